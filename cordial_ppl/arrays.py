@@ -1,0 +1,71 @@
+"""Shapes: the names of the package's arrays, and padding to a few sizes so little is recompiled.
+
+The aliases name what an array is and how it is laid out; functions whose arrays fit none of them
+write their own jaxtyping annotation over `AnyArray`. XLA compiles a program once for every shape,
+so a number of texts is rounded up to a bucket and the rows that fill it are masked out.
+"""
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+AnyArray = jax.Array | np.ndarray
+"""An array of JAX (also while it is traced) or of NumPy."""
+
+Logits = Float[AnyArray, "n K"]
+"""One row a text, one column an option; log-probabilities up to a constant of the row (nats)."""
+
+LogProbabilities = Float[AnyArray, "n K"]
+"""One row a text, one column an option; normalised log-probabilities (nats)."""
+
+Probabilities = Float[AnyArray, "n K"]
+"""One row a text, one column an option; rows sum to one."""
+
+Labels = Int[AnyArray, " n"]
+"""The option of each text, 0..K-1."""
+
+Mask = Bool[AnyArray, " n"]
+"""True for the rows that count, False for padding and for texts without a label."""
+
+Histogram = Float[AnyArray, " K"]
+"""The share of each option; sums to one."""
+
+SMALLEST_BUCKET = 8
+
+
+def bucket(n: int) -> int:
+    """Round a number of rows up to the size that it is padded to.
+
+    The sizes are 8, 16, 24, 32, 48, 64, 96, 128, ...: from 16 on the powers of two and 1.5 times
+    the powers of two, so that at most half as many rows again are computed in vain.
+
+    Args:
+        n: Number of rows, at least 0.
+
+    Returns:
+        The smallest size that holds `n` rows.
+    """
+    size = max(SMALLEST_BUCKET, 1 << max(n - 1, 0).bit_length())
+    between = 3 * size // 4
+    return between if between > 16 and n <= between else size
+
+
+def pad_rows(x: AnyArray, size: int, fill: float) -> np.ndarray:
+    """Append rows of a constant, in NumPy (a padding compiled by XLA would compile for every n).
+
+    Args:
+        x: Array [n, ...] with n <= `size`.
+        size: Number of rows wanted, usually `bucket(n)`.
+        fill: Value of the rows added, cast to the type of `x`.
+
+    Returns:
+        Array [size, ...] of the same type.
+
+    Raises:
+        ValueError: `x` has more than `size` rows.
+    """
+    rows = np.asarray(x)
+    if len(rows) > size:
+        raise ValueError(f"cannot pad {len(rows)} rows to {size}: choose a size of {len(rows)} up.")
+    widths = [(0, size - len(rows))] + [(0, 0)] * (rows.ndim - 1)
+    return np.pad(rows, widths, constant_values=fill)
