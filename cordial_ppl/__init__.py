@@ -1,0 +1,1 @@
+"""Twenty labels turn a language model's ratings into calibrated probabilities."""
