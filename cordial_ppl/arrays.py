@@ -37,7 +37,7 @@ def bucket(n: int) -> int:
     """Round a number of rows up to the size that it is padded to.
 
     The sizes are 8, 16, 24, 32, 48, 64, 96, 128, ...: from 16 on the powers of two and 1.5 times
-    the powers of two, so that at most half as many rows again are computed in vain.
+    the powers of two, so that beyond 16 rows at most half as many again are computed in vain.
 
     Args:
         n: Number of rows, at least 0.

@@ -4,6 +4,13 @@ Every exception derives from `CordialError`; where the input is at fault it is a
 A message says what was expected, what came (with its row and column), and what to do.
 """
 
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+Where = Callable[[int], str]
+"""Turns a position into the place that a message names: "row 7" of an array, "line 9" of a file."""
+
 
 class CordialError(Exception):
     """Any error that the package raises on purpose."""
@@ -27,3 +34,31 @@ class NotFittedError(CordialError, ValueError):
 
 class CordialWarning(UserWarning):
     """Something was repaired or looks doubtful, and the user should know of it."""
+
+
+def name_row(position: int) -> str:
+    """Name a row of an array, counted from 0: "row 7"."""
+    return f"row {position}"
+
+
+def name_rows(
+    positions: Sequence[int] | np.ndarray, where: Where | None = None, shown: int = 3
+) -> str:
+    """Name rows for a message: "row 3", "rows 3 and 17", "rows 3, 17, 20 and 12 more".
+
+    Args:
+        positions: Positions of the rows, at least one, counted from 0.
+        where: Names one of them, a noun before a number; by default "row 7".
+        shown: How many are named before the rest are counted.
+
+    Returns:
+        The rows in words.
+    """
+    places = [(where or name_row)(int(i)) for i in positions[:shown]]
+    if len(positions) == 1:
+        return places[0]
+    noun = places[0].partition(" ")[0]
+    numbers = [place.partition(" ")[2] for place in places]
+    hidden = len(positions) - len(places)
+    last = f"{hidden} more" if hidden else numbers.pop()
+    return f"{noun}s {', '.join(numbers)} and {last}"

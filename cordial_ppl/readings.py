@@ -1,0 +1,244 @@
+"""Readings: what a judge said of each text, as centred logits; the door that every input enters by.
+
+Logits, probabilities and counts are checked here once, with the row and column of what is wrong.
+Nothing but softmax(l / tau) depends on a row's constant, so rows are centred to mean 0.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Float64
+
+from cordial_ppl.arrays import Histogram, Labels, Mask
+from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name_rows
+
+LARGEST = 1e30
+"""Logits this large are no logits; masks this low (float32's smallest, say) stand for -inf."""
+
+ONE_OPTION_FLOOR = float(np.log(1e-4))
+"""Distance (nats) to the other options of a row in which a single option was read."""
+
+
+class Readings(NamedTuple):
+    """What a channel model sees of the texts (a pytree).
+
+    Attributes:
+        logits: Centred logits, [n, K], or [n, R, K] for R readers (nats).
+        histogram: Smoothed share of each label, [K].
+        covariates: Named values of each text, [n] each.
+    """
+
+    logits: Float[Any, "n *readers K"]
+    histogram: Float[Any, " K"]
+    covariates: dict[str, Float[Any, " n"]] = {}
+
+
+def as_logits(
+    values: Any,
+    *,
+    size: int | None = None,
+    where: Where | None = None,
+    columns: Sequence[str] | None = None,
+) -> Float64[np.ndarray, "n K"]:
+    """Check logits and centre each row to mean 0: l_k - (1/K) sum_j l_j.
+
+    An option with logit -inf was not read: it is floored at the smallest finite value of its row,
+    and one warning counts them. Where only one option was read, the others are put log(1e-4)
+    below it, or the row would say nothing.
+
+    Args:
+        values: Logits or log-probabilities [n, K] (nats): NumPy, JAX, pandas, polars or lists.
+        size: Number of options K expected, if known.
+        where: Names a row in messages; by default its position, counted from 0.
+        columns: Names of the columns for messages; by default those of a data frame, or positions.
+
+    Returns:
+        Centred finite logits [n, K].
+
+    Raises:
+        InputError: The values are not a table of numbers with n >= 1 and K >= 2 (`size`, if
+            given), a value is NaN or +inf, or a row is -inf throughout.
+    """
+    where, columns = where or name_row, _column_names(values, columns)
+    logits = _floor(_matrix(values, "logits", size, where, columns), where, columns)
+    return logits - logits.mean(axis=1, keepdims=True)
+
+
+def readings_from_probabilities(
+    p: Any,
+    *,
+    tolerance: float = 1e-3,
+    where: Where | None = None,
+    columns: Sequence[str] | None = None,
+) -> Float64[np.ndarray, "n K"]:
+    """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
+
+    Args:
+        p: Probabilities [n, K].
+        tolerance: How far from one the sum of a row may be.
+        where: Names a row in messages; by default its position, counted from 0.
+        columns: Names of the columns for messages.
+
+    Returns:
+        Finite log-probabilities [n, K] (nats), not centred.
+
+    Raises:
+        InputError: A probability is negative or not finite, or a row does not sum to one.
+    """
+    where, columns = where or name_row, _column_names(p, columns)
+    probs = _matrix(p, "probabilities", None, where, columns)
+    wrong = ~((probs >= 0) & np.isfinite(probs))
+    _reject(wrong, probs, "probabilities must be 0..1", where, columns)
+    totals = probs.sum(axis=1)
+    off = np.flatnonzero(np.abs(totals - 1) > tolerance)
+    if off.size:
+        raise InputError(
+            f"probabilities must sum to one; they sum to {totals[off[0]]:.6g} in "
+            f"{name_rows(off, where)}. Divide each row by its sum, or give logits or counts."
+        )
+    with np.errstate(divide="ignore"):
+        return _floor(np.log(probs), where, columns)
+
+
+def readings_from_counts(
+    counts: Any,
+    pseudo_count: float = 0.5,
+    *,
+    where: Where | None = None,
+    columns: Sequence[str] | None = None,
+) -> Float64[np.ndarray, "n K"]:
+    """Turn counts of sampled ratings into logits: log((c_k + a) / (sum_j c_j + a K)).
+
+    Args:
+        counts: How often each option was sampled, whole numbers [n, K].
+        pseudo_count: The pseudo-count a of every option, above 0.
+        where: Names a row in messages; by default its position, counted from 0.
+        columns: Names of the columns for messages.
+
+    Returns:
+        Log-probabilities [n, K] (nats), not centred.
+
+    Raises:
+        InputError: A count is negative or not whole, a row holds no rating, or `pseudo_count` is
+            not above 0.
+    """
+    if not (pseudo_count > 0 and np.isfinite(pseudo_count)):
+        raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
+    where, columns = where or name_row, _column_names(counts, columns)
+    numbers = _matrix(counts, "counts", None, where, columns)
+    whole = (numbers >= 0) & (numbers < LARGEST) & (np.floor(numbers) == numbers)
+    _reject(~whole, numbers, "counts must be whole numbers from 0 up", where, columns)
+    totals = numbers.sum(axis=1, keepdims=True)
+    empty = np.flatnonzero(totals[:, 0] == 0)
+    if empty.size:
+        raise InputError(
+            f"a text needs at least one rating; all counts are 0 in {name_rows(empty, where)}. "
+            "Remove the rows without a rating."
+        )
+    return np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
+
+
+def label_histogram(labels: Labels, size: int, mask: Mask | None = None) -> Histogram:
+    """Share of each label with one pseudo-count an option: (count_k + 1) / (n + K).
+
+    Args:
+        labels: Positions 0..K-1, [n]; others (a padded -1) are not counted.
+        size: Number of options K.
+        mask: True for the labels to count, [n]; all by default.
+
+    Returns:
+        The shares, [K]; they sum to one. JAX arrays give a JAX array, also while traced.
+    """
+    xp = jnp if isinstance(labels, jax.Array) or isinstance(mask, jax.Array) else np
+    hits = xp.asarray(labels)[:, None] == xp.arange(size)[None, :]
+    if mask is not None:
+        hits = hits & xp.asarray(mask)[:, None]
+    counts = hits.sum(axis=0, dtype=float) + 1
+    return counts / counts.sum()
+
+
+def _column_names(values: Any, columns: Sequence[str] | None) -> list[str] | None:
+    names = getattr(values, "columns", None) if columns is None else columns
+    return None if names is None else [repr(name) for name in names]
+
+
+def _name_column(column: int, columns: list[str] | None) -> str:
+    return f"column {columns[column] if columns else column}"
+
+
+def _matrix(
+    values: Any, noun: str, size: int | None, where: Where, columns: list[str] | None
+) -> Float64[np.ndarray, "n K"]:
+    """The values as a new float64 table with n >= 1 and K >= 2 (or K = size)."""
+    try:
+        table = np.array(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(_not_numbers(values, noun, where, columns, error)) from error
+    if table.ndim != 2:
+        hint = " One text is a row: write values[None, :]." if table.ndim == 1 else ""
+        raise InputError(f"{noun} must have the shape [n, K]; found {list(table.shape)}.{hint}")
+    if not len(table):
+        raise InputError(f"{noun} must hold at least one row; found none.")
+    if table.shape[1] < 2:
+        raise InputError(f"{noun} need at least two columns, one an option; found one.")
+    if size is not None and table.shape[1] != size:
+        raise InputError(f"{noun} must have {size} columns; found {table.shape[1]}.")
+    return table
+
+
+def _not_numbers(
+    values: Any, noun: str, where: Where, columns: list[str] | None, error: Exception
+) -> str:
+    try:
+        rows = np.asarray(values, dtype=object)
+    except ValueError:
+        rows = np.empty(0)
+    for (i, j), cell in np.ndenumerate(rows) if rows.ndim == 2 else ():
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            place = f"{where(i)}, {_name_column(j, columns)}"
+            return f"{noun} must be numbers; found {cell!r} in {place}."
+    return f"{noun} must be a table of numbers with rows of one length: {error}."
+
+
+def _reject(
+    wrong: np.ndarray, table: np.ndarray, rule: str, where: Where, columns: list[str] | None
+) -> None:
+    """Raise for the first cell that is wrong."""
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        others = f" and {wrong.sum() - 1} more cells" if wrong.sum() > 1 else ""
+        place = f"{where(int(i))}, {_name_column(j, columns)}{others}"
+        raise InputError(f"{rule}; found {table[i, j]:g} in {place}.")
+
+
+def _floor(
+    logits: np.ndarray, where: Where, columns: list[str] | None
+) -> Float64[np.ndarray, "n K"]:
+    """Replace -inf by the smallest finite value of the row, and warn once."""
+    rule = "logits must be finite (-inf for a missing option)"
+    _reject(~(logits < LARGEST), logits, rule, where, columns)
+    missing = logits <= -LARGEST
+    if not missing.any():
+        return logits
+    read = (~missing).sum(axis=1)
+    unread = np.flatnonzero(read == 0)
+    if unread.size:
+        raise InputError(
+            f"a text needs at least one option with a reading; every option is -inf in "
+            f"{name_rows(unread, where)}. Remove the rows without a reading."
+        )
+    lowest = np.where(missing, np.inf, logits).min(axis=1)
+    floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
+    warnings.warn(
+        f"{missing.sum()} options in {missing.any(axis=1).sum()} of {len(logits)} rows have no "
+        "reading (-inf) and were floored at the smallest value of their row.",
+        CordialWarning,
+        stacklevel=3,
+    )
+    return np.where(missing, floors[:, None], logits)

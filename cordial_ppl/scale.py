@@ -1,0 +1,216 @@
+"""The rating scale: K ordered options, and the way between labels and positions 0..K-1."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from cordial_ppl.errors import InputError, Where, name_rows
+
+SHOWN = 3
+"""Wrong labels that a message quotes."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The K ordered options of a rating, worst (or least) first.
+
+    When every option's name is a number ('1'..'5'), the labels 3, 3.0, '3' and '3.0' all mean the
+    option of that name. Otherwise a label is an option's name, or its position 0..K-1.
+
+    Args:
+        options: The K names, at least two, distinct and not empty; numbers are taken as names.
+
+    Raises:
+        InputError: There are fewer than two options, or a name is empty or occurs twice.
+    """
+
+    options: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check the names."""
+        if isinstance(self.options, str):
+            raise InputError(
+                f"options must be a sequence of names; found the text {self.options!r}. "
+                "Write options=('1', '2', '3') for three options."
+            )
+        names = tuple(str(name).strip() for name in self.options)
+        object.__setattr__(self, "options", names)
+        if len(names) < 2:
+            raise InputError(f"a scale needs at least two options; found {len(names)}: {names}.")
+        if "" in names:
+            raise InputError(f"options must not be empty; found an empty name in {names}.")
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if twice:
+            raise InputError(f"options must be distinct; {twice[0]!r} occurs twice in {names}.")
+        numbers = [_number(name) for name in names]
+        if None not in numbers and len(set(numbers)) < len(numbers):
+            raise InputError(f"options must be distinct numbers; found one twice in {names}.")
+
+    @classmethod
+    def default(cls, size: int) -> "Scale":
+        """Name `size` options '0'..'K-1'."""
+        return cls(tuple(map(str, range(size))))
+
+    @classmethod
+    def of(cls, options: Any, size: int) -> "Scale":
+        """Make the scale of readings with `size` columns.
+
+        Args:
+            options: The names in the scale's order, a scale, or None for 0..K-1.
+            size: Number of options K that the readings have.
+
+        Returns:
+            The scale.
+
+        Raises:
+            InputError: The number of names is not `size`, or the names are no scale.
+        """
+        if options is None:
+            return cls.default(size)
+        scale = options if isinstance(options, Scale) else cls(options)
+        if scale.size != size:
+            raise InputError(
+                f"the readings have {size} columns but {scale.size} options are named: "
+                f"{_quote(scale.options)}. Name one option for every column."
+            )
+        return scale
+
+    @property
+    def size(self) -> int:
+        """The number of options, K."""
+        return len(self.options)
+
+    @property
+    def values(self) -> Float64[np.ndarray, " K"]:
+        """The number that each option stands for in a mean: its name's, else its position."""
+        numbers = self._numbers or range(self.size)
+        return np.array(list(numbers), np.float64)
+
+    def encode(
+        self, labels: Any, *, where: Where | None = None, noun: str = "labels"
+    ) -> Int64[np.ndarray, " n"]:
+        """Turn labels into positions on the scale.
+
+        Args:
+            labels: One label a text: names or numbers, in a list, NumPy or JAX array or a series.
+            where: Names the place of a label in messages; by default its row, counted from 0.
+            noun: What messages call the labels.
+
+        Returns:
+            Positions 0..K-1, shape [n].
+
+        Raises:
+            InputError: A label is missing, fractional, out of range or an unknown word, or there
+                are no labels.
+        """
+        try:
+            values = np.asarray(labels)
+        except ValueError as error:
+            raise InputError(f"{noun} must be one name or number each; {error}.") from error
+        if values.ndim != 1:
+            raise InputError(f"{noun} must have the shape [n]; found {list(values.shape)}.")
+        if not values.size:
+            raise InputError(f"there are no {noun}: at least one is needed.")
+        cells = values.tolist()
+        try:
+            positions = {cell: self._position(cell) for cell in set(cells)}
+        except TypeError as error:
+            raise InputError(f"{noun} must be one name or number each; {error}.") from error
+        codes = [positions[cell] for cell in cells]
+        if None in codes:
+            raise InputError(self._complaint(cells, codes, where, noun))
+        return np.array(codes, np.int64)
+
+    def decode(self, indices: Any) -> list[str]:
+        """Turn positions 0..K-1 into option names.
+
+        Args:
+            indices: Whole numbers, shape [n].
+
+        Returns:
+            The n names.
+
+        Raises:
+            InputError: A position is not among 0..K-1.
+        """
+        positions = np.asarray(indices)
+        if positions.size and not (0 <= positions.min() and positions.max() < self.size):
+            raise InputError(f"positions must be 0..{self.size - 1}; found {positions.tolist()}.")
+        return [self.options[i] for i in positions.tolist()]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.options)}
+
+    @cached_property
+    def _numbers(self) -> dict[float, int] | None:
+        """Positions by the number that a name is; None when a name is no number."""
+        numbers = [_number(name) for name in self.options]
+        found = {number: i for i, number in enumerate(numbers) if number is not None}
+        return found if len(found) == self.size else None
+
+    def _position(self, label: Any) -> int | None:
+        if isinstance(label, str) and label.strip() in self._positions:
+            return self._positions[label.strip()]
+        number = _number(label)
+        if number is None:
+            return None
+        if self._numbers is not None:
+            return self._numbers.get(number)
+        if not number.is_integer():
+            return None
+        index = int(number) if 0 <= number < self.size else None
+        return self._positions.get(str(int(number)), index)
+
+    def _complaint(self, cells: list, codes: list, where: Where | None, noun: str) -> str:
+        bad = [i for i, code in enumerate(codes) if code is None]
+        empty = [i for i in bad if _is_missing(cells[i])]
+        if empty:
+            rows = name_rows(empty, where)
+            return f"{noun} must not be missing; there is none in {rows}. Remove such rows."
+        places: dict[str, list[int]] = {}
+        for i in bad:
+            places.setdefault(_show(cells[i]), []).append(i)
+        found = [f"{value} in {name_rows(rows, where)}" for value, rows in places.items()]
+        others = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        message = f"{noun} must be {self._expected()}; found {', '.join(found[:SHOWN])}{others}."
+        from_zero = self.options == Scale.default(self.size).options
+        if from_zero and 0 not in codes and all(_number(cells[i]) == self.size for i in bad):
+            names = ",".join(f"'{i + 1}'" for i in range(self.size))
+            message += f" If your scale starts at 1, name the options: options=({names})."
+        return message
+
+    def _expected(self) -> str:
+        numbers = list(self._numbers or ())
+        if numbers and numbers == [numbers[0] + i for i in range(self.size)]:
+            return f"whole numbers {self.options[0]}..{self.options[-1]}"
+        positions = "" if numbers else f" (or their positions 0..{self.size - 1})"
+        return f"among the options {_quote(self.options)}{positions}"
+
+
+def _number(label: Any) -> float | None:
+    """The finite number that a label or a name is, or None."""
+    try:
+        number = float(label)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or (isinstance(label, str) and label.strip().lower() in ("", "nan")):
+        return True
+    return (isinstance(label, float) and math.isnan(label)) or type(label).__name__ == "NAType"
+
+
+def _show(label: Any) -> str:
+    return f"{label:g}" if isinstance(label, float) else repr(label)
+
+
+def _quote(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
