@@ -17,7 +17,9 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     cache = Path(__file__).parent.parent / ".cache" / "jax"
     jax.config.update("jax_compilation_cache_dir", str(cache))
 
-install_import_hook("cordial_ppl", "beartype.beartype")
+# The numeric tower: a whole number is welcome where a float is annotated, as for type checkers.
+CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+install_import_hook("cordial_ppl", CHECKER)
 
 settings.register_profile("cordial", deadline=None)
 settings.load_profile("cordial")

@@ -1,0 +1,267 @@
+"""How good predictions of an ordered scale are: every score that the package reports.
+
+Predictions are probabilities [n, K], labels are positions 0..K-1 on the scale. Everything runs in
+NumPy, outside JAX, and checks its input; scikit-learn computes what it has.
+"""
+
+from typing import Literal, overload
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
+
+from cordial_ppl.errors import InputError, name_rows
+from cordial_ppl.scale import Scale
+
+SUM_TOLERANCE = 1e-6
+"""How far from one a row of probabilities may sum."""
+
+
+@overload
+def log_loss(
+    probs: ArrayLike, labels: ArrayLike, floor: float = ..., *, per_text: Literal[False] = ...
+) -> float: ...
+@overload
+def log_loss(
+    probs: ArrayLike, labels: ArrayLike, floor: float = ..., *, per_text: Literal[True]
+) -> Float[np.ndarray, " n"]: ...
+def log_loss(
+    probs: ArrayLike, labels: ArrayLike, floor: float = 1e-4, *, per_text: bool = False
+) -> float | Float[np.ndarray, " n"]:
+    """Log loss of the labels, `mean_i -log max(p_i[z_i], floor)`, in nats; rows stay as they are.
+
+    Args:
+        probs: Probabilities [n, K].
+        labels: Positions [n] on the scale, 0..K-1.
+        floor: The least probability that is believed, in (0, 1); no renormalising after it.
+        per_text: Return the n losses instead of their mean.
+
+    Returns:
+        The mean over texts, or one loss a text.
+
+    Raises:
+        InputError: `probs`, `labels` or `floor` is not as described.
+    """
+    p, z = _predictions(probs, labels)
+    losses = -np.log(np.maximum(p[np.arange(len(z)), z], _checked_floor(floor)))
+    return losses if per_text else float(losses.mean())
+
+
+@overload
+def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: Literal[False] = ...) -> float: ...
+@overload
+def rps(
+    probs: ArrayLike, labels: ArrayLike, *, per_text: Literal[True]
+) -> Float[np.ndarray, " n"]: ...
+def rps(
+    probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False
+) -> float | Float[np.ndarray, " n"]:
+    """Ranked probability score, `mean_i sum_{t<K-1} (P_i(z <= t) - 1{z_i <= t})^2`.
+
+    It is not divided by the number of thresholds (Epstein, 1969).
+
+    Args:
+        probs: Probabilities [n, K].
+        labels: Positions [n] on the scale, 0..K-1.
+        per_text: Return the n scores instead of their mean.
+
+    Returns:
+        The mean over texts, or one score a text; 0 is perfect, K - 1 the worst.
+
+    Raises:
+        InputError: `probs` or `labels` is not as described.
+    """
+    p, z = _predictions(probs, labels)
+    reached = z[:, None] <= np.arange(p.shape[1] - 1)[None, :]
+    scores = ((_cumulative(p) - reached) ** 2).sum(axis=1)
+    return scores if per_text else float(scores.mean())
+
+
+def accuracy(probs: ArrayLike, labels: ArrayLike) -> float:
+    """Share of texts whose most probable option is the label; of equals the lowest option counts.
+
+    Args:
+        probs: Probabilities [n, K].
+        labels: Positions [n] on the scale, 0..K-1.
+
+    Returns:
+        A share in [0, 1].
+
+    Raises:
+        InputError: `probs` or `labels` is not as described.
+    """
+    p, z = _predictions(probs, labels)
+    return float((p.argmax(axis=1) == z).mean())
+
+
+def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:
+    """Agreement of the most probable option with the label beyond chance (Cohen, 1968).
+
+    `1 - sum_i (y_i - z_i)^2 / E sum_i (y_i - z_i)^2`, where chance pairs predictions and labels
+    at random. Constant predictions or labels give 0: no agreement beyond chance can be shown.
+
+    Args:
+        probs: Probabilities [n, K].
+        labels: Positions [n] on the scale, 0..K-1.
+
+    Returns:
+        Kappa in [-1, 1].
+
+    Raises:
+        InputError: `probs` or `labels` is not as described.
+    """
+    from sklearn.metrics import cohen_kappa_score
+
+    p, z = _predictions(probs, labels)
+    predicted = p.argmax(axis=1)
+    if len(np.unique(z)) == 1 or len(np.unique(predicted)) == 1:
+        return 0.0
+    options = np.arange(p.shape[1])
+    return float(cohen_kappa_score(z, predicted, labels=options, weights="quadratic"))
+
+
+def mean_absolute_error(probs: ArrayLike, labels: ArrayLike) -> float:
+    """Distance of the predicted mean from the label, `mean_i |sum_k k p_i[k] - z_i|`, in classes.
+
+    Args:
+        probs: Probabilities [n, K].
+        labels: Positions [n] on the scale, 0..K-1.
+
+    Returns:
+        An error in [0, K - 1].
+
+    Raises:
+        InputError: `probs` or `labels` is not as described.
+    """
+    from sklearn import metrics
+
+    p, z = _predictions(probs, labels)
+    return float(metrics.mean_absolute_error(z, p @ np.arange(p.shape[1], dtype=float)))
+
+
+def class_weighted_kl(
+    probs: ArrayLike, labels: ArrayLike, stated: ArrayLike, floor: float = 1e-4
+) -> float:
+    """Miscalibration given the reader's stated class, `sum_c n_c / n KL(h_c || mean p_c)`, in nats.
+
+    `h_c` is the label histogram of the `n_c` texts whose reading has its mode at c, `mean p_c` the
+    mean prediction for them.
+
+    Args:
+        probs: Probabilities [n, K].
+        labels: Positions [n] on the scale, 0..K-1.
+        stated: The most probable option [n] of the raw reading, 0..K-1.
+        floor: The least mean probability that is believed, in (0, 1).
+
+    Returns:
+        A divergence; 0 where predictions match the labels class by class.
+
+    Raises:
+        InputError: an argument is not as described.
+    """
+    p, z = _predictions(probs, labels)
+    _, c = _predictions(probs, stated, name="stated")
+    size = p.shape[1]
+    counts = np.zeros((size, size))
+    np.add.at(counts, (c, z), 1.0)
+    totals = np.zeros((size, size))
+    np.add.at(totals, c, p)
+    group = np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    observed, predicted = counts / group, np.maximum(totals / group, _checked_floor(floor))
+    ratio = np.where(observed > 0, observed, predicted) / predicted
+    return float((counts * np.log(ratio)).sum() / len(z))
+
+
+def reversals(probs: ArrayLike, tolerance: float = 0.05) -> Bool[np.ndarray, " pairs"]:
+    """Which neighbours of ordered readings are predicted in the wrong order.
+
+    Row y is the prediction for a reading that lies below row y + 1's, such as two saturated
+    readings of adjacent classes. The pair is reversed when
+    `max_t P_{y+1}(z <= t) - P_y(z <= t) > tolerance`.
+
+    Args:
+        probs: Probabilities [m, K], rows in the order of their readings.
+        tolerance: How much cumulative probability may be out of order.
+
+    Returns:
+        One truth value for each of the m - 1 pairs.
+
+    Raises:
+        InputError: `probs` is not as described.
+    """
+    rises = np.diff(_cumulative(_probabilities(probs)), axis=0)
+    return rises.max(axis=1) > tolerance
+
+
+def crossover(d_u: float, d_s: float, delta: float) -> float:
+    """Labels from which an unrestricted calibrator is expected to lead, `(d_u - d_s) / (2 delta)`.
+
+    Args:
+        d_u: Parameters of the unrestricted calibrator, K (K + 1) for Dirichlet calibration.
+        d_s: Parameters of the structured one, 5 for the affine channel.
+        delta: Expected log loss (nats) that the best structured calibrator loses to the best
+            unrestricted one; where it loses nothing, the crossover never comes.
+
+    Returns:
+        A number of labels; infinite for `delta` <= 0.
+
+    Raises:
+        InputError: a value is not a finite number, or d_u < d_s.
+    """
+    if not np.isfinite([d_u, d_s, delta]).all() or d_u < d_s:
+        raise InputError(
+            "crossover needs finite d_u >= d_s and a finite delta; "
+            f"got d_u={d_u}, d_s={d_s}, delta={delta}."
+        )
+    return (d_u - d_s) / (2 * delta) if delta > 0 else float("inf")
+
+
+def _cumulative(probs: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n thresholds"]:
+    """P(z <= t) at the K - 1 thresholds where it is not one."""
+    return np.cumsum(probs, axis=1)[:, :-1]
+
+
+def _predictions(
+    probs: ArrayLike, labels: ArrayLike, *, name: str = "labels"
+) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
+    """Check predictions and the labels (or stated classes) that go with them."""
+    p = _probabilities(probs)
+    z = np.asarray(labels)
+    if z.shape != p.shape[:1]:
+        raise InputError(
+            f"{name} must be one a row of probs, shape ({len(p)},); got shape {z.shape}."
+        )
+    return p, Scale.default(p.shape[1]).encode(z, noun=name)
+
+
+def _probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
+    """Check that rows are distributions over at least two options."""
+    try:
+        p = np.asarray(probs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"probs must be numbers in n rows of K options: {error}") from error
+    if p.ndim != 2 or p.shape[0] < 1 or p.shape[1] < 2:
+        raise InputError(
+            f"probs must have n >= 1 rows and K >= 2 columns; got shape {p.shape}. "
+            "For logits, take their softmax first."
+        )
+    _reject(~(np.isfinite(p) & (p >= 0)).all(axis=1), "be finite and not negative")
+    _reject(np.abs(p.sum(axis=1) - 1) > SUM_TOLERANCE, f"sum to one within {SUM_TOLERANCE}")
+    return p
+
+
+def _reject(bad: Bool[np.ndarray, " n"], rule: str) -> None:
+    """Refuse rows that break a rule, and name the first of them."""
+    rows = np.flatnonzero(bad)
+    if len(rows):
+        raise InputError(
+            f"each row of probs must {rule}; not so in {name_rows(rows)}. "
+            "For logits, take their softmax first."
+        )
+
+
+def _checked_floor(floor: float) -> float:
+    """Check that a floor keeps logarithms finite and leaves something above it."""
+    if not 0 < floor < 1:
+        raise InputError(f"floor must lie between 0 and 1; got {floor}. The default is 1e-4.")
+    return floor

@@ -1,0 +1,204 @@
+import json
+import math
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics
+
+from cordial_ppl import scores
+from cordial_ppl.errors import InputError
+
+REFERENCE = json.loads((Path(__file__).parent / "reference" / "scores.json").read_text())
+
+
+@st.composite
+def predictions(draw):
+    """Random probabilities, sharp or flat, and labels, for K from 2 to 11."""
+    size, n = draw(st.integers(2, 11)), draw(st.integers(1, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    probs = rng.dirichlet(np.full(size, draw(st.sampled_from([0.05, 1.0, 20.0]))), n)
+    return probs, rng.integers(0, size, n)
+
+
+@given(predictions())
+def test_log_loss_and_rps_are_their_plain_loops(drawn):
+    probs, labels = drawn
+    losses, ranked = [], []
+    for p, z in zip(probs, labels, strict=True):
+        losses.append(-math.log(max(p[z], 1e-4)))
+        ranked.append(
+            sum((sum(p[: t + 1]) - (1.0 if z <= t else 0.0)) ** 2 for t in range(len(p) - 1))
+        )
+    np.testing.assert_allclose(scores.log_loss(probs, labels, per_text=True), losses)
+    np.testing.assert_allclose(scores.rps(probs, labels, per_text=True), ranked, atol=1e-12)
+    assert scores.log_loss(probs, labels) == pytest.approx(np.mean(losses))
+    assert scores.rps(probs, labels) == pytest.approx(np.mean(ranked), abs=1e-12)
+
+
+@given(predictions())
+def test_log_loss_is_scikit_learns_where_no_floor_is_met(drawn):
+    probs, labels = drawn
+    probs = 0.9 * probs + 0.1 / probs.shape[1]
+    theirs = metrics.log_loss(labels, probs, labels=np.arange(probs.shape[1]))
+    assert scores.log_loss(probs, labels) == pytest.approx(theirs)
+
+
+@given(predictions())
+def test_with_two_options_rps_is_the_brier_score(drawn):
+    probs, labels = drawn
+    above = probs[:, -1]
+    probs, labels = np.column_stack([1 - above, above]), np.minimum(labels, 1)
+    theirs = metrics.brier_score_loss(labels, np.clip(above, 0, 1), pos_label=1)
+    assert scores.rps(probs, labels) == pytest.approx(theirs, abs=1e-12)
+
+
+@given(predictions())
+def test_scores_keep_their_ranges_and_reward_certainty_that_is_right(drawn):
+    probs, labels = drawn
+    size = probs.shape[1]
+    certain = np.eye(size)[labels]
+    assert 0 <= scores.rps(probs, labels) <= size - 1
+    assert 0 <= scores.log_loss(probs, labels) <= -math.log(1e-4) + 1e-12
+    assert 0 <= scores.mean_absolute_error(probs, labels) <= size - 1
+    assert scores.log_loss(certain, labels) == 0 == scores.rps(certain, labels)
+    assert scores.accuracy(certain, labels) == 1
+    assert scores.mean_absolute_error(certain, labels) == 0
+    assert not scores.reversals(np.eye(size)).any()
+
+
+@pytest.mark.float32
+def test_probabilities_of_jax_are_taken_in_either_precision():
+    logits = np.random.default_rng(0).normal(scale=5, size=(500, 11))
+    probs, labels = jax.nn.softmax(jnp.asarray(logits)), jnp.arange(500) % 11
+    exact = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert scores.log_loss(probs, labels) == pytest.approx(
+        scores.log_loss(exact, np.arange(500) % 11), rel=1e-6
+    )
+
+
+def test_the_floor_is_not_followed_by_renormalising():
+    assert scores.log_loss([[1.0, 0.0]], [1], floor=0.01) == pytest.approx(-math.log(0.01))
+    assert scores.log_loss([[1.0, 0.0]], [0], floor=0.01) == 0.0
+
+
+def test_kappa_against_its_definition():
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet(np.ones(4), 60), rng.integers(0, 4, 60)
+    predicted = probs.argmax(axis=1)
+    by_chance = ((predicted[:, None] - labels[None, :]) ** 2).mean()
+    expected = 1 - ((predicted - labels) ** 2).mean() / by_chance
+    assert scores.quadratic_weighted_kappa(probs, labels) == pytest.approx(expected)
+    assert scores.quadratic_weighted_kappa(np.eye(3), [0, 1, 2]) == 1
+
+
+@pytest.mark.parametrize("label", [0, 2])
+def test_one_class_only_has_kappa_zero(label):
+    probs = np.eye(3)[[0, 0, 0]]
+    assert scores.quadratic_weighted_kappa(probs, [label] * 3) == 0.0
+    assert scores.quadratic_weighted_kappa(np.eye(3), [label] * 3) == 0.0
+
+
+def test_mean_absolute_error_is_that_of_the_mean_and_not_of_the_mode():
+    assert scores.mean_absolute_error([[0.5, 0.0, 0.5]], [1]) == 0
+    assert scores.mean_absolute_error([[0.75, 0.0, 0.25]], [2]) == pytest.approx(1.5)
+
+
+@given(predictions(), st.integers(0, 2**32 - 1))
+def test_class_weighted_kl_is_its_plain_loop_and_vanishes_on_the_histograms(drawn, seed):
+    probs, labels = drawn
+    n, size = probs.shape
+    stated = np.random.default_rng(seed).integers(0, size, n)
+    total, exact = 0.0, np.empty_like(probs)
+    for c in set(stated):
+        rows = stated == c
+        observed = np.bincount(labels[rows], minlength=size) / rows.sum()
+        exact[rows] = observed
+        for h, p in zip(observed, probs[rows].mean(axis=0), strict=True):
+            total += rows.mean() * h * math.log(h / max(p, 1e-4)) if h > 0 else 0.0
+    assert scores.class_weighted_kl(probs, labels, stated) == pytest.approx(total, abs=1e-12)
+    assert scores.class_weighted_kl(exact, labels, stated) == pytest.approx(0, abs=1e-12)
+
+
+def test_reversals_name_the_pair_and_respect_the_tolerance():
+    rows = np.array([[0.8, 0.1, 0.1], [0.1, 0.6, 0.3], [0.14, 0.1, 0.76], [0.0, 0.2, 0.8]])
+    assert scores.reversals(rows).tolist() == [False, False, False]
+    assert scores.reversals(rows, tolerance=0.03).tolist() == [False, True, False]
+    assert scores.reversals(rows[::-1]).tolist() == [True, True, True]
+
+
+def test_crossover_comes_later_for_a_smaller_gap_and_never_without_one():
+    assert scores.crossover(30, 5, 0.018) == pytest.approx(694.444444444)
+    assert scores.crossover(30, 5, 0.009) == 2 * scores.crossover(30, 5, 0.018)
+    assert scores.crossover(30, 5, 0.0) == math.inf
+    with pytest.raises(InputError, match="d_u=5, d_s=30"):
+        scores.crossover(5, 30, 0.01)
+    with pytest.raises(InputError, match="delta=nan"):
+        scores.crossover(30, 5, math.nan)
+
+
+@pytest.mark.parametrize(
+    ("probs", "labels", "message"),
+    [
+        ([0.5, 0.5], [0], "shape"),
+        (np.empty((0, 2)), [], "n >= 1"),
+        ([[1.0]], [0], "K >= 2"),
+        ([[0.5, 0.5], [0.7, 0.2]], [0, 1], "row 1"),
+        ([[1.5, -0.5]], [0], "not negative"),
+        ([[np.nan, 1.0]], [0], "finite"),
+        ([[np.inf, 1.0]], [0], "finite"),
+        ([["a", "b"]], [0], "numbers"),
+        ([[0.5, 0.5]], [0, 1], "labels must be one a row"),
+        ([[0.5, 0.5]], [2], "2"),
+        ([[0.5, 0.5]], [-1], "-1"),
+        ([[0.5, 0.5]], [0.5], "0.5"),
+        ([[0.5, 0.5]], [np.nan], "missing"),
+    ],
+)
+@pytest.mark.parametrize(
+    "score",
+    [
+        scores.log_loss,
+        scores.rps,
+        scores.accuracy,
+        scores.quadratic_weighted_kappa,
+        scores.mean_absolute_error,
+        lambda probs, labels: scores.class_weighted_kl(probs, labels, labels),
+    ],
+)
+def test_bad_input_is_refused_by_every_score(score, probs, labels, message):
+    with pytest.raises(InputError, match=message):
+        score(probs, labels)
+
+
+@pytest.mark.parametrize("floor", [0.0, 1.0, -1e-4, math.nan])
+def test_a_floor_outside_its_range_is_refused(floor):
+    with pytest.raises(InputError, match="floor"):
+        scores.log_loss([[0.5, 0.5]], [0], floor=floor)
+
+
+@pytest.mark.parametrize("stated", [[0, 1], [2], ["high"]])
+def test_stated_classes_are_checked_under_their_own_name(stated):
+    with pytest.raises(InputError, match="stated"):
+        scores.class_weighted_kl([[0.5, 0.5]], [0], stated)
+
+
+def test_reference_values():
+    probs, labels = REFERENCE["probs"], REFERENCE["labels"]
+    exact = {"rtol": 0, "atol": 1e-12}
+    np.testing.assert_allclose(
+        scores.log_loss(probs, labels, per_text=True), REFERENCE["log_loss"], **exact
+    )
+    np.testing.assert_allclose(scores.rps(probs, labels, per_text=True), REFERENCE["rps"], **exact)
+    assert scores.accuracy(probs, labels) == pytest.approx(REFERENCE["accuracy"])
+    assert scores.class_weighted_kl(probs, labels, REFERENCE["stated"]) == pytest.approx(
+        REFERENCE["class_weighted_kl"], abs=1e-12
+    )
+    assert scores.reversals(REFERENCE["adjacent_probs"]).tolist() == REFERENCE["reversals"]
+    for case in REFERENCE["crossover"]:
+        n_star = scores.crossover(case["d_u"], case["d_s"], case["delta"])
+        assert n_star == pytest.approx(case["labels"], abs=1e-9)
