@@ -1,0 +1,236 @@
+"""Tables of readings and of labels: one row a text, found by its `item_id`.
+
+A file may hold several readers and tasks; one of each is chosen by name. Columns that are neither
+readings nor labels are passed through.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from cordial_ppl.errors import InputError, name_rows
+from cordial_ppl.formats.columns import (
+    find_kind,
+    numbers,
+    passed_through,
+    read_logits,
+    read_scale,
+    reading_columns,
+)
+from cordial_ppl.formats.files import ABSENT, Columns, list_names, read_columns
+from cordial_ppl.scale import Scale
+
+
+@dataclass(frozen=True)
+class ReadingTable:
+    """The readings of a file.
+
+    Attributes:
+        item_ids: The texts, each once.
+        logits: Centred logits [n, K] (nats).
+        scale: The K options.
+        kind: What the file holds: "logit", "logprob", "p", "n" or "rating".
+        extras: Every other column, by name, with None for a missing cell.
+        rows: Where each row stands in the file.
+        unit: What `rows` counts: "line" (the first is 1) or, in Parquet, "row" (the first is 0).
+    """
+
+    item_ids: list[str]
+    logits: Float64[np.ndarray, "n K"]
+    scale: Scale
+    kind: str
+    extras: dict[str, list]
+    rows: list[int]
+    unit: str
+
+    def where(self, position: int) -> str:
+        """Name the place of a row in the file: "line 7"."""
+        return f"{self.unit} {self.rows[position]}"
+
+    def covariate(self, name: str) -> Float64[np.ndarray, " n"]:
+        """Read an extra column as numbers.
+
+        Args:
+            name: The column.
+
+        Returns:
+            Its numbers, [n].
+
+        Raises:
+            InputError: There is no such column, or a cell is not a finite number.
+        """
+        if name not in self.extras:
+            raise InputError(f"there is no column {name!r}; found {list_names(self.extras)}.")
+        values = numbers(self.extras[name], name, self.where)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if wrong.size:
+            places = name_rows(wrong, self.where)
+            raise InputError(f"column {name!r} must be finite numbers; it is not in {places}.")
+        return values
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """The labels of a file.
+
+    Attributes:
+        item_ids: The texts, each once.
+        labels: Positions 0..K-1 on the scale, [n].
+        extras: Every other column, by name, with None for a missing cell.
+        rows: Where each row stands in the file.
+        unit: What `rows` counts: "line" (the first is 1) or, in Parquet, "row" (the first is 0).
+    """
+
+    item_ids: list[str]
+    labels: Int64[np.ndarray, " n"]
+    extras: dict[str, list]
+    rows: list[int]
+    unit: str
+
+    def where(self, position: int) -> str:
+        """Name the place of a row in the file: "line 7"."""
+        return f"{self.unit} {self.rows[position]}"
+
+
+def read_readings(
+    path: str | Path, *, options: Any = None, reader: str | None = None, task: str | None = None
+) -> ReadingTable:
+    """Read what a judge said of each text.
+
+    Args:
+        path: A .csv, .parquet, .jsonl or .ndjson file with `item_id` and one group of columns
+            `logit_`, `logprob_`, `p_` or `n_` (or one column `rating`).
+        options: The K options in the scale's order; by default the columns' order in the file. A
+            column `rating` needs them.
+        reader: The judge to take, where the file holds several.
+        task: The task to take, where the file holds several.
+
+    Returns:
+        The readings.
+
+    Raises:
+        FileError: The file cannot be read or is not what its ending says.
+        InputError: A column or a name is missing, an item occurs twice, or a reading is no
+            reading; with its row and column.
+    """
+    columns = read_columns(path)
+    columns.column("item_id")
+    columns = _select(columns, "task", task)
+    columns = _select(columns, "reader", reader)
+    kind = find_kind(columns)
+    scale = read_scale(columns, kind, options)
+    item_ids = _item_ids(columns)
+    with _naming(path):
+        logits = read_logits(columns, kind, scale)
+    extras = passed_through(columns, ["item_id", *reading_columns(columns, kind, scale)])
+    return ReadingTable(item_ids, logits, scale, kind, extras, list(columns.rows), columns.unit)
+
+
+def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> LabelTable:
+    """Read the labels of some texts.
+
+    Args:
+        path: A .csv, .parquet, .jsonl or .ndjson file with `item_id` and `label`.
+        scale: The options that labels are names or positions of.
+        task: The task to take, where the file has a column `task`.
+
+    Returns:
+        The labels.
+
+    Raises:
+        FileError: The file cannot be read or is not what its ending says.
+        InputError: A column or a name is missing, an item occurs twice, or a label is missing or
+            not on the scale; with its row.
+    """
+    columns = read_columns(path)
+    columns.column("item_id")
+    columns.column("label")
+    columns = _select(columns, "task", task if "task" in columns.cells else None)
+    item_ids = _item_ids(columns)
+    extras = passed_through(columns, ["item_id"])
+    with _naming(path):
+        labels = scale.encode(extras.pop("label"), where=columns.where)
+    return LabelTable(item_ids, labels, extras, list(columns.rows), columns.unit)
+
+
+def match_labels(readings: ReadingTable, labels: LabelTable) -> Int64[np.ndarray, " n"]:
+    """Find the reading of each labelled text.
+
+    Args:
+        readings: The readings.
+        labels: The labels.
+
+    Returns:
+        Positions in `readings`, one a label.
+
+    Raises:
+        InputError: A label belongs to no text of the readings.
+    """
+    positions = {item: i for i, item in enumerate(readings.item_ids)}
+    unknown = [i for i, item in enumerate(labels.item_ids) if item not in positions]
+    if unknown:
+        shown = ", ".join(f"{labels.item_ids[i]!r} ({labels.where(i)})" for i in unknown[:5])
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        raise InputError(
+            f"{len(unknown)} of {len(labels.item_ids)} labels are for items without a reading: "
+            f"{shown}{more}. Remove them, or check that both files belong together."
+        )
+    return np.array([positions[item] for item in labels.item_ids], np.int64)
+
+
+@contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """Put the file's name before what is wrong with its cells."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def _select(columns: Columns, field: str, chosen: str | None) -> Columns:
+    """Keep the rows of one reader or task (`field` is which)."""
+    if chosen is None and field not in columns.cells:
+        return columns
+    cells = [_name(cell) for cell in columns.column(field)]
+    names = list(dict.fromkeys(cells))
+    if chosen is None:
+        if len(names) > 1:
+            raise InputError(
+                f"{columns.path} holds {len(names)} {field}s, choose one ({field}=...): "
+                f"{list_names(names)}."
+            )
+        return columns
+    if chosen not in names:
+        raise InputError(f"{columns.path} has no {field} {chosen!r}; found {list_names(names)}.")
+    return columns.take([i for i, cell in enumerate(cells) if cell == chosen])
+
+
+def _item_ids(columns: Columns) -> list[str]:
+    items = [_name(cell) for cell in columns.column("item_id")]
+    unnamed = [i for i, item in enumerate(items) if not item]
+    if unnamed:
+        places = name_rows(unnamed, columns.where)
+        raise InputError(f"{columns.path}: every row needs an item_id; there is none in {places}.")
+    if len(set(items)) < len(items):
+        positions: dict[str, list[int]] = {}
+        for i, item in enumerate(items):
+            positions.setdefault(item, []).append(i)
+        doubled = [item for item in positions if len(positions[item]) > 1]
+        rows = name_rows(positions[doubled[0]], columns.where)
+        raise InputError(
+            f"{columns.path}: an item_id must occur once; {doubled[0]!r} is in {rows}"
+            + (f", and {len(doubled) - 1} more occur again." if len(doubled) > 1 else ".")
+        )
+    return items
+
+
+def _name(cell: object) -> str:
+    """Read a cell as a name; 3.0 is '3', for whole numbers with gaps are stored as floats."""
+    if isinstance(cell, float | np.floating):
+        return "" if np.isnan(cell) else f"{cell:.0f}" if cell.is_integer() else repr(float(cell))
+    return "" if cell is None or cell is ABSENT else str(cell)

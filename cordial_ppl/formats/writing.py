@@ -1,0 +1,136 @@
+"""Writing: a file appears whole under its name, or not at all."""
+
+import csv
+import json
+import os
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.formats.files import ENDINGS, table_ending
+
+
+def write_table(path: str | Path, columns: Mapping[str, Sequence | np.ndarray]) -> None:
+    """Write a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
+
+    Numbers keep their full precision; None becomes an empty cell or a null.
+
+    Args:
+        path: The file; one that is there already is replaced.
+        columns: The cells of each column, by name, all of one length.
+
+    Raises:
+        FileError: The ending is unknown or the file cannot be written; nothing is left behind.
+        InputError: The columns differ in length.
+    """
+    ending = table_ending(path)
+    cells = {name: _python_values(column) for name, column in columns.items()}
+    lengths = {name: len(column) for name, column in cells.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"columns must have one length; found {lengths}.")
+    with replacing(path) as temporary:
+        _WRITERS[ending](temporary, cells)
+
+
+def check_writable(path: str | Path, *, endings: Collection[str] | None = ENDINGS) -> None:
+    """Find out before the work whether a file can be written after it.
+
+    Args:
+        path: The file.
+        endings: The endings that its name may have; None for any.
+
+    Raises:
+        FileError: The ending is none of them, the folder is missing or may not be written to, or
+            the path is a folder.
+    """
+    if endings is not None and Path(path).suffix.lower() not in endings:
+        raise FileError(f"{path}: the name must end in one of {', '.join(endings)}.")
+    temporary = _open_beside(path)
+    temporary.unlink()
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Give a temporary file beside `path` to write to, which then takes its place.
+
+    Args:
+        path: The file to replace or make.
+
+    Yields:
+        The temporary file, empty.
+
+    Raises:
+        FileError: The file cannot be written; nothing is left behind.
+    """
+    temporary = _open_beside(path)
+    try:
+        yield temporary
+        os.replace(temporary, os.path.realpath(path))
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _open_beside(path: str | Path) -> Path:
+    """Make an empty file in the folder that `path` (or what it links to) is in."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise FileError(f"cannot write {path}: it is a folder.")
+    temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
+    try:
+        temporary.touch(exist_ok=False)
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
+    return temporary
+
+
+def _python_values(column: Sequence | np.ndarray) -> list:
+    if isinstance(column, np.ndarray):
+        return column.tolist()
+    return [cell.item() if isinstance(cell, np.generic) else cell for cell in column]
+
+
+def _write_csv(path: Path, cells: dict[str, list]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(cells)
+        writer.writerows(zip(*cells.values(), strict=True))
+
+
+def _write_json_lines(path: Path, cells: dict[str, list]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for row in zip(*cells.values(), strict=True):
+            record = dict(zip(cells, row, strict=True))
+            file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+
+
+def _write_parquet(path: Path, cells: dict[str, list]) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise FileError("writing Parquet needs pyarrow: pip install pyarrow.") from error
+
+    def column(values: list):
+        try:
+            return pyarrow.array(values)
+        except pyarrow.ArrowException:
+            # Cells of different types, as a JSON Lines file may hold.
+            return pyarrow.array([None if value is None else str(value) for value in values])
+
+    pyarrow.parquet.write_table(
+        pyarrow.table({name: column(values) for name, values in cells.items()}), path
+    )
+
+
+_WRITERS = {
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+    ".jsonl": _write_json_lines,
+    ".ndjson": _write_json_lines,
+}
