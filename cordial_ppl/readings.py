@@ -213,7 +213,7 @@ def _reject(
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         others = f" and {wrong.sum() - 1} more cells" if wrong.sum() > 1 else ""
-        place = f"{where(int(i))}, {_name_column(j, columns)}{others}"
+        place = f"{where(int(i))}, {_name_column(int(j), columns)}{others}"
         raise InputError(f"{rule}; found {table[i, j]:g} in {place}.")
 
 

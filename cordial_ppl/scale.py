@@ -23,7 +23,7 @@ class Scale:
     option of that name. Otherwise a label is an option's name, or its position 0..K-1.
 
     Args:
-        options: The K names, at least two, distinct and not empty; numbers are taken as names.
+        options: The K names, at least two, distinct and not empty.
 
     Raises:
         InputError: There are fewer than two options, or a name is empty or occurs twice.
@@ -33,12 +33,7 @@ class Scale:
 
     def __post_init__(self) -> None:
         """Check the names."""
-        if isinstance(self.options, str):
-            raise InputError(
-                f"options must be a sequence of names; found the text {self.options!r}. "
-                "Write options=('1', '2', '3') for three options."
-            )
-        names = tuple(str(name).strip() for name in self.options)
+        names = tuple(name.strip() for name in self.options)
         object.__setattr__(self, "options", names)
         if len(names) < 2:
             raise InputError(f"a scale needs at least two options; found {len(names)}: {names}.")
@@ -61,7 +56,8 @@ class Scale:
         """Make the scale of readings with `size` columns.
 
         Args:
-            options: The names in the scale's order, a scale, or None for 0..K-1.
+            options: The names (numbers are taken as names) in the scale's order, a scale, or None
+                for 0..K-1.
             size: Number of options K that the readings have.
 
         Returns:
@@ -72,7 +68,12 @@ class Scale:
         """
         if options is None:
             return cls.default(size)
-        scale = options if isinstance(options, Scale) else cls(options)
+        if isinstance(options, str):
+            raise InputError(
+                f"options must be a sequence of names; found the text {options!r}. "
+                "Write options=('1', '2', '3') for three options."
+            )
+        scale = options if isinstance(options, Scale) else cls(tuple(map(str, options)))
         if scale.size != size:
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are named: "

@@ -97,7 +97,10 @@ def _python_values(column: Sequence | np.ndarray) -> list:
 
 def _write_csv(path: Path, cells: dict[str, list]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        # A lone carriage return would end a row when it is read, but alone it is not quoted.
+        returns = any(isinstance(c, str) and "\r" in c for column in cells.values() for c in column)
+        quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+        writer = csv.writer(file, lineterminator="\n", quoting=quoting)
         writer.writerow(cells)
         writer.writerows(zip(*cells.values(), strict=True))
 

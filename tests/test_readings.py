@@ -1,0 +1,227 @@
+"""The door: what is accepted, what it becomes, and what is turned away with its place."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from scipy.special import softmax
+
+from cordial_ppl.arrays import bucket, pad_rows
+from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.readings import (
+    Readings,
+    as_logits,
+    label_histogram,
+    readings_from_counts,
+    readings_from_probabilities,
+)
+
+tables = arrays(
+    np.float64,
+    array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=12),
+    elements=st.floats(-1e3, 1e3),
+)
+
+
+@given(tables, st.floats(-1e3, 1e3))
+def test_centring_keeps_the_distribution(values, shift):
+    logits = as_logits(values + shift)
+    np.testing.assert_allclose(logits.mean(axis=1), 0, atol=1e-9)
+    np.testing.assert_allclose(softmax(logits, axis=1), softmax(values, axis=1), atol=1e-9)
+    np.testing.assert_allclose(as_logits(logits), logits, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        np.asarray,
+        lambda x: np.asarray(x, np.float32),
+        jnp.asarray,
+        lambda x: jnp.asarray(x, jnp.bfloat16),
+        list,
+        pd.DataFrame,
+        lambda x: pd.DataFrame(x, dtype="Int64"),
+        lambda x: pl.DataFrame(np.array(x), schema=["a", "b", "c"]),
+    ],
+)
+def test_containers(container):
+    logits = as_logits(container([[1, 2, 6], [0, 3, 0]]))
+    assert isinstance(logits, np.ndarray)
+    assert logits.dtype == np.float64
+    np.testing.assert_array_equal(logits, [[-2, -1, 3], [-1, 2, -1]])
+
+
+def test_input_is_left_as_it_was():
+    values = np.array([[1.0, 2.0, -np.inf]])
+    with pytest.warns(CordialWarning):
+        as_logits(values)
+    np.testing.assert_array_equal(values, [[1.0, 2.0, -np.inf]])
+
+
+def test_missing_options_are_floored_and_counted_once():
+    values = [[1, 2, -np.inf], [0, 1, 2], [-np.inf, -np.inf, 3], [-3.4e38, 1, 5]]
+    with pytest.warns(CordialWarning, match="4 options in 3 of 4 rows") as caught:
+        logits = as_logits(values)
+    assert len(caught) == 1
+    np.testing.assert_allclose(logits[0] - logits[0, 0], [0, 1, 0])
+    np.testing.assert_allclose(logits[1], [-1, 0, 1])
+    np.testing.assert_allclose(logits[3] - logits[3, 1], [0, 0, 4])
+    # The one option that was read stays the most probable.
+    np.testing.assert_allclose(logits[2] - logits[2, 2], [np.log(1e-4), np.log(1e-4), 0])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[0, 1], [np.nan, 0]], "found nan in row 1, column 0"),
+        ([[0, np.inf], [np.nan, 0]], "found inf in row 0, column 1 and 1 more cells"),
+        ([[0, 1e38]], "found 1e[+]38 in row 0, column 1"),
+        ([[0, 1], [-np.inf, -np.inf]], "every option is -inf in row 1"),
+        (pd.DataFrame({"logit_1": [0, 1], "logit_2": [0, None]}), "nan in row 1, column 'logit_2'"),
+        (pd.DataFrame({"good": [0, 1], "bad": [0, "?"]}), "'[?]' in row 1, column 'bad'"),
+        (pl.DataFrame({"a": [0.5, None], "b": [0.5, 1.0]}), "found nan in row 1, column 'a'"),
+        ([[0, 1], [2]], "rows of one length"),
+        ([0, 1], r"shape \[n, K\]; found \[2\]. One text"),
+        (np.zeros((2, 3, 4)), r"found \[2, 3, 4\]"),
+        (np.zeros((0, 3)), "at least one row"),
+        (np.zeros((3, 1)), "at least two columns"),
+        ("logits", "shape|numbers"),
+        (None, "shape|numbers"),
+    ],
+)
+def test_bad_logits(values, message):
+    with pytest.raises(InputError, match=message):
+        as_logits(values)
+
+
+def test_the_number_of_options_is_checked():
+    with pytest.raises(InputError, match="must have 5 columns; found 3"):
+        as_logits(np.zeros((2, 3)), size=5)
+
+
+@given(tables)
+def test_probabilities_enter_as_their_logs(values):
+    probs = softmax(values / 100, axis=1)
+    np.testing.assert_allclose(readings_from_probabilities(probs), np.log(probs))
+
+
+def test_zero_probabilities_are_floored():
+    with pytest.warns(CordialWarning, match="1 options in 1 of 1 rows"):
+        np.testing.assert_allclose(
+            readings_from_probabilities([[0.75, 0.25, 0]]), np.log([[0.75, 0.25, 0.25]])
+        )
+
+
+@pytest.mark.parametrize(
+    ("p", "message"),
+    [
+        ([[0.5, 0.5], [0.5, 0.6]], "sum to 1.1 in row 1"),
+        ([[50, 50]], "sum to 100 in row 0"),
+        ([[1.5, -0.5]], "found -0.5 in row 0, column 1"),
+        ([[np.nan, 1]], "found nan in row 0, column 0"),
+        ([[np.inf, 1]], "found inf in row 0, column 0"),
+        ([["x", 1]], "found 'x' in row 0, column 0"),
+    ],
+)
+def test_bad_probabilities(p, message):
+    with pytest.raises(InputError, match=message):
+        readings_from_probabilities(p)
+
+
+def test_the_tolerance_of_sums():
+    assert readings_from_probabilities([[0.33, 0.33, 0.33]], tolerance=0.02).shape == (1, 3)
+    with pytest.raises(InputError, match="sum to 0.99"):
+        readings_from_probabilities([[0.33, 0.33, 0.33]])
+
+
+@given(
+    arrays(np.int64, array_shapes(min_dims=2, max_dims=2, min_side=2), elements=st.integers(0, 50)),
+    st.floats(1e-3, 10),
+)
+def test_counts_enter_as_smoothed_shares(counts, pseudo_count):
+    counts[:, 0] += 1
+    shares = np.exp(readings_from_counts(counts, pseudo_count))
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_allclose(
+        shares * (counts.sum(axis=1, keepdims=True) + pseudo_count * counts.shape[1]),
+        counts + pseudo_count,
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([[1, 2], [0, 0]], "all counts are 0 in row 1"),
+        ([[1, -1]], "found -1 in row 0, column 1"),
+        ([[1, 0.5]], "found 0.5 in row 0, column 1"),
+        ([[1, np.nan]], "found nan in row 0, column 1"),
+        ([[1, np.inf]], "found inf in row 0, column 1"),
+    ],
+)
+def test_bad_counts(counts, message):
+    with pytest.raises(InputError, match=message):
+        readings_from_counts(counts)
+
+
+@pytest.mark.parametrize("pseudo_count", [0, -1, np.nan, np.inf])
+def test_bad_pseudo_counts(pseudo_count):
+    with pytest.raises(InputError, match="pseudo_count"):
+        readings_from_counts([[1, 2]], pseudo_count)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.data())
+def test_histogram_of_the_labels_that_count(labels, data):
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(labels), max_size=len(labels))))
+    positions = np.array(labels)
+    kept = positions[mask]
+    expected = [(np.sum(kept == k) + 1) / (len(kept) + 4) for k in range(4)]
+    np.testing.assert_allclose(label_histogram(positions, 4, mask), expected)
+    np.testing.assert_allclose(label_histogram(np.where(mask, positions, -1), 4), expected)
+
+
+def test_histogram_of_traced_labels():
+    labels, mask = jnp.array([0, 2, 2, 1]), jnp.array([[True] * 4, [True, True, False, False]])
+    both = jax.jit(jax.vmap(lambda m: label_histogram(labels, 3, m)))(mask)
+    for row, kept in zip(np.asarray(both), np.asarray(mask), strict=True):
+        np.testing.assert_allclose(
+            row, label_histogram(np.asarray(labels), 3, kept), rtol=4 * np.finfo(row.dtype).eps
+        )
+
+
+def test_readings_are_a_pytree():
+    readings = Readings(np.zeros((4, 3)), np.full(3, 1 / 3), {"length": np.arange(4.0)})
+    assert len(jax.tree.leaves(readings)) == 3
+
+
+@given(st.integers(0, 10**6))
+def test_a_bucket_holds_its_rows_without_much_waste(n):
+    size = bucket(n)
+    assert size >= max(n, 8)
+    assert bucket(size) == size
+    assert n <= 16 or size < 1.5 * n
+
+
+def test_the_buckets():
+    sizes = sorted({bucket(n) for n in range(257)})
+    assert sizes == [8, 16, 24, 32, 48, 64, 96, 128, 192, 256]
+
+
+def test_padding():
+    padded = pad_rows(np.arange(6).reshape(3, 2), 5, -1)
+    np.testing.assert_array_equal(padded, [[0, 1], [2, 3], [4, 5], [-1, -1], [-1, -1]])
+    assert pad_rows(np.array([True]), 2, False).dtype == bool
+    with pytest.raises(ValueError, match="cannot pad 3 rows to 2"):
+        pad_rows(np.zeros(3), 2, 0)
+
+
+def test_nothing_is_said_of_good_readings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_logits([[0, 1], [60, -60]])

@@ -1,0 +1,134 @@
+"""The scale: labels in, positions out, and messages that say what to do."""
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.scale import Scale
+
+WORDS = Scale(("bad", "fair", "good"))
+
+
+texts = st.text(st.characters(exclude_characters="\0"))  # NumPy drops a trailing null
+words = texts.map(lambda text: f"a {text}".strip())
+
+
+@given(st.lists(words, min_size=2, max_size=12, unique=True))
+def test_names_round_trip(names):
+    scale = Scale(tuple(names))
+    assert scale.decode(scale.encode(names)) == names
+    np.testing.assert_array_equal(scale.encode(names[::-1]), np.arange(len(names))[::-1])
+
+
+@pytest.mark.parametrize("size", [2, 5, 11, 12])
+@pytest.mark.parametrize("kind", [int, float, str, lambda i: f"{i}.0", np.float32])
+def test_default_labels_of_every_kind_are_positions(size, kind):
+    labels = [kind(i) for i in range(size)]
+    np.testing.assert_array_equal(Scale.default(size).encode(labels), np.arange(size))
+
+
+@pytest.mark.parametrize("kind", [int, float, str, lambda i: f"{i}.0"])
+def test_numbers_are_names_where_names_are_numbers(kind):
+    scale = Scale(("1", "2", "3", "4", "5"))
+    labels = [kind(i) for i in (5, 1, 3)]
+    np.testing.assert_array_equal(scale.encode(labels), [4, 0, 2])
+
+
+def test_numbers_are_positions_where_names_are_words():
+    np.testing.assert_array_equal(WORDS.encode(["good", " bad ", "1"]), [2, 0, 1])
+    np.testing.assert_array_equal(WORDS.encode([2, 0.0, True]), [2, 0, 1])
+
+
+def test_half_points_and_descending_scales():
+    scale = Scale(("1", "0.5", "0"))
+    np.testing.assert_array_equal(scale.encode([0.5, "1.0", 0]), [1, 0, 2])
+    np.testing.assert_array_equal(scale.values, [1, 0.5, 0])
+    np.testing.assert_array_equal(WORDS.values, [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [2, 0, 1],
+        np.array([2, 0, 1], np.uint8),
+        jnp.array([2, 0, 1]),
+        pd.Series([2, 0, 1], index=[7, 8, 9]),
+        pl.Series([2, 0, 1]),
+        pd.Series(["good", "bad", "fair"], dtype="category"),
+        pl.Series(["good", "bad", "fair"]),
+    ],
+)
+def test_containers(labels):
+    codes = WORDS.encode(labels)
+    assert codes.dtype == np.int64
+    np.testing.assert_array_equal(codes, [2, 0, 1])
+
+
+def test_one_based_labels_get_the_remedy():
+    labels = np.ones(20)
+    labels[[3, 17]] = 5
+    with pytest.raises(InputError) as raised:
+        Scale.default(5).encode(labels)
+    assert str(raised.value) == (
+        "labels must be whole numbers 0..4; found 5 in rows 3 and 17. "
+        "If your scale starts at 1, name the options: options=('1','2','3','4','5')."
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 5], "whole numbers 0..4; found 5 in row 1.$"),
+        ([0, -1, -1], "found -1 in rows 1 and 2"),
+        ([0, 2.5], "found 2.5 in row 1"),
+        ([0, "fine"], "found 'fine' in row 1"),
+        ([7, 8, 9, 10, 11], "found 7 in row 0, 8 in row 1, 9 in row 2 and 2 more"),
+        ([6] * 9, "found 6 in rows 0, 1, 2 and 6 more"),
+        ([0, np.inf], "found inf in row 1"),
+        ([0, np.nan], "must not be missing.*row 1"),
+        ([0, None], "must not be missing.*row 1"),
+        (["0", ""], "must not be missing.*row 1"),
+        (pd.array([0, None], dtype="Int64"), "must not be missing.*row 1"),
+        ([], "no labels"),
+        ([[0], [1]], r"shape \[n\]"),
+        ([[0], [1, 2]], "one name or number each"),
+        ([{}], "one name or number each"),
+    ],
+)
+def test_bad_labels(labels, message):
+    with pytest.raises(InputError, match=message):
+        Scale.default(5).encode(labels)
+
+
+def test_bad_labels_among_named_options():
+    with pytest.raises(InputError, match="whole numbers 1..5; found 0 in row 1"):
+        Scale(("1", "2", "3", "4", "5")).encode([1, 0, 4])
+    with pytest.raises(InputError, match="'bad', 'fair', 'good'.*positions 0..2.*'Good' in line 5"):
+        WORDS.encode(["bad", "Good"], where=lambda i: f"line {i + 4}")
+
+
+@pytest.mark.parametrize("options", [(), ("a",), ("a", "a"), ("a", " "), ("1", "1.0"), ("a", "a ")])
+def test_bad_options(options):
+    with pytest.raises(InputError):
+        Scale(options)
+
+
+def test_options_are_counted_against_the_readings():
+    assert Scale.of(None, 3) == Scale(("0", "1", "2"))
+    assert Scale.of([1, 2, 3], 3) == Scale.of(range(1, 4), 3) == Scale(("1", "2", "3"))
+    assert Scale.of(WORDS, 3) is WORDS
+    with pytest.raises(InputError, match="sequence of names; found the text 'abc'"):
+        Scale.of("abc", 3)
+    with pytest.raises(InputError, match="4 columns but 3 options"):
+        Scale.of(WORDS.options, 4)
+
+
+@pytest.mark.parametrize("indices", [[-1], [3]])
+def test_positions_off_the_scale(indices):
+    with pytest.raises(InputError, match="positions must be 0..2"):
+        WORDS.decode(indices)
