@@ -1,0 +1,62 @@
+"""The program `cordial`: its commands, its version, and its exit status."""
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from cordial_ppl.cli.calibrate import calibrate
+from cordial_ppl.cli.compilation import silence
+from cordial_ppl.cli.demo import demo
+from cordial_ppl.cli.judge import fit, predict
+from cordial_ppl.cli.messages import reporting
+
+
+class Commands(TyperGroup):
+    """The commands; what one of them raises on purpose becomes a message and an exit status."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        with reporting():
+            return super().invoke(ctx)
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"cordial {version('cordial-ppl')}")
+        raise typer.Exit
+
+
+@app.callback()
+def cordial(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Say which it is."),
+    ] = False,
+) -> None:
+    """Turn a language model's ratings into calibrated probabilities with twenty labels.
+
+    Exit status: 0 done, 2 wrong usage or bad input, 1 anything else.
+    """
+
+
+for command in (demo, calibrate, fit, predict):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the program with the arguments of the process."""
+    silence()
+    app(prog_name="cordial")

@@ -1,0 +1,58 @@
+"""`cordial calibrate`: fit on the labelled texts and calibrate all of them."""
+
+from cordial_ppl.cli.fitting import fit_judge, read_tables, summarise
+from cordial_ppl.cli.messages import say, working
+from cordial_ppl.cli.options import (
+    Channels,
+    Inference,
+    Json,
+    LabelsPath,
+    Method,
+    Options,
+    Quiet,
+    Reader,
+    ReadingsPath,
+    Seed,
+    TableOut,
+    Task,
+    split_options,
+)
+from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_summary
+from cordial_ppl.formats import write_table
+
+
+def calibrate(
+    readings: ReadingsPath,
+    labels: LabelsPath,
+    output: TableOut,
+    options: Options = None,
+    reader: Reader = None,
+    task: Task = None,
+    channel: Channels = None,
+    seed: Seed = 0,
+    inference: Method = Inference.DEFAULT,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
+    names = split_options(options)
+    check_output(output, [readings, labels])
+    table, logits, labelled = read_tables(readings, labels, options=names, reader=reader, task=task)
+    judge = fit_judge(
+        logits,
+        labelled,
+        table.scale.options,
+        inference=inference,
+        seed=seed,
+        channels=channel,
+        quiet=quiet,
+    )
+    with working("calibrating", quiet):
+        write_table(output, calibrated_columns(judge, table))
+    summary = summarise(judge)
+    if json:
+        counts = {"output": str(output), "texts": len(table.item_ids), "labels": len(labelled)}
+        show_json({**counts, "summary": summary.to_dict()})
+    elif not quiet:
+        show_summary(summary)
+        say(f"wrote {output}: {len(table.item_ids)} texts, calibrated on {len(labelled)} labels")

@@ -1,0 +1,68 @@
+"""`cordial demo`: the main job on embedded data, scored on texts that the fit has not seen."""
+
+import numpy as np
+
+from cordial_ppl.cli.fitting import fit_judge, summarise
+from cordial_ppl.cli.options import Inference, Json, Method, Quiet, Seed
+from cordial_ppl.cli.output import show_json, show_summary, show_table
+
+LABELS = 20
+"""Texts that the demonstration takes the labels of."""
+
+NEXT = """\
+Now with your own readings and labels (one row a text; item_id, logit_1 ... and item_id, label):
+  cordial calibrate readings.csv labels.csv -o calibrated.csv"""
+
+
+def demo(
+    seed: Seed = 0,
+    inference: Method = Inference.DEFAULT,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show it: fit on 20 labels of made-up reviews, and score the other reviews."""
+    from cordial_ppl import scores, synthetic
+    from cordial_ppl.readings import label_histogram
+
+    reviews = synthetic.reviews()
+    logits, unseen = reviews.logits[:LABELS], reviews.logits[LABELS:]
+    labels, truth = reviews.labels[:LABELS], reviews.labels[LABELS:]
+    judge = fit_judge(
+        logits,
+        [reviews.options[z] for z in labels],
+        reviews.options,
+        inference=inference,
+        seed=seed,
+        quiet=quiet,
+    )
+    histogram = label_histogram(labels, len(reviews.options))
+    predictions = {
+        "raw reading": _softmax(unseen),
+        "label histogram": np.tile(histogram, (len(unseen), 1)),
+        "calibrated": judge.predict_proba(unseen),
+    }
+    scored = {
+        name: {
+            "log_loss": scores.log_loss(probs, truth),
+            "accuracy": scores.accuracy(probs, truth),
+        }
+        for name, probs in predictions.items()
+    }
+    summary = summarise(judge)
+    if json:
+        counts = {"labels": LABELS, "held_out": len(unseen)}
+        show_json({**counts, "scores": scored, "summary": summary.to_dict()})
+    elif not quiet:
+        show_summary(summary)
+        rows = [
+            (name, f"{found['log_loss']:.3f}", f"{found['accuracy']:.3f}")
+            for name, found in scored.items()
+        ]
+        title = f"\nOn {len(unseen)} held-out texts, after {LABELS} labels"
+        show_table(title, ("", "log loss", "accuracy"), rows)
+        print(f"\n{NEXT}")
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)

@@ -1,0 +1,115 @@
+"""`cordial fit` and `cordial predict`: the two halves of `cordial calibrate`, with a file between.
+
+The file is the fitted judge: data only, see `cordial_ppl.storage`.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cordial_ppl.cli.compilation import keep_compiled
+from cordial_ppl.cli.fitting import fit_judge, read_tables, summarise
+from cordial_ppl.cli.messages import say, working
+from cordial_ppl.cli.options import (
+    Channels,
+    Inference,
+    Json,
+    LabelsPath,
+    Method,
+    Options,
+    Quiet,
+    Reader,
+    ReadingsPath,
+    Seed,
+    TableOut,
+    Task,
+    split_options,
+)
+from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_summary
+from cordial_ppl.errors import InputError
+from cordial_ppl.formats import read_readings, write_table
+
+ENDING = ".cordial"
+
+JudgePath = Annotated[
+    Path, typer.Argument(metavar="JUDGE", help="A fitted judge, as `cordial fit` writes it.")
+]
+JudgeOut = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="JUDGE", help=f"The judge to write ({ENDING})."),
+]
+
+
+def fit(
+    readings: ReadingsPath,
+    labels: LabelsPath,
+    output: JudgeOut,
+    options: Options = None,
+    reader: Reader = None,
+    task: Task = None,
+    channel: Channels = None,
+    seed: Seed = 0,
+    inference: Method = Inference.DEFAULT,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit on the labelled texts of READINGS and keep the judge in a file."""
+    names = split_options(options)
+    check_output(output, [readings, labels], endings=[ENDING])
+    table, logits, labelled = read_tables(readings, labels, options=names, reader=reader, task=task)
+    judge = fit_judge(
+        logits,
+        labelled,
+        table.scale.options,
+        inference=inference,
+        seed=seed,
+        channels=channel,
+        quiet=quiet,
+    )
+    judge.save(output)
+    summary = summarise(judge)
+    if json:
+        counts = {"output": str(output), "labels": len(labelled)}
+        show_json({**counts, "summary": summary.to_dict()})
+    elif not quiet:
+        show_summary(summary)
+        say(f"wrote {output}: a judge fitted on {len(labelled)} labels")
+
+
+def predict(
+    judge: JudgePath,
+    readings: ReadingsPath,
+    output: TableOut,
+    options: Options = None,
+    reader: Reader = None,
+    task: Task = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Calibrate every text of READINGS with a judge that was fitted before.
+
+    The columns of READINGS must be the judge's options; --options gives their names, in the order
+    of the judge's scale, where they differ.
+    """
+    names = split_options(options)
+    check_output(output, [judge, readings])
+    with working("loading", quiet):
+        from cordial_ppl.cordial import load
+
+        keep_compiled()
+        fitted = load(judge)
+    scale = fitted.scale_
+    if names is not None and len(names) != scale.size:
+        raise InputError(
+            f"--options names {len(names)} options, but {judge} was fitted on {scale.size}: "
+            f"{', '.join(scale.options)}."
+        )
+    table = read_readings(readings, options=names or scale, reader=reader, task=task)
+    with working("calibrating", quiet):
+        write_table(output, calibrated_columns(fitted, table))
+    if json:
+        content = {"output": str(output), "texts": len(table.item_ids), "options": scale.options}
+        show_json(content)
+    elif not quiet:
+        say(f"wrote {output}: {len(table.item_ids)} texts")

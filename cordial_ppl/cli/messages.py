@@ -1,0 +1,57 @@
+"""What the user is told on stderr: errors, warnings and progress, each in one line."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+
+from cordial_ppl.errors import ChannelError, CordialError, CordialWarning, InputError
+
+STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+def say(message: str) -> None:
+    """Print one line on stderr."""
+    STDERR.print(" ".join(message.split("\n")))
+
+
+@contextmanager
+def working(on: str, quiet: bool) -> Iterator[None]:
+    """Show on a terminal that something takes a moment."""
+    if quiet or not STDERR.is_terminal:
+        yield
+    else:
+        with STDERR.status(f"{on} ..."):
+            yield
+
+
+@contextmanager
+def reporting() -> Iterator[None]:
+    """Turn errors and warnings of the package into lines on stderr, and errors into a status.
+
+    Raises:
+        typer.Exit: 2 where the input is at fault, 130 after Ctrl-C, 1 for another error of the
+            package; what nobody raised on purpose is let through.
+    """
+    shown: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            say(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        # What libraries warn of each other is nothing that a user of the program can act on.
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", CordialWarning)
+        warnings.showwarning = show
+        try:
+            yield
+        except CordialError as error:
+            say(f"error: {error}")
+            at_fault = isinstance(error, InputError | ChannelError)
+            raise typer.Exit(2 if at_fault else 1) from error
+        except KeyboardInterrupt as error:
+            raise typer.Exit(130) from error

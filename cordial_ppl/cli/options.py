@@ -1,0 +1,89 @@
+"""What the commands are told: their arguments and common options, each said once."""
+
+import csv
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cordial_ppl.errors import InputError
+
+
+class Inference(StrEnum):
+    """How posteriors are found."""
+
+    DEFAULT = "default"
+    LAPLACE = "laplace"
+    MODE = "mode"
+    NUTS = "nuts"
+
+
+ReadingsPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="READINGS",
+        help="Table of readings (.csv, .parquet, .jsonl): item_id and one column an option, "
+        "logit_..., logprob_..., p_... or n_... (or one column `rating`).",
+    ),
+]
+LabelsPath = Annotated[
+    Path,
+    typer.Argument(metavar="LABELS", help="Table of labels: item_id and label."),
+]
+TableOut = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Table to write (.csv, .parquet, .jsonl): p_..., mean, its 90 % interval, label.",
+    ),
+]
+Options = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...",
+        help="The options in the scale's order, such as 1,2,3,4,5; by default as in READINGS.",
+    ),
+]
+Reader = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The reader to take, if there are several.")
+]
+Task = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The task to take, if there are several.")
+]
+Channels = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--channel",
+        metavar="PATH",
+        help="A channel model of your own to weigh in; may be repeated. The code in the file is "
+        "run: use only files that you trust.",
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
+Method = Annotated[Inference, typer.Option("--inference", help="How posteriors are found.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]
+
+
+def split_options(text: str | None) -> tuple[str, ...] | None:
+    """Split "1,2,3" into the names of the options; a name with a comma stands in quotes.
+
+    Args:
+        text: What was given, or None.
+
+    Returns:
+        The names, or None.
+
+    Raises:
+        InputError: The quotes do not match.
+    """
+    if text is None:
+        return None
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise InputError(f"--options must be names with commas between; found {text!r}.") from error
+    return tuple(names)

@@ -1,0 +1,94 @@
+"""What comes out: the calibrated table, the summary, and JSON for programs."""
+
+import json
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.formats import ReadingTable, check_writable
+
+if TYPE_CHECKING:
+    from cordial_ppl.cordial import Cordial
+    from cordial_ppl.summary import Summary
+
+STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
+
+LEVEL = 0.9
+"""Probability that the mean lies between `low` and `high`."""
+
+
+def check_output(
+    path: Path, inputs: Collection[Path], endings: Collection[str] | None = None
+) -> None:
+    """Find out before the work that the output can be written and replaces no input.
+
+    Args:
+        path: The file to write.
+        inputs: The files that are read.
+        endings: The endings that its name may have; by default a table's.
+
+    Raises:
+        InputError: It cannot be written, or is one of the inputs.
+    """
+    check_writable(path, **({"endings": endings} if endings else {}))
+    for given in inputs:
+        if path.exists() and given.exists() and path.samefile(given):
+            raise InputError(f"the output {path} would replace the input {given}: name another.")
+
+
+def calibrated_columns(judge: "Cordial", table: ReadingTable) -> dict[str, Sequence | np.ndarray]:
+    """Calibrate the readings of a table.
+
+    A column that is passed through gives way, as `input_...`, to one of the same name.
+
+    Args:
+        judge: The fitted judge.
+        table: The readings.
+
+    Returns:
+        The columns `item_id`, `p_<option>`, `mean`, `low`, `high`, `label` and the extras.
+    """
+    probs = judge.predict_proba(table.logits)
+    low, high = judge.predict_interval(table.logits, level=LEVEL)
+    columns: dict[str, Sequence | np.ndarray] = {
+        "item_id": table.item_ids,
+        **{f"p_{option}": probs[:, k] for k, option in enumerate(judge.scale_.options)},
+        "mean": judge.predict_mean(table.logits),
+        "low": low,
+        "high": high,
+        "label": [str(option) for option in judge.predict(table.logits)],
+    }
+    for name, cells in table.extras.items():
+        # Readings of an option that only other tasks of the file have.
+        if name.startswith(f"{table.kind}_"):
+            continue
+        while name in columns:
+            name = f"input_{name}"
+        columns[name] = cells
+    return columns
+
+
+def show_summary(summary: "Summary") -> None:
+    """Print a summary on stdout."""
+    STDOUT.print(summary.text)
+
+
+def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a small table on stdout, its first column to the left and numbers to the right."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, title_style="")
+    for k, name in enumerate(header):
+        table.add_column(name, justify="right" if k else "left")
+    for row in rows:
+        table.add_row(*row)
+    STDOUT.print(table)
+
+
+def show_json(content: dict[str, Any]) -> None:
+    """Print JSON on stdout."""
+    typer.echo(json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2))

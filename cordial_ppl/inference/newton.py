@@ -1,0 +1,157 @@
+r"""Damped Newton minimisation of a smooth function of a few dozen variables.
+
+With the Hessian `H = V diag(c) V'` and the gradient `g`, every step searches the curve
+`p(mu) = -V diag(1 / (|c| + mu)) V' g`: `mu = 0` is Newton's step, a large `mu` a short step down
+the slope, and the absolute values turn away from saddles (Levenberg 1944; Nocedal and Wright,
+2nd ed., Section 3.4; Dauphin et al. 2014).  Values are cheap beside Hessians, so a whole ladder of
+`mu` is tried at once and hardly a Hessian is computed for a point that is then rejected.  The loop
+is data: nothing raises inside `jit`, and :func:`minimise` can be batched with `vmap`.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+RUNGS, RATIO, FIRST, LEAST = 8, 4.0, 0.1, 1e-3
+
+
+class Minimum(NamedTuple):
+    """Where a minimisation ended.
+
+    Attributes:
+        x: the point, shape `[P]`.
+        value: the function there; infinite if the function was not finite at the start.
+        gradient_norm: largest absolute gradient component there.
+        hessian: second derivatives there, shape `[P, P]`.
+        steps: points whose Hessian was computed, the start and rejected ones included.
+        converged: whether this is a minimum to the precision of the dtype.
+    """
+
+    x: Float[Array, " P"]
+    value: Float[Array, ""]
+    gradient_norm: Float[Array, ""]
+    hessian: Float[Array, "P P"]
+    steps: Int[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class _State(NamedTuple):
+    x: Array
+    value: Array
+    gradient: Array
+    hessian: Array
+    trials: Array
+    distance: Array
+    damping: Array
+    steps: Array
+
+
+def minimise(
+    fun: Callable[[Float[Array, " P"]], Float[Array, ""]],
+    start: Float[Array, " P"],
+    *,
+    max_steps: int = 100,
+    max_length: float = 10.0,
+) -> Minimum:
+    """Minimise a twice differentiable function by damped Newton steps.
+
+    It ends where the Hessian is positive definite and Newton's step is shorter than about 1e-10
+    (float64) of the point's size, or where the gradient is rounding noise.
+
+    Args:
+        fun: function of a vector, to scalars.
+        start: where to begin, shape `[P]`; the function must be finite there.
+        max_steps: evaluations of the function, its gradient and its Hessian at most.
+        max_length: longest step in the Euclidean norm, so that no step leaves the region where the
+            function can be evaluated.
+
+    Returns:
+        The lowest point seen.  `converged` is false if the steps ran out first, at a saddle, and
+        where the function is not finite.
+    """
+    dtype = start.dtype
+    eps = jnp.finfo(dtype).eps
+    identity = jnp.eye(start.shape[0], dtype=dtype)
+    ladder = jnp.asarray([0.0, *(RATIO**rung for rung in range(RUNGS - 1))], dtype)
+
+    def noise(value: Array) -> Array:
+        return 8.0 * eps * (1.0 + jnp.abs(value))
+
+    def flat(state: _State) -> Array:
+        near = state.distance <= eps**0.6 * (1.0 + jnp.max(jnp.abs(state.x)))
+        return near | (jnp.max(jnp.abs(state.gradient)) <= 8.0 * noise(state.value))
+
+    def going(state: _State) -> Array:
+        stuck = state.damping > 1.0 / eps
+        return (state.steps == 0) | (~flat(state) & ~stuck & (state.steps < max_steps))
+
+    def step(state: _State) -> _State:
+        values = jax.vmap(fun)(state.trials)
+        values = jnp.where(jnp.isfinite(values), values, jnp.inf)
+        least = jnp.min(values)
+        # Among equals the least damped wins: near the end values are noise, and Newton is right.
+        rung = jnp.argmax(values <= least + noise(least))
+        x = state.trials[rung]
+        (gradient, value), hessian = _derivatives(fun, x, identity)
+        # At the end of the road changes of the value are rounding noise: the gradient decides.
+        same = jnp.abs(value - state.value) <= noise(least)
+        better = jnp.max(jnp.abs(gradient)) < jnp.max(jnp.abs(state.gradient))
+        accept = jnp.isfinite(value) & jnp.where(same, better, value < state.value)
+        accept &= jnp.all(jnp.isfinite(gradient)) & jnp.all(jnp.isfinite(hessian))
+        x, value, gradient, hessian = (
+            jnp.where(accept, new, old)
+            for new, old in zip((x, value, gradient, hessian), state[:4], strict=True)
+        )
+        # The next ladder is centred on the rung that did best, or starts where this one ended.
+        factor = jnp.where(rung > 0, ladder[rung] / RATIO**3, 1.0 / RATIO)
+        factor = jnp.where(state.steps > 0, jnp.where(accept, factor, ladder[-1]), 1.0)
+        damping = jnp.maximum(state.damping * factor, LEAST)
+        moves, definite = _curve(gradient, hessian, damping * ladder)
+        length = jnp.linalg.norm(moves, axis=1, keepdims=True)
+        moves = moves * jnp.minimum(1.0, max_length / jnp.maximum(length, eps))
+        distance = jnp.where(definite, length[0, 0], jnp.inf)
+        return _State(
+            x, value, gradient, hessian, x[None] + moves, distance, damping, state.steps + 1
+        )
+
+    # Every trial of the first step is the start: the loop holds the only copy of `fun` to compile.
+    infinite = jnp.asarray(jnp.inf, dtype)
+    first = _State(
+        x=start,
+        value=infinite,
+        gradient=jnp.zeros_like(start),
+        hessian=identity,
+        trials=jnp.tile(start[None], (RUNGS, 1)),
+        distance=infinite,
+        damping=jnp.asarray(FIRST, dtype),
+        steps=jnp.zeros((), jnp.int32),
+    )
+    last = jax.lax.while_loop(going, step, first)
+    finite = jnp.isfinite(last.value)
+    norm = jnp.where(finite, jnp.max(jnp.abs(last.gradient)), jnp.inf)
+    converged = finite & flat(last) & jnp.isfinite(last.distance)
+    return Minimum(last.x, last.value, norm, last.hessian, last.steps, converged)
+
+
+def _curve(gradient: Array, hessian: Array, dampings: Array) -> tuple[Array, Array]:
+    """Steps `[dampings, P]` along the curve, and whether the Hessian is that of a minimum."""
+    eps = jnp.finfo(gradient.dtype).eps
+    curvature, axes = jnp.linalg.eigh(hessian)
+    bend = jnp.abs(curvature)[None] + dampings[:, None]
+    slope = (axes.T @ gradient)[None]
+    definite = curvature[0] >= -64.0 * eps * jnp.abs(curvature[-1])
+    return -(slope / jnp.maximum(bend, eps)) @ axes.T, definite
+
+
+def _derivatives(fun: Callable, x: Array, basis: Array) -> tuple[tuple[Array, Array], Array]:
+    def gradient(point: Array) -> tuple[Array, Array]:
+        value, slope = jax.value_and_grad(fun)(point)
+        return slope, value
+
+    # The gradient comes out of the forward pass over it, so one sweep gives all three.
+    (slope, value), push = jax.linearize(gradient, x)
+    hessian = jax.vmap(lambda tangent: push(tangent)[0])(basis)
+    return (slope, value), hessian

@@ -1,0 +1,127 @@
+"""One inference problem: a target, its prior and one data set, seen in whitened coordinates.
+
+Whitened coordinates ``w`` are the unconstrained parameters in units of the prior,
+``u = loc + scale * w``: there every direction has about the same size, and the paper's priors are
+standard normal.  The methods of inference take a problem and return a :class:`Cloud`.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.readings import Readings
+
+CHUNK_ELEMENTS = 1 << 18
+PREDICT_ELEMENTS = 1 << 18
+
+
+class Cloud(NamedTuple):
+    """Weighted draws of the unconstrained parameters, and what is known of their quality.
+
+    Attributes:
+        draws: unconstrained parameters, shape ``[S, P]``.
+        log_weights: log weights in nats, which sum to one on the linear scale, shape ``[S]``.
+        khat: Pareto shape of the importance weights behind the draws; NaN where there are none.
+        ess: effective sample size of those weights.
+        acceptance: share of the last moves that was accepted; NaN where nothing moved.
+        gradient_norm: largest component of the whitened gradient at the mode; NaN without a mode.
+        repairs: how often the draws were moved and weighed again because they were not good enough.
+    """
+
+    draws: Float[Array, "S P"]
+    log_weights: Float[Array, " S"]
+    khat: Float[Array, ""]
+    ess: Float[Array, ""]
+    acceptance: Float[Array, ""]
+    gradient_norm: Float[Array, ""]
+    repairs: Int[Array, ""]
+
+
+class Problem(NamedTuple):
+    """A target with everything that its log density depends on.
+
+    Attributes:
+        target: the channel's flat log density.
+        prior: location and scale of the unconstrained parameters.
+        readings: the texts that carry labels, padded.
+        labels: their options; -1 leaves a row out.
+    """
+
+    target: Target
+    prior: Prior
+    readings: Readings
+    labels: Int[Any, " n"]
+
+    def colour(self, whitened: Float[Array, "... P"]) -> Float[Array, "... P"]:
+        """Unconstrained parameters of whitened ones."""
+        shape = (1,) * (whitened.ndim - 1) + (-1,)
+        loc, scale = (jnp.reshape(jnp.asarray(p), shape) for p in self.prior)
+        return loc + scale * whitened
+
+    def whiten(self, flat: Float[Array, "S P"]) -> Float[Array, "S P"]:
+        """Whitened parameters of unconstrained ones."""
+        return (flat - jnp.asarray(self.prior.loc)[None]) / jnp.asarray(self.prior.scale)[None]
+
+    def log_prior(self, whitened: Float[Array, " P"]) -> Float[Array, ""]:
+        """Log prior density of one point."""
+        return self.target.log_prior(self.colour(whitened), self.prior, self.readings)
+
+    def log_likelihood(self, whitened: Float[Array, " P"]) -> Float[Array, ""]:
+        """Log likelihood at one point."""
+        return self.target.log_likelihood(self.colour(whitened), self.readings, self.labels)
+
+    def log_density(self, whitened: Float[Array, " P"]) -> Float[Array, ""]:
+        """Log of prior times likelihood at one point."""
+        return self.log_prior(whitened) + self.log_likelihood(whitened)
+
+    def evaluate(
+        self, whitened: Float[Array, "S P"]
+    ) -> tuple[Float[Array, " S"], Float[Array, " S"]]:
+        """Log prior and log likelihood of many points, in chunks that fit the caches.
+
+        A density that is not a number counts as zero.
+        """
+        points, (rows, size) = whitened.shape[0], self.readings.logits.shape
+        chunk = max(8, CHUNK_ELEMENTS // (rows * size))
+        if points <= chunk:
+            prior, likelihood = jax.vmap(self._terms)(whitened)
+        else:
+            prior, likelihood = jax.lax.map(self._terms, whitened, batch_size=chunk)
+        bad = ~jnp.isfinite(prior + likelihood)
+        return prior, jnp.where(bad, -jnp.inf, likelihood)
+
+    def _terms(self, whitened: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        return self.log_prior(whitened), self.log_likelihood(whitened)
+
+
+def predict(target: Target, cloud: Cloud, readings: Readings) -> Float[Array, "n K"]:
+    r"""Posterior predictive distribution of each text.
+
+    .. math:: \hat p(z \mid x) = \sum_s w_s\, \hat p(z \mid x, \phi_s)
+
+    Args:
+        target: the channel.
+        cloud: its posterior.
+        readings: texts to predict.
+
+    Returns:
+        Probabilities, shape ``[n, K]``.
+    """
+    weights = jnp.exp(cloud.log_weights)
+    rows, size = readings.logits.shape
+    block = max(1, min(weights.shape[0], PREDICT_ELEMENTS // (rows * size)))
+    blocks = -(-weights.shape[0] // block)
+    short = blocks * block - weights.shape[0]
+    draws = jnp.pad(cloud.draws, ((0, short), (0, 0)), mode="edge").reshape(blocks, block, -1)
+    weights = jnp.pad(weights, (0, short)).reshape(blocks, block)
+
+    def add(total: Array, part: tuple[Array, Array]) -> tuple[Array, None]:
+        flat, weight = part
+        probs = jax.vmap(lambda u: target.probs(u, readings).T)(flat)
+        return total + jnp.tensordot(weight, probs, axes=1), None
+
+    start = jnp.zeros((size, rows), weights.dtype)
+    return jax.lax.scan(add, start, (draws, weights))[0].T

@@ -1,0 +1,257 @@
+r"""The flat log density of a NumPyro model, and the way back from flat vectors to named parameters.
+
+This is the one file that knows how NumPyro traces a model.  Everything above works on vectors
+``u`` of unconstrained parameters.  A prior that is a fixed Gaussian in the unconstrained space is
+evaluated from its location and scale, which are arguments and not constants: priors that were
+overridden or learned run through the same compiled program.
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jaxtyping import Array, Float, Int
+from numpyro import handlers
+from numpyro.distributions import biject_to
+
+from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
+from cordial_ppl.errors import ChannelError
+from cordial_ppl.readings import Readings
+
+PROBE_DRAWS = 256
+
+
+class Prior(NamedTuple):
+    """Location and scale of every unconstrained parameter, each of shape ``[P]``."""
+
+    loc: Float[Any, " P"]
+    scale: Float[Any, " P"]
+
+
+class Site(NamedTuple):
+    """One sampled parameter of a model.
+
+    Attributes:
+        name: the site's name.
+        shape: shape of its unconstrained value.
+        slice: where it lies in the flat vector.
+        transform: bijection from the unconstrained value to the parameter.
+        gaussian: whether its prior is a fixed Gaussian in the unconstrained space.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    slice: slice
+    transform: Any
+    gaussian: bool
+
+    @property
+    def parameter(self) -> str:
+        """Name of the parameter in its own units."""
+        return self.name.removesuffix(LOG_ODDS_SUFFIX)
+
+
+class Target:
+    """Log density, parameters and predictions of a channel as functions of a flat vector.
+
+    Built by :func:`build_target`; equal only to itself, so that it can be a static argument.
+
+    Attributes:
+        channel: the channel.
+        sites: its sampled parameters, in the order in which the model samples them.
+        prior: default location and scale of the flat vector, NumPy float64.
+        size: number of unconstrained parameters P.
+    """
+
+    def __init__(self, channel: Channel, sites: tuple[Site, ...], prior: Prior):
+        self.channel = channel
+        self.sites = sites
+        self.prior = prior
+        self.size = len(prior.loc)
+
+    @property
+    def coordinates(self) -> list[str]:
+        """Names of the flat vector's coordinates, such as ``bias[2]``."""
+        return [
+            site.name + (f"[{','.join(map(str, index))}]" if index else "")
+            for site in self.sites
+            for index in np.ndindex(site.shape)
+        ]
+
+    def unravel(self, flat: Float[Array, " P"]) -> dict[str, Array]:
+        """Split a flat vector into the unconstrained value of each site."""
+        return {site.name: flat[site.slice].reshape(site.shape) for site in self.sites}
+
+    def parameters(self, flat: Float[Array, " P"]) -> dict[str, Array]:
+        """Named parameters in their own units; a log odds becomes the parameter itself."""
+        values = self.unravel(flat)
+        return {
+            site.parameter: jax.nn.sigmoid(values[site.name])
+            if site.name.endswith(LOG_ODDS_SUFFIX)
+            else site.transform(values[site.name])
+            for site in self.sites
+        }
+
+    def log_likelihood(
+        self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
+    ) -> Float[Array, ""]:
+        """Log likelihood of the labels in nats; rows labelled -1 count nothing."""
+        trace = self._trace(flat, readings, labels)
+        return jnp.sum(trace[LABEL_SITE]["fn"].log_prob(labels))
+
+    def log_prior(
+        self, flat: Float[Array, " P"], prior: Prior, readings: Readings
+    ) -> Float[Array, ""]:
+        """Log prior density of the unconstrained parameters in nats, Jacobian included."""
+        terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
+        free = [site for site in self.sites if not site.gaussian]
+        if free:
+            trace, values = self._trace(flat, readings), self.unravel(flat)
+            for site in free:
+                u, value, fn = values[site.name], trace[site.name]["value"], trace[site.name]["fn"]
+                jacobian = jnp.sum(site.transform.log_abs_det_jacobian(u, value))
+                own = jnp.sum(fn.log_prob(value)) + jacobian
+                terms = terms.at[site.slice].set(own / u.size)
+        return jnp.sum(terms)
+
+    def log_density(
+        self, flat: Float[Array, " P"], prior: Prior, readings: Readings, labels: Int[Any, " n"]
+    ) -> Float[Array, ""]:
+        """Log of prior times likelihood in nats, as a density of the unconstrained parameters."""
+        return self.log_prior(flat, prior, readings) + self.log_likelihood(flat, readings, labels)
+
+    def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
+        """Probabilities of the options for each text."""
+        return self._trace(flat, readings)[LABEL_SITE]["fn"].probs
+
+    def sample_prior(
+        self, key: jax.Array, prior: Prior, readings: Readings, draws: int
+    ) -> Float[Array, "S P"]:
+        """Draw unconstrained vectors from the prior."""
+        loc, scale = jnp.asarray(prior.loc), jnp.asarray(prior.scale)
+        normal_key, model_key = jax.random.split(key)
+        noise = jax.random.normal(normal_key, (draws, self.size), loc.dtype)
+        flat = loc[None] + scale[None] * noise
+        if not all(site.gaussian for site in self.sites):
+            keys = jax.random.split(model_key, draws)
+            drawn = jax.vmap(lambda k: _sample(self.channel, self.sites, k, readings))(keys)
+            for site in self.sites:
+                if not site.gaussian:
+                    flat = flat.at[:, site.slice].set(drawn[:, site.slice])
+        return flat
+
+    def _trace(self, flat: Array, readings: Readings, labels: Any = None) -> dict[str, Any]:
+        values = self.unravel(flat)
+        data = {site.name: site.transform(values[site.name]) for site in self.sites}
+        model = handlers.seed(handlers.substitute(self.channel.model, data=data), 0)
+        return handlers.trace(model).get_trace(readings, labels)
+
+
+@lru_cache(maxsize=256)
+def build_target(channel: Channel, size: int, covariates: tuple[str, ...] = ()) -> Target:
+    """Trace a channel once and describe its flat parameter vector.
+
+    Args:
+        channel: the channel to describe.
+        size: number of options K.
+        covariates: names of the per-text covariates that the readings carry.
+
+    Returns:
+        The target, cached for these arguments.
+
+    Raises:
+        ChannelError: the model has no or several ``label`` sites, a discrete parameter, or cannot
+            be traced because it branches on a sampled value.
+    """
+    readings = Readings(
+        np.zeros((2, size)), np.full(size, 1 / size), {name: np.zeros(2) for name in covariates}
+    )
+    sites: list[Site] = []
+    keys = jax.random.split(jax.random.key(0), PROBE_DRAWS)
+    with jax.enable_x64(True):
+        try:
+            first, second = jax.jit(lambda keys: _probe(channel, readings, keys, sites))(keys[:2])
+            fixed = [
+                own is not None and all(map(np.array_equal, own, other))
+                for own, other in zip(first, second, strict=True)
+            ]
+            sites = [site._replace(gaussian=g) for site, g in zip(sites, fixed, strict=True)]
+            if not all(fixed):
+                draw = jax.jit(jax.vmap(lambda key: _sample(channel, tuple(sites), key, readings)))
+                draws = np.asarray(draw(keys))
+        except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+            raise ChannelError(
+                f"channel {channel.name!r} cannot be traced: it branches on, or takes out of JAX, "
+                "a value that depends on a sampled parameter; use jnp.where and jax.numpy instead."
+            ) from error
+    moments = [
+        [np.ravel(m) for m in own] if site.gaussian
+        else [moment(draws[:, site.slice], axis=0) for moment in (np.mean, np.std)]
+        for site, own in zip(sites, first, strict=True)
+    ]
+    loc, scale = (np.concatenate(m) for m in zip(*moments, strict=True))
+    return Target(channel, tuple(sites), Prior(loc, scale))
+
+
+def _probe(
+    channel: Channel, readings: Readings, keys: jax.Array, sites: list[Site]
+) -> list[list[tuple[Array, Array] | None]]:
+    """Fill ``sites``; return each site's Gaussian prior in two independent draws of the model.
+
+    A Gaussian whose location or scale depends on another parameter differs between the draws.
+    """
+    traces = [
+        handlers.trace(handlers.seed(channel.model, key)).get_trace(readings) for key in keys
+    ]
+    sites[:] = _describe(channel, traces[0])
+    return [[_gaussian(trace[site.name], site.transform) for site in sites] for trace in traces]
+
+
+def _describe(channel: Channel, trace: dict[str, Any]) -> list[Site]:
+    sampled = {name: s for name, s in trace.items() if s["type"] == "sample"}
+    label = sampled.pop(LABEL_SITE, None)
+    if label is None or not isinstance(label["fn"], Ordinal):
+        raise ChannelError(
+            f"channel {channel.name!r} states no likelihood: end the model with "
+            "observe(log_probs, labels), with log_probs of shape [n, K]."
+        )
+    sites, start = [], 0
+    for name, site in sampled.items():
+        if site["is_observed"] or site["fn"].support.is_discrete:
+            kind = "a second observed" if site["is_observed"] else "a discrete"
+            raise ChannelError(
+                f"channel {channel.name!r} has {kind} site {name!r}: every site besides the label "
+                "must be a continuous parameter (sum discrete ones out)."
+            )
+        transform = biject_to(site["fn"].support)
+        shape = jnp.shape(transform.inv(site["value"]))
+        stop = start + int(np.prod(shape))
+        sites.append(Site(name, shape, slice(start, stop), transform, False))
+        start = stop
+    if not sites:
+        raise ChannelError(f"channel {channel.name!r} samples no parameter.")
+    return sites
+
+
+def _sample(channel: Channel, sites: tuple[Site, ...], key: jax.Array, readings: Readings) -> Array:
+    trace = handlers.trace(handlers.seed(channel.model, key)).get_trace(readings)
+    return jnp.concatenate(
+        [jnp.ravel(site.transform.inv(trace[site.name]["value"])) for site in sites]
+    )
+
+
+def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | None:
+    """Location and scale of a prior that is Gaussian in the unconstrained space, else None."""
+    fn = site["fn"]
+    while isinstance(fn, dist.Independent | dist.ExpandedDistribution):
+        fn = fn.base_dist
+    if isinstance(fn, dist.TransformedDistribution):
+        same = len(fn.transforms) == 1 and type(fn.transforms[0]) is type(transform)
+        fn = fn.base_dist if same else None
+    if not isinstance(fn, dist.Normal):
+        return None
+    shape = jnp.shape(site["value"])
+    return jnp.broadcast_to(fn.loc, shape), jnp.broadcast_to(fn.scale, shape)

@@ -1,0 +1,242 @@
+r"""The default posterior: particles tempered from the prior, weighed by importance and moved.
+
+1. A pool of prior draws is reweighted by ``likelihood ** beta`` as far as its effective size
+   allows; the particles resampled from it are moved and reweighted again until ``beta = 1``
+   (sequential Monte Carlo, Del Moral, Doucet and Jasra 2006).
+2. A Student-t with the particles' mean and covariance proposes fresh points.  Their importance
+   weights remove what bias the particles carry, and k-hat and the effective sample size say
+   whether they did.
+3. Particles resampled from the proposals are moved once more.  If the weights were not good enough,
+   steps 2 and 3 are repeated from where the particles now are.
+
+It needs no mode and no gradient, so it serves any channel, also one with several modes.  The loops
+depend on the data, so batched problems run until the slowest is done.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from cordial_ppl.inference.importance import (
+    KHAT_LIMIT,
+    effective_sample_size,
+    normalise,
+    pareto_smooth,
+    resample,
+)
+from cordial_ppl.inference.moves import Moments, Particles, distances, moments, move
+from cordial_ppl.inference.problem import Cloud, Problem
+
+FREEDOM = 8.0
+BISECTIONS = 20
+MAX_TEMPERATURES = 60
+
+
+class Effort(NamedTuple):
+    """How much work the default posterior does.
+
+    Attributes:
+        particles: number of particles S, and of the draws returned.
+        pool: prior draws to begin with, in multiples of the particles.
+        moves: moves of every particle at each temperature.
+        proposals: Student-t proposals, in multiples of the particles.
+        last_moves: moves after the importance step.
+        least_ess: effective sample size of the proposals below which they are repeated.
+        repairs: repetitions at most.
+        fold_moves: moves after the particles were reweighted to a fold of the labels.
+    """
+
+    particles: int = 512
+    pool: int = 8
+    moves: int = 3
+    proposals: int = 8
+    last_moves: int = 6
+    least_ess: float = 100.0
+    repairs: int = 3
+    fold_moves: int = 4
+
+
+class _Ladder(NamedTuple):
+    particles: Particles
+    temper: Array
+    log_step: Array
+    rungs: Array
+
+
+class _Round(NamedTuple):
+    particles: Particles
+    log_step: Array
+    khat: Array
+    ess: Array
+    acceptance: Array
+    rounds: Array
+
+
+def next_temper(
+    temper: Float[Array, ""], log_likelihood: Float[Array, " S"], least_ess: float
+) -> Float[Array, ""]:
+    """Largest power of the likelihood, at most 1, whose weights keep an effective sample size."""
+
+    def enough(candidate: Array) -> Array:
+        return effective_sample_size((candidate - temper) * log_likelihood) > least_ess
+
+    def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bounds
+        middle = (low + high) / 2
+        ok = enough(middle)
+        return jnp.where(ok, middle, low), jnp.where(ok, high, middle)
+
+    one = jnp.ones_like(temper)
+    low, _ = jax.lax.fori_loop(0, BISECTIONS, halve, (temper, one))
+    return jnp.where(enough(one), one, jnp.minimum(jnp.maximum(low, temper + 1e-5), one))
+
+
+def fit_default(problem: Problem, key: jax.Array, effort: Effort = Effort()) -> Cloud:
+    """Sample a posterior by tempering, importance weights and moves.
+
+    Args:
+        problem: what to fit.
+        key: random key.
+        effort: how much work to do.
+
+    Returns:
+        Equally weighted draws.  ``khat`` and ``ess`` are those of the last importance step, out of
+        ``effort.proposals * effort.particles`` proposals.
+    """
+    ladder_key, round_key = jax.random.split(key)
+    particles, log_step = _climb(problem, ladder_key, effort)
+
+    def weigh(state: _Round) -> _Round:
+        return _weigh(problem, state, jax.random.fold_in(round_key, state.rounds), effort)
+
+    def poor(state: _Round) -> Array:
+        bad = (state.khat > KHAT_LIMIT) | (state.ess < effort.least_ess)
+        return (state.rounds == 0) | (bad & (state.rounds <= effort.repairs))
+
+    zero = jnp.zeros((), particles.points.dtype)
+    first = _Round(particles, log_step, zero, zero, zero, jnp.zeros((), jnp.int32))
+    last = jax.lax.while_loop(poor, weigh, first)
+    return _cloud(problem, last.particles, last.khat, last.ess, last.acceptance, last.rounds - 1)
+
+
+def refit(problem: Problem, cloud: Cloud, fold: Problem, key: jax.Array, effort: Effort) -> Cloud:
+    """Carry a posterior over to a subset of its labels: reweight its draws and move them.
+
+    Args:
+        problem: the problem that ``cloud`` solves.
+        cloud: its posterior.
+        fold: the same texts with some labels left out, and the histogram of the labels that remain.
+        key: random key.
+        effort: how much work to do.
+
+    Returns:
+        Equally weighted draws of the fold's posterior.
+    """
+    points = problem.whiten(cloud.draws)
+    old, new = problem.evaluate(points), Particles(points, *fold.evaluate(points))
+    log_weights = cloud.log_weights + new.log_prior + new.log_likelihood - sum(old)
+    smoothed, khat = pareto_smooth(log_weights)
+    pick_key, move_key = jax.random.split(key)
+    gaussian = moments(points, smoothed)
+    chosen = _take(new, resample(pick_key, smoothed, effort.particles))
+    one = jnp.ones((), points.dtype)
+    log_step = _first_step(points)
+    particles, _, rate = move(
+        fold.evaluate, chosen, gaussian, one, log_step, move_key, effort.fold_moves
+    )
+    ess = effective_sample_size(smoothed)
+    return _cloud(fold, particles, khat, ess, rate, jnp.zeros((), jnp.int32))
+
+
+def _climb(problem: Problem, key: jax.Array, effort: Effort) -> tuple[Particles, Array]:
+    """Temper particles from the prior to the posterior."""
+    pool_key, pick_key, move_key = jax.random.split(key, 3)
+    prior = jax.tree.map(jnp.asarray, problem.prior)
+    pool_size = effort.pool * effort.particles
+    flat = problem.target.sample_prior(pool_key, prior, problem.readings, pool_size)
+    points = problem.whiten(flat)
+    pool = Particles(points, *problem.evaluate(points))
+    log_step = _first_step(points)
+
+    def rung(particles: Particles, temper: Array, least: float, log_step: Array, rungs: Array):
+        reached = next_temper(temper, particles.log_likelihood, least)
+        log_weights = normalise((reached - temper) * particles.log_likelihood)
+        gaussian = moments(particles.points, log_weights)
+        index = resample(jax.random.fold_in(pick_key, rungs), log_weights, effort.particles)
+        moved, log_step, _ = move(
+            problem.evaluate,
+            _take(particles, index),
+            gaussian,
+            reached,
+            log_step,
+            jax.random.fold_in(move_key, rungs),
+            effort.moves,
+        )
+        return _Ladder(moved, reached, log_step, rungs + 1)
+
+    def climbing(ladder: _Ladder) -> Array:
+        return (ladder.temper < 1) & (ladder.rungs < MAX_TEMPERATURES)
+
+    zero = jnp.zeros((), points.dtype)
+    keep = effort.particles / 2
+    first = rung(pool, zero, keep * effort.pool**0.5, log_step, jnp.zeros((), jnp.int32))
+    last = jax.lax.while_loop(
+        climbing, lambda s: rung(s.particles, s.temper, keep, s.log_step, s.rungs), first
+    )
+    return last.particles, last.log_step
+
+
+def _weigh(problem: Problem, state: _Round, key: jax.Array, effort: Effort) -> _Round:
+    """Propose from a Student-t fitted to the particles, weigh, resample and move."""
+    normal_key, chi_key, pick_key, move_key = jax.random.split(key, 4)
+    points = state.particles.points
+    count, size = points.shape
+    dtype = points.dtype
+    equal = jnp.full((count,), -jnp.log(jnp.asarray(count, dtype)))
+    gaussian = moments(points, equal)
+    total = effort.proposals * effort.particles
+    scale = jax.random.gamma(chi_key, jnp.asarray(FREEDOM / 2, dtype), (total, 1), dtype)
+    noise = jax.random.normal(normal_key, (total, size), dtype)
+    noise *= jnp.sqrt(FREEDOM / 2 / scale)
+    proposed = gaussian.mean[None] + noise @ gaussian.factor.T
+    fresh = Particles(proposed, *problem.evaluate(proposed))
+    log_proposal = -0.5 * (FREEDOM + size) * jnp.log1p(jnp.sum(noise**2, axis=1) / FREEDOM)
+    log_weights = fresh.log_prior + fresh.log_likelihood - log_proposal
+    smoothed, khat = pareto_smooth(log_weights)
+    ess = effective_sample_size(log_weights)
+    chosen = _take(fresh, resample(pick_key, smoothed, effort.particles))
+    one = jnp.ones((), dtype)
+    better = moments(proposed, smoothed)
+    moved, log_step, rate = move(
+        problem.evaluate, chosen, better, one, state.log_step, move_key, effort.last_moves
+    )
+    return _Round(moved, log_step, khat, ess, rate, state.rounds + 1)
+
+
+def _first_step(points: Array) -> Array:
+    return jnp.log(jnp.asarray(0.6 if points.shape[1] < 8 else 0.4, points.dtype))
+
+
+def _take(particles: Particles, index: Array) -> Particles:
+    return Particles(*(leaf[index] for leaf in particles))
+
+
+def _cloud(
+    problem: Problem, particles: Particles, khat: Array, ess: Array, rate: Array, repairs: Array
+) -> Cloud:
+    count = particles.points.shape[0]
+    dtype = particles.points.dtype
+    return Cloud(
+        draws=problem.colour(particles.points),
+        log_weights=jnp.full((count,), -jnp.log(jnp.asarray(count, dtype))),
+        khat=khat,
+        ess=ess,
+        acceptance=rate,
+        gradient_norm=jnp.full((), jnp.nan, dtype),
+        repairs=repairs,
+    )
+
+
+__all__ = ["Effort", "Moments", "distances", "fit_default", "next_temper", "refit"]

@@ -1,0 +1,59 @@
+"""From a name or a path to a channel: the paper's by name, anybody's from a file.
+
+A channel file is a Python file with a function ``model(readings, labels=None)``.  Loading one by
+its path RUNS THE CODE IN IT, as importing a module would: load only files you trust.
+"""
+
+import importlib.util
+from functools import lru_cache
+from pathlib import Path
+
+from cordial_ppl.channel import Channel
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.errors import ChannelError
+
+
+def load_channel(channel: str | Path | Channel) -> Channel:
+    """Find a channel by its name, or load it from a file.
+
+    Args:
+        channel: a name ("mixture", "mixture-vector", "location", "location-vector"), a path that
+            ends in ``.py`` (its code is run), or a channel, which is returned as it is.
+
+    Returns:
+        The channel; one loaded from a file is named after the file and remembers its path.
+
+    Raises:
+        ChannelError: no such name or file, or the file cannot be run or defines no ``model``.
+    """
+    if isinstance(channel, Channel):
+        return channel
+    if str(channel) in CHANNELS:
+        return CHANNELS[str(channel)]
+    if not str(channel).endswith(".py"):
+        known = ", ".join(CHANNELS)
+        raise ChannelError(
+            f"no channel is called {str(channel)!r}; choose one of {known}, or give the path of a "
+            "file that ends in .py."
+        )
+    path = Path(channel).expanduser().resolve()
+    if not path.is_file():
+        raise ChannelError(f"there is no channel file at {channel}.")
+    return _load_file(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _load_file(path: Path, _: int) -> Channel:
+    """Run a file once for each time that it was changed, so that its model keeps its identity."""
+    spec = importlib.util.spec_from_file_location(f"cordial_channel_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ChannelError(f"{path} cannot be loaded as a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ChannelError(f"running the channel file {path} failed: {error!r}") from error
+    model = getattr(module, "model", None)
+    if not callable(model):
+        raise ChannelError(f"{path} defines no function model(readings, labels=None).")
+    return Channel(path.stem, model, str(path))

@@ -1,0 +1,314 @@
+"""A fitted judge in plain words: what is wrong with the reader, and how good the correction is.
+
+The faults are medians and 90 % intervals of the channels' parameters. They are read from the
+channels on the plain temperature reading, `mixture` and `location`, pooled in proportion to their
+stack weights: on the vector-scaled reading the biases of single options carry part of every fault,
+so that the same names mean less there.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.scale import Scale
+
+LEVELS = (0.05, 0.5, 0.95)
+"""Quantiles that a fault is described by: the median within its 90 % interval."""
+
+LIKELY = 0.8
+"""Probability from which a direction is called probable although the interval leaves it open."""
+
+FEWEST = 8
+"""Labels below which members are weighted equally, for folds of so few say nothing."""
+
+SPEAKERS = ("mixture", "location")
+"""Channels whose parameters carry all of a fault, in the order of preference for pooling."""
+
+Draws = Float[np.ndarray, " S"]
+
+
+class Phrases(NamedTuple):
+    """What a quantity means on either side of its neutral value; {} is the distance from it."""
+
+    neutral: float
+    above: str
+    below: str
+    open: str
+
+
+PHRASES = {
+    "temperature": Phrases(
+        1.0, "over-confident", "under-confident", "no clear over- or under-confidence"
+    ),
+    "offset": Phrases(
+        0.0,
+        "rates {} too low near the bottom of the scale",
+        "rates {} too high near the bottom of the scale",
+        "no clear offset",
+    ),
+    "gain": Phrases(
+        1.0, "compresses the scale", "exaggerates the scale", "no clear stretch of the scale"
+    ),
+    "bias": Phrases(0.0, "rates {} too low", "rates {} too high", "no clear bias"),
+}
+
+
+@runtime_checkable
+class ExpectedLosses(Protocol):
+    """Mean log losses (nats) of texts that the fit did not see, and the number of labels."""
+
+    cordial: float
+    histogram: float
+    raw: float
+    labels: int
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One property of the reader.
+
+    Attributes:
+        name: The parameter, or the place on the scale where the reader is off.
+        median: Its median.
+        low: Lower end of its 90 % interval.
+        high: Upper end of its 90 % interval.
+        words: What that means.
+    """
+
+    name: str
+    median: float
+    low: float
+    high: float
+    words: str
+
+    def __str__(self) -> str:
+        """Say it in one sentence: "temperature 6.1 (3.2-11): over-confident"."""
+        signed = self.name == "offset" or self.name.startswith("bias")
+        median = ("+" if signed and self.median > 0 else "") + _number(self.median)
+        dash = "-" if self.low >= 0 else " to "
+        interval = f"{_number(self.low)}{dash}{_number(self.high)}"
+        return f"{self.name} {median} ({interval})" + (f": {self.words}" if self.words else "")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What there is to say of a fit.
+
+    Attributes:
+        faults: The reader's faults.
+        channels: The channels whose posteriors the faults were read from.
+        weights: The members' stack weights.
+        diagnostics: Method, k-hat, effective sample size and trust of each channel's posterior.
+        expected: Expected log losses (nats) and the number of labels; None where not known.
+        warnings: What the user should beware of.
+    """
+
+    faults: tuple[Fault, ...]
+    channels: tuple[str, ...]
+    weights: dict[str, float]
+    diagnostics: dict[str, dict[str, Any]]
+    expected: dict[str, float | None]
+    warnings: tuple[str, ...]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The reader's faults, the expected loss and the warnings, each in one sentence."""
+        losses = [f"expected log loss: {self._losses()}"] if self._losses() else []
+        return (*map(str, self.faults), *losses, *self.warnings)
+
+    @property
+    def text(self) -> str:
+        """Everything as plain text, in blocks of short lines."""
+        blocks = []
+        if self.faults:
+            title = f"The reader (median and 90 % interval, from {' and '.join(self.channels)})"
+            blocks.append([title, *(f"  {fault}" for fault in self.faults)])
+        if self.weights:
+            weights = sorted(self.weights.items(), key=lambda item: -item[1])
+            lines = [f"  {weight:5.2f}  {name}" for name, weight in weights]
+            blocks.append(["Weights of the members", *lines])
+        if self.diagnostics:
+            lines = [f"  {name}: {_quality(found)}" for name, found in self.diagnostics.items()]
+            blocks.append(["Posteriors", *lines])
+        if self._losses():
+            blocks.append(["Expected log loss (out-of-fold, nats)", f"  {self._losses()}"])
+        blocks += [[f"Warning: {warning}"] for warning in self.warnings]
+        return "\n\n".join("\n".join(block) for block in blocks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as values that JSON can express."""
+        return asdict(self) | {"sentences": list(self.sentences)}
+
+    def _losses(self) -> str:
+        names = {"cordial": "calibrated", "histogram": "label histogram", "raw": "raw reading"}
+        found = {words: self.expected.get(name) for name, words in names.items()}
+        return ", ".join(f"{words} {loss:.2f}" for words, loss in found.items() if loss is not None)
+
+
+def describe(
+    posteriors: Mapping[str, Posterior],
+    weights: Mapping[str, float],
+    expected: ExpectedLosses | None,
+    scale: Scale,
+) -> Summary:
+    """Put a fit into plain words.
+
+    The map of the scale is c(y) = gain y + offset, so the reader's bias at class y is c(y) - y,
+    with c(y) kept on the scale; it is reported at both ends and in the middle.
+
+    Args:
+        posteriors: Posterior of each channel.
+        weights: Stack weight of each member.
+        expected: Out-of-fold losses (nats) of the stack, the label histogram and the raw reading.
+        scale: The K options.
+
+    Returns:
+        The summary.
+    """
+    channels = _speakers(posteriors)
+    diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
+    losses = _expect(expected)
+    return Summary(
+        faults=_faults(*_pool(posteriors, weights, channels), scale) if channels else (),
+        channels=channels,
+        weights={name: float(weight) for name, weight in weights.items()},
+        diagnostics=diagnostics,
+        expected=losses,
+        warnings=tuple(_warn(losses, diagnostics)),
+    )
+
+
+def _speakers(posteriors: Mapping[str, Posterior]) -> tuple[str, ...]:
+    """The channels to read the faults from: the plain ones, else the paper's, else any."""
+    for names in (SPEAKERS, CHANNELS):
+        found = tuple(name for name in names if name in posteriors)
+        if found:
+            return found
+    return tuple(posteriors)
+
+
+def _pool(
+    posteriors: Mapping[str, Posterior], weights: Mapping[str, float], channels: tuple[str, ...]
+) -> tuple[dict[str, Draws], Draws]:
+    """Draws of the scalar parameters that the channels share, and the draws' weights."""
+    shares = np.array([weights.get(name, 0.0) for name in channels], np.float64)
+    shares = shares / shares.sum() if shares.sum() > 0 else np.full(len(channels), 1 / len(shares))
+    drawn = [
+        {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
+        for name in channels
+    ]
+    shared = [key for key in drawn[0] if all(key in own and own[key].ndim == 1 for own in drawn)]
+    pooled = {key: np.concatenate([own[key] for own in drawn]) for key in shared}
+    own = [np.asarray(posteriors[name].weights, np.float64) for name in channels]
+    return pooled, np.concatenate([share * w for share, w in zip(shares, own, strict=True)])
+
+
+def _faults(draws: dict[str, Draws], weights: Draws, scale: Scale) -> tuple[Fault, ...]:
+    faults = [_fault(name, values, weights) for name, values in draws.items()]
+    if {"offset", "gain"} <= draws.keys():
+        top = scale.size - 1
+        places = {scale.options[0]: 0.0, "": top / 2, scale.options[-1]: float(top)}
+        for option, y in places.items():
+            bias = np.clip(draws["gain"] * y + draws["offset"], 0, top) - y
+            place = f"at {option!r}" if option else "in the middle"
+            faults.append(_fault(f"bias {place}", bias, weights))
+    return tuple(faults)
+
+
+def _fault(name: str, draws: Draws, weights: Draws) -> Fault:
+    order = np.argsort(draws)
+    below = np.cumsum(weights[order])
+    at = np.searchsorted(below, np.array(LEVELS) * below[-1])
+    low, median, high = draws[order][np.minimum(at, len(draws) - 1)].tolist()
+    phrases = PHRASES.get(name.partition(" ")[0])
+    if name == "concentration":
+        # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
+        spread = _number(1 / math.sqrt(2 * median))
+        words = f"labels spread about ±{spread} classes around the corrected reading"
+    elif name == "strength":
+        words = f"the reading is believed {100 * median:.0f} %"
+    elif phrases:
+        over = float(weights[draws > phrases.neutral].sum() / below[-1])
+        under = float(weights[draws < phrases.neutral].sum() / below[-1])
+        words = _judge(phrases, low, median, high, over, under)
+    else:
+        words = ""
+    return Fault(name, median, low, high, words)
+
+
+def _judge(
+    phrases: Phrases, low: float, median: float, high: float, over: float, under: float
+) -> str:
+    """Say on which side a quantity lies, or that it may be either."""
+    if max(over, under) < LIKELY:
+        return phrases.open
+    words = phrases.above if over > under else phrases.below
+    sure = low > phrases.neutral or high < phrases.neutral
+    return ("" if sure else "probably ") + words.format(_number(abs(median - phrases.neutral)))
+
+
+def _diagnose(posterior: Posterior) -> dict[str, Any]:
+    found = posterior.diagnostics
+    return {
+        "method": found.method,
+        "khat": _known(found.khat),
+        "ess": _known(found.ess),
+        "draws": len(posterior.weights),
+        "trusted": bool(found.trusted),
+    }
+
+
+def _quality(found: dict[str, Any]) -> str:
+    khat = "" if found["khat"] is None else f", k-hat {found['khat']:.2f}"
+    ess = "" if found["ess"] is None else f", ESS {found['ess']:.0f}"
+    trust = "" if found["trusted"] else " (not trusted)"
+    return f"{found['draws']} draws{khat}{ess}{trust}"
+
+
+def _expect(expected: ExpectedLosses | None) -> dict[str, float | None]:
+    if expected is None:
+        return {}
+    losses = {name: _known(getattr(expected, name)) for name in ("cordial", "histogram", "raw")}
+    return {**losses, "labels": int(expected.labels)}
+
+
+def _warn(losses: dict[str, float | None], diagnostics: dict[str, dict[str, Any]]) -> list[str]:
+    warnings = []
+    cordial, histogram, labels = (losses.get(k) for k in ("cordial", "histogram", "labels"))
+    if labels is not None and labels < FEWEST:
+        warnings.append(
+            f"fewer than {FEWEST} labels ({labels}): the members are weighted equally, and no "
+            "out-of-fold estimate is reliable."
+        )
+    elif cordial is not None and histogram is not None and cordial >= histogram:
+        warnings.append(
+            f"the reader adds nothing over the label histogram: expected log loss {cordial:.2f} "
+            f"against {histogram:.2f} nats. Label more texts, or take another reader."
+        )
+    doubtful = [name for name, found in diagnostics.items() if not found["trusted"]]
+    if doubtful:
+        found = "; ".join(f"{name}: {_quality(diagnostics[name])}" for name in doubtful)
+        warnings.append(
+            f"posteriors that are not to be trusted ({found}). Check them with inference='nuts'."
+        )
+    return warnings
+
+
+def _known(number: float) -> float | None:
+    """A finite number, else None."""
+    return float(number) if math.isfinite(number) else None
+
+
+def _number(x: float) -> str:
+    """Two significant digits, never an exponent: 0.062, 0.7, 6.1, 11, 120."""
+    if abs(x) < 1e-3:
+        return "0"
+    digits = max(0, 1 - math.floor(math.log10(abs(x))))
+    text = f"{x:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if digits > 1 or text.endswith(".0") else text
