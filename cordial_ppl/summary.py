@@ -28,7 +28,7 @@ FEWEST = 8
 """Labels below which members are weighted equally, for folds of so few say nothing."""
 
 SPEAKERS = ("mixture", "location")
-"""Channels whose parameters carry all of a fault, in the order of preference for pooling."""
+"""Channels whose parameters carry all of a fault."""
 
 Draws = Float[np.ndarray, " S"]
 
@@ -222,10 +222,7 @@ def _faults(draws: dict[str, Draws], weights: Draws, scale: Scale) -> tuple[Faul
 
 
 def _fault(name: str, draws: Draws, weights: Draws) -> Fault:
-    order = np.argsort(draws)
-    below = np.cumsum(weights[order])
-    at = np.searchsorted(below, np.array(LEVELS) * below[-1])
-    low, median, high = draws[order][np.minimum(at, len(draws) - 1)].tolist()
+    low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
     phrases = PHRASES.get(name.partition(" ")[0])
     if name == "concentration":
         # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
@@ -234,8 +231,8 @@ def _fault(name: str, draws: Draws, weights: Draws) -> Fault:
     elif name == "strength":
         words = f"the reading is believed {100 * median:.0f} %"
     elif phrases:
-        over = float(weights[draws > phrases.neutral].sum() / below[-1])
-        under = float(weights[draws < phrases.neutral].sum() / below[-1])
+        over = float(weights[draws > phrases.neutral].sum())
+        under = float(weights[draws < phrases.neutral].sum())
         words = _judge(phrases, low, median, high, over, under)
     else:
         words = ""

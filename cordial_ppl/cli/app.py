@@ -31,12 +31,13 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
+def _show_version(wanted: bool) -> bool:
     if wanted:
         from importlib.metadata import version
 
         typer.echo(f"cordial {version('cordial-ppl')}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
