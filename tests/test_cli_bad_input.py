@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cordial_ppl import storage
-from cordial_ppl.cli import calibrate, judge
+from cordial_ppl.cli import fitting
 from cordial_ppl.cli.app import app
 from cordial_ppl.formats import write_table
 
@@ -32,8 +32,7 @@ def cordial(tmp_path, monkeypatch):
     def fit(*arguments, **options):
         raise AssertionError("bad input went as far as the fit")
 
-    for module in (calibrate, judge):
-        monkeypatch.setattr(module, "fit_judge", fit)
+    monkeypatch.setattr(fitting, "fit_judge", fit)
 
     def run(*arguments):
         return CliRunner().invoke(app, [str(argument) for argument in arguments])

@@ -2,7 +2,8 @@
 
 `app` gathers the commands, each in a module of its own; `options` holds what they are told,
 `fitting` goes from two tables to a fitted judge, `output` writes and shows results, `messages`
-says what went wrong, and `compilation` keeps compiled programs for the next run.
+says what went wrong, and `compilation` keeps compiled programs for the next run. A command imports
+what needs JAX when it runs, so that `cordial --help` is quick.
 """
 
 from cordial_ppl.cli.app import main as main

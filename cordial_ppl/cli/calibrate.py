@@ -1,6 +1,5 @@
 """`cordial calibrate`: fit on the labelled texts and calibrate all of them."""
 
-from cordial_ppl.cli.fitting import fit_judge, read_tables, summarise
 from cordial_ppl.cli.messages import say, working
 from cordial_ppl.cli.options import (
     Channels,
@@ -17,8 +16,6 @@ from cordial_ppl.cli.options import (
     Task,
     split_options,
 )
-from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_summary
-from cordial_ppl.formats import write_table
 
 
 def calibrate(
@@ -35,6 +32,10 @@ def calibrate(
     quiet: Quiet = False,
 ) -> None:
     """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
+    from cordial_ppl.cli.fitting import fit_judge, read_tables, summarise
+    from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_summary
+    from cordial_ppl.formats import write_table
+
     names = split_options(options)
     check_output(output, [readings, labels])
     table, logits, labelled = read_tables(readings, labels, options=names, reader=reader, task=task)

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from cordial_ppl.cli.fitting import fit_judge, summarise
 from cordial_ppl.cli.options import Inference, Json, Method, Quiet, Seed
-from cordial_ppl.cli.output import show_json, show_summary, show_table
 
 LABELS = 20
 """Texts that the demonstration takes the labels of."""
@@ -22,6 +20,8 @@ def demo(
 ) -> None:
     """Show it: fit on 20 labels of made-up reviews, and score the other reviews."""
     from cordial_ppl import scores, synthetic
+    from cordial_ppl.cli.fitting import fit_judge, summarise
+    from cordial_ppl.cli.output import show_json, show_summary, show_table
     from cordial_ppl.readings import label_histogram
 
     reviews = synthetic.reviews()

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from cordial_ppl.cli.compilation import keep_compiled
-from cordial_ppl.cli.fitting import fit_judge, read_tables, summarise
 from cordial_ppl.cli.messages import say, working
 from cordial_ppl.cli.options import (
     Channels,
@@ -26,9 +24,7 @@ from cordial_ppl.cli.options import (
     Task,
     split_options,
 )
-from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_summary
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats import read_readings, write_table
 
 ENDING = ".cordial"
 
@@ -55,6 +51,9 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit on the labelled texts of READINGS and keep the judge in a file."""
+    from cordial_ppl.cli.fitting import fit_judge, read_tables, summarise
+    from cordial_ppl.cli.output import check_output, show_json, show_summary
+
     names = split_options(options)
     check_output(output, [readings, labels], endings=[ENDING])
     table, logits, labelled = read_tables(readings, labels, options=names, reader=reader, task=task)
@@ -92,6 +91,10 @@ def predict(
     The columns of READINGS must be the judge's options; --options gives their names, in the order
     of the judge's scale, where they differ.
     """
+    from cordial_ppl.cli.compilation import keep_compiled
+    from cordial_ppl.cli.output import calibrated_columns, check_output, show_json
+    from cordial_ppl.formats import read_readings, write_table
+
     names = split_options(options)
     check_output(output, [judge, readings])
     with working("loading", quiet):
