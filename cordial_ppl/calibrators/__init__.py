@@ -1,0 +1,41 @@
+"""The calibrators: regressions of the label on the reading's logits, members of the stack.
+
+A calibrator is a pair of pure functions and knows nothing of folds, padding or estimators.  Texts
+labelled -1 are ignored, so that `jax.vmap(fit, (None, 0))` fits the whole sample and its folds at
+once; every fit converges to finite parameters however few the labels and whatever classes lack.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from cordial_ppl.calibrators.odds import Odds, fit_odds, odds_log_probs
+from cordial_ppl.calibrators.temperature import Temperature, fit_temperature, temperature_log_probs
+from cordial_ppl.calibrators.vector import Vector, fit_vector, vector_log_probs
+
+
+class Calibrator(NamedTuple):
+    """A calibrator by name.
+
+    Attributes:
+        name: the member's name in a stack.
+        fit: from logits `[n, K]` and labels `[n]` (-1: ignored) to a tuple of parameters.
+        log_probs: from parameters and logits `[n, K]` to log probabilities `[n, K]`.
+        params: the NamedTuple that `fit` returns.
+    """
+
+    name: str
+    fit: Callable[..., Any]
+    log_probs: Callable[..., Any]
+    params: type[Any]
+
+
+CALIBRATORS: dict[str, Calibrator] = {
+    calibrator.name: calibrator
+    for calibrator in (
+        Calibrator("temperature", fit_temperature, temperature_log_probs, Temperature),
+        Calibrator("vector", fit_vector, vector_log_probs, Vector),
+        Calibrator("odds", fit_odds, odds_log_probs, Odds),
+    )
+}
+
+__all__ = ["CALIBRATORS", "Calibrator"]

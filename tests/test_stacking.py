@@ -1,0 +1,160 @@
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
+
+REFERENCE = json.loads((Path(__file__).parent / "reference" / "stacking.json").read_text())
+WEIGHTS = jax.jit(stack_weights)
+
+
+def log_posterior(weights, probs, counts):
+    prior = np.sum(np.where(counts > 0.0, counts * np.log(weights), 0.0))
+    return np.sum(np.log(probs @ weights)) + prior
+
+
+@st.composite
+def ensembles(draw):
+    """Probabilities of 40 labels under 5 members, alike or different, and prior counts."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    spread = draw(st.sampled_from([0.01, 0.5, 3.0]))
+    log_probs = np.maximum(-rng.exponential(1.0, (40, 1)) - spread * rng.random((40, 5)), -9.0)
+    return log_probs, np.full(5, draw(st.sampled_from([0.0, 0.1, 1.0])))
+
+
+@given(ensembles())
+def test_no_other_weights_are_likelier(drawn):
+    log_probs, counts = drawn
+    weights = np.asarray(WEIGHTS(log_probs, np.ones(40, bool), counts))
+    assert np.all(weights >= 0.0) and weights.sum() == pytest.approx(1.0, abs=1e-12)
+    probs = np.exp(log_probs)
+    own = log_posterior(weights, probs, counts)
+    total = 40 + counts.sum()
+    slopes = (1.0 / (probs @ weights)) @ probs
+    slopes = slopes + np.divide(counts, weights, where=counts > 0.0, out=np.zeros(5))
+    # The posterior is concave: its excess slope bounds what any other weights could gain.
+    assert slopes.max() - total <= 1e-9 * total
+    for other in np.eye(5):
+        for share in (1e-3, 0.1):
+            moved = (1 - share) * weights + share * other
+            assert log_posterior(moved, probs, counts) <= own + 1e-9
+
+
+@pytest.mark.parametrize("count", [0.0, 1.0])
+def test_sequential_quadratic_programming_finds_the_same(count):
+    rng = np.random.default_rng(3)
+    log_probs = np.log(rng.uniform(0.02, 0.9, (50, 4)))
+    counts = np.full(4, count)
+    ours = np.asarray(WEIGHTS(log_probs, np.ones(50, bool), counts))
+    theirs = minimize(
+        lambda w: -log_posterior(w, np.exp(log_probs), counts) / 50,
+        np.full(4, 0.25),
+        method="SLSQP",
+        bounds=[(1e-9, 1.0)] * 4,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    np.testing.assert_allclose(ours, theirs.x, atol=1e-5)
+
+
+def test_more_rounds_never_lower_the_posterior(monkeypatch):
+    rng = np.random.default_rng(5)
+    log_probs = np.log(rng.uniform(0.2, 0.9, (30, 6)))
+    for count in (0.0, 0.5):
+        counts, seen = np.full(6, count), []
+        for rounds in range(4):
+            monkeypatch.setattr("cordial_ppl.stacking.MAX_ROUNDS", rounds)
+            weights = np.asarray(stack_weights(log_probs, np.ones(30, bool), counts))
+            seen.append(log_posterior(weights, np.exp(log_probs), counts))
+        assert np.all(np.diff(seen) >= -1e-10)
+        assert seen[-1] > seen[0]
+
+
+def test_a_prior_count_is_one_em_step_at_rest():
+    rng = np.random.default_rng(7)
+    probs = rng.uniform(0.05, 0.9, (20, 3))
+    weights = np.asarray(WEIGHTS(np.log(probs), np.ones(20, bool), np.ones(3)))
+    shares = probs * weights / (probs @ weights)[:, None]
+    np.testing.assert_allclose(weights, (shares.sum(0) + 1) / (20 + 3), atol=1e-10)
+
+
+@pytest.mark.float32
+def test_identical_members_share():
+    rng = np.random.default_rng(11)
+    one = np.log(rng.uniform(0.2, 0.9, (24, 1)))
+    weights = np.asarray(WEIGHTS(np.tile(one, (1, 3)), np.ones(24, bool), np.zeros(3)))
+    np.testing.assert_allclose(weights, 1 / 3, rtol=1e-5)
+    better = np.log(np.clip(np.exp(one) * rng.uniform(0.5, 1.6, (24, 1)), 0.01, 0.99))
+    mixed = np.asarray(WEIGHTS(np.hstack([one, one, better]), np.ones(24, bool), np.ones(3)))
+    assert mixed[0] == pytest.approx(mixed[1], rel=1e-4)
+
+
+@pytest.mark.float32
+@pytest.mark.parametrize("count", [0.0, 1.0])
+def test_masked_texts_and_impossible_labels(count):
+    rng = np.random.default_rng(13)
+    log_probs = np.log(rng.uniform(0.1, 0.9, (24, 4)))
+    mask = rng.random(24) < 0.6
+    counts = np.full(4, count)
+    alone = stack_weights(log_probs[mask], np.ones(mask.sum(), bool), counts)
+    hidden = np.where(mask[:, None], log_probs, -np.inf)
+    np.testing.assert_allclose(WEIGHTS(hidden, mask, counts), alone, atol=1e-4)
+    # A member that finds every label impossible keeps what its prior gives it.
+    hopeless = np.hstack([log_probs, np.full((24, 1), -np.inf)])
+    weights = np.asarray(WEIGHTS(hopeless, np.ones(24, bool), np.full(5, count)))
+    assert weights[-1] == pytest.approx(count / (24 + 5 * count), abs=2e-3)
+    assert np.all(np.isfinite(weights))
+
+
+def test_few_labels_are_not_believed():
+    rng = np.random.default_rng(17)
+    log_probs = np.log(rng.uniform(0.1, 0.9, (24, 4)))
+    counts = np.zeros(4)
+    for n in (0, 1, MIN_LABELS - 1):
+        np.testing.assert_array_equal(WEIGHTS(log_probs, np.arange(24) < n, counts), 0.25)
+    assert np.ptp(WEIGHTS(log_probs, np.arange(24) < MIN_LABELS, counts)) > 0.01
+
+
+def test_batched_is_looped_and_order_does_not_matter():
+    rng = np.random.default_rng(19)
+    log_probs = np.log(rng.uniform(0.05, 0.9, (32, 5)))
+    masks, counts = rng.random((6, 32)) < 0.7, np.ones(5)
+    batched = jax.vmap(stack_weights, (None, 0, None))(jnp.asarray(log_probs), masks, counts)
+    rows, members = rng.permutation(32), rng.permutation(5)
+    for i, mask in enumerate(masks):
+        alone = np.asarray(WEIGHTS(log_probs, mask, counts))
+        np.testing.assert_allclose(batched[i], alone, atol=1e-10)
+        shuffled = WEIGHTS(log_probs[rows][:, members], mask[rows], counts)
+        np.testing.assert_allclose(shuffled, alone[members], atol=1e-8)
+
+
+@given(st.integers(0, 60), st.integers(1, 10), st.integers(0, 2**32 - 1))
+def test_folds_are_even_and_random(n, folds, seed):
+    assigned = assign_folds(n, folds, np.random.default_rng(seed))
+    assert assigned.dtype == np.int64 and assigned.shape == (n,)
+    sizes = np.bincount(assigned, minlength=folds)
+    assert len(sizes) == folds and np.ptp(sizes) <= 1
+    again = assign_folds(n, folds, np.random.default_rng(seed))
+    np.testing.assert_array_equal(assigned, again)
+
+
+def test_every_text_meets_every_fold():
+    rng = np.random.default_rng(23)
+    counts = np.zeros((20, 4))
+    for _ in range(400):
+        counts[np.arange(20), assign_folds(20, 4, rng)] += 1
+    assert counts.min() > 60 and counts.max() < 140
+
+
+def test_an_independent_implementation_gives_the_same_weights():
+    log_probs = np.log(REFERENCE["P"])
+    for count, key in ((0.0, "w_alpha1"), (1.0, "w_alpha2")):
+        weights = WEIGHTS(log_probs, np.ones(30, bool), np.full(7, count))
+        np.testing.assert_allclose(weights, REFERENCE[key], atol=1e-8)
