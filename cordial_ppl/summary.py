@@ -9,12 +9,11 @@ so that the same names mean less there.
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.scale import Scale
 
@@ -28,35 +27,26 @@ FEWEST = 8
 """Labels below which members are weighted equally, for folds of so few say nothing."""
 
 SPEAKERS = ("mixture", "location")
-"""Channels whose parameters carry all of a fault."""
+"""Channels whose parameters carry all of a fault; without them, all channels are heard."""
 
 Draws = Float[np.ndarray, " S"]
 
 
-class Phrases(NamedTuple):
-    """What a quantity means on either side of its neutral value; {} is the distance from it."""
-
-    neutral: float
-    above: str
-    below: str
-    open: str
-
+PARAMETERS = ("temperature", "offset", "gain", "concentration", "strength")
+"""The paper's parameters in the order that they are reported in, before those of others."""
 
 PHRASES = {
-    "temperature": Phrases(
-        1.0, "over-confident", "under-confident", "no clear over- or under-confidence"
-    ),
-    "offset": Phrases(
-        0.0,
-        "rates {} too low near the bottom of the scale",
-        "rates {} too high near the bottom of the scale",
+    "temperature": (1, "over-confident", "under-confident", "no clear fault in its sharpness"),
+    "offset": (
+        0,
+        "rates {} too low at the low end",
+        "rates {} too high at the low end",
         "no clear offset",
     ),
-    "gain": Phrases(
-        1.0, "compresses the scale", "exaggerates the scale", "no clear stretch of the scale"
-    ),
-    "bias": Phrases(0.0, "rates {} too low", "rates {} too high", "no clear bias"),
+    "gain": (1, "compresses the scale", "exaggerates the scale", "no clear stretch of the scale"),
+    "bias": (0, "rates {} too low", "rates {} too high", "no clear bias"),
 }
+"""The neutral value of a quantity, and what it means above it, below it, and on neither side."""
 
 
 @runtime_checkable
@@ -92,8 +82,9 @@ class Fault:
         signed = self.name == "offset" or self.name.startswith("bias")
         median = ("+" if signed and self.median > 0 else "") + _number(self.median)
         dash = "-" if self.low >= 0 else " to "
-        interval = f"{_number(self.low)}{dash}{_number(self.high)}"
-        return f"{self.name} {median} ({interval})" + (f": {self.words}" if self.words else "")
+        interval = f" ({_number(self.low)}{dash}{_number(self.high)})"
+        interval = interval if self.low < self.high else ""
+        return f"{self.name} {median}{interval}" + (f": {self.words}" if self.words else "")
 
 
 @dataclass(frozen=True)
@@ -171,7 +162,7 @@ def describe(
     Returns:
         The summary.
     """
-    channels = _speakers(posteriors)
+    channels = tuple(name for name in SPEAKERS if name in posteriors) or tuple(posteriors)
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
     losses = _expect(expected)
     return Summary(
@@ -182,15 +173,6 @@ def describe(
         expected=losses,
         warnings=tuple(_warn(losses, diagnostics)),
     )
-
-
-def _speakers(posteriors: Mapping[str, Posterior]) -> tuple[str, ...]:
-    """The channels to read the faults from: the plain ones, else the paper's, else any."""
-    for names in (SPEAKERS, CHANNELS):
-        found = tuple(name for name in names if name in posteriors)
-        if found:
-            return found
-    return tuple(posteriors)
 
 
 def _pool(
@@ -210,7 +192,8 @@ def _pool(
 
 
 def _faults(draws: dict[str, Draws], weights: Draws, scale: Scale) -> tuple[Fault, ...]:
-    faults = [_fault(name, values, weights) for name, values in draws.items()]
+    names = sorted(draws, key=lambda name: [*PARAMETERS, name].index(name))
+    faults = [_fault(name, draws[name], weights) for name in names]
     if {"offset", "gain"} <= draws.keys():
         top = scale.size - 1
         places = {scale.options[0]: 0.0, "": top / 2, scale.options[-1]: float(top)}
@@ -223,31 +206,22 @@ def _faults(draws: dict[str, Draws], weights: Draws, scale: Scale) -> tuple[Faul
 
 def _fault(name: str, draws: Draws, weights: Draws) -> Fault:
     low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
-    phrases = PHRASES.get(name.partition(" ")[0])
-    if name == "concentration":
+    kind = name.partition(" ")[0]
+    if kind == "concentration":
         # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
         spread = _number(1 / math.sqrt(2 * median))
         words = f"labels spread about ±{spread} classes around the corrected reading"
-    elif name == "strength":
+    elif kind == "strength":
         words = f"the reading is believed {100 * median:.0f} %"
-    elif phrases:
-        over = float(weights[draws > phrases.neutral].sum())
-        under = float(weights[draws < phrases.neutral].sum())
-        words = _judge(phrases, low, median, high, over, under)
+    elif kind in PHRASES:
+        neutral, above, below, unclear = PHRASES[kind]
+        sides = float(weights[draws > neutral].sum()), float(weights[draws < neutral].sum())
+        words = (above if sides[0] > sides[1] else below).format(_number(abs(median - neutral)))
+        if not (low > neutral or high < neutral):
+            words = f"probably {words}" if max(sides) >= LIKELY else unclear
     else:
         words = ""
     return Fault(name, median, low, high, words)
-
-
-def _judge(
-    phrases: Phrases, low: float, median: float, high: float, over: float, under: float
-) -> str:
-    """Say on which side a quantity lies, or that it may be either."""
-    if max(over, under) < LIKELY:
-        return phrases.open
-    words = phrases.above if over > under else phrases.below
-    sure = low > phrases.neutral or high < phrases.neutral
-    return ("" if sure else "probably ") + words.format(_number(abs(median - phrases.neutral)))
 
 
 def _diagnose(posterior: Posterior) -> dict[str, Any]:

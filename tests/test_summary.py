@@ -65,10 +65,10 @@ def say(name, *, scale=STARS, **known):
     [
         ("temperature", {"temperature": 6.1}, "over-confident"),
         ("temperature", {"temperature": 0.4}, "under-confident"),
-        ("temperature", {"spread": 0.5}, "no clear over- or under-confidence"),
+        ("temperature", {"spread": 0.5}, "no clear fault in its sharpness"),
         ("temperature", {"temperature": 1.6, "spread": 0.4}, "probably over-confident"),
-        ("offset", {"offset": 0.7}, "rates 0.7 too low near the bottom of the scale"),
-        ("offset", {"offset": -0.7}, "rates 0.7 too high near the bottom of the scale"),
+        ("offset", {"offset": 0.7}, "rates 0.7 too low at the low end"),
+        ("offset", {"offset": -0.7}, "rates 0.7 too high at the low end"),
         ("offset", {"spread": 0.5}, "no clear offset"),
         ("gain", {"gain": 0.8}, "exaggerates the scale"),
         ("gain", {"gain": 1.3}, "compresses the scale"),
@@ -99,6 +99,7 @@ def test_a_sentence():
     assert str(Fault("offset", -0.7, -1.1, 0.3, "")) == "offset -0.7 (-1.1 to 0.3)"
     assert str(Fault("concentration", 120.4, 1e-5, 0.062, "")) == "concentration 120 (0-0.062)"
     assert str(Fault("strength", 0.999, 0.97, 1.0, "")) == "strength 1 (0.97-1)"
+    assert str(Fault("bias at '5'", 0.4, 0.4, 0.4, "x")) == "bias at '5' +0.4: x"
 
 
 @given(
@@ -143,6 +144,12 @@ def test_a_vector_channel_alone_speaks_for_itself():
     assert summary.channels == ("location-vector",)
     assert fault(summary, "temperature").median == pytest.approx(5, rel=0.05)
     assert not [f for f in summary.faults if f.name in ("bias", "log_scale")]
+
+
+def test_the_order_of_the_faults():
+    names = [fault.name for fault in describe({"mixture": posterior()}, {}, None, STARS).faults]
+    assert names[:5] == ["temperature", "offset", "gain", "concentration", "strength"]
+    assert names[5:] == ["bias at '1'", "bias in the middle", "bias at '5'"]
 
 
 def test_no_channel_at_all():

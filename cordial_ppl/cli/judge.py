@@ -83,13 +83,15 @@ def predict(
     options: Options = None,
     reader: Reader = None,
     task: Task = None,
+    channel: Channels = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Calibrate every text of READINGS with a judge that was fitted before.
 
     The columns of READINGS must be the judge's options; --options gives their names, in the order
-    of the judge's scale, where they differ.
+    of the judge's scale, where they differ. A judge that was fitted with channel files needs them
+    again, as --channel.
     """
     from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.output import calibrated_columns, check_output, show_json
@@ -101,7 +103,7 @@ def predict(
         from cordial_ppl.cordial import load
 
         keep_compiled()
-        fitted = load(judge)
+        fitted = load(judge, channels=channel or ())
     scale = fitted.scale_
     if names is not None and len(names) != scale.size:
         raise InputError(
