@@ -43,8 +43,10 @@ class _State(NamedTuple):
     value: Array
     gradient: Array
     hessian: Array
-    trials: Array
+    curvature: Array
+    axes: Array
     distance: Array
+    trials: Array
     damping: Array
     steps: Array
 
@@ -78,11 +80,14 @@ def minimise(
     ladder = jnp.asarray([0.0, *(RATIO**rung for rung in range(RUNGS - 1))], dtype)
 
     def noise(value: Array) -> Array:
-        return 8.0 * eps * (1.0 + jnp.abs(value))
+        # Sums of losses cancel: their rounding is some hundred times that of the value alone.
+        return eps**0.8 * (1.0 + jnp.abs(value))
 
     def flat(state: _State) -> Array:
         near = state.distance <= eps**0.6 * (1.0 + jnp.max(jnp.abs(state.x)))
-        return near | (jnp.max(jnp.abs(state.gradient)) <= 8.0 * noise(state.value))
+        return near | (
+            jnp.max(jnp.abs(state.gradient)) <= 64.0 * eps * (1.0 + jnp.abs(state.value))
+        )
 
     def going(state: _State) -> Array:
         stuck = state.damping > 1.0 / eps
@@ -96,25 +101,36 @@ def minimise(
         rung = jnp.argmax(values <= least + noise(least))
         x = state.trials[rung]
         (gradient, value), hessian = _derivatives(fun, x, identity)
-        # At the end of the road changes of the value are rounding noise: the gradient decides.
+        curvature, axes = jnp.linalg.eigh(hessian)
+        distance = _distance(gradient, curvature, axes)
+        # At the end of the road changes of the value are rounding noise: the distance decides.
         same = jnp.abs(value - state.value) <= noise(least)
-        better = jnp.max(jnp.abs(gradient)) < jnp.max(jnp.abs(state.gradient))
-        accept = jnp.isfinite(value) & jnp.where(same, better, value < state.value)
-        accept &= jnp.all(jnp.isfinite(gradient)) & jnp.all(jnp.isfinite(hessian))
-        x, value, gradient, hessian = (
-            jnp.where(accept, new, old)
-            for new, old in zip((x, value, gradient, hessian), state[:4], strict=True)
+        accept = jnp.where(same, distance < state.distance, value < state.value)
+        accept &= jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
+        accept &= jnp.all(jnp.isfinite(hessian))
+        found = (x, value, gradient, hessian, curvature, axes, distance)
+        x, value, gradient, hessian, curvature, axes, distance = (
+            jnp.where(accept, new, old) for new, old in zip(found, state[:7], strict=True)
         )
         # The next ladder is centred on the rung that did best, or starts where this one ended.
         factor = jnp.where(rung > 0, ladder[rung] / RATIO**3, 1.0 / RATIO)
         factor = jnp.where(state.steps > 0, jnp.where(accept, factor, ladder[-1]), 1.0)
         damping = jnp.maximum(state.damping * factor, LEAST)
-        moves, definite = _curve(gradient, hessian, damping * ladder)
+        bend = jnp.abs(curvature)[None] + (damping * ladder)[:, None]
+        moves = -((axes.T @ gradient)[None] / jnp.maximum(bend, eps)) @ axes.T
         length = jnp.linalg.norm(moves, axis=1, keepdims=True)
-        moves = moves * jnp.minimum(1.0, max_length / jnp.maximum(length, eps))
-        distance = jnp.where(definite, length[0, 0], jnp.inf)
+        trials = x[None] + moves * jnp.minimum(1.0, max_length / jnp.maximum(length, eps))
         return _State(
-            x, value, gradient, hessian, x[None] + moves, distance, damping, state.steps + 1
+            x,
+            value,
+            gradient,
+            hessian,
+            curvature,
+            axes,
+            distance,
+            trials,
+            damping,
+            state.steps + 1,
         )
 
     # Every trial of the first step is the start: the loop holds the only copy of `fun` to compile.
@@ -124,8 +140,10 @@ def minimise(
         value=infinite,
         gradient=jnp.zeros_like(start),
         hessian=identity,
-        trials=jnp.tile(start[None], (RUNGS, 1)),
+        curvature=jnp.ones_like(start),
+        axes=identity,
         distance=infinite,
+        trials=jnp.tile(start[None], (RUNGS, 1)),
         damping=jnp.asarray(FIRST, dtype),
         steps=jnp.zeros((), jnp.int32),
     )
@@ -136,14 +154,12 @@ def minimise(
     return Minimum(last.x, last.value, norm, last.hessian, last.steps, converged)
 
 
-def _curve(gradient: Array, hessian: Array, dampings: Array) -> tuple[Array, Array]:
-    """Steps `[dampings, P]` along the curve, and whether the Hessian is that of a minimum."""
+def _distance(gradient: Array, curvature: Array, axes: Array) -> Array:
+    """Length of Newton's step; infinite where the Hessian is not that of a minimum."""
     eps = jnp.finfo(gradient.dtype).eps
-    curvature, axes = jnp.linalg.eigh(hessian)
-    bend = jnp.abs(curvature)[None] + dampings[:, None]
-    slope = (axes.T @ gradient)[None]
+    step = (axes.T @ gradient) / jnp.maximum(jnp.abs(curvature), eps)
     definite = curvature[0] >= -64.0 * eps * jnp.abs(curvature[-1])
-    return -(slope / jnp.maximum(bend, eps)) @ axes.T, definite
+    return jnp.where(definite, jnp.linalg.norm(step), jnp.inf)
 
 
 def _derivatives(fun: Callable, x: Array, basis: Array) -> tuple[tuple[Array, Array], Array]:
