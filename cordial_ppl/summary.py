@@ -9,7 +9,7 @@ so that the same names mean less there.
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +30,7 @@ SPEAKERS = ("mixture", "location")
 """Channels whose parameters carry all of a fault; without them, all channels are heard."""
 
 Draws = Float[np.ndarray, " S"]
+Losses = tuple[float, float, float, int]
 
 
 PARAMETERS = ("temperature", "offset", "gain", "concentration", "strength")
@@ -47,16 +48,6 @@ PHRASES = {
     "bias": (0, "rates {} too low", "rates {} too high", "no clear bias"),
 }
 """The neutral value of a quantity, and what it means above it, below it, and on neither side."""
-
-
-@runtime_checkable
-class ExpectedLosses(Protocol):
-    """Mean log losses (nats) of texts that the fit did not see, and the number of labels."""
-
-    cordial: float
-    histogram: float
-    raw: float
-    labels: int
 
 
 @dataclass(frozen=True)
@@ -145,7 +136,7 @@ class Summary:
 def describe(
     posteriors: Mapping[str, Posterior],
     weights: Mapping[str, float],
-    expected: ExpectedLosses | None,
+    expected: Losses | None,
     scale: Scale,
 ) -> Summary:
     """Put a fit into plain words.
@@ -156,7 +147,8 @@ def describe(
     Args:
         posteriors: Posterior of each channel.
         weights: Stack weight of each member.
-        expected: Out-of-fold losses (nats) of the stack, the label histogram and the raw reading.
+        expected: Out-of-fold losses (nats) of the stack, the label histogram and the raw reading,
+            and the number of labels.
         scale: The K options.
 
     Returns:
@@ -242,11 +234,12 @@ def _quality(found: dict[str, Any]) -> str:
     return f"{found['draws']} draws{khat}{ess}{trust}"
 
 
-def _expect(expected: ExpectedLosses | None) -> dict[str, float | None]:
+def _expect(expected: Losses | None) -> dict[str, float | None]:
     if expected is None:
         return {}
-    losses = {name: _known(getattr(expected, name)) for name in ("cordial", "histogram", "raw")}
-    return {**losses, "labels": int(expected.labels)}
+    *losses, labels = expected
+    named = zip(("cordial", "histogram", "raw"), losses, strict=True)
+    return {**{name: _known(loss) for name, loss in named}, "labels": labels}
 
 
 def _warn(losses: dict[str, float | None], diagnostics: dict[str, dict[str, Any]]) -> list[str]:

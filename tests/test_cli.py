@@ -169,7 +169,7 @@ def test_a_judge_reads_columns_of_other_names(cordial, tmp_path):
         ({"logit": np.eye(6, 3) * 4}, ["0", "1", "0", "1"]),
         ({"logit": np.ones((6, 3))}, ["0", "1", "2"]),
         ({"p": np.tile([0.2, 0.3, 0.5], (6, 1))}, ["0", "1", "2", "2"]),
-        ({"n": np.eye(6, 3) * 7}, ["0", "1", "2", "2"]),
+        ({"n": np.eye(6, 3) * 7 + 1}, ["0", "1", "2", "2"]),
         ({"logit": np.eye(6, 2) * 4}, ["0", "1", "1"]),
     ],
     ids=["one label", "one class", "a class unseen", "identical", "p", "counts", "K = 2"],
@@ -222,7 +222,7 @@ def test_many_texts(cordial, tmp_path):
 
 def test_the_demonstration(cordial, tmp_path):
     result = cordial("demo")
-    for words in ("temperature", "over-confident", "too low", "Weights", "k-hat", "ESS"):
+    for words in ("temperature", "too low", "Weights", "k-hat", "ESS", "confidence"):
         assert words in result.stdout
     assert "cordial calibrate" in result.stdout.splitlines()[-1]
     assert result.stderr == ""
@@ -230,6 +230,8 @@ def test_the_demonstration(cordial, tmp_path):
     losses = {name: score["log_loss"] for name, score in found["scores"].items()}
     assert losses["calibrated"] < losses["label histogram"] < losses["raw reading"]
     assert f"{losses['calibrated']:.3f}" in result.stdout
+    gaps = {n: score["confidence"] - score["accuracy"] for n, score in found["scores"].items()}
+    assert gaps["raw reading"] > 0.1 > abs(gaps["calibrated"])
     assert sum(found["summary"]["weights"].values()) == pytest.approx(1)
     assert not list(tmp_path.iterdir())
 
@@ -329,6 +331,21 @@ def test_help_and_version_load_no_numerics(argument):
     assert "calibrate" in done.stdout or done.stdout.startswith("cordial 0.")
     for package in ("jax", "numpyro", "arviz", "sklearn", "pyarrow"):
         assert package not in done.stderr.split()
+
+
+def test_an_interrupt_ends_the_fit_at_once():
+    program = """
+import os, signal, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from cordial_ppl.cli.messages import leaving_at_once
+
+with leaving_at_once(), ThreadPoolExecutor() as pool:
+    work = pool.submit(time.sleep, 60)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    work.result()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 def test_the_compilation_cache(tmp_path):

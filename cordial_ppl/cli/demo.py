@@ -45,6 +45,7 @@ def demo(
         name: {
             "log_loss": scores.log_loss(probs, truth),
             "accuracy": scores.accuracy(probs, truth),
+            "confidence": float(probs.max(axis=1).mean()),
         }
         for name, probs in predictions.items()
     }
@@ -54,12 +55,10 @@ def demo(
         show_json({**counts, "scores": scored, "summary": summary.to_dict()})
     elif not quiet:
         show_summary(summary)
-        rows = [
-            (name, f"{found['log_loss']:.3f}", f"{found['accuracy']:.3f}")
-            for name, found in scored.items()
-        ]
         title = f"\nOn {len(unseen)} held-out texts, after {LABELS} labels"
-        show_table(title, ("", "log loss", "accuracy"), rows)
+        measures = ("log_loss", "accuracy", "confidence")
+        rows = [(name, *(f"{row[m]:.3f}" for m in measures)) for name, row in scored.items()]
+        show_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
         print(f"\n{NEXT}")
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cordial_ppl.cli.compilation import keep_compiled
-from cordial_ppl.cli.messages import working
+from cordial_ppl.cli.messages import leaving_at_once, working
 from cordial_ppl.cli.options import Inference
 from cordial_ppl.formats import ReadingTable, match_labels, read_labels, read_readings
 
 if TYPE_CHECKING:
-    from cordial_ppl.cordial import Cordial
+    from cordial_ppl.cordial.stack import Stack
     from cordial_ppl.summary import Summary
 
 
@@ -54,7 +54,7 @@ def fit_judge(
     seed: int = 0,
     channels: list[Path] | None = None,
     quiet: bool = False,
-) -> "Cordial":
+) -> "Stack":
     """Fit a judge, with a sign of life on stderr.
 
     Args:
@@ -73,7 +73,7 @@ def fit_judge(
         InputError: The labels are none that can be learned from.
         ChannelError: A file's model breaks the contract of a channel.
     """
-    with working("fitting", quiet):
+    with working("fitting", quiet), leaving_at_once():
         from cordial_ppl.cordial import Cordial
 
         keep_compiled()
@@ -82,7 +82,7 @@ def fit_judge(
         return judge.fit(logits, labels)
 
 
-def summarise(judge: "Cordial") -> "Summary":
+def summarise(judge: "Stack") -> "Summary":
     """Put a fitted judge into plain words."""
     from cordial_ppl.summary import describe
 

@@ -1,5 +1,8 @@
 """What the user is told on stderr: errors, warnings and progress, each in one line."""
 
+import os
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +28,27 @@ def working(on: str, quiet: bool) -> Iterator[None]:
     else:
         with STDERR.status(f"{on} ..."):
             yield
+
+
+@contextmanager
+def leaving_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the program there and then, with status 130.
+
+    For work that writes nothing: threads that compile would otherwise be waited for.
+    """
+
+    def leave(*_: object) -> None:
+        STDERR.show_cursor()
+        os._exit(130)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

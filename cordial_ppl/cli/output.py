@@ -14,7 +14,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.formats import ReadingTable, check_writable
 
 if TYPE_CHECKING:
-    from cordial_ppl.cordial import Cordial
+    from cordial_ppl.cordial.stack import Stack
     from cordial_ppl.summary import Summary
 
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
@@ -42,7 +42,7 @@ def check_output(
             raise InputError(f"the output {path} would replace the input {given}: name another.")
 
 
-def calibrated_columns(judge: "Cordial", table: ReadingTable) -> dict[str, Sequence | np.ndarray]:
+def calibrated_columns(judge: "Stack", table: ReadingTable) -> dict[str, Sequence | np.ndarray]:
     """Calibrate the readings of a table.
 
     A column that is passed through gives way, as `input_...`, to one of the same name.
