@@ -34,18 +34,21 @@ def effective_sample_size(log_weights: Float[Array, " S"]) -> Float[Array, ""]:
     return jnp.exp(2 * logsumexp(log_weights) - logsumexp(2 * log_weights))
 
 
-def resample(key: jax.Array, log_weights: Float[Array, " S"], draws: int) -> Int[Array, " m"]:
+def resample(
+    start: Float[Array, ""], log_weights: Float[Array, " S"], draws: int
+) -> Int[Array, " m"]:
     """Indices of a systematic resample: each draw appears ``draws * w`` times, rounded at random.
 
     Args:
-        key: random key.
+        start: a uniform random number in [0, 1): where the comb of ``draws`` points begins.
         log_weights: unnormalised log weights in nats.
         draws: how many indices to return.
     """
     total = jnp.cumsum(jnp.exp(normalise(log_weights)))
-    start = jax.random.uniform(key, (), total.dtype)
-    points = (jnp.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
-    return jnp.clip(jnp.searchsorted(total, points), 0, total.shape[0] - 1)
+    below = jnp.ceil(total / total[-1] * draws - start).astype(jnp.int32)
+    # A point's index is the number of cumulative weights that do not reach it.
+    passed = jnp.cumsum(jnp.bincount(jnp.clip(below, 0, draws), length=draws + 1))
+    return jnp.minimum(passed[:draws], log_weights.shape[0] - 1)
 
 
 def pareto_smooth(

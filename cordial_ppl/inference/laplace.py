@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float
 
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
 from cordial_ppl.inference.newton import minimise
+from cordial_ppl.inference.noise import standard_normal
 from cordial_ppl.inference.problem import Cloud, Problem
 from cordial_ppl.inference.target import Target
 
@@ -103,7 +104,7 @@ def laplace_weights(
     return points, prior + likelihood - gaussian.log_density - log_proposal
 
 
-def fit_laplace(problem: Problem, key: jax.Array, *, draws: int = DRAWS) -> Cloud:
+def sample_laplace(problem: Problem, key: jax.Array, *, draws: int = DRAWS) -> Cloud:
     """Draw from the inflated Laplace approximation and weigh the draws, as the paper does.
 
     Args:
@@ -116,7 +117,7 @@ def fit_laplace(problem: Problem, key: jax.Array, *, draws: int = DRAWS) -> Clou
     """
     gaussian = find_mode(problem)
     shape = (draws, problem.target.size)
-    noise = jax.random.normal(key, shape, gaussian.mean.dtype)
+    noise = standard_normal(key, shape, gaussian.mean.dtype)
     points, log_weights = laplace_weights(problem, gaussian, noise, INFLATION)
     _, khat = pareto_smooth(log_weights)
     return Cloud(
@@ -130,7 +131,7 @@ def fit_laplace(problem: Problem, key: jax.Array, *, draws: int = DRAWS) -> Clou
     )
 
 
-def fit_mode(problem: Problem, key: jax.Array) -> Cloud:
+def sample_mode(problem: Problem, key: jax.Array) -> Cloud:
     """Put all weight on the posterior mode.
 
     Args:

@@ -21,6 +21,7 @@ from jaxtyping import Array, Float
 
 ACCEPTANCE = 0.4
 STEP_SPREAD = 0.5
+EXTRA_NOISE = 3
 RIDGE = 1e-6
 
 
@@ -61,8 +62,7 @@ def move(
     gaussian: Moments,
     temper: Float[Array, ""],
     log_step: Float[Array, ""],
-    key: jax.Array,
-    steps: int,
+    noise: Float[Array, "steps S P+3"],
 ) -> tuple[Particles, Float[Array, ""], Float[Array, ""]]:
     """Move every particle a few times under ``prior * likelihood ** temper``.
 
@@ -72,30 +72,28 @@ def move(
         gaussian: mean and covariance factor that resemble the tempered posterior.
         temper: power of the likelihood, between 0 and 1.
         log_step: log of the typical step b, adapted towards an acceptance of 0.4.
-        key: random key.
-        steps: number of moves.
+        noise: standard normal numbers, for each move and particle one for each coordinate, one for
+            the size of the step and two for its acceptance.
 
     Returns:
         The particles, the adapted log step, and the acceptance rate of the last move.
     """
-    count, size = particles.points.shape
-    dtype = particles.points.dtype
+    size = particles.points.shape[1]
 
     def once(index: Array, state: tuple) -> tuple:
         particles, distance, log_step, _ = state
-        noise_key, step_key, accept_key = jax.random.split(jax.random.fold_in(key, index), 3)
-        shaken = jax.random.normal(noise_key, (count, size), dtype) @ gaussian.factor.T
-        spread = STEP_SPREAD * jax.random.normal(step_key, (count, 1), dtype)
-        step = jnp.minimum(jnp.exp(log_step + spread), 1.0)
+        step = jnp.minimum(jnp.exp(log_step + STEP_SPREAD * noise[index, :, size, None]), 1.0)
         pulled = jnp.sqrt(1 - step**2) * (particles.points - gaussian.mean[None])
-        points = gaussian.mean[None] + pulled + step * shaken
+        shaken = step * (noise[index, :, :size] @ gaussian.factor.T)
+        points = gaussian.mean[None] + pulled + shaken
         proposed = Particles(points, *evaluate(points))
         proposed_distance = distances(gaussian, points)
         log_ratio = _log_target(proposed, temper) - _log_target(particles, temper)
         log_ratio += 0.5 * (proposed_distance - distance)
         log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
         rate = jnp.mean(jnp.exp(jnp.minimum(log_ratio, 0.0)))
-        accept = jnp.log(jax.random.uniform(accept_key, (count,), dtype)) < log_ratio
+        # Half the sum of two squared normal numbers is exponential: minus the log of a uniform.
+        accept = -0.5 * jnp.sum(noise[index, :, size + 1 :] ** 2, axis=1) < log_ratio
         kept = Particles(
             jnp.where(accept[:, None], points, particles.points),
             jnp.where(accept, proposed.log_prior, particles.log_prior),
@@ -104,8 +102,9 @@ def move(
         distance = jnp.where(accept, proposed_distance, distance)
         return kept, distance, jnp.clip(log_step + rate - ACCEPTANCE, -4.0, 0.0), rate
 
-    start = (particles, distances(gaussian, particles.points), log_step, jnp.zeros((), dtype))
-    particles, _, log_step, rate = jax.lax.fori_loop(0, steps, once, start)
+    nothing = jnp.zeros((), particles.points.dtype)
+    start = (particles, distances(gaussian, particles.points), log_step, nothing)
+    particles, _, log_step, rate = jax.lax.fori_loop(0, noise.shape[0], once, start)
     return particles, log_step, rate
 
 

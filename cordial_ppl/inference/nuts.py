@@ -15,7 +15,7 @@ ACCEPTANCE = 0.9
 LARGEST_RHAT = 1.05
 
 
-def fit_nuts(
+def sample_nuts(
     problem: Problem, key: jax.Array, *, draws: int = 2000, warmup: int = WARMUP
 ) -> Cloud:
     """Sample a posterior with the No-U-Turn sampler in whitened coordinates.

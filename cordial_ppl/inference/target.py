@@ -7,6 +7,7 @@ overridden or learned run through the same compiled program.
 """
 
 from functools import lru_cache
+from threading import RLock
 from typing import Any, NamedTuple
 
 import jax
@@ -19,9 +20,12 @@ from numpyro.distributions import biject_to
 
 from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
 from cordial_ppl.errors import ChannelError
+from cordial_ppl.inference.noise import standard_normal
 from cordial_ppl.readings import Readings
 
 PROBE_DRAWS = 256
+HANDLERS = RLock()
+"""NumPyro keeps its stack of handlers in one global list: two threads must not trace at once."""
 
 
 class Prior(NamedTuple):
@@ -133,7 +137,7 @@ class Target:
         """Draw unconstrained vectors from the prior."""
         loc, scale = jnp.asarray(prior.loc), jnp.asarray(prior.scale)
         normal_key, model_key = jax.random.split(key)
-        noise = jax.random.normal(normal_key, (draws, self.size), loc.dtype)
+        noise = standard_normal(normal_key, (draws, self.size), loc.dtype)
         flat = loc[None] + scale[None] * noise
         if not all(site.gaussian for site in self.sites):
             keys = jax.random.split(model_key, draws)
@@ -147,7 +151,7 @@ class Target:
         values = self.unravel(flat)
         data = {site.name: site.transform(values[site.name]) for site in self.sites}
         model = handlers.seed(handlers.substitute(self.channel.model, data=data), 0)
-        return handlers.trace(model).get_trace(readings, labels)
+        return _run(model, readings, labels)
 
 
 @lru_cache(maxsize=256)
@@ -203,11 +207,14 @@ def _probe(
 
     A Gaussian whose location or scale depends on another parameter differs between the draws.
     """
-    traces = [
-        handlers.trace(handlers.seed(channel.model, key)).get_trace(readings) for key in keys
-    ]
+    traces = [_run(handlers.seed(channel.model, key), readings) for key in keys]
     sites[:] = _describe(channel, traces[0])
     return [[_gaussian(trace[site.name], site.transform) for site in sites] for trace in traces]
+
+
+def _run(model: Any, *arguments: Any) -> dict[str, Any]:
+    with HANDLERS:
+        return handlers.trace(model).get_trace(*arguments)
 
 
 def _describe(channel: Channel, trace: dict[str, Any]) -> list[Site]:
@@ -237,7 +244,7 @@ def _describe(channel: Channel, trace: dict[str, Any]) -> list[Site]:
 
 
 def _sample(channel: Channel, sites: tuple[Site, ...], key: jax.Array, readings: Readings) -> Array:
-    trace = handlers.trace(handlers.seed(channel.model, key)).get_trace(readings)
+    trace = _run(handlers.seed(channel.model, key), readings)
     return jnp.concatenate(
         [jnp.ravel(site.transform.inv(trace[site.name]["value"])) for site in sites]
     )

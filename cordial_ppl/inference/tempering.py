@@ -26,10 +26,11 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.moves import Moments, Particles, distances, moments, move
+from cordial_ppl.inference.moves import EXTRA_NOISE, Moments, Particles, moments, move
+from cordial_ppl.inference.noise import standard_normal
 from cordial_ppl.inference.problem import Cloud, Problem
 
-FREEDOM = 8.0
+FREEDOM = 8
 BISECTIONS = 20
 MAX_TEMPERATURES = 60
 
@@ -58,8 +59,9 @@ class Effort(NamedTuple):
     fold_moves: int = 4
 
 
-class _Ladder(NamedTuple):
+class _Rung(NamedTuple):
     particles: Particles
+    gaussian: Moments
     temper: Array
     log_step: Array
     rungs: Array
@@ -93,7 +95,7 @@ def next_temper(
     return jnp.where(enough(one), one, jnp.minimum(jnp.maximum(low, temper + 1e-5), one))
 
 
-def fit_default(problem: Problem, key: jax.Array, effort: Effort = Effort()) -> Cloud:
+def sample_tempered(problem: Problem, key: jax.Array, effort: Effort = Effort()) -> Cloud:
     """Sample a posterior by tempering, importance weights and moves.
 
     Args:
@@ -106,7 +108,7 @@ def fit_default(problem: Problem, key: jax.Array, effort: Effort = Effort()) -> 
         ``effort.proposals * effort.particles`` proposals.
     """
     ladder_key, round_key = jax.random.split(key)
-    particles, log_step = _climb(problem, ladder_key, effort)
+    top = _climb(problem, ladder_key, effort)
 
     def weigh(state: _Round) -> _Round:
         return _weigh(problem, state, jax.random.fold_in(round_key, state.rounds), effort)
@@ -115,13 +117,13 @@ def fit_default(problem: Problem, key: jax.Array, effort: Effort = Effort()) -> 
         bad = (state.khat > KHAT_LIMIT) | (state.ess < effort.least_ess)
         return (state.rounds == 0) | (bad & (state.rounds <= effort.repairs))
 
-    zero = jnp.zeros((), particles.points.dtype)
-    first = _Round(particles, log_step, zero, zero, zero, jnp.zeros((), jnp.int32))
+    zero = jnp.zeros((), top.temper.dtype)
+    first = _Round(top.particles, top.log_step, zero, zero, zero, jnp.zeros((), jnp.int32))
     last = jax.lax.while_loop(poor, weigh, first)
     return _cloud(problem, last.particles, last.khat, last.ess, last.acceptance, last.rounds - 1)
 
 
-def refit(problem: Problem, cloud: Cloud, fold: Problem, key: jax.Array, effort: Effort) -> Cloud:
+def reweigh(problem: Problem, cloud: Cloud, fold: Problem, key: jax.Array, effort: Effort) -> Cloud:
     """Carry a posterior over to a subset of its labels: reweight its draws and move them.
 
     Args:
@@ -138,81 +140,84 @@ def refit(problem: Problem, cloud: Cloud, fold: Problem, key: jax.Array, effort:
     old, new = problem.evaluate(points), Particles(points, *fold.evaluate(points))
     log_weights = cloud.log_weights + new.log_prior + new.log_likelihood - sum(old)
     smoothed, khat = pareto_smooth(log_weights)
-    pick_key, move_key = jax.random.split(key)
-    gaussian = moments(points, smoothed)
-    chosen = _take(new, resample(pick_key, smoothed, effort.particles))
-    one = jnp.ones((), points.dtype)
+    comb, noise = _noise(key, points, effort.fold_moves, effort.particles)
+    chosen = _take(new, resample(comb, smoothed, effort.particles))
+    one, gaussian = jnp.ones((), points.dtype), moments(points, smoothed)
     log_step = _first_step(points)
-    particles, _, rate = move(
-        fold.evaluate, chosen, gaussian, one, log_step, move_key, effort.fold_moves
-    )
+    particles, _, rate = move(fold.evaluate, chosen, gaussian, one, log_step, noise)
     ess = effective_sample_size(smoothed)
     return _cloud(fold, particles, khat, ess, rate, jnp.zeros((), jnp.int32))
 
 
-def _climb(problem: Problem, key: jax.Array, effort: Effort) -> tuple[Particles, Array]:
-    """Temper particles from the prior to the posterior."""
-    pool_key, pick_key, move_key = jax.random.split(key, 3)
+def _climb(problem: Problem, key: jax.Array, effort: Effort) -> _Rung:
+    """Temper particles from the prior to the posterior; the last ones are not yet moved."""
     prior = jax.tree.map(jnp.asarray, problem.prior)
     pool_size = effort.pool * effort.particles
+    pool_key, climb_key = jax.random.split(key)
     flat = problem.target.sample_prior(pool_key, prior, problem.readings, pool_size)
     points = problem.whiten(flat)
     pool = Particles(points, *problem.evaluate(points))
-    log_step = _first_step(points)
-
-    def rung(particles: Particles, temper: Array, least: float, log_step: Array, rungs: Array):
-        reached = next_temper(temper, particles.log_likelihood, least)
-        log_weights = normalise((reached - temper) * particles.log_likelihood)
-        gaussian = moments(particles.points, log_weights)
-        index = resample(jax.random.fold_in(pick_key, rungs), log_weights, effort.particles)
-        moved, log_step, _ = move(
-            problem.evaluate,
-            _take(particles, index),
-            gaussian,
-            reached,
-            log_step,
-            jax.random.fold_in(move_key, rungs),
-            effort.moves,
-        )
-        return _Ladder(moved, reached, log_step, rungs + 1)
-
-    def climbing(ladder: _Ladder) -> Array:
-        return (ladder.temper < 1) & (ladder.rungs < MAX_TEMPERATURES)
-
-    zero = jnp.zeros((), points.dtype)
     keep = effort.particles / 2
-    first = rung(pool, zero, keep * effort.pool**0.5, log_step, jnp.zeros((), jnp.int32))
-    last = jax.lax.while_loop(
-        climbing, lambda s: rung(s.particles, s.temper, keep, s.log_step, s.rungs), first
-    )
-    return last.particles, last.log_step
+
+    def select(particles: Particles, rung: _Rung, comb: Array, least_ess: float) -> _Rung:
+        temper = next_temper(rung.temper, particles.log_likelihood, least_ess)
+        log_weights = normalise((temper - rung.temper) * particles.log_likelihood)
+        gaussian = moments(particles.points, log_weights)
+        chosen = _take(particles, resample(comb, log_weights, effort.particles))
+        return _Rung(chosen, gaussian, temper, rung.log_step, rung.rungs + 1)
+
+    def climb(rung: _Rung) -> _Rung:
+        key = jax.random.fold_in(climb_key, rung.rungs)
+        comb, noise = _noise(key, points, effort.moves, effort.particles)
+        moved, log_step, _ = move(
+            problem.evaluate, rung.particles, rung.gaussian, rung.temper, rung.log_step, noise
+        )
+        return select(moved, rung._replace(log_step=log_step), comb, keep)
+
+    def below(rung: _Rung) -> Array:
+        return (rung.temper < 1) & (rung.rungs < MAX_TEMPERATURES)
+
+    size = points.shape[1]
+    prior_moments = Moments(jnp.zeros(size, points.dtype), jnp.eye(size, dtype=points.dtype))
+    zero, none = jnp.zeros((), points.dtype), jnp.zeros((), jnp.int32)
+    start = _Rung(pool, prior_moments, zero, _first_step(points), none)
+    # The pool's points are in random order, so the comb may begin anywhere.
+    middle = jnp.full((), 0.5, points.dtype)
+    first = select(pool, start, middle, keep * effort.pool**0.5)
+    return jax.lax.while_loop(below, climb, first)
 
 
 def _weigh(problem: Problem, state: _Round, key: jax.Array, effort: Effort) -> _Round:
     """Propose from a Student-t fitted to the particles, weigh, resample and move."""
-    normal_key, chi_key, pick_key, move_key = jax.random.split(key, 4)
+    propose_key, move_key = jax.random.split(key)
     points = state.particles.points
     count, size = points.shape
     dtype = points.dtype
-    equal = jnp.full((count,), -jnp.log(jnp.asarray(count, dtype)))
-    gaussian = moments(points, equal)
+    gaussian = moments(points, jnp.full((count,), -jnp.log(jnp.asarray(count, dtype))))
     total = effort.proposals * effort.particles
-    scale = jax.random.gamma(chi_key, jnp.asarray(FREEDOM / 2, dtype), (total, 1), dtype)
-    noise = jax.random.normal(normal_key, (total, size), dtype)
-    noise *= jnp.sqrt(FREEDOM / 2 / scale)
-    proposed = gaussian.mean[None] + noise @ gaussian.factor.T
+    normal = standard_normal(propose_key, (total, size + FREEDOM), dtype)
+    chi_square = jnp.sum(normal[:, size:] ** 2, axis=1, keepdims=True)
+    student = normal[:, :size] * jnp.sqrt(FREEDOM / chi_square)
+    proposed = gaussian.mean[None] + student @ gaussian.factor.T
     fresh = Particles(proposed, *problem.evaluate(proposed))
-    log_proposal = -0.5 * (FREEDOM + size) * jnp.log1p(jnp.sum(noise**2, axis=1) / FREEDOM)
+    log_proposal = -0.5 * (FREEDOM + size) * jnp.log1p(jnp.sum(student**2, axis=1) / FREEDOM)
     log_weights = fresh.log_prior + fresh.log_likelihood - log_proposal
     smoothed, khat = pareto_smooth(log_weights)
+    comb, noise = _noise(move_key, points, effort.last_moves, effort.particles)
+    chosen = _take(fresh, resample(comb, smoothed, effort.particles))
+    one, better = jnp.ones((), dtype), moments(proposed, smoothed)
+    moved, log_step, rate = move(problem.evaluate, chosen, better, one, state.log_step, noise)
     ess = effective_sample_size(log_weights)
-    chosen = _take(fresh, resample(pick_key, smoothed, effort.particles))
-    one = jnp.ones((), dtype)
-    better = moments(proposed, smoothed)
-    moved, log_step, rate = move(
-        problem.evaluate, chosen, better, one, state.log_step, move_key, effort.last_moves
-    )
     return _Round(moved, log_step, khat, ess, rate, state.rounds + 1)
+
+
+def _noise(key: jax.Array, points: Array, moves: int, particles: int) -> tuple[Array, Array]:
+    """One uniform number to resample with and the normal numbers of the moves, in one draw."""
+    size = points.shape[1] + EXTRA_NOISE
+    normal = standard_normal(key, (moves * particles * size + 2,), points.dtype)
+    # Half the sum of two squared normal numbers is exponential: minus the log of a uniform.
+    comb = jnp.exp(-0.5 * jnp.sum(normal[-2:] ** 2))
+    return comb, normal[:-2].reshape(moves, particles, size)
 
 
 def _first_step(points: Array) -> Array:
@@ -237,6 +242,3 @@ def _cloud(
         gradient_norm=jnp.full((), jnp.nan, dtype),
         repairs=repairs,
     )
-
-
-__all__ = ["Effort", "Moments", "distances", "fit_default", "next_temper", "refit"]

@@ -1,0 +1,153 @@
+"""What every estimator shares: the door that data come in by, and predictions in three forms."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.inference.fit import METHODS
+from cordial_ppl.readings import as_logits
+from cordial_ppl.scale import Scale
+
+
+class Estimator(ABC):
+    """A calibrator with the interface of scikit-learn: ``fit``, then predict.
+
+    Args:
+        options: names of the K ordered options, in order; by default 0..K-1.
+
+    Attributes:
+        scale_: the scale; present once fitted.
+    """
+
+    scale_: Scale
+
+    def __init__(self, options: Sequence[str] | Scale | None = None):
+        """Remember the options."""
+        self.options = options
+
+    def fit(
+        self, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Learn the calibration from labelled readings.
+
+        Args:
+            logits: option logits of the labelled texts, shape ``[n, K]`` with ``n >= 1``.
+            labels: their options, as names or as whole numbers 0..K-1, shape ``[n]``.
+            covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            InputError: the readings or the labels cannot be used; the message says where and why.
+        """
+        readings = as_logits(logits)
+        scale = Scale.of(self.options, readings.shape[1])
+        codes = scale.encode(labels)
+        if len(codes) != len(readings):
+            raise InputError(
+                f"every labelled text needs one row of logits: {len(readings)} rows came with "
+                f"{len(codes)} labels."
+            )
+        extra = _as_covariates(covariates, len(readings))
+        self._fit(readings, codes, extra)
+        self.scale_ = scale
+        self._covariate_names = tuple(extra)
+        return self
+
+    def predict_proba(
+        self, logits: Any, covariates: Mapping[str, Any] | None = None
+    ) -> Float[np.ndarray, "m K"]:
+        """Calibrated probabilities of the options.
+
+        Args:
+            logits: option logits, shape ``[m, K]``.
+            covariates: the covariates that the estimator was fitted with, each of shape ``[m]``.
+
+        Returns:
+            Probabilities, shape ``[m, K]``, float64 rows that sum to one.
+
+        Raises:
+            InputError: the readings cannot be used, or have another number of options.
+            NotFittedError: there was no fit yet.
+        """
+        readings, extra = self._enter(logits, covariates)
+        return self._predict(readings, extra)
+
+    def predict(
+        self, logits: Any, covariates: Mapping[str, Any] | None = None
+    ) -> np.ndarray:
+        """Most probable option of each text, in the terms that the labels were given in.
+
+        Returns:
+            Option names, or whole numbers 0..K-1 if no options were named, shape ``[m]``.
+        """
+        best = np.argmax(self.predict_proba(logits, covariates), axis=1)
+        return best if self.options is None else np.asarray(self.scale_.decode(best))
+
+    def predict_mean(
+        self, logits: Any, covariates: Mapping[str, Any] | None = None
+    ) -> Float[np.ndarray, " m"]:
+        """Expected position on the scale, ``sum_z z p(z)``.
+
+        Options whose names are numbers count as these numbers, others as 0..K-1.
+        """
+        return self.predict_proba(logits, covariates) @ self.scale_.values
+
+    @abstractmethod
+    def _fit(
+        self,
+        logits: Float[np.ndarray, "n K"],
+        labels: np.ndarray,
+        covariates: dict[str, np.ndarray],
+    ) -> None:
+        """Fit on validated, centred readings."""
+
+    @abstractmethod
+    def _predict(
+        self, logits: Float[np.ndarray, "m K"], covariates: dict[str, np.ndarray]
+    ) -> Float[np.ndarray, "m K"]:
+        """Predict validated, centred readings."""
+
+    def _enter(
+        self, logits: Any, covariates: Mapping[str, Any] | None
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        if not hasattr(self, "scale_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
+            )
+        readings = as_logits(logits, size=self.scale_.size)
+        given = _as_covariates(covariates, len(readings))
+        missing = [name for name in self._covariate_names if name not in given]
+        if missing:
+            raise InputError(
+                f"the estimator was fitted with the covariate {missing[0]!r}: give it here too."
+            )
+        return readings, {name: given[name] for name in self._covariate_names}
+
+
+def check_method(method: str) -> str:
+    """Return the name of an inference method, or raise an ``InputError`` that lists them."""
+    if method not in METHODS:
+        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {method!r}.")
+    return method
+
+
+def _as_covariates(covariates: Mapping[str, Any] | None, rows: int) -> dict[str, np.ndarray]:
+    arrays = {}
+    for name, values in (covariates or {}).items():
+        array = np.asarray(values, np.float64)
+        if array.shape != (rows,):
+            raise InputError(
+                f"covariate {name!r} must have one number a text, shape ({rows},); got shape "
+                f"{array.shape}."
+            )
+        bad = np.flatnonzero(~np.isfinite(array))
+        if bad.size:
+            raise InputError(f"covariate {name!r} is {array[bad[0]]} in row {bad[0]}.")
+        arrays[name] = array
+    return arrays
