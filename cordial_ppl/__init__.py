@@ -1,11 +1,75 @@
-"""Twenty labels turn a language model's ratings into calibrated probabilities."""
+"""Twenty labels turn a language model's ratings into calibrated probabilities.
 
-from cordial_ppl import scores as scores
-from cordial_ppl.errors import ChannelError as ChannelError
-from cordial_ppl.errors import CordialError as CordialError
-from cordial_ppl.errors import CordialWarning as CordialWarning
-from cordial_ppl.errors import FileError as FileError
-from cordial_ppl.errors import InputError as InputError
-from cordial_ppl.errors import NotFittedError as NotFittedError
-from cordial_ppl.readings import readings_from_counts as readings_from_counts
-from cordial_ppl.readings import readings_from_probabilities as readings_from_probabilities
+The names below are loaded when they are first used, so that the command line starts at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cordial_ppl import scores as scores
+    from cordial_ppl.channel import Channel as Channel
+    from cordial_ppl.channel import observe as observe
+    from cordial_ppl.channel import sample_log_odds as sample_log_odds
+    from cordial_ppl.cordial import ChannelCalibrator as ChannelCalibrator
+    from cordial_ppl.cordial import Cordial as Cordial
+    from cordial_ppl.cordial import LogitStack as LogitStack
+    from cordial_ppl.cordial import ProportionalOdds as ProportionalOdds
+    from cordial_ppl.cordial import TemperatureScaling as TemperatureScaling
+    from cordial_ppl.cordial import VectorScaling as VectorScaling
+    from cordial_ppl.cordial import load as load
+    from cordial_ppl.errors import ChannelError as ChannelError
+    from cordial_ppl.errors import CordialError as CordialError
+    from cordial_ppl.errors import CordialWarning as CordialWarning
+    from cordial_ppl.errors import FileError as FileError
+    from cordial_ppl.errors import InputError as InputError
+    from cordial_ppl.errors import NotFittedError as NotFittedError
+    from cordial_ppl.inference.fit import fit_channel as fit_channel
+    from cordial_ppl.inference.fit import fit_laplace as fit_laplace
+    from cordial_ppl.inference.fit import fit_nuts as fit_nuts
+    from cordial_ppl.inference.posterior import Diagnostics as Diagnostics
+    from cordial_ppl.inference.posterior import Posterior as Posterior
+    from cordial_ppl.inference.target import Prior as Prior
+    from cordial_ppl.inference.tempering import Effort as Effort
+    from cordial_ppl.readings import Readings as Readings
+    from cordial_ppl.readings import readings_from_counts as readings_from_counts
+    from cordial_ppl.readings import readings_from_probabilities as readings_from_probabilities
+
+_ROOMS = {
+    "cordial_ppl.channel": ("Channel", "observe", "sample_log_odds"),
+    "cordial_ppl.cordial": (
+        "ChannelCalibrator",
+        "Cordial",
+        "LogitStack",
+        "ProportionalOdds",
+        "TemperatureScaling",
+        "VectorScaling",
+        "load",
+    ),
+    "cordial_ppl.errors": (
+        "ChannelError",
+        "CordialError",
+        "CordialWarning",
+        "FileError",
+        "InputError",
+        "NotFittedError",
+    ),
+    "cordial_ppl.inference.fit": ("fit_channel", "fit_laplace", "fit_nuts"),
+    "cordial_ppl.inference.posterior": ("Diagnostics", "Posterior"),
+    "cordial_ppl.inference.target": ("Prior",),
+    "cordial_ppl.inference.tempering": ("Effort",),
+    "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "scores":
+        return import_module("cordial_ppl.scores")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOME, "scores"])

@@ -131,7 +131,7 @@ def observe(
         numpyro.sample(LABEL_SITE, ordinal, obs=labels)
 
 
-def sample_log_odds(name: str, loc: float, scale: float) -> Float[Array, ""]:
+def sample_log_odds(name: str, loc: Any, scale: Any) -> Float[Array, ""]:
     r"""Sample a parameter of (0, 1) through its log odds and return the log odds.
 
     .. math:: u \sim N(\mathrm{loc}, \mathrm{scale}^2), \qquad \mathrm{name} = 1 / (1 + e^{-u})
@@ -141,10 +141,9 @@ def sample_log_odds(name: str, loc: float, scale: float) -> Float[Array, ""]:
 
     Args:
         name: name of the parameter on (0, 1).
-        loc: prior mean of the log odds.
-        scale: prior standard deviation of the log odds.
+        loc: prior mean of the log odds, a number.
+        scale: prior standard deviation of the log odds, a number.
     """
     log_odds = numpyro.sample(name + LOG_ODDS_SUFFIX, dist.Normal(loc, scale))
     numpyro.deterministic(name, expit(log_odds))
     return log_odds
-

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +11,8 @@ from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.inference.fit import METHODS
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
+
+E = TypeVar("E", bound="Estimator")
 
 
 class Estimator(ABC):
@@ -29,9 +31,7 @@ class Estimator(ABC):
         """Remember the options."""
         self.options = options
 
-    def fit(
-        self, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None
-    ) -> Self:
+    def fit(self: E, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None) -> E:
         """Learn the calibration from labelled readings.
 
         Args:
@@ -78,9 +78,7 @@ class Estimator(ABC):
         readings, extra = self._enter(logits, covariates)
         return self._predict(readings, extra)
 
-    def predict(
-        self, logits: Any, covariates: Mapping[str, Any] | None = None
-    ) -> np.ndarray:
+    def predict(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> np.ndarray:
         """Most probable option of each text, in the terms that the labels were given in.
 
         Returns:

@@ -115,7 +115,9 @@ def _restore(
         fields = {f: arrays.pop(f"channel.{name}.{f}") for f in ("histogram", "draws", "weights")}
         diagnostics = Diagnostics(**_from_plain(entry["diagnostics"]))
         covariates = tuple(entry["covariates"])
-        posteriors[name] = Posterior(channel, **fields, diagnostics=diagnostics, covariates=covariates)
+        posteriors[name] = Posterior(
+            channel, **fields, diagnostics=diagnostics, covariates=covariates
+        )
         _check_posterior(posteriors[name], scale.size)
     stack = KINDS[meta["estimator"]].__new__(KINDS[meta["estimator"]])
     Stack.__init__(
@@ -131,7 +133,9 @@ def _restore(
     for name in stack.calibrators:
         prefix = f"calibrator.{name}."
         fields = {
-            key.removeprefix(prefix): arrays.pop(key) for key in list(arrays) if key.startswith(prefix)
+            key.removeprefix(prefix): arrays.pop(key)
+            for key in list(arrays)
+            if key.startswith(prefix)
         }
         fits[name] = CalibratorFit(CALIBRATORS[name], CALIBRATORS[name].params(**fields))
         if fits[name].predict_centred(np.zeros((1, scale.size))).shape != (1, scale.size):

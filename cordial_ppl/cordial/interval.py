@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from cordial_ppl.arrays import bucket, pad_rows
+from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.posterior import PREDICT_ROWS, Posterior
 from cordial_ppl.inference.target import Target
 from cordial_ppl.readings import Readings
@@ -88,22 +89,18 @@ def _systematic(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
 @lru_cache(maxsize=256)
 def _channel_means(target: Target):
     def run(draws: Array, readings: Readings, values: Array) -> Array:
-        return jax.lax.map(
-            lambda draw: target.probs(draw, readings) @ values, draws, batch_size=20
-        )
+        return jax.lax.map(lambda draw: target.probs(draw, readings) @ values, draws, batch_size=20)
 
-    return jax.jit(run)
+    return compiled(run)
 
 
-@jax.jit
+@compiled
 def _quantiles(means: Array, share: Array, ends: Array) -> tuple[Array, Array]:
     """Weighted quantiles along the first axis."""
     order = jnp.argsort(means, axis=0)
     ranked = jnp.take_along_axis(means, order, axis=0)
     total = jnp.cumsum(share[order], axis=0)
     return tuple(
-        jnp.take_along_axis(
-            ranked, jnp.argmax(total >= end * total[-1:], axis=0)[None], axis=0
-        )[0]
+        jnp.take_along_axis(ranked, jnp.argmax(total >= end * total[-1:], axis=0)[None], axis=0)[0]
         for end in (ends[0], ends[1])
     )

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 from cordial_ppl.arrays import bucket, pad_rows
 from cordial_ppl.calibrators import CALIBRATORS, Calibrator
 from cordial_ppl.channel import Channel
+from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.fit import Lanes, as_posterior, fit_lanes
 from cordial_ppl.inference.posterior import PREDICT_ROWS, Posterior
 from cordial_ppl.inference.target import Prior, build_target
@@ -125,9 +126,9 @@ def _calibrator_fitter(names: tuple[str, ...]) -> Callable[[Lanes], Any]:
         fits = {name: one(CALIBRATORS[name], lanes) for name in names}
         return {k: fit[0] for k, fit in fits.items()}, {k: fit[1] for k, fit in fits.items()}
 
-    return jax.jit(run)
+    return compiled(run)
 
 
 @lru_cache(maxsize=64)
 def _predictor(name: str) -> Callable[..., Array]:
-    return jax.jit(lambda params, logits: jnp.exp(CALIBRATORS[name].log_probs(params, logits)))
+    return compiled(lambda params, logits: jnp.exp(CALIBRATORS[name].log_probs(params, logits)))

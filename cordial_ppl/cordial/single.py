@@ -14,7 +14,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.inference.fit import make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.inference.tempering import Effort
+from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort
 from cordial_ppl.loading import load_channel
 from cordial_ppl.scale import Scale
 
@@ -108,7 +108,7 @@ class ChannelCalibrator(Estimator):
         inference: str = "default",
         prior: Prior | None = None,
         seed: int = 0,
-        effort: Effort = Effort(),
+        effort: Effort = DEFAULT_EFFORT,
     ):
         """Find the channel."""
         super().__init__(options)
@@ -130,5 +130,3 @@ class ChannelCalibrator(Estimator):
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
         return self.posterior_.predict_centred(logits, covariates)
-
-

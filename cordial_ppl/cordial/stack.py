@@ -1,16 +1,15 @@
-"""Stacks of calibrators: ``Cordial``, the paper's seven members, and the logit stack without channels.
+"""Stacks of calibrators: the paper's seven members, and the logit stack without channels.
 
 Every member is fitted to all labels and to four folds of them; the weights are those under which
 the out-of-fold predictions make the labels likeliest, shrunk by a Dirichlet prior.
 """
 
-import os
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +20,7 @@ from cordial_ppl.arrays import pad_rows
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
+from cordial_ppl.compilation import compiled, workers
 from cordial_ppl.cordial.estimator import Estimator, check_method
 from cordial_ppl.cordial.interval import mean_interval
 from cordial_ppl.cordial.members import Fitted, fit_calibrators, fit_channel_member
@@ -28,7 +28,7 @@ from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.inference.fit import Lanes, make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.inference.tempering import Effort
+from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort
 from cordial_ppl.loading import load_channel
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
@@ -90,7 +90,7 @@ class Stack(Estimator):
         prior: dict[str, Prior] | None = None,
         weight_counts: dict[str, float] | None = None,
         seed: int = 0,
-        effort: Effort = Effort(),
+        effort: Effort = DEFAULT_EFFORT,
     ):
         """Find the members by name."""
         super().__init__(options)
@@ -150,7 +150,7 @@ class Stack(Estimator):
         folds = assign_folds(len(labels), FOLDS, rng) if enough else None
         lanes = make_lanes(logits, labels, folds, covariates)
         jobs = [(index, channel) for index, channel in enumerate(self.channels)]
-        with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        with ThreadPoolExecutor(max_workers=workers(len(self.channels) + 1)) as pool:
             # The slowest first: channels on the vector-scaled reading have the most parameters.
             order = sorted(jobs, key=lambda job: "vector" not in job[1].name)
             running = {
@@ -182,13 +182,13 @@ class Stack(Estimator):
                     stacklevel=3,
                 )
 
-    def _weigh(
-        self, lanes: Lanes, labels: np.ndarray, held_out: np.ndarray, enough: bool
-    ) -> None:
+    def _weigh(self, lanes: Lanes, labels: np.ndarray, held_out: np.ndarray, enough: bool) -> None:
         """Set the weights and the expected losses from held-out probabilities ``[n, K, M]``."""
         count, rows = len(labels), len(lanes.lane)
-        raw = jax.nn.softmax(lanes.logits[:count], axis=1)
-        losses = {"raw": _mean_loss(np.asarray(raw)[np.arange(count), labels])}
+        logits = lanes.logits[:count]
+        raw = np.exp(logits - logits.max(axis=1, keepdims=True))
+        raw /= raw.sum(axis=1, keepdims=True)
+        losses = {"raw": _mean_loss(raw[np.arange(count), labels])}
         weights = np.full(len(self.members), 1 / len(self.members))
         if enough:
             chosen = held_out[np.arange(count), labels]
@@ -215,7 +215,7 @@ class Stack(Estimator):
             return self.weights_[name] * probs
 
         used = [name for name in self.members if self.weights_[name] > 0]
-        with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        with ThreadPoolExecutor(max_workers=workers(len(used))) as pool:
             probs = sum(pool.map(weighted, used))
         return probs / np.sum(probs, axis=1, keepdims=True)
 
@@ -248,7 +248,7 @@ class Cordial(Stack):
         channels: Sequence[str | Path | Channel] = (),
         weight_counts: dict[str, float] | None = None,
         seed: int = 0,
-        effort: Effort = Effort(),
+        effort: Effort = DEFAULT_EFFORT,
     ):
         """Add further channels to the paper's four."""
         super().__init__(
@@ -268,7 +268,7 @@ class Cordial(Stack):
         *,
         weights: str = "flat",
         seed: int = 0,
-    ) -> Self:
+    ) -> "Cordial":
         """The literal method of the paper, kept exact for comparison.
 
         Args:
@@ -314,7 +314,7 @@ def _mean_loss(probs: np.ndarray) -> float:
 
 @lru_cache(maxsize=1)
 def _stacker() -> Any:
-    return jax.jit(stack_weights)
+    return compiled(stack_weights)
 
 
 def _weights(log_probs: np.ndarray, mask: np.ndarray, counts: np.ndarray) -> jnp.ndarray:

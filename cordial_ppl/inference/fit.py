@@ -16,13 +16,14 @@ from jaxtyping import Array, Float, Int
 
 from cordial_ppl.arrays import bucket, pad_rows
 from cordial_ppl.channel import Channel
+from cordial_ppl.compilation import compiled
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.laplace import sample_laplace, sample_mode
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import Posterior, diagnose
 from cordial_ppl.inference.problem import Cloud, Problem, predict
 from cordial_ppl.inference.target import Prior, Target, build_target
-from cordial_ppl.inference.tempering import Effort, reweigh, sample_tempered
+from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort, reweigh, sample_tempered
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import Readings, as_logits, label_histogram
 from cordial_ppl.scale import Scale
@@ -98,7 +99,7 @@ def fit_lanes(
     *,
     method: str = "default",
     prior: Prior | None = None,
-    effort: Effort = Effort(),
+    effort: Effort = DEFAULT_EFFORT,
 ) -> LaneFit:
     """Fit a channel to every lane.  To be called where 64-bit numbers are enabled.
 
@@ -140,7 +141,7 @@ def _fitter(target: Target, method: str, effort: Effort) -> Callable[..., LaneFi
         rest = jax.tree.map(lambda leaf: leaf[1:], clouds)
         return LaneFit(first, _held_out(target, lanes, rest))
 
-    return jax.jit(run)
+    return compiled(run)
 
 
 @lru_cache(maxsize=512)
@@ -149,7 +150,7 @@ def _carrier(target: Target, effort: Effort) -> Callable[..., LaneFit]:
         keys = jax.random.split(key, lanes.labels.shape[0])
         return _carry(target, effort, lanes, prior, cloud, keys[1:])
 
-    return jax.jit(run)
+    return compiled(run)
 
 
 def _carry(
@@ -183,9 +184,7 @@ def _readings(lanes: Lanes, lane: int) -> Readings:
     return Readings(lanes.logits, lanes.histograms[lane], lanes.covariates)
 
 
-def as_posterior(
-    channel: Channel, method: str, cloud: Cloud, lanes: Lanes
-) -> Posterior:
+def as_posterior(channel: Channel, method: str, cloud: Cloud, lanes: Lanes) -> Posterior:
     """Take a fitted cloud out of JAX, with its diagnostics judged."""
     weights = np.exp(np.asarray(cloud.log_weights, np.float64))
     return Posterior(

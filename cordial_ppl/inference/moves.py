@@ -1,4 +1,4 @@
-r"""Moves that leave a posterior unchanged: preconditioned Crank-Nicolson for many particles at once.
+r"""Moves that leave a posterior unchanged: preconditioned Crank-Nicolson for many particles.
 
 A particle ``w`` is pulled towards the mean ``m`` of a Gaussian that resembles the posterior and
 shaken along its covariance ``F F^T``,

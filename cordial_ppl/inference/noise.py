@@ -5,7 +5,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
-def standard_normal(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:
+def standard_normal(
+    key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype
+) -> Float[Array, "..."]:
     """Draw standard normal numbers in single precision, whatever the type they are returned in.
 
     Proposals and acceptance need no more digits.  The barrier keeps the compiler from repeating the

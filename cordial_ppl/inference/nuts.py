@@ -33,9 +33,7 @@ def sample_nuts(
         Equally weighted draws; ``ess`` is the smallest over the parameters, and zero if the chains
         disagree (R-hat above 1.05).
     """
-    kernel = NUTS(
-        potential_fn=lambda w: -problem.log_density(w), target_accept_prob=ACCEPTANCE
-    )
+    kernel = NUTS(potential_fn=lambda w: -problem.log_density(w), target_accept_prob=ACCEPTANCE)
     sampler = MCMC(
         kernel,
         num_warmup=warmup,

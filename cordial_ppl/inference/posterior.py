@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from cordial_ppl.arrays import bucket, pad_rows
 from cordial_ppl.channel import Channel
+from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.importance import KHAT_LIMIT
 from cordial_ppl.inference.problem import Cloud, predict
 from cordial_ppl.inference.target import Target, build_target
@@ -159,9 +160,9 @@ class Posterior:
 
 @lru_cache(maxsize=256)
 def _predictor(target: Target):
-    return jax.jit(lambda cloud, readings: predict(target, cloud, readings))
+    return compiled(lambda cloud, readings: predict(target, cloud, readings))
 
 
 @lru_cache(maxsize=256)
 def _named(target: Target):
-    return jax.jit(jax.vmap(target.parameters))
+    return compiled(jax.vmap(target.parameters))

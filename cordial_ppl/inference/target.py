@@ -17,6 +17,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 from numpyro import handlers
 from numpyro.distributions import biject_to
+from numpyro.distributions.transforms import IndependentTransform
 
 from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
 from cordial_ppl.errors import ChannelError
@@ -167,8 +168,9 @@ def build_target(channel: Channel, size: int, covariates: tuple[str, ...] = ()) 
         The target, cached for these arguments.
 
     Raises:
-        ChannelError: the model has no or several ``label`` sites, a discrete parameter, or cannot
-            be traced because it branches on a sampled value.
+        ChannelError: the model has no or several ``label`` sites, a discrete parameter or
+            probabilities of another shape than ``[n, K]``, raises an error, or cannot be traced
+            because it branches on a sampled value.
     """
     readings = Readings(
         np.zeros((2, size)), np.full(size, 1 / size), {name: np.zeros(2) for name in covariates}
@@ -177,22 +179,30 @@ def build_target(channel: Channel, size: int, covariates: tuple[str, ...] = ()) 
     keys = jax.random.split(jax.random.key(0), PROBE_DRAWS)
     with jax.enable_x64(True):
         try:
-            first, second = jax.jit(lambda keys: _probe(channel, readings, keys, sites))(keys[:2])
+            probe = jax.jit(lambda readings, keys: _probe(channel, readings, keys, sites))
+            first, second = probe(readings, keys[:2])
             fixed = [
                 own is not None and all(map(np.array_equal, own, other))
                 for own, other in zip(first, second, strict=True)
             ]
             sites = [site._replace(gaussian=g) for site, g in zip(sites, fixed, strict=True)]
             if not all(fixed):
-                draw = jax.jit(jax.vmap(lambda key: _sample(channel, tuple(sites), key, readings)))
-                draws = np.asarray(draw(keys))
+                draw = jax.vmap(lambda r, k: _sample(channel, tuple(sites), k, r), (None, 0))
+                draws = np.asarray(jax.jit(draw)(readings, keys))
         except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
             raise ChannelError(
                 f"channel {channel.name!r} cannot be traced: it branches on, or takes out of JAX, "
                 "a value that depends on a sampled parameter; use jnp.where and jax.numpy instead."
             ) from error
+        except ChannelError:
+            raise
+        except Exception as error:
+            raise ChannelError(
+                f"running the model of channel {channel.name!r} failed: {error!r}"
+            ) from error
     moments = [
-        [np.ravel(m) for m in own] if site.gaussian
+        [np.ravel(m) for m in own]
+        if site.gaussian
         else [moment(draws[:, site.slice], axis=0) for moment in (np.mean, np.std)]
         for site, own in zip(sites, first, strict=True)
     ]
@@ -208,7 +218,7 @@ def _probe(
     A Gaussian whose location or scale depends on another parameter differs between the draws.
     """
     traces = [_run(handlers.seed(channel.model, key), readings) for key in keys]
-    sites[:] = _describe(channel, traces[0])
+    sites[:] = _describe(channel, traces[0], readings.logits.shape)
     return [[_gaussian(trace[site.name], site.transform) for site in sites] for trace in traces]
 
 
@@ -217,13 +227,19 @@ def _run(model: Any, *arguments: Any) -> dict[str, Any]:
         return handlers.trace(model).get_trace(*arguments)
 
 
-def _describe(channel: Channel, trace: dict[str, Any]) -> list[Site]:
+def _describe(channel: Channel, trace: dict[str, Any], shape: tuple[int, ...]) -> list[Site]:
     sampled = {name: s for name, s in trace.items() if s["type"] == "sample"}
     label = sampled.pop(LABEL_SITE, None)
     if label is None or not isinstance(label["fn"], Ordinal):
         raise ChannelError(
             f"channel {channel.name!r} states no likelihood: end the model with "
             "observe(log_probs, labels), with log_probs of shape [n, K]."
+        )
+    found = (*label["fn"].batch_shape, label["fn"].size)
+    if found != shape:
+        raise ChannelError(
+            f"channel {channel.name!r} must give log_probs of shape [n, K] = {list(shape)}; "
+            f"it gave {list(found)}."
         )
     sites, start = [], 0
     for name, site in sampled.items():
@@ -256,6 +272,9 @@ def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | Non
     while isinstance(fn, dist.Independent | dist.ExpandedDistribution):
         fn = fn.base_dist
     if isinstance(fn, dist.TransformedDistribution):
+        # Around a vector the same transform is wrapped to count its event dimension.
+        while isinstance(transform, IndependentTransform):
+            transform = transform.base_transform
         same = len(fn.transforms) == 1 and type(fn.transforms[0]) is type(transform)
         fn = fn.base_dist if same else None
     if not isinstance(fn, dist.Normal):

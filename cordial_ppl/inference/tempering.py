@@ -59,6 +59,9 @@ class Effort(NamedTuple):
     fold_moves: int = 4
 
 
+DEFAULT_EFFORT = Effort()
+
+
 class _Rung(NamedTuple):
     particles: Particles
     gaussian: Moments
@@ -84,7 +87,7 @@ def next_temper(
     def enough(candidate: Array) -> Array:
         return effective_sample_size((candidate - temper) * log_likelihood) > least_ess
 
-    def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_: Array, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = bounds
         middle = (low + high) / 2
         ok = enough(middle)
@@ -95,7 +98,7 @@ def next_temper(
     return jnp.where(enough(one), one, jnp.minimum(jnp.maximum(low, temper + 1e-5), one))
 
 
-def sample_tempered(problem: Problem, key: jax.Array, effort: Effort = Effort()) -> Cloud:
+def sample_tempered(problem: Problem, key: jax.Array, effort: Effort = DEFAULT_EFFORT) -> Cloud:
     """Sample a posterior by tempering, importance weights and moves.
 
     Args:
@@ -140,6 +143,9 @@ def reweigh(problem: Problem, cloud: Cloud, fold: Problem, key: jax.Array, effor
     old, new = problem.evaluate(points), Particles(points, *fold.evaluate(points))
     log_weights = cloud.log_weights + new.log_prior + new.log_likelihood - sum(old)
     smoothed, khat = pareto_smooth(log_weights)
+    if not effort.fold_moves:
+        ess = effective_sample_size(smoothed)
+        return cloud._replace(log_weights=smoothed, khat=khat, ess=ess)
     comb, noise = _noise(key, points, effort.fold_moves, effort.particles)
     chosen = _take(new, resample(comb, smoothed, effort.particles))
     one, gaussian = jnp.ones((), points.dtype), moments(points, smoothed)
