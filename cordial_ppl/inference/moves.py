@@ -62,7 +62,7 @@ def move(
     gaussian: Moments,
     temper: Float[Array, ""],
     log_step: Float[Array, ""],
-    noise: Float[Array, "steps S P+3"],
+    noise: Float[Array, "steps S normals"],
 ) -> tuple[Particles, Float[Array, ""], Float[Array, ""]]:
     """Move every particle a few times under ``prior * likelihood ** temper``.
 

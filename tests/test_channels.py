@@ -1,0 +1,177 @@
+"""The paper's channels: golden values, what must not change them, and the ends of their range."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_softmax, softmax
+
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels.kernel import kernel, reading
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.readings import Readings, label_histogram
+
+REFERENCE = json.loads((Path(__file__).parent / "reference" / "channels.json").read_text())
+READINGS = Readings(np.array(REFERENCE["logits"]), np.array(REFERENCE["histogram"]))
+LABELS = np.array(REFERENCE["labels"])
+TEST = READINGS._replace(logits=np.array(REFERENCE["test_logits"]))
+ROWS = 12
+
+
+@cache
+def probs_of(name, size):
+    return jax.jit(build_target(CHANNELS[name], size).probs)
+
+
+@cache
+def likelihood_of(name, size):
+    """Log likelihood with its gradient."""
+    return jax.jit(jax.value_and_grad(build_target(CHANNELS[name], size).log_likelihood))
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_golden_probabilities(name):
+    golden = REFERENCE["channels"][name]
+    for theta, expected in (("theta", "probs"), ("mode", "probs_at_mode")):
+        found = probs_of(name, 5)(np.array(golden[theta]), TEST)
+        np.testing.assert_allclose(found, golden[expected], rtol=0, atol=1e-8)
+
+
+def test_golden_reading_and_kernel():
+    found = reading(jnp.asarray(READINGS.logits), jnp.asarray(2.0))
+    np.testing.assert_allclose(found.T, REFERENCE["reading_at_temperature_2"], rtol=0, atol=1e-12)
+    golden = REFERENCE["kernel"]
+    centres = jnp.asarray(golden["centres"])
+    expected = np.exp(golden["log_kernel"])
+    for column, concentration in enumerate(golden["concentrations"]):
+        found = kernel(centres, jnp.asarray(concentration), 5)
+        np.testing.assert_allclose(found.T, expected[:, column], rtol=1e-10, atol=1e-300)
+
+
+def test_golden_histogram():
+    golden = REFERENCE["histogram_of_missing_options"]
+    found = label_histogram(np.array(golden["labels"]), 5)
+    np.testing.assert_allclose(found, golden["histogram"], rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_padding_and_order_change_nothing(name):
+    flat = np.array(REFERENCE["channels"][name]["theta"])
+    run = likelihood_of(name, 5)
+    value, slope = run(flat, READINGS, LABELS)
+    order = np.random.default_rng(0).permutation(len(LABELS))
+    shuffled = READINGS._replace(logits=READINGS.logits[order])
+    padded = READINGS._replace(logits=np.pad(READINGS.logits, ((0, 2), (0, 0))))
+    for readings, labels in (
+        (shuffled, LABELS[order]),
+        (padded, np.pad(LABELS, (0, 2), constant_values=-1)),
+    ):
+        other, turned = run(flat, readings, labels)
+        assert float(other) == pytest.approx(float(value), abs=1e-12)
+        np.testing.assert_allclose(turned, slope, rtol=1e-9, atol=1e-10)
+
+
+def test_labels_that_are_hidden_leave_the_likelihood():
+    flat = np.array(REFERENCE["channels"]["mixture"]["theta"])
+    probs = probs_of("mixture", 5)(flat, READINGS)
+    hidden = np.where(np.arange(len(LABELS)) % 3 == 0, -1, LABELS)
+    seen = np.flatnonzero(hidden >= 0)
+    value, _ = likelihood_of("mixture", 5)(flat, READINGS, hidden)
+    expected = np.log(np.asarray(probs)[seen, LABELS[seen]]).sum()
+    assert float(value) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_a_constant_of_a_text_says_nothing(name):
+    """Only for the temperature reading: vector scaling multiplies each option by its own factor."""
+    flat = np.array(REFERENCE["channels"][name]["theta"])
+    if "vector" in name:
+        flat[5:10] = 0.3
+    shift = np.random.default_rng(0).normal(size=(len(TEST.logits), 1))
+    found = probs_of(name, 5)(flat, TEST._replace(logits=TEST.logits + shift))
+    np.testing.assert_allclose(found, probs_of(name, 5)(flat, TEST), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mixture", "mixture-vector"])
+def test_the_scalar_channel_is_a_limit_of_the_mixture(name):
+    """A concentration without end, no offset and unit gain trust or distrust the reader only."""
+    log_temperature, strength = 0.4, 1.3
+    flat = np.zeros(build_target(CHANNELS[name], 5).size)
+    flat[:5] = [log_temperature, 0.0, 0.0, np.log(400.0), strength]
+    rho = 1 / (1 + np.exp(-strength))
+    stated = softmax(TEST.logits / np.exp(log_temperature), axis=1)
+    expected = rho * stated + (1 - rho) * TEST.histogram
+    np.testing.assert_allclose(probs_of(name, 5)(flat, TEST), expected, rtol=0, atol=1e-12)
+
+
+def test_the_location_form_moves_the_mean_only():
+    """Texts with the same mean of the reading get the same prediction."""
+    q = np.array([[0.5, 0.0, 0.5], [0.1, 0.8, 0.1]]) + 1e-9
+    readings = Readings(np.log(q / q.sum(axis=1, keepdims=True)), np.array([0.2, 0.3, 0.5]))
+    flat = np.array([0.0, 0.4, 0.1, 1.0, 2.0])
+    same, other = (np.asarray(probs_of(name, 3)(flat, readings)) for name in CHANNELS_OF_FIVE)
+    np.testing.assert_allclose(same[0], same[1], rtol=0, atol=1e-8)
+    assert np.abs(other[0] - other[1]).max() > 0.1
+
+
+CHANNELS_OF_FIVE = ("location", "mixture")
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_reversing_the_scale_reverses_the_channel(name):
+    """With unit gain, the offset changes its sign and the options their order."""
+    target = build_target(CHANNELS[name], 5)
+    flat = np.array(REFERENCE["channels"][name]["theta"])
+    flat[2] = 0.0
+    turned = np.concatenate([flat[:1], -flat[1:2], flat[2:5], flat[5:10][::-1], flat[10:][::-1]])
+    mirror = Readings(TEST.logits[:, ::-1].copy(), TEST.histogram[::-1].copy())
+    found = np.asarray(probs_of(name, 5)(turned, mirror))[:, ::-1]
+    assert turned.shape == (target.size,)
+    np.testing.assert_allclose(found, probs_of(name, 5)(flat, TEST), rtol=0, atol=1e-12)
+
+
+@st.composite
+def extremes(draw):
+    size = draw(st.sampled_from([2, 5, 11]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    logits = draw(st.sampled_from([0.0, 1.0, 60.0])) * rng.choice([-1.0, 0.3, 1.0], (ROWS, size))
+    logits -= logits.mean(axis=1, keepdims=True)
+    labels = rng.integers(-1, size, ROWS)
+    flat = [
+        draw(st.floats(-4, 4)),
+        draw(st.floats(-12, 12)),
+        draw(st.floats(-2, 2)),
+        draw(st.floats(-8, 12)),
+        draw(st.floats(-28, 28)),
+    ]
+    vector = rng.normal(size=2 * size) * draw(st.sampled_from([0.0, 1.0, 3.0]))
+    return size, Readings(logits, label_histogram(labels, size)), labels, np.array(flat), vector
+
+
+@settings(max_examples=60)
+@given(extremes())
+def test_nothing_overflows_at_the_ends(drawn):
+    size, readings, labels, flat, vector = drawn
+    for name in CHANNELS:
+        point = np.concatenate([flat, vector]) if "vector" in name else flat
+        value, slope = likelihood_of(name, size)(point, readings, labels)
+        assert np.isfinite(value) and np.isfinite(slope).all()
+        probs = np.asarray(probs_of(name, size)(point, readings))
+        assert (probs > 0).all()
+        np.testing.assert_allclose(probs.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=40)
+@given(st.integers(2, 11), st.floats(-20, 20), st.floats(-8, 12))
+def test_the_kernel_peaks_at_the_option_next_to_its_centre(size, centre, log_concentration):
+    concentration = np.exp(log_concentration)
+    found = np.asarray(kernel(jnp.asarray([centre]), jnp.asarray(concentration), size))[:, 0]
+    expected = log_softmax(-concentration * (np.arange(size) - centre) ** 2)
+    np.testing.assert_allclose(found, np.exp(expected), rtol=1e-7, atol=1e-300)
+    assert found[np.clip(round(centre), 0, size - 1)] == pytest.approx(found.max(), rel=1e-12)

@@ -1,0 +1,65 @@
+"""Channels by name and by path, and one clear error for everything else."""
+
+import os
+
+import pytest
+
+from cordial_ppl.channel import Channel
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.errors import ChannelError
+from cordial_ppl.loading import load_channel
+
+
+def test_names_and_channels_are_found():
+    for name, channel in CHANNELS.items():
+        assert load_channel(name) is channel
+        assert load_channel(channel) is channel
+        assert channel.name == name and channel.source == ""
+
+
+def test_a_file_is_named_after_itself_and_keeps_its_identity(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("def model(readings, labels=None):\n    return 1\n")
+    first = load_channel(path)
+    assert isinstance(first, Channel)
+    assert (first.name, first.source, first.model(None)) == ("mine", str(path), 1)
+    assert load_channel(str(path)) == first
+    path.write_text("def model(readings, labels=None):\n    return 2\n")
+    os.utime(path, ns=(1, 1))
+    assert load_channel(path).model(None) == 2
+
+
+def test_a_relative_path(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("def model(readings, labels=None): ...\n")
+    monkeypatch.chdir(tmp_path)
+    assert load_channel("mine.py").source == str(tmp_path / "mine.py")
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(ChannelError, match="'mixtures'.*mixture, mixture-vector, location"):
+        load_channel("mixtures")
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(ChannelError, match="no channel file at .*none.py"):
+        load_channel(tmp_path / "none.py")
+    (tmp_path / "folder.py").mkdir()
+    with pytest.raises(ChannelError, match="no channel file at .*folder.py"):
+        load_channel(tmp_path / "folder.py")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("x = 1\n", r"defines no function model\(readings, labels=None\)"),
+        ("model = 3\n", r"defines no function model\(readings, labels=None\)"),
+        ("1 / 0\n", "running the channel file .* failed: ZeroDivisionError"),
+        ("import no_such_module\n", "running the channel file .* failed: ModuleNotFoundError"),
+        ("def model(:\n", "running the channel file .* failed: SyntaxError"),
+    ],
+)
+def test_a_file_that_is_no_channel(tmp_path, code, message):
+    path = tmp_path / "bad.py"
+    path.write_text(code)
+    with pytest.raises(ChannelError, match=message):
+        load_channel(path)

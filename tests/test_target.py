@@ -1,0 +1,242 @@
+"""The flat log density: exact priors, agreement with NumPyro's own, and the contract of a model."""
+
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpyro.distributions.transforms import SigmoidTransform
+from numpyro.infer.util import potential_energy
+
+from cordial_ppl.channel import Channel, observe, sample_log_odds
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.errors import ChannelError
+from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.readings import Readings
+
+REFERENCE = json.loads((Path(__file__).parent / "reference" / "channels.json").read_text())
+READINGS = Readings(np.array(REFERENCE["logits"]), np.array(REFERENCE["histogram"]))
+LABELS = np.array(REFERENCE["labels"])
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def bounded(readings, labels=None):
+    """A user's model: constrained parameters, a vector and a covariate."""
+    width = numpyro.sample("width", dist.LogNormal(0.3, 0.7).expand([2]).to_event(1))
+    trust = dist.TransformedDistribution(dist.Normal(1.0, 2.0), SigmoidTransform())
+    share = numpyro.sample("share", trust)
+    slope = sample_log_odds("slope", -1.0, 0.5)
+    quality = readings.covariates["quality"][:, None] * jax.nn.sigmoid(slope)
+    logits = readings.logits / width[0] + quality * (width[1] * jnp.arange(5.0))[None]
+    probs = share * jax.nn.softmax(logits) + (1 - share) * readings.histogram[None]
+    observe(jnp.log(probs), labels)
+
+
+def hierarchical(readings, labels=None):
+    """Priors that are not fixed Gaussians: a scale of scales, a bounded one, a simplex."""
+    spread = numpyro.sample("spread", dist.HalfNormal(1.0))
+    bias = numpyro.sample("bias", dist.Normal(0.0, spread).expand([5]).to_event(1))
+    trust = numpyro.sample("trust", dist.Beta(2.0, 1.0))
+    base = numpyro.sample("base", dist.Dirichlet(jnp.full(5, 2.0)))
+    temperature = numpyro.sample("temperature", dist.LogNormal(0.5, 1.0))
+    stated = jax.nn.softmax(readings.logits / temperature + bias[None])
+    observe(None, labels, probs=trust * stated + (1 - trust) * base[None])
+
+
+BOUNDED = Channel("bounded", bounded)
+HIERARCHICAL = Channel("hierarchical", hierarchical)
+QUALITY = READINGS._replace(covariates={"quality": np.linspace(-1, 1, len(LABELS))})
+MODELS = {name: (channel, READINGS) for name, channel in CHANNELS.items()}
+MODELS |= {"bounded": (BOUNDED, QUALITY), "hierarchical": (HIERARCHICAL, READINGS)}
+
+
+def target_of(name):
+    channel, readings = MODELS[name]
+    return build_target(channel, 5, tuple(readings.covariates))
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_golden_density_and_gradient(name):
+    golden, target = REFERENCE["channels"][name], target_of(name)
+    density = jax.jit(jax.value_and_grad(target.log_density))
+    likelihood = jax.jit(target.log_likelihood)
+    theta = np.array(golden["theta"])
+    value, slope = density(theta, target.prior, READINGS, LABELS)
+    assert float(value) == pytest.approx(golden["log_density"], abs=1e-8)
+    np.testing.assert_allclose(slope, golden["gradient"], rtol=0, atol=1e-8)
+    found = jax.jit(target.log_prior)(theta, target.prior, READINGS)
+    assert float(found) == pytest.approx(golden["log_prior"], abs=1e-8)
+    for point in golden["extreme"]:
+        theta = np.array(point["theta"])
+        value, slope = density(theta, target.prior, READINGS, LABELS)
+        assert float(value) == pytest.approx(point["log_density"], abs=1e-8)
+        assert np.isfinite(slope).all()
+        found = likelihood(theta, READINGS, LABELS)
+        assert float(found) == pytest.approx(point["log_likelihood"], abs=1e-8)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_the_priors_are_the_gaussians_of_the_paper(name):
+    golden, target = REFERENCE["channels"][name], target_of(name)
+    assert all(site.gaussian for site in target.sites)
+    np.testing.assert_allclose(target.prior.loc, golden["prior_loc"], rtol=1e-15)
+    np.testing.assert_allclose(target.prior.scale, golden["prior_scale"], rtol=1e-15)
+    names = ["temperature", "offset", "gain", "concentration", "strength_log_odds"]
+    vector = [f"{kind}[{k}]" for kind in ("log_scale", "bias") for k in range(5)]
+    assert target.coordinates == (names + vector if "vector" in name else names)
+
+
+def test_gaussian_priors_of_a_users_model_are_found():
+    target = target_of("bounded")
+    assert target.coordinates == ["width[0]", "width[1]", "share", "slope_log_odds"]
+    np.testing.assert_allclose(target.prior.loc, [0.3, 0.3, 1.0, -1.0], rtol=1e-15)
+    np.testing.assert_allclose(target.prior.scale, [0.7, 0.7, 2.0, 0.5], rtol=1e-15)
+    assert all(site.gaussian for site in target.sites)
+
+
+def test_priors_that_depend_on_parameters_are_not_fixed():
+    fixed = {site.name: site.gaussian for site in target_of("hierarchical").sites}
+    assert fixed == {
+        "spread": False,
+        "bias": False,
+        "trust": False,
+        "base": False,
+        "temperature": True,
+    }
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_density_is_that_of_numpyro(name):
+    (channel, readings), target = MODELS[name], target_of(name)
+    density = jax.jit(target.log_density)
+    for seed in range(3):
+        flat = jnp.asarray(np.random.default_rng(seed).normal(size=target.size))
+        arrays = jax.tree.map(jnp.asarray, (readings, LABELS))
+        expected = -potential_energy(channel.model, arrays, {}, target.unravel(flat))
+        found = density(flat, target.prior, readings, LABELS)
+        assert float(found) == pytest.approx(float(expected), abs=1e-10)
+
+
+@settings(max_examples=20)
+@given(SEEDS)
+def test_another_prior_replaces_the_models_own(seed):
+    rng, target = np.random.default_rng(seed), target_of("mixture")
+    prior = Prior(rng.normal(size=5), rng.uniform(0.1, 3.0, 5))
+    flat = rng.normal(size=5)
+    expected = np.asarray(dist.Normal(prior.loc, prior.scale).log_prob(flat)).sum()
+    found = target.log_prior(jnp.asarray(flat), prior, READINGS)
+    assert float(found) == pytest.approx(expected, abs=1e-12)
+
+
+def test_parameters_come_back_in_their_own_units():
+    flat = jnp.asarray([0.3, -0.7, 0.2, 1.5])
+    named = target_of("bounded").parameters(flat)
+    assert list(named) == ["width", "share", "slope"]
+    np.testing.assert_allclose(named["width"], np.exp([0.3, -0.7]), rtol=1e-12)
+    np.testing.assert_allclose(named["share"], 1 / (1 + np.exp(-0.2)), rtol=1e-12)
+    np.testing.assert_allclose(named["slope"], 1 / (1 + np.exp(-1.5)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mixture-vector", "hierarchical"])
+def test_prior_draws_have_the_priors_moments(name):
+    target, (_, readings) = target_of(name), MODELS[name]
+    draws = np.asarray(target.sample_prior(jax.random.key(1), target.prior, readings, 4000))
+    assert draws.shape == (4000, target.size)
+    error = (draws.mean(axis=0) - target.prior.loc) / target.prior.scale
+    # The moments of priors that are not Gaussian are themselves from 256 draws.
+    assert np.abs(error).max() < 0.25
+    np.testing.assert_allclose(draws.std(axis=0) / target.prior.scale, 1.0, atol=0.3)
+
+
+def test_prior_draws_of_a_hierarchy_keep_its_dependence():
+    target = target_of("hierarchical")
+    draws = np.asarray(target.sample_prior(jax.random.key(1), target.prior, READINGS, 4000))
+    spread, bias = np.exp(draws[:, 0]), draws[:, 1]
+    np.testing.assert_allclose((bias / spread).std(), 1.0, atol=0.05)
+    assert (bias**2).mean() == pytest.approx(1.0, abs=0.15)
+
+
+def test_targets_are_built_once():
+    assert build_target(CHANNELS["mixture"], 5) is build_target(CHANNELS["mixture"], 5)
+
+
+def silent(readings, labels=None):
+    numpyro.sample("a", dist.Normal(0.0, 1.0))
+
+
+def unnamed_likelihood(readings, labels=None):
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    with numpyro.plate("text", len(readings.logits)):
+        numpyro.sample("label", dist.Categorical(logits=readings.logits + a), obs=labels)
+
+
+def doubled(readings, labels=None):
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    observe(jax.nn.log_softmax(a * readings.logits), labels)
+    observe(jax.nn.log_softmax(readings.logits), labels)
+
+
+def observing(readings, labels=None):
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    numpyro.sample("more", dist.Normal(a, 1.0), obs=0.3)
+    observe(jax.nn.log_softmax(a * readings.logits), labels)
+
+
+def discrete(readings, labels=None):
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    side = numpyro.sample("side", dist.Bernoulli(0.5))
+    observe(jax.nn.log_softmax(jnp.where(side.astype(bool), a, 1.0) * readings.logits), labels)
+
+
+def branching(readings, labels=None):
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    observe(jax.nn.log_softmax(readings.logits if a > 0 else -readings.logits), labels)
+
+
+def leaving(readings, labels=None):
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    observe(jax.nn.log_softmax(np.tanh(a) * readings.logits), labels)
+
+
+def empty(readings, labels=None):
+    observe(jax.nn.log_softmax(readings.logits), labels)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (silent, "states no likelihood: end the model with"),
+        (unnamed_likelihood, "states no likelihood: end the model with"),
+        (doubled, "failed: .*unique names but got `label` duplicated"),
+        (observing, "a second observed site 'more'"),
+        (discrete, "a discrete site 'side'"),
+        (branching, "branches on, or takes out of JAX"),
+        (leaving, "branches on, or takes out of JAX"),
+        (empty, "samples no parameter"),
+    ],
+)
+def test_a_model_that_breaks_the_contract(model, message):
+    with pytest.raises(ChannelError, match=message):
+        build_target(Channel("bad", model), 5)
+
+
+def one_option_short(readings, labels=None):
+    """A likelihood with another number of options than the readings."""
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    observe(jax.nn.log_softmax(a * readings.logits[:, :-1]), labels)
+
+
+def test_a_channel_of_the_wrong_shape():
+    with pytest.raises(ChannelError, match=r"of shape \[n, K\] = \[2, 5\]; it gave \[2, 4\]"):
+        build_target(Channel("bad", one_option_short), 5)
+
+
+def test_a_covariate_that_nobody_gave():
+    with pytest.raises(ChannelError, match="failed: KeyError.*quality"):
+        build_target(BOUNDED, 5)
