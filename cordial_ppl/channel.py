@@ -23,7 +23,7 @@ from cordial_ppl.errors import ChannelError
 LABEL_SITE = "label"
 LOG_ODDS_SUFFIX = "_log_odds"
 
-Model = Callable[..., None]
+Model = Callable[..., Any]
 
 
 class Channel(NamedTuple):
@@ -85,8 +85,7 @@ class Ordinal(dist.Distribution):
     @property
     def size(self) -> int:
         """Number of options K."""
-        given = self._probs if self._log_probs is None else self._log_probs
-        return given.shape[-1]
+        return (self.probs if self._log_probs is None else self._log_probs).shape[-1]
 
     @property
     def support(self) -> constraints.Constraint:
@@ -131,7 +130,7 @@ def observe(
         numpyro.sample(LABEL_SITE, ordinal, obs=labels)
 
 
-def sample_log_odds(name: str, loc: Any, scale: Any) -> Float[Array, ""]:
+def sample_log_odds(name: str, loc: Any, scale: Any) -> Any:
     r"""Sample a parameter of (0, 1) through its log odds and return the log odds.
 
     .. math:: u \sim N(\mathrm{loc}, \mathrm{scale}^2), \qquad \mathrm{name} = 1 / (1 + e^{-u})
@@ -143,6 +142,9 @@ def sample_log_odds(name: str, loc: Any, scale: Any) -> Float[Array, ""]:
         name: name of the parameter on (0, 1).
         loc: prior mean of the log odds, a number.
         scale: prior standard deviation of the log odds, a number.
+
+    Returns:
+        The log odds u, a scalar array.
     """
     log_odds = numpyro.sample(name + LOG_ODDS_SUFFIX, dist.Normal(loc, scale))
     numpyro.deterministic(name, expit(log_odds))

@@ -4,12 +4,12 @@ In the unconstrained space that inference works in, every prior is one of the pa
 Gaussians (Section 2.4): near the identity channel, wide enough to leave it.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from cordial_ppl.channel import sample_log_odds
 
@@ -24,10 +24,10 @@ class Affine(NamedTuple):
         strength_log_odds: log odds of rho, the weight of the reading against the label histogram.
     """
 
-    offset: Float[Array, ""]
-    gain: Float[Array, ""]
-    concentration: Float[Array, ""]
-    strength_log_odds: Float[Array, ""]
+    offset: Float[Any, ""]
+    gain: Float[Any, ""]
+    concentration: Float[Any, ""]
+    strength_log_odds: Float[Any, ""]
 
 
 class VectorScaling(NamedTuple):
@@ -38,11 +38,11 @@ class VectorScaling(NamedTuple):
         bias: b, shift of each option's logit, shape ``[K]``.
     """
 
-    log_scale: Float[Array, " K"]
-    bias: Float[Array, " K"]
+    log_scale: Float[Any, " K"]
+    bias: Float[Any, " K"]
 
 
-def sample_temperature() -> Float[Array, ""]:
+def sample_temperature() -> Any:
     """Sample ``temperature ~ LogNormal(log 2, 1)``."""
     return numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
 

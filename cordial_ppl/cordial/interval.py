@@ -53,7 +53,7 @@ def mean_interval(
             chosen[name] = fit.draws[_systematic(rng, fit.weights)].astype(np.float32)
         count = DRAWS if name in chosen else 1
         shares.append(np.full(count, weights[name] / count, np.float32))
-    share, ends = np.concatenate(shares), np.float32([(1 - level) / 2, (1 + level) / 2])
+    share, ends = np.concatenate(shares), np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
     parts = []
     with jax.enable_x64(True):
         for start in range(0, len(logits), PREDICT_ROWS):
@@ -88,19 +88,21 @@ def _systematic(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _channel_means(target: Target):
-    def run(draws: Array, readings: Readings, values: Array) -> Array:
+    def run(draws: Array, readings: Readings, values: Any) -> Array:
         return jax.lax.map(lambda draw: target.probs(draw, readings) @ values, draws, batch_size=20)
 
     return compiled(run)
 
 
 @compiled
-def _quantiles(means: Array, share: Array, ends: Array) -> tuple[Array, Array]:
+def _quantiles(means: Array, share: Any, ends: Any) -> tuple[Array, Array]:
     """Weighted quantiles along the first axis."""
     order = jnp.argsort(means, axis=0)
     ranked = jnp.take_along_axis(means, order, axis=0)
     total = jnp.cumsum(share[order], axis=0)
-    return tuple(
-        jnp.take_along_axis(ranked, jnp.argmax(total >= end * total[-1:], axis=0)[None], axis=0)[0]
-        for end in (ends[0], ends[1])
-    )
+
+    def reach(end: Array) -> Array:
+        first = jnp.argmax(total >= end * total[-1:], axis=0)[None]
+        return jnp.take_along_axis(ranked, first, axis=0)[0]
+
+    return reach(ends[0]), reach(ends[1])

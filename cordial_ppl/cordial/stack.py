@@ -166,7 +166,7 @@ class Stack(Estimator):
                 for index, channel in order
             }
             others = pool.submit(fit_calibrators, self.calibrators, lanes)
-            found = {name: running[name].result() for name in self.members if name in running}
+            found: dict[str, Any] = {name: job.result() for name, job in running.items()}
             found |= others.result()
         self._fits: dict[str, Fitted] = {name: fit for name, (fit, _) in found.items()}
         self.posteriors_ = {channel.name: found[channel.name][0] for channel in self.channels}

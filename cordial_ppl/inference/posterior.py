@@ -88,7 +88,7 @@ class Posterior:
     def parameters(self) -> dict[str, np.ndarray]:
         """Draws of the named parameters in their own units, each of shape ``[S, ...]``."""
         with jax.enable_x64(True):
-            named = _named(self.target)(self.draws)
+            named = _named(self.target)(jnp.asarray(self.draws))
         return {name: np.asarray(value) for name, value in named.items()}
 
     def mean(self) -> dict[str, np.ndarray]:

@@ -31,13 +31,13 @@ class Cloud(NamedTuple):
         repairs: how often the draws were moved and weighed again because they were not good enough.
     """
 
-    draws: Float[Array, "S P"]
-    log_weights: Float[Array, " S"]
-    khat: Float[Array, ""]
-    ess: Float[Array, ""]
-    acceptance: Float[Array, ""]
-    gradient_norm: Float[Array, ""]
-    repairs: Int[Array, ""]
+    draws: Float[Any, "S P"]
+    log_weights: Float[Any, " S"]
+    khat: Float[Any, ""]
+    ess: Float[Any, ""]
+    acceptance: Float[Any, ""]
+    gradient_norm: Float[Any, ""]
+    repairs: Int[Any, ""]
 
 
 class Problem(NamedTuple):

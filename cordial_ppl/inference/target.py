@@ -268,7 +268,7 @@ def _sample(channel: Channel, sites: tuple[Site, ...], key: jax.Array, readings:
 
 def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | None:
     """Location and scale of a prior that is Gaussian in the unconstrained space, else None."""
-    fn = site["fn"]
+    fn: Any = site["fn"]
     while isinstance(fn, dist.Independent | dist.ExpandedDistribution):
         fn = fn.base_dist
     if isinstance(fn, dist.TransformedDistribution):
@@ -279,5 +279,6 @@ def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | Non
         fn = fn.base_dist if same else None
     if not isinstance(fn, dist.Normal):
         return None
+    normal: Any = fn
     shape = jnp.shape(site["value"])
-    return jnp.broadcast_to(fn.loc, shape), jnp.broadcast_to(fn.scale, shape)
+    return jnp.broadcast_to(normal.loc, shape), jnp.broadcast_to(normal.scale, shape)
