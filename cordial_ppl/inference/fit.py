@@ -104,7 +104,7 @@ def fit_lanes(
     """Fit a channel to every lane.  To be called where 64-bit numbers are enabled.
 
     The literal methods fit each lane afresh.  The default, and NUTS, fit the first lane and carry
-    its draws over to the others by importance weights and moves.
+    its draws over to the others by importance weights.
 
     Args:
         target: the channel.
@@ -118,19 +118,18 @@ def fit_lanes(
     if method == "nuts":
         problem = Problem(target, prior, _readings(lanes, 0), lanes.labels[0])
         cloud = sample_nuts(problem, key)
-        return _carrier(target, effort)(lanes, prior, cloud, key)
+        return _carrier(target)(lanes, prior, cloud)
     return _fitter(target, method, effort)(lanes, prior, key)
 
 
 @lru_cache(maxsize=512)
 def _fitter(target: Target, method: str, effort: Effort) -> Callable[..., LaneFit]:
     def run(lanes: Lanes, prior: Prior, key: jax.Array) -> LaneFit:
-        keys = jax.random.split(key, lanes.labels.shape[0])
         if method == "default":
             problem = Problem(target, prior, _readings(lanes, 0), lanes.labels[0])
-            cloud = sample_tempered(problem, keys[0], effort)
-            return _carry(target, effort, lanes, prior, cloud, keys[1:])
+            return _carry(target, lanes, prior, sample_tempered(problem, key, effort))
         sample = SAMPLERS[method]
+        keys = jax.random.split(key, lanes.labels.shape[0])
 
         def one(labels: Array, histogram: Array, key: jax.Array) -> Cloud:
             readings = Readings(lanes.logits, histogram, lanes.covariates)
@@ -145,31 +144,25 @@ def _fitter(target: Target, method: str, effort: Effort) -> Callable[..., LaneFi
 
 
 @lru_cache(maxsize=512)
-def _carrier(target: Target, effort: Effort) -> Callable[..., LaneFit]:
-    def run(lanes: Lanes, prior: Prior, cloud: Cloud, key: jax.Array) -> LaneFit:
-        keys = jax.random.split(key, lanes.labels.shape[0])
-        return _carry(target, effort, lanes, prior, cloud, keys[1:])
-
-    return compiled(run)
+def _carrier(target: Target) -> Callable[..., LaneFit]:
+    return compiled(lambda lanes, prior, cloud: _carry(target, lanes, prior, cloud))
 
 
-def _carry(
-    target: Target, effort: Effort, lanes: Lanes, prior: Prior, cloud: Cloud, keys: jax.Array
-) -> LaneFit:
+def _carry(target: Target, lanes: Lanes, prior: Prior, cloud: Cloud) -> LaneFit:
+    if lanes.labels.shape[0] == 1:
+        return LaneFit(cloud, jnp.zeros_like(jnp.asarray(lanes.logits)))
     whole = Problem(target, prior, _readings(lanes, 0), lanes.labels[0])
 
-    def one(labels: Array, histogram: Array, key: jax.Array) -> Cloud:
+    def one(labels: Array, histogram: Array) -> Cloud:
         readings = Readings(lanes.logits, histogram, lanes.covariates)
-        return reweigh(whole, cloud, Problem(target, prior, readings, labels), key, effort)
+        return reweigh(whole, cloud, Problem(target, prior, readings, labels))
 
-    if not keys.shape[0]:
-        return LaneFit(cloud, jnp.zeros_like(jnp.asarray(lanes.logits)))
-    clouds = jax.vmap(one)(jnp.asarray(lanes.labels)[1:], jnp.asarray(lanes.histograms)[1:], keys)
+    clouds = jax.vmap(one)(jnp.asarray(lanes.labels)[1:], jnp.asarray(lanes.histograms)[1:])
     return LaneFit(cloud, _held_out(target, lanes, clouds))
 
 
 def _held_out(target: Target, lanes: Lanes, clouds: Cloud) -> Float[Array, "n K"]:
-    """Predict each text from the lane that has not seen its label."""
+    """Predict each text from the lane that has not seen its label; zeros without folds."""
     if not clouds.draws.shape[0]:
         return jnp.zeros_like(jnp.asarray(lanes.logits))
 

@@ -45,7 +45,9 @@ def sample_nuts(
     scale = jnp.asarray(problem.prior.scale)
     first = jnp.asarray(starts(problem.target), scale.dtype) / scale[None]
     init = jnp.resize(first, (CHAINS, problem.target.size))
-    sampler.run(key, init_params=init, extra_fields=("accept_prob",))
+    # NumPyro divides floats by integers, which a user's strict settings would forbid.
+    with jax.numpy_dtype_promotion("standard"):
+        sampler.run(key, init_params=init, extra_fields=("accept_prob",))
     chains = np.asarray(sampler.get_samples(group_by_chain=True))
     acceptance = np.mean(sampler.get_extra_fields()["accept_prob"])
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT

@@ -89,7 +89,8 @@ class Posterior:
         """Draws of the named parameters in their own units, each of shape ``[S, ...]``."""
         with jax.enable_x64(True):
             named = _named(self.target)(jnp.asarray(self.draws))
-        return {name: np.asarray(value) for name, value in named.items()}
+        # A compiled function sorts the names; the model's own order says more.
+        return {site.parameter: np.asarray(named[site.parameter]) for site in self.target.sites}
 
     def mean(self) -> dict[str, np.ndarray]:
         """Posterior mean of each parameter in its own units."""
