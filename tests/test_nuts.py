@@ -1,0 +1,39 @@
+"""NUTS and the default posterior are two methods for one density: they must agree."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.inference.nuts import sample_nuts
+from cordial_ppl.inference.posterior import diagnose
+from cordial_ppl.inference.problem import Problem, predict
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.inference.tempering import sample_tempered
+from cordial_ppl.readings import Readings, as_logits, label_histogram
+from cordial_ppl.synthetic import reviews
+
+TEXTS = reviews(60, seed=3)
+LOGITS = jnp.asarray(as_logits(TEXTS.logits))
+LABELS = TEXTS.labels[:20]
+
+
+@pytest.mark.parametrize(("name", "size"), [("mixture", 5), ("location-vector", 15)])
+def test_the_default_agrees_with_nuts(name, size):
+    target = build_target(CHANNELS[name], 5)
+    assert target.size == size
+    histogram = jnp.asarray(label_histogram(LABELS, 5))
+    problem = Problem(target, target.prior, Readings(LOGITS[:20], histogram), jnp.asarray(LABELS))
+    reference = sample_nuts(problem, jax.random.key(0), draws=800, warmup=300)
+    found = jax.jit(lambda key: sample_tempered(problem, key))(jax.random.key(1))
+    run = jax.jit(partial(predict, target))
+    texts = Readings(LOGITS[20:], histogram)
+    error = np.asarray(run(found, texts)) - np.asarray(run(reference, texts))
+    assert np.sqrt(np.mean(error**2)) < 0.02
+    assert reference.draws.shape == (800, size)
+    judged = diagnose("nuts", reference)
+    assert judged.method == "nuts" and judged.ess > 10 and judged.acceptance > 0.8
+    assert np.isnan(judged.khat) and judged.repairs == 0

@@ -1,0 +1,116 @@
+"""What a fit leaves behind: named parameters, predictions, and a verdict."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.errors import InputError
+from cordial_ppl.inference.posterior import PREDICT_ROWS, Diagnostics, Posterior, diagnose
+from cordial_ppl.inference.problem import Cloud
+from cordial_ppl.readings import Readings, as_logits
+
+NAN = float("nan")
+RNG = np.random.default_rng(0)
+DRAWS = RNG.normal(size=(6, 11))
+WEIGHTS = RNG.dirichlet(np.ones(6))
+HISTOGRAM = np.array([0.2, 0.5, 0.3])
+POSTERIOR = Posterior(
+    CHANNELS["mixture-vector"],
+    HISTOGRAM,
+    DRAWS,
+    WEIGHTS,
+    Diagnostics("default", 0.1, 500.0, 0.4, NAN, 0, True),
+)
+LOGITS = as_logits(RNG.normal(size=(20, 3)) * 3)
+
+
+def cloud(khat=0.3, ess=200.0, acceptance=0.4, gradient_norm=NAN, repairs=0):
+    figures = (jnp.asarray(x) for x in (khat, ess, acceptance, gradient_norm))
+    return Cloud(jnp.zeros((1, 1)), jnp.zeros(1), *figures, jnp.asarray(repairs, jnp.int32))
+
+
+@pytest.mark.float32
+@pytest.mark.parametrize(
+    ("method", "figures", "trusted"),
+    [
+        ("default", {}, True),
+        ("default", {"khat": 0.71}, False),
+        ("default", {"ess": 49.0}, False),
+        ("default", {"ess": NAN}, False),
+        ("default", {"acceptance": 0.01}, False),
+        ("default", {"repairs": 3}, True),
+        ("laplace", {"acceptance": NAN, "gradient_norm": 1e-9}, True),
+        ("laplace", {"acceptance": NAN, "gradient_norm": 1e-3}, False),
+        ("mode", {"khat": NAN, "ess": 1.0, "acceptance": NAN, "gradient_norm": 1e-9}, True),
+        ("mode", {"khat": NAN, "ess": 1.0, "acceptance": NAN, "gradient_norm": 1e-3}, False),
+        ("nuts", {"khat": NAN, "ess": 400.0}, True),
+        ("nuts", {"khat": NAN, "ess": 0.0}, False),
+    ],
+)
+def test_the_verdict(method, figures, trusted):
+    found = diagnose(method, cloud(**figures))
+    assert found.trusted is trusted
+    assert found.method == method
+    assert found.repairs == figures.get("repairs", 0)
+
+
+def test_parameters_in_their_own_units():
+    found = POSTERIOR.parameters()
+    assert list(found) == [
+        "temperature",
+        "offset",
+        "gain",
+        "concentration",
+        "strength",
+        "log_scale",
+        "bias",
+    ]
+    np.testing.assert_allclose(found["temperature"], np.exp(DRAWS[:, 0]), rtol=1e-12)
+    np.testing.assert_allclose(found["offset"], DRAWS[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(found["strength"], 1 / (1 + np.exp(-DRAWS[:, 4])), rtol=1e-12)
+    np.testing.assert_allclose(found["log_scale"], DRAWS[:, 5:8], rtol=1e-12)
+    np.testing.assert_allclose(found["bias"], DRAWS[:, 8:], rtol=1e-12)
+    means = POSTERIOR.mean()
+    np.testing.assert_allclose(means["bias"], WEIGHTS @ DRAWS[:, 8:], rtol=1e-12)
+    assert means["gain"] == pytest.approx(WEIGHTS @ np.exp(DRAWS[:, 2]))
+
+
+@given(st.floats(0.01, 0.99))
+def test_quantiles_are_weighted(level):
+    found = POSTERIOR.quantile(level)
+    offset = DRAWS[:, 1]
+    assert WEIGHTS[offset <= found["offset"]].sum() >= level - 1e-12
+    assert WEIGHTS[offset < found["offset"]].sum() <= level + 1e-12
+    assert found["bias"].shape == (3,)
+
+
+def test_predictions_average_the_draws():
+    readings = Readings(jnp.asarray(LOGITS), jnp.asarray(HISTOGRAM))
+    probs = jax.vmap(partial(POSTERIOR.target.probs, readings=readings))(DRAWS)
+    found = POSTERIOR.predict_proba(LOGITS)
+    expected = np.tensordot(WEIGHTS, probs, axes=1)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
+    assert found.dtype == np.float64
+    quick = POSTERIOR.predict_proba(LOGITS, dtype="float32")
+    np.testing.assert_allclose(quick, found, rtol=0, atol=1e-6)
+    assert quick.dtype == np.float64
+
+
+def test_a_text_is_predicted_alike_alone_and_in_a_crowd():
+    crowd = np.tile(LOGITS, (PREDICT_ROWS // 20 + 2, 1))
+    assert len(crowd) > PREDICT_ROWS
+    found = POSTERIOR.predict_proba(crowd)
+    np.testing.assert_allclose(found[:20], POSTERIOR.predict_proba(LOGITS), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found[-20:], found[:20], rtol=0, atol=1e-12)
+
+
+def test_a_reading_of_another_scale():
+    with pytest.raises(InputError, match="3"):
+        POSTERIOR.predict_proba(np.zeros((4, 5)))

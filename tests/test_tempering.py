@@ -1,0 +1,180 @@
+"""The default posterior: exact where the answer is known, calibrated, and honest where it fails."""
+
+from functools import cache, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from cordial_ppl.channel import Channel, observe
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.inference.importance import effective_sample_size
+from cordial_ppl.inference.posterior import diagnose
+from cordial_ppl.inference.problem import Problem, predict
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.inference.tempering import Effort, next_temper, reweigh, sample_tempered
+from cordial_ppl.readings import Readings, as_logits, label_histogram
+from cordial_ppl.synthetic import reviews
+
+ROWS = 24
+TEXTS = reviews(60, seed=3)
+LOGITS = as_logits(TEXTS.logits)
+LABELS = np.pad(TEXTS.labels[:20], (0, ROWS - 20), constant_values=-1)
+NEXT = jax.jit(partial(next_temper, least_ess=128.0))
+FOLD = np.where(np.arange(ROWS) % 4 == 1, -1, LABELS)
+
+
+def readings(labels, rows=slice(ROWS)):
+    histogram = jnp.asarray(label_histogram(labels, 5))
+    return Readings(jnp.asarray(LOGITS[rows]), histogram)
+
+
+@cache
+def solver(channel, size=5, effort=None):
+    """Sample a posterior, as a function of readings, labels and a seed."""
+    target = build_target(channel, size)
+
+    def run(readings, labels, seed):
+        problem = Problem(target, target.prior, readings, labels)
+        return sample_tempered(problem, jax.random.key(seed), effort or Effort())
+
+    return jax.jit(run)
+
+
+@cache
+def fitted(name, seed, fold=False):
+    labels = FOLD if fold else LABELS
+    return solver(CHANNELS[name])(readings(labels), jnp.asarray(labels), seed)
+
+
+@cache
+def predictor(name):
+    return jax.jit(partial(predict, build_target(CHANNELS[name], 5)))
+
+
+def rms(found, expected):
+    return float(np.sqrt(np.mean((np.asarray(found) - np.asarray(expected)) ** 2)))
+
+
+def coin(readings, labels=None):
+    """Labels that know nothing of the text: a Beta prior and a Bernoulli likelihood."""
+    share = numpyro.sample("share", dist.Beta(2.0, 1.0))
+    probs = jnp.stack([1 - share, share])[None] + 0.0 * readings.logits
+    observe(None, labels, probs=probs)
+
+
+def test_a_conjugate_posterior():
+    labels = jnp.where(jnp.arange(ROWS) < 20, jnp.where(jnp.arange(ROWS) < 6, 1, 0), -1)
+    flat = Readings(jnp.zeros((ROWS, 2)), jnp.full(2, 0.5))
+    cloud = solver(Channel("coin", coin), 2)(flat, labels, 0)
+    share = 1 / (1 + np.exp(-np.asarray(cloud.draws)[:, 0]))
+    exact = stats.beta(2 + 6, 1 + 14)
+    assert share.mean() == pytest.approx(exact.mean(), abs=4 * exact.std() / np.sqrt(512))
+    for level in (0.1, 0.5, 0.9):
+        found = (share <= exact.ppf(level)).mean()
+        assert found == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / 512))
+    assert diagnose("default", cloud).trusted
+
+
+def mirrored(readings, labels=None):
+    """Only the size of the slope is identified: two modes."""
+    slope = numpyro.sample("slope", dist.Normal(0.0, 2.0))
+    observe(jax.nn.log_softmax(jnp.abs(slope) * readings.logits), labels)
+
+
+def test_both_modes_are_found():
+    cloud = solver(Channel("mirrored", mirrored))(readings(LABELS), jnp.asarray(LABELS), 0)
+    slope = np.asarray(cloud.draws)[:, 0]
+    assert (slope > 0).mean() == pytest.approx(0.5, abs=4 * np.sqrt(0.25 / 512))
+    # Each side is the same posterior.
+    assert stats.ks_2samp(slope[slope > 0], -slope[slope < 0]).pvalue > 1e-3
+
+
+def rugged(readings, labels=None):
+    """A density with more needles than any number of particles can visit."""
+    place = numpyro.sample("place", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
+    depth = 5.0 * jnp.sum(1 + jnp.sin(1e5 * place))
+    observe(jnp.zeros_like(readings.logits) - depth, labels)
+
+
+def test_a_posterior_that_cannot_be_sampled_is_not_trusted():
+    effort = Effort(particles=128, repairs=2)
+    run = solver(Channel("rugged", rugged), 5, effort)
+    cloud = run(readings(LABELS), jnp.asarray(LABELS), 0)
+    found = diagnose("default", cloud)
+    assert not found.trusted
+    assert found.repairs == 2
+    assert np.isfinite(cloud.draws).all()
+
+
+@pytest.mark.parametrize("name", ["mixture", "location-vector"])
+def test_draws_are_repeatable_and_agree_between_seeds(name):
+    predicted = [
+        predictor(name)(fitted(name, seed), readings(LABELS, slice(ROWS, None))) for seed in (0, 1)
+    ]
+    assert 0 < rms(*predicted) < 0.02
+    again = solver(CHANNELS[name])(readings(LABELS), jnp.asarray(LABELS), 0)
+    np.testing.assert_array_equal(again.draws, fitted(name, 0).draws)
+    found = diagnose("default", fitted(name, 0))
+    assert found.trusted and found.ess > 100
+    np.testing.assert_allclose(np.exp(fitted(name, 0).log_weights).sum(), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mixture", "location-vector"])
+def test_a_fold_by_reweighting_agrees_with_a_fit_of_the_fold(name):
+    target = build_target(CHANNELS[name], 5)
+
+    @jax.jit
+    def carry(cloud):
+        whole = Problem(target, target.prior, readings(LABELS), jnp.asarray(LABELS))
+        fold = Problem(target, target.prior, readings(FOLD), jnp.asarray(FOLD))
+        return reweigh(whole, cloud, fold)
+
+    texts = readings(FOLD, slice(ROWS, None))
+    found = predictor(name)(carry(fitted(name, 0)), texts)
+    expected = predictor(name)(fitted(name, 0, fold=True), texts)
+    unchanged = predictor(name)(fitted(name, 0), texts)
+    assert rms(found, expected) < 0.02
+    assert rms(found, expected) < rms(unchanged, expected)
+
+
+def test_posteriors_are_calibrated():
+    """Ranks of true parameters among draws are uniform (Talts et al. 2018)."""
+    sets, draws, bins = 60, 127, 8
+    target = build_target(CHANNELS["location"], 5)
+    texts = Readings(jnp.asarray(LOGITS[:ROWS]), jnp.asarray([0.1, 0.15, 0.2, 0.25, 0.3]))
+    effort = Effort(particles=draws, proposals=16, last_moves=10)
+
+    def simulate(key):
+        truth_key, label_key, fit_key = jax.random.split(key, 3)
+        truth = target.sample_prior(truth_key, target.prior, texts, 1)[0]
+        drawn = jax.random.categorical(label_key, jnp.log(target.probs(truth, texts)))
+        labels = jnp.where(jnp.arange(ROWS) < 20, drawn, -1)
+        problem = Problem(target, target.prior, texts, labels)
+        cloud = sample_tempered(problem, fit_key, effort)
+        return jnp.sum(cloud.draws < truth[None], axis=0)
+
+    ranks = np.asarray(jax.jit(jax.vmap(simulate))(jax.random.split(jax.random.key(0), sets)))
+    assert ranks.shape == (sets, 5)
+    for column in ranks.T:
+        counts = np.bincount(column * bins // (draws + 1), minlength=bins)
+        assert stats.chisquare(counts).pvalue > 1e-3
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 200), st.floats(0, 0.9))
+def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
+    log_likelihood = jnp.asarray(spread * np.random.default_rng(seed).normal(size=256))
+    found = float(NEXT(jnp.asarray(temper), log_likelihood))
+    assert temper < found <= 1.0
+    kept = float(effective_sample_size((found - temper) * log_likelihood))
+    if found < 1.0:
+        assert kept == pytest.approx(128, abs=1.5) or found - temper < 1.1e-5
+    else:
+        assert kept >= 127
