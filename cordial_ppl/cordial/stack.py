@@ -175,7 +175,7 @@ class Stack(Estimator):
             others = pool.submit(fit_calibrators, self.calibrators, lanes)
             found: dict[str, Any] = {name: job.result() for name, job in running.items()}
             found |= others.result()
-        self._fits: dict[str, Fitted] = {name: fit for name, (fit, _) in found.items()}
+        self._fits: dict[str, Fitted] = {name: found[name][0] for name in self.members}
         self.posteriors_ = {channel.name: found[channel.name][0] for channel in self.channels}
         held_out = np.stack([found[name][1] for name in self.members], axis=-1)
         self._weigh(lanes, labels, held_out, enough)
