@@ -1,0 +1,77 @@
+"""What the documents say is so: their code runs, their answers hold, their links lead somewhere."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cordial_ppl as cp
+from cordial_ppl.readings import label_histogram
+from cordial_ppl.synthetic import reviews
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = {path.name: path.read_text() for path in ROOT.glob("*.md")}
+README, ARCHITECTURE = DOCUMENTS["README.md"], DOCUMENTS["ARCHITECTURE.md"]
+
+
+def code_of(document, language):
+    return re.findall(rf"```{language}\n(.*?)```", document, flags=re.DOTALL)
+
+
+def test_the_example_gives_the_answer_in_its_comment(capsys):
+    (code,) = code_of(README, "python")
+    assert len(code.splitlines()) <= 15
+    (promised,) = re.findall(r"# (\d\.\d+)\n", code)
+    names = {}
+    exec(compile(code, "README.md", "exec"), names)
+    printed = capsys.readouterr().out.splitlines()
+    # Two decimals, and the noise of the draws.
+    assert float(printed[0]) == pytest.approx(float(promised), abs=0.015)
+    assert any(line.strip().startswith("temperature") for line in printed[1:])
+
+
+def test_the_losses_beside_it():
+    texts = reviews()
+    unseen, truth = texts.logits[20:], texts.labels[20:]
+    raw = np.exp(unseen) / np.exp(unseen).sum(axis=1, keepdims=True)
+    histogram = np.tile(label_histogram(texts.labels[:20], 5), (len(truth), 1))
+    found = [cp.scores.log_loss(probs, truth) for probs in (raw, histogram)]
+    (sentence,) = re.findall(r"raw reading loses ([\d.]+) nats .* histogram ([\d.]+)\.\n", README)
+    assert [f"{loss:.2f}" for loss in found] == list(sentence)
+
+
+def test_the_two_commands():
+    commands = "".join(code_of(README, "sh")).splitlines()
+    assert commands[:2] == [
+        "pip install -e . && cordial demo",
+        'pip install -e ".[test]" && python -m pytest',
+    ]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_lead_somewhere(name):
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", DOCUMENTS[name]):
+        assert (ROOT / link).exists(), f"{name} links to {link}"
+
+
+def test_the_rooms_are_those_that_the_tools_check():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    rooms = code_of(ARCHITECTURE, "")[0].splitlines()
+    assert [re.split(r" {2,}", line)[0] for line in rooms] == contract["layers"]
+
+
+def test_the_seam_is_all_that_an_author_writes(tmp_path):
+    (code,) = code_of(ARCHITECTURE, "python")
+    (tmp_path / "growing.py").write_text(code)
+    texts = reviews(60)
+    length = {"length": np.linspace(-1, 1, 60)}
+    judge = cp.ChannelCalibrator(tmp_path / "growing.py").fit(texts.logits, texts.labels, length)
+    assert judge.posterior_.diagnostics.trusted
+    assert set(judge.posterior_.parameters()) == {"temperature", "growth"}
+    # Longer texts need another temperature, up to what the posterior leaves open.
+    same = np.repeat(texts.logits[:1], 2, axis=0)
+    short, long = judge.predict_proba(same, {"length": np.array([-1.0, 1.0])})
+    assert np.abs(short - long).max() > 1e-6
