@@ -17,7 +17,7 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.cordial.members import CalibratorFit
 from cordial_ppl.cordial.stack import Cordial, ExpectedLoss, LogitStack, Stack
-from cordial_ppl.errors import FileError, InputError, NotFittedError
+from cordial_ppl.errors import ChannelError, FileError, InputError, NotFittedError
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.scale import Scale
@@ -81,34 +81,38 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
     Raises:
         FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
         InputError: the stack has a channel of a user's file that ``channels`` does not give.
+        ChannelError: a file in ``channels`` is no channel.
     """
     meta, arrays = storage.read(path, KIND)
     given = {channel.name: channel for channel in map(load_channel, channels)}
     try:
-        return _restore(meta, arrays, given)
-    except InputError:
+        absent = [
+            name
+            for name, entry in meta["channels"].items()
+            if not entry["built_in"] and name not in given
+        ]
+        if not absent:
+            return _restore(meta, arrays, given)
+    except ChannelError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(
             f"{path} is damaged or was changed: {error!r}. Fit and save it again."
         ) from error
+    raise InputError(
+        f"the judge was fitted with the channel file {absent[0]}.py: name that file again, "
+        f"channels=['{absent[0]}.py'] or --channel {absent[0]}.py (its code is run)."
+    )
 
 
 def _restore(
     meta: dict[str, Any], arrays: dict[str, np.ndarray], given: dict[str, Channel]
 ) -> Stack:
     scale = Scale(tuple(meta["options"]))
-    found = {}
-    for name, entry in meta["channels"].items():
-        if entry["built_in"]:
-            found[name] = CHANNELS[name]
-        elif name in given:
-            found[name] = given[name]
-        else:
-            raise InputError(
-                f"the judge was fitted with the channel file {name}.py: name that file again, "
-                f"channels=['{name}.py'] or --channel {name}.py (its code is run)."
-            )
+    found = {
+        name: CHANNELS[name] if entry["built_in"] else given[name]
+        for name, entry in meta["channels"].items()
+    }
     posteriors = {}
     for name, channel in found.items():
         entry = meta["channels"][name]

@@ -1,0 +1,101 @@
+"""Programs are compiled once for each bucket of texts, and for nothing else."""
+
+from contextlib import contextmanager
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+
+from cordial_ppl.arrays import bucket
+from cordial_ppl.channel import Channel, observe
+from cordial_ppl.cordial.single import ChannelCalibrator
+from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.inference.target import Prior
+from cordial_ppl.stacking import MIN_LABELS
+from cordial_ppl.synthetic import reviews
+
+TEXTS = reviews(400, seed=1)
+EVENT = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+
+
+def tempered(readings, labels=None):
+    slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
+    observe(jax.nn.log_softmax(slope * readings.logits), labels)
+
+
+CHANNEL = Channel("tempered", tempered)
+
+
+@contextmanager
+def compilations():
+    """Names of the programs that JAX lowers meanwhile; a cache of compiled ones hides nothing."""
+    names = []
+
+    def listen(event, duration, **details):
+        if event == EVENT:
+            names.append(details.get("fun_name"))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield names
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+
+
+def fit(count, seed, start=0):
+    rows = slice(start, start + count)
+    stack = Stack(channels=(CHANNEL,), calibrators=("temperature",), seed=seed)
+    return stack.fit(TEXTS.logits[rows], TEXTS.labels[rows])
+
+
+def test_the_listener_hears():
+    with compilations() as names:
+        jax.jit(lambda x: x + 1.25)(jnp.ones(7))
+    assert names
+
+
+def test_a_sweep_compiles_once_for_each_bucket():
+    known = set()
+    for count in (5, 10, 20, 50, 100):
+        shape = (bucket(count), count >= MIN_LABELS)
+        with compilations() as first:
+            fit(count, seed=0)
+        with compilations() as second:
+            fit(count, seed=1, start=count)
+            fit(count + 1, seed=2, start=count)
+        assert first and shape not in known
+        assert second == []
+        # One program for the channel, one for the calibrators and one for the weights.
+        programs = [name for name in first if "run" in name or "stack_weights" in name]
+        assert len(programs) == 2 + (count >= MIN_LABELS)
+        known.add(shape)
+
+
+def test_predictions_compile_once_for_each_bucket():
+    stack = fit(20, seed=0)
+    for low, high in ((1, 8), (17, 24), (25, 32)):
+        with compilations() as first:
+            stack.predict_proba(TEXTS.logits[:high])
+            stack.predict_interval(TEXTS.logits[:high])
+        with compilations() as others:
+            for count in range(low, high):
+                stack.predict_proba(TEXTS.logits[:count])
+                stack.predict_interval(TEXTS.logits[:count])
+        assert first
+        assert others == []
+
+
+@pytest.mark.parametrize("method", ["default", "laplace"])
+def test_another_prior_is_data(method):
+    def run(prior):
+        lone = ChannelCalibrator(CHANNEL, inference=method, prior=prior)
+        return lone.fit(TEXTS.logits[:20], TEXTS.labels[:20]).posterior_
+
+    run(None)
+    with compilations() as names:
+        found = run(Prior(np.array([2.0]), np.array([1e-3])))
+    assert names == []
+    assert found.draws.mean() == pytest.approx(2.0, abs=0.01)
