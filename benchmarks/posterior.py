@@ -223,7 +223,7 @@ def main() -> int:
     args = parser.parse_args()
     if args.quick:
         args.channels, args.labels, args.subsets = ["mixture", "location-vector"], [20], 2
-        args.draws = args.longest = 1000
+        args.draws, args.longest = 1000, 4000
     start = time.perf_counter()
     # The longest runs first, so that no core is idle at the end.
     jobs = sorted(product(args.channels, args.labels), key=lambda job: "vector" not in job[0])
