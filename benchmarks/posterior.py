@@ -138,11 +138,23 @@ def sample(channel: str, data: list[Subset], draws: int, longest: int, seed: int
     return Reference(target.prior.loc + scale * points, rhat, ess, divergences)
 
 
+def recall(channel: str, data: list[Subset], n: int, args: argparse.Namespace) -> Reference:
+    """Read the reference from the folder of references, or sample it and leave it there."""
+    if args.references is None:
+        return sample(channel, data, args.draws, args.longest, seed=n)
+    path = args.references / f"{channel}-{n}-{args.subsets}-{args.draws}.npz"
+    if not path.exists():
+        args.references.mkdir(parents=True, exist_ok=True)
+        np.savez(path, **sample(channel, data, args.draws, args.longest, seed=n)._asdict())
+    with np.load(path) as kept:
+        return Reference(**{name: kept[name] for name in Reference._fields})
+
+
 def compare(channel: str, n: int, args: argparse.Namespace) -> list[dict]:
     """Errors of every method on every subset, for one channel and number of labels."""
     start = time.perf_counter()
     data = subsets(args.subsets, n)
-    reference = sample(channel, data, args.draws, args.longest, seed=n)
+    reference = recall(channel, data, n, args)
     seconds = time.perf_counter() - start
     rows = []
     for index, subset in enumerate(data):
@@ -219,6 +231,7 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=5000, help="draws of each NUTS chain")
     parser.add_argument("--longest", type=int, default=40000, help="draws after which to give up")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="comparisons at a time")
+    parser.add_argument("--references", type=Path, help="folder that NUTS draws are kept in")
     parser.add_argument("--out", type=Path, default=Path("posterior.json"))
     args = parser.parse_args()
     if args.quick:

@@ -6,8 +6,8 @@ r"""The default posterior: particles tempered from the prior, weighed by importa
 2. A Student-t with the particles' mean and covariance proposes fresh points.  Their importance
    weights remove what bias the particles carry, and k-hat and the effective sample size say
    whether they did.
-3. Particles resampled from the proposals are moved once more.  If the weights were not good enough,
-   steps 2 and 3 are repeated from where the particles now are.
+3. Particles resampled from the proposals are moved once more.  If the weights are not good enough,
+   the particles of step 1 are moved instead, and steps 2 and 3 are repeated from where they are.
 
 It needs no mode and no gradient, so it serves any channel, also one with several modes.  The loops
 depend on the data, so batched problems run until the slowest is done.
@@ -200,11 +200,18 @@ def _weigh(problem: Problem, state: _Round, key: jax.Array, effort: Effort) -> _
     log_proposal = -0.5 * (FREEDOM + size) * jnp.log1p(jnp.sum(student**2, axis=1) / FREEDOM)
     log_weights = fresh.log_prior + fresh.log_likelihood - log_proposal
     smoothed, khat = pareto_smooth(log_weights)
+    ess = effective_sample_size(log_weights)
+    good = (khat <= KHAT_LIMIT) & (ess >= effort.least_ess)
     comb, noise = _noise(move_key, points, effort.last_moves, effort.particles)
     chosen = _take(fresh, resample(comb, smoothed, effort.particles))
-    one, better = jnp.ones((), dtype), moments(proposed, smoothed)
-    moved, log_step, rate = move(problem.evaluate, chosen, better, one, state.log_step, noise)
-    ess = effective_sample_size(log_weights)
+    # Particles that were only moved are better than copies of the few proposals that carry weight.
+    start, around = jax.tree.map(
+        lambda new, old: jnp.where(good, new, old),
+        (chosen, moments(proposed, smoothed)),
+        (state.particles, gaussian),
+    )
+    one = jnp.ones((), dtype)
+    moved, log_step, rate = move(problem.evaluate, start, around, one, state.log_step, noise)
     return _Round(moved, log_step, khat, ess, rate, state.rounds + 1)
 
 
