@@ -33,7 +33,7 @@ def test_an_option_has_its_probability_and_minus_one_counts_nothing():
 def test_both_forms_agree_with_the_categorical_distribution(seed):
     probs = jnp.asarray(random_probs(seed))
     labels = jnp.asarray(np.random.default_rng(seed).integers(0, 4, 6))
-    expected = dist.Categorical(probs=probs).log_prob(labels)
+    expected = dist.CategoricalProbs(probs).log_prob(labels)
     for ordinal in (Ordinal(probs=probs), Ordinal(jnp.log(probs))):
         np.testing.assert_allclose(ordinal.log_prob(labels), expected, rtol=1e-12)
         np.testing.assert_allclose(ordinal.probs, probs, rtol=1e-12)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from arviz_stats.base import array_stats
+from arviz_stats.base.array import array_stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,11 +33,12 @@ def tail(seed, size, spread, freedom):
 
 
 @settings(max_examples=60)
-@given(SEEDS, st.sampled_from(SIZES), st.floats(0.1, 5), st.floats(2, 50))
+@given(SEEDS, st.sampled_from(SIZES), st.floats(0.1, 3), st.floats(5, 50))
 def test_smoothing_agrees_with_arviz(seed, size, spread, freedom):
     log_weights = tail(seed, size, spread, freedom)
     # ArviZ takes log ratios of the other sign, and its weights sum to one.
-    expected, shape = array_stats.psislw(-np.asarray(log_weights))
+    with np.errstate(over="ignore"):
+        expected, shape = array_stats.psislw(-np.asarray(log_weights))
     found, khat = SMOOTH(log_weights)
     assert float(khat) == pytest.approx(float(shape), abs=1e-6)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)

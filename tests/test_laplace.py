@@ -76,10 +76,13 @@ def test_golden_importance_weights(name):
     np.testing.assert_allclose(smoothed, expected, rtol=0, atol=1e-5)
     nothing = jnp.zeros(())
     cloud = Cloud(
-        problem.colour(points),
-        normalise(log_weights),
-        *(nothing,) * 4,
-        jnp.zeros((), jnp.int32),
+        draws=problem.colour(points),
+        log_weights=normalise(log_weights),
+        khat=nothing,
+        ess=nothing,
+        acceptance=nothing,
+        gradient_norm=nothing,
+        repairs=jnp.zeros((), jnp.int32),
     )
     probs = jax.jit(lambda c: predict(problem.target, c, TEST))(cloud)
     np.testing.assert_allclose(probs, golden["probs"], rtol=0, atol=1e-7)

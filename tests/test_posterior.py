@@ -31,8 +31,15 @@ LOGITS = as_logits(RNG.normal(size=(20, 3)) * 3)
 
 
 def cloud(khat=0.3, ess=200.0, acceptance=0.4, gradient_norm=NAN, repairs=0):
-    figures = (jnp.asarray(x) for x in (khat, ess, acceptance, gradient_norm))
-    return Cloud(jnp.zeros((1, 1)), jnp.zeros(1), *figures, jnp.asarray(repairs, jnp.int32))
+    return Cloud(
+        draws=jnp.zeros((1, 1)),
+        log_weights=jnp.zeros(1),
+        khat=jnp.asarray(khat),
+        ess=jnp.asarray(ess),
+        acceptance=jnp.asarray(acceptance),
+        gradient_norm=jnp.asarray(gradient_norm),
+        repairs=jnp.asarray(repairs, jnp.int32),
+    )
 
 
 @pytest.mark.float32
@@ -92,7 +99,7 @@ def test_quantiles_are_weighted(level):
 
 def test_predictions_average_the_draws():
     readings = Readings(jnp.asarray(LOGITS), jnp.asarray(HISTOGRAM))
-    probs = jax.vmap(partial(POSTERIOR.target.probs, readings=readings))(DRAWS)
+    probs = jax.vmap(partial(POSTERIOR.target.probs, readings=readings))(jnp.asarray(DRAWS))
     found = POSTERIOR.predict_proba(LOGITS)
     expected = np.tensordot(WEIGHTS, probs, axes=1)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)

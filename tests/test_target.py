@@ -28,7 +28,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def bounded(readings, labels=None):
     """A user's model: constrained parameters, a vector and a covariate."""
-    width = numpyro.sample("width", dist.LogNormal(0.3, 0.7).expand([2]).to_event(1))
+    width = jnp.asarray(numpyro.sample("width", dist.LogNormal(0.3, 0.7).expand([2]).to_event(1)))
     trust = dist.TransformedDistribution(dist.Normal(1.0, 2.0), SigmoidTransform())
     share = numpyro.sample("share", trust)
     slope = sample_log_odds("slope", -1.0, 0.5)
@@ -41,9 +41,9 @@ def bounded(readings, labels=None):
 def hierarchical(readings, labels=None):
     """Priors that are not fixed Gaussians: a scale of scales, a bounded one, a simplex."""
     spread = numpyro.sample("spread", dist.HalfNormal(1.0))
-    bias = numpyro.sample("bias", dist.Normal(0.0, spread).expand([5]).to_event(1))
-    trust = numpyro.sample("trust", dist.Beta(2.0, 1.0))
-    base = numpyro.sample("base", dist.Dirichlet(jnp.full(5, 2.0)))
+    bias = jnp.asarray(numpyro.sample("bias", dist.Normal(0.0, spread).expand([5]).to_event(1)))
+    trust = jnp.asarray(numpyro.sample("trust", dist.Beta(2.0, 1.0)))
+    base = jnp.asarray(numpyro.sample("base", dist.Dirichlet(jnp.full(5, 2.0))))
     temperature = numpyro.sample("temperature", dist.LogNormal(0.5, 1.0))
     stated = jax.nn.softmax(readings.logits / temperature + bias[None])
     observe(None, labels, probs=trust * stated + (1 - trust) * base[None])
@@ -173,7 +173,7 @@ def silent(readings, labels=None):
 def unnamed_likelihood(readings, labels=None):
     a = numpyro.sample("a", dist.Normal(0.0, 1.0))
     with numpyro.plate("text", len(readings.logits)):
-        numpyro.sample("label", dist.Categorical(logits=readings.logits + a), obs=labels)
+        numpyro.sample("label", dist.CategoricalLogits(readings.logits + a), obs=labels)
 
 
 def doubled(readings, labels=None):
@@ -190,12 +190,12 @@ def observing(readings, labels=None):
 
 def discrete(readings, labels=None):
     a = numpyro.sample("a", dist.Normal(0.0, 1.0))
-    side = numpyro.sample("side", dist.Bernoulli(0.5))
-    observe(jax.nn.log_softmax(jnp.where(side.astype(bool), a, 1.0) * readings.logits), labels)
+    side = jnp.asarray(numpyro.sample("side", dist.Poisson(1.0)))
+    observe(jax.nn.log_softmax(a * side.astype(float) * readings.logits), labels)
 
 
 def branching(readings, labels=None):
-    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    a = jnp.asarray(numpyro.sample("a", dist.Normal(0.0, 1.0)))
     observe(jax.nn.log_softmax(readings.logits if a > 0 else -readings.logits), labels)
 
 
