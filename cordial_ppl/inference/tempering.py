@@ -3,7 +3,8 @@ r"""The default posterior: particles tempered from the prior, weighed by importa
 1. A pool of prior draws is reweighted by ``likelihood ** beta`` as far as its effective size
    allows; the particles resampled from it are moved and reweighted again until ``beta = 1``
    (sequential Monte Carlo, Del Moral, Doucet and Jasra 2006).
-2. A Student-t with the particles' mean and covariance proposes fresh points.  Their importance
+2. A mixture of two Student-t distributions, one with the particles' mean and covariance, one with
+   those of their core where the likelihood is high, proposes fresh points.  Their importance
    weights remove what bias the particles carry, and k-hat and the effective sample size say
    whether they did.
 3. Particles resampled from the proposals are moved once more.  If the weights are not good enough,
@@ -26,11 +27,13 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.moves import EXTRA_NOISE, Moments, Particles, moments, move
+from cordial_ppl.inference.moves import EXTRA_NOISE, Moments, Particles, distances, moments, move
 from cordial_ppl.inference.noise import standard_normal
 from cordial_ppl.inference.problem import Cloud, Problem
 
 FREEDOM = 8
+SHARPEN = 0.5
+"""Extra power of the likelihood whose moments describe the core of the posterior."""
 BISECTIONS = 20
 MAX_TEMPERATURES = 60
 
@@ -48,7 +51,7 @@ class Effort(NamedTuple):
         repairs: repetitions at most.
     """
 
-    particles: int = 512
+    particles: int = 1024
     pool: int = 8
     moves: int = 3
     proposals: int = 8
@@ -185,19 +188,26 @@ def _climb(problem: Problem, key: jax.Array, effort: Effort) -> _Rung:
 
 
 def _weigh(problem: Problem, state: _Round, key: jax.Array, effort: Effort) -> _Round:
-    """Propose from a Student-t fitted to the particles, weigh, resample and move."""
+    """Propose from Student-t distributions fitted to the particles, weigh, resample and move."""
     propose_key, move_key = jax.random.split(key)
     points = state.particles.points
     count, size = points.shape
     dtype = points.dtype
     gaussian = moments(points, jnp.full((count,), -jnp.log(jnp.asarray(count, dtype))))
+    core = moments(points, normalise(SHARPEN * state.particles.log_likelihood))
     total = effort.proposals * effort.particles
     normal = standard_normal(propose_key, (total, size + FREEDOM), dtype)
     chi_square = jnp.sum(normal[:, size:] ** 2, axis=1, keepdims=True)
     student = normal[:, :size] * jnp.sqrt(FREEDOM / chi_square)
-    proposed = gaussian.mean[None] + student @ gaussian.factor.T
+    half = total // 2
+    proposed = jnp.concatenate(
+        [
+            gaussian.mean[None] + student[:half] @ gaussian.factor.T,
+            core.mean[None] + student[half:] @ core.factor.T,
+        ]
+    )
     fresh = Particles(proposed, *problem.evaluate(proposed))
-    log_proposal = -0.5 * (FREEDOM + size) * jnp.log1p(jnp.sum(student**2, axis=1) / FREEDOM)
+    log_proposal = jnp.logaddexp(_log_student(gaussian, proposed), _log_student(core, proposed))
     log_weights = fresh.log_prior + fresh.log_likelihood - log_proposal
     smoothed, khat = pareto_smooth(log_weights)
     ess = effective_sample_size(log_weights)
@@ -213,6 +223,13 @@ def _weigh(problem: Problem, state: _Round, key: jax.Array, effort: Effort) -> _
     one = jnp.ones((), dtype)
     moved, log_step, rate = move(problem.evaluate, start, around, one, state.log_step, noise)
     return _Round(moved, log_step, khat, ess, rate, state.rounds + 1)
+
+
+def _log_student(gaussian: Moments, points: Array) -> Array:
+    """Log density of a Student-t up to a constant that does not depend on the location or scale."""
+    size = points.shape[1]
+    log_scale = jnp.sum(jnp.log(jnp.diagonal(gaussian.factor)))
+    return -0.5 * (FREEDOM + size) * jnp.log1p(distances(gaussian, points) / FREEDOM) - log_scale
 
 
 def _noise(key: jax.Array, points: Array, moves: int, particles: int) -> tuple[Array, Array]:
