@@ -23,7 +23,13 @@ from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import Posterior, diagnose
 from cordial_ppl.inference.problem import Cloud, Problem, predict
 from cordial_ppl.inference.target import Prior, Target, build_target
-from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort, reweigh, sample_tempered
+from cordial_ppl.inference.tempering import (
+    DEFAULT_EFFORT,
+    Effort,
+    in_precision,
+    reweigh,
+    sample_tempered,
+)
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import Readings, as_logits, label_histogram
 from cordial_ppl.scale import Scale
@@ -158,7 +164,8 @@ def _carry(target: Target, lanes: Lanes, prior: Prior, cloud: Cloud) -> LaneFit:
         return reweigh(whole, cloud, Problem(target, prior, readings, labels))
 
     clouds = jax.vmap(one)(jnp.asarray(lanes.labels)[1:], jnp.asarray(lanes.histograms)[1:])
-    return LaneFit(cloud, _held_out(target, lanes, clouds))
+    held_out = _held_out(target, in_precision(lanes), in_precision(clouds))
+    return LaneFit(cloud, held_out.astype(lanes.logits.dtype))
 
 
 def _held_out(target: Target, lanes: Lanes, clouds: Cloud) -> Float[Array, "n K"]:

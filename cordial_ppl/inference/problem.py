@@ -91,7 +91,9 @@ class Problem(NamedTuple):
         else:
             prior, likelihood = jax.lax.map(self._terms, whitened, batch_size=chunk)
         bad = ~jnp.isfinite(prior + likelihood)
-        return prior, jnp.where(bad, -jnp.inf, likelihood)
+        # A model with constants of higher precision must not change the type of what it is given.
+        kind = whitened.dtype
+        return prior.astype(kind), jnp.where(bad, -jnp.inf, likelihood).astype(kind)
 
     def _terms(self, whitened: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         return self.log_prior(whitened), self.log_likelihood(whitened)
@@ -120,7 +122,7 @@ def predict(target: Target, cloud: Cloud, readings: Readings) -> Float[Array, "n
 
     def add(total: Array, part: tuple[Array, Array]) -> tuple[Array, None]:
         flat, weight = part
-        probs = jax.vmap(lambda u: target.probs(u, readings).T)(flat)
+        probs = jax.vmap(lambda u: target.probs(u, readings).T)(flat).astype(weights.dtype)
         return total + jnp.tensordot(weight, probs, axes=1), None
 
     start = jnp.zeros((size, rows), weights.dtype)

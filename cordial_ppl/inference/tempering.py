@@ -14,7 +14,7 @@ It needs no mode and no gradient, so it serves any channel, also one with severa
 depend on the data, so batched problems run until the slowest is done.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +31,8 @@ from cordial_ppl.inference.moves import EXTRA_NOISE, Moments, Particles, distanc
 from cordial_ppl.inference.noise import standard_normal
 from cordial_ppl.inference.problem import Cloud, Problem
 
+PRECISION = jnp.float32
+"""Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
 FREEDOM = 8
 SHARPEN = 0.5
 """Extra power of the likelihood whose moments describe the core of the posterior."""
@@ -80,6 +82,21 @@ class _Round(NamedTuple):
     rounds: Array
 
 
+def in_precision[T](tree: T) -> T:
+    """A pytree with its floating-point arrays in the precision of the particles."""
+
+    def cast(leaf: Any) -> Any:
+        floating = jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+        return jnp.asarray(leaf, PRECISION) if floating else leaf
+
+    return jax.tree.map(cast, tree)
+
+
+def _in_precision(problem: Problem) -> Problem:
+    prior, readings = in_precision((problem.prior, problem.readings))
+    return problem._replace(prior=prior, readings=readings)
+
+
 def next_temper(
     temper: Float[Array, ""], log_likelihood: Float[Array, " S"], least_ess: float
 ) -> Float[Array, ""]:
@@ -111,6 +128,7 @@ def sample_tempered(problem: Problem, key: jax.Array, effort: Effort = DEFAULT_E
         Equally weighted draws.  ``khat`` and ``ess`` are those of the last importance step, out of
         ``effort.proposals * effort.particles`` proposals.
     """
+    precise, problem = problem, _in_precision(problem)
     ladder_key, round_key = jax.random.split(key)
     top = _climb(problem, ladder_key, effort)
 
@@ -124,7 +142,7 @@ def sample_tempered(problem: Problem, key: jax.Array, effort: Effort = DEFAULT_E
     zero = jnp.zeros((), top.temper.dtype)
     first = _Round(top.particles, top.log_step, zero, zero, zero, jnp.zeros((), jnp.int32))
     last = jax.lax.while_loop(poor, weigh, first)
-    return _cloud(problem, last.particles, last.khat, last.ess, last.acceptance, last.rounds - 1)
+    return _cloud(precise, last)
 
 
 def reweigh(problem: Problem, cloud: Cloud, fold: Problem) -> Cloud:
@@ -136,25 +154,24 @@ def reweigh(problem: Problem, cloud: Cloud, fold: Problem) -> Cloud:
 
     Args:
         problem: the problem that ``cloud`` solves.
-        cloud: its posterior.
+        cloud: its posterior, equally weighted draws.
         fold: the same texts with some labels left out, and the histogram of the labels that remain.
 
     Returns:
         The same draws with the weights of the fold's posterior, their k-hat and ESS.
     """
-    points = problem.whiten(cloud.draws)
-    old, new = problem.evaluate(points), fold.evaluate(points)
-    log_weights = cloud.log_weights + sum(new) - sum(old)
-    smoothed, khat = pareto_smooth(log_weights)
+    points = problem.whiten(cloud.draws).astype(PRECISION)
+    old = _in_precision(problem).evaluate(points)
+    new = _in_precision(fold).evaluate(points)
+    smoothed, khat = pareto_smooth((sum(new) - sum(old)).astype(cloud.draws.dtype))
     return cloud._replace(log_weights=smoothed, khat=khat, ess=effective_sample_size(smoothed))
 
 
 def _climb(problem: Problem, key: jax.Array, effort: Effort) -> _Rung:
     """Temper particles from the prior to the posterior; the last ones are not yet moved."""
-    prior = jax.tree.map(jnp.asarray, problem.prior)
     pool_size = effort.pool * effort.particles
     pool_key, climb_key = jax.random.split(key)
-    flat = problem.target.sample_prior(pool_key, prior, problem.readings, pool_size)
+    flat = problem.target.sample_prior(pool_key, problem.prior, problem.readings, pool_size)
     points = problem.whiten(flat)
     pool = Particles(points, *problem.evaluate(points))
     keep = effort.particles / 2
@@ -195,17 +212,13 @@ def _weigh(problem: Problem, state: _Round, key: jax.Array, effort: Effort) -> _
     dtype = points.dtype
     gaussian = moments(points, jnp.full((count,), -jnp.log(jnp.asarray(count, dtype))))
     core = moments(points, normalise(SHARPEN * state.particles.log_likelihood))
-    total = effort.proposals * effort.particles
-    normal = standard_normal(propose_key, (total, size + FREEDOM), dtype)
+    quarter = effort.proposals * effort.particles // 4
+    normal = standard_normal(propose_key, (quarter, size + FREEDOM), dtype)
     chi_square = jnp.sum(normal[:, size:] ** 2, axis=1, keepdims=True)
     student = normal[:, :size] * jnp.sqrt(FREEDOM / chi_square)
-    half = total // 2
-    proposed = jnp.concatenate(
-        [
-            gaussian.mean[None] + student[:half] @ gaussian.factor.T,
-            core.mean[None] + student[half:] @ core.factor.T,
-        ]
-    )
+    # Antithetic pairs, the same for both: random numbers cost as much as densities.
+    pairs = jnp.concatenate([student, -student])
+    proposed = jnp.concatenate([g.mean[None] + pairs @ g.factor.T for g in (gaussian, core)])
     fresh = Particles(proposed, *problem.evaluate(proposed))
     log_proposal = jnp.logaddexp(_log_student(gaussian, proposed), _log_student(core, proposed))
     log_weights = fresh.log_prior + fresh.log_likelihood - log_proposal
@@ -249,17 +262,15 @@ def _take(particles: Particles, index: Array) -> Particles:
     return Particles(*(leaf[index] for leaf in particles))
 
 
-def _cloud(
-    problem: Problem, particles: Particles, khat: Array, ess: Array, rate: Array, repairs: Array
-) -> Cloud:
-    count = particles.points.shape[0]
-    dtype = particles.points.dtype
+def _cloud(problem: Problem, last: _Round) -> Cloud:
+    kind = jnp.asarray(problem.prior.loc).dtype
+    points = last.particles.points.astype(kind)
     return Cloud(
-        draws=problem.colour(particles.points),
-        log_weights=jnp.full((count,), -jnp.log(jnp.asarray(count, dtype))),
-        khat=khat,
-        ess=ess,
-        acceptance=rate,
-        gradient_norm=jnp.full((), jnp.nan, dtype),
-        repairs=repairs,
+        draws=problem.colour(points),
+        log_weights=jnp.full(points.shape[:1], -jnp.log(jnp.asarray(points.shape[0], kind))),
+        khat=last.khat.astype(kind),
+        ess=last.ess.astype(kind),
+        acceptance=last.acceptance.astype(kind),
+        gradient_norm=jnp.full((), jnp.nan, kind),
+        repairs=last.rounds - 1,
     )
