@@ -15,7 +15,10 @@ import polars
 import pytest
 
 import cordial_ppl as cp
+from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel, observe
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.cordial.settings import check_seed
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import ChannelError, CordialWarning, InputError, NotFittedError
 from cordial_ppl.inference.target import Prior
@@ -331,6 +334,48 @@ def test_what_cannot_be_used(stack):
         cp.ProportionalOdds(penalty="cv")
     with pytest.raises(InputError):
         cp.Cordial(("a", "b")).fit(LOGITS, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"calibrators": ("foo",)}, "calibrators may name one of temperature, vector, odds"),
+        ({"prior": {"location": Prior(np.zeros(5), np.ones(5))}}, "one of mixture; got 'location'"),
+        ({"weight_counts": {"odd": 1.0}}, "one of mixture, temperature, vector, odds; got 'odd'"),
+        ({"weight_counts": {"odds": -1}}, "0 or more; got -1 for 'odds'"),
+        ({"weight_counts": {"odds": np.nan}}, "0 or more; got nan for 'odds'"),
+        ({"seed": -1}, r"whole number 0\.\.4294967295; got -1"),
+    ],
+)
+def test_settings_that_mean_nothing(settings, message):
+    with pytest.raises(InputError, match=message):
+        Stack(channels=("mixture",), **settings)
+    if "seed" in settings:
+        for make in (lambda **s: cp.ChannelCalibrator("mixture", **s), cp.LogitStack):
+            with pytest.raises(InputError, match=message):
+                make(**settings)
+
+
+@pytest.mark.parametrize("seed", [0.5, "1", None, 2**32])
+def test_seeds_that_are_none(seed):
+    with pytest.raises(InputError, match="seed must be a whole number"):
+        check_seed(seed)
+    assert check_seed(np.int64(3)) == 3
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, -0.1, np.nan])
+def test_levels_that_are_no_probability(stack, level):
+    with pytest.raises(InputError, match="level must lie between 0 and 1"):
+        stack.predict_interval(TEST, level=level)
+
+
+def test_what_is_registered_later_is_no_member(monkeypatch):
+    monkeypatch.setitem(CHANNELS, "lengthy", Channel("lengthy", lengthy))
+    monkeypatch.setitem(CALIBRATORS, "more", CALIBRATORS["odds"])
+    for judge in (cp.Cordial(), cp.Cordial.paper()):
+        assert list(judge.members) == MEMBERS
+    assert cp.LogitStack().members == ("temperature", "vector", "odds")
+    assert cp.Cordial(channels=("lengthy",)).members[4] == "lengthy"
 
 
 def test_a_failed_fit_leaves_an_estimator_unfitted():

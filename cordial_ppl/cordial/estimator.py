@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.errors import InputError, NotFittedError
-from cordial_ppl.inference.fit import METHODS
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
@@ -126,13 +125,6 @@ class Estimator(ABC):
                 f"the estimator was fitted with the covariate {missing[0]!r}: give it here too."
             )
         return readings, {name: given[name] for name in self._covariate_names}
-
-
-def check_method(method: str) -> str:
-    """Return the name of an inference method, or raise an ``InputError`` that lists them."""
-    if method not in METHODS:
-        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {method!r}.")
-    return method
 
 
 def _as_covariates(covariates: Mapping[str, Any] | None, rows: int) -> dict[str, np.ndarray]:

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.channel import Channel
-from cordial_ppl.cordial.estimator import Estimator, check_method
+from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.members import CalibratorFit, fit_calibrators, fit_channel_member
+from cordial_ppl.cordial.settings import check_method, check_seed
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.fit import make_lanes
 from cordial_ppl.inference.posterior import Posterior
@@ -115,7 +116,7 @@ class ChannelCalibrator(Estimator):
         self.channel = load_channel(channel)
         self.inference = check_method(inference)
         self.prior = prior
-        self.seed = seed
+        self.seed = check_seed(seed)
         self.effort = effort
 
     def _fit(

@@ -19,11 +19,17 @@ from jaxtyping import Float
 from cordial_ppl.arrays import pad_rows
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
-from cordial_ppl.channels import CHANNELS
 from cordial_ppl.compilation import compiled, workers
-from cordial_ppl.cordial.estimator import Estimator, check_method
+from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.interval import mean_interval
 from cordial_ppl.cordial.members import Fitted, fit_calibrators, fit_channel_member
+from cordial_ppl.cordial.settings import (
+    check_counts,
+    check_level,
+    check_method,
+    check_names,
+    check_seed,
+)
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.inference.fit import Lanes, make_lanes
 from cordial_ppl.inference.posterior import Posterior
@@ -33,6 +39,10 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
 from cordial_ppl.summary import describe
+
+PAPER_CHANNELS = ("mixture", "mixture-vector", "location", "location-vector")
+PAPER_CALIBRATORS = ("temperature", "vector", "odds")
+"""The paper's seven members; what else is registered is a member of nothing by itself."""
 
 FOLDS = 4
 FLOOR = 1e-4
@@ -76,6 +86,10 @@ class Stack(Estimator):
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 
+    Raises:
+        InputError: a setting is none of those; the message says what it may be.
+        ChannelError: there is no such channel.
+
     Attributes:
         weights_: weight of each member by name.
         posteriors_: posterior of each channel by name.
@@ -91,7 +105,7 @@ class Stack(Estimator):
         options: Sequence[str] | Scale | None = None,
         *,
         channels: Sequence[str | Path | Channel] = (),
-        calibrators: Sequence[str] = tuple(CALIBRATORS),
+        calibrators: Sequence[str] = PAPER_CALIBRATORS,
         inference: str = "default",
         prior: dict[str, Prior] | None = None,
         weight_counts: dict[str, float] | None = None,
@@ -102,16 +116,19 @@ class Stack(Estimator):
         super().__init__(options)
         self.channels = tuple(load_channel(channel) for channel in channels)
         self.calibrators = tuple(calibrators)
-        self.inference = check_method(inference)
-        self.prior = dict(prior or {})
-        counts = dict.fromkeys((channel.name for channel in self.channels), CHANNEL_COUNT)
-        self.weight_counts = counts | CALIBRATOR_COUNTS | dict(weight_counts or {})
-        self.seed = seed
-        self.effort = effort
-        names = [channel.name for channel in self.channels] + list(self.calibrators)
-        doubled = sorted({name for name in names if names.count(name) > 1})
+        check_names("calibrators", self.calibrators, CALIBRATORS)
+        doubled = sorted({name for name in self.members if self.members.count(name) > 1})
         if doubled:
             raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
+        self.inference = check_method(inference)
+        self.prior = dict(prior or {})
+        names = [channel.name for channel in self.channels]
+        check_names("prior", self.prior, names)
+        counts = dict.fromkeys(names, CHANNEL_COUNT)
+        counts |= {name: CALIBRATOR_COUNTS.get(name, 1.0) for name in self.calibrators}
+        self.weight_counts = counts | check_counts(weight_counts or {}, self.members)
+        self.seed = check_seed(seed)
+        self.effort = effort
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -128,12 +145,17 @@ class Stack(Estimator):
 
         Args:
             logits: option logits, shape ``[m, K]``.
-            level: probability inside the interval.
+            level: probability inside the interval, between 0 and 1.
             covariates: per-text covariates, as in ``fit``.
 
         Returns:
             Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``.
+
+        Raises:
+            InputError: ``level`` is not between 0 and 1, or the readings cannot be used.
+            NotFittedError: there was no fit yet.
         """
+        level = check_level(level)
         readings, extra = self._enter(logits, covariates)
         return mean_interval(
             self._fits, self.weights_, readings, extra, self.scale_.values, level, self.seed
@@ -262,7 +284,7 @@ class Cordial(Stack):
         """Add further channels to the paper's four."""
         super().__init__(
             options,
-            channels=(*CHANNELS.values(), *channels),
+            channels=(*PAPER_CHANNELS, *channels),
             inference=inference,
             prior=prior,
             weight_counts=weight_counts,
@@ -292,8 +314,7 @@ class Cordial(Stack):
         counts = {"flat": 0.0, "one-count": 1.0}
         if weights not in counts:
             raise InputError(f"weights must be 'flat' or 'one-count'; got {weights!r}.")
-        members = (*CHANNELS, *CALIBRATORS)
-        same = dict.fromkeys(members, counts[weights])
+        same = dict.fromkeys((*PAPER_CHANNELS, *PAPER_CALIBRATORS), counts[weights])
         return cls(options, inference="laplace", weight_counts=same, seed=seed)
 
 
@@ -317,7 +338,7 @@ class LogitStack(Stack):
         seed: int = 0,
     ):
         """Take the logit-space calibrators only."""
-        counts = dict.fromkeys(CALIBRATORS, 0.0) | dict(weight_counts or {})
+        counts = dict.fromkeys(PAPER_CALIBRATORS, 0.0) | dict(weight_counts or {})
         super().__init__(options, weight_counts=counts, seed=seed)
 
 
