@@ -32,12 +32,14 @@ class Channel(NamedTuple):
     Attributes:
         name: what tables and saved files call it.
         model: ``model(readings, labels=None)``, which ends in :func:`observe`.
-        source: the file the model was loaded from; empty for a channel of this package.
+        source: the file the model was loaded from; empty for a channel that is of no file.
+        digest: SHA-256 of that file when it was run, in hexadecimal; empty likewise.
     """
 
     name: str
     model: Model
     source: str = ""
+    digest: str = ""
 
 
 class Ordinal(dist.Distribution):

@@ -4,6 +4,7 @@ A channel file is a Python file with a function ``model(readings, labels=None)``
 its path RUNS THE CODE IN IT, as importing a module would: load only files you trust.
 """
 
+import hashlib
 import importlib.util
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +22,8 @@ def load_channel(channel: str | Path | Channel) -> Channel:
             ends in ``.py`` (its code is run), or a channel, which is returned as it is.
 
     Returns:
-        The channel; one loaded from a file is named after the file and remembers its path.
+        The channel; one loaded from a file is named after the file and remembers its path and
+        digest.
 
     Raises:
         ChannelError: no such name or file, or the file cannot be run or defines no ``model``.
@@ -49,6 +51,7 @@ def _load_file(path: Path, _: int) -> Channel:
     if spec is None or spec.loader is None:
         raise ChannelError(f"{path} cannot be loaded as a Python file.")
     module = importlib.util.module_from_spec(spec)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
     try:
         spec.loader.exec_module(module)
     except Exception as error:
@@ -56,4 +59,4 @@ def _load_file(path: Path, _: int) -> Channel:
     model = getattr(module, "model", None)
     if not callable(model):
         raise ChannelError(f"{path} defines no function model(readings, labels=None).")
-    return Channel(path.stem, model, str(path))
+    return Channel(path.stem, model, str(path), digest)

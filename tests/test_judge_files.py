@@ -5,7 +5,10 @@ import pytest
 
 import cordial_ppl as cp
 from cordial_ppl import storage
+from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import FileError, InputError, NotFittedError
+from cordial_ppl.inference.target import Prior
+from cordial_ppl.inference.tempering import Effort
 from cordial_ppl.synthetic import reviews
 
 TEXTS = reviews(300, seed=1)
@@ -89,6 +92,42 @@ def test_a_channel_file_must_be_named_again(mine, tmp_path):
     np.testing.assert_array_equal(found.predict_proba(TEST), stack.predict_proba(TEST))
 
 
+def test_a_channel_file_must_be_the_same(mine, tmp_path):
+    stack = cp.Cordial(channels=(mine,), inference="mode").fit(LOGITS, LABELS)
+    stack.save(tmp_path / "judge.cordial")
+    other = tmp_path / "mine.py"
+    other.write_text(CHANNEL + "# changed\n")
+    with pytest.raises(InputError, match=r"another mine.py than .*their contents differ"):
+        cp.load(tmp_path / "judge.cordial", channels=(other,))
+    other.write_text(CHANNEL)
+    assert cp.load(tmp_path / "judge.cordial", channels=(other,)).members == stack.members
+
+
+def test_a_judge_is_fitted_again_as_before(tmp_path):
+    """What a user set stays set: the prior and the effort too."""
+    prior = Prior(np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 0.1))
+    effort = Effort(particles=512)
+    judge = cp.Cordial(prior={"mixture": prior}, effort=effort).fit(LOGITS, LABELS)
+    judge.save(tmp_path / "judge.cordial")
+    found = cp.load(tmp_path / "judge.cordial")
+    assert found.effort == effort
+    np.testing.assert_equal(found.prior, judge.prior)
+    again = found.fit(LOGITS, LABELS).predict_proba(TEST)
+    np.testing.assert_array_equal(again, judge.predict_proba(TEST))
+
+
+class Mine(cp.LogitStack):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Stack, Mine])
+def test_only_what_can_be_loaded_is_saved(kind, tmp_path):
+    stack = kind().fit(LOGITS, LABELS)
+    with pytest.raises(InputError, match=f"only Cordial and LogitStack.*{kind.__name__}"):
+        stack.save(tmp_path / "x.cordial")
+    assert not (tmp_path / "x.cordial").exists()
+
+
 def test_nothing_to_save(tmp_path):
     with pytest.raises(NotFittedError, match="nothing to save"):
         cp.Cordial().save(tmp_path / "x.cordial")
@@ -126,6 +165,8 @@ EQUAL = dict.fromkeys(
         {"meta": {"calibrators": ["temperature", "vector", "eval"]}},
         {"meta": {"calibrators": ["temperature", "vector"]}},
         {"meta": {"inference": "guess"}},
+        {"meta": {"effort": {"particle": 3}}},
+        {"meta": {"priors": ["mixture"]}},
         {"meta": {"expected": {"cordial": 1.0}}},
         {"meta": {"channels": {}}},
         {"arrays": {"channel.mixture.draws": np.zeros((512, 4))}},

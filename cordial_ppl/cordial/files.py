@@ -1,7 +1,7 @@
 """Fitted judges on disk: a stack's posteriors, parameters, weights and settings as plain data.
 
-A file never holds code.  A stack with a channel from a user's file stores the channel's name only,
-and whoever loads it must name that file again.
+A file never holds code.  A stack with a channel from a user's file stores the channel's name and
+the digest of the file, and whoever loads it must name that same file again.
 """
 
 import math
@@ -19,6 +19,8 @@ from cordial_ppl.cordial.members import CalibratorFit
 from cordial_ppl.cordial.stack import Cordial, ExpectedLoss, LogitStack, Stack
 from cordial_ppl.errors import ChannelError, FileError, InputError, NotFittedError
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.inference.target import Prior
+from cordial_ppl.inference.tempering import Effort
 from cordial_ppl.loading import load_channel
 from cordial_ppl.scale import Scale
 
@@ -35,8 +37,13 @@ def save(stack: Stack, path: str | Path) -> None:
 
     Raises:
         NotFittedError: the stack is not fitted.
+        InputError: the stack is neither a ``Cordial`` nor a ``LogitStack`` but of another class.
         FileError: the file cannot be written.
     """
+    if KINDS.get(type(stack).__name__) is not type(stack):
+        raise InputError(
+            f"only {' and '.join(KINDS)} can be saved; this is a {type(stack).__name__}."
+        )
     if not hasattr(stack, "scale_"):
         raise NotFittedError("there is nothing to save: call fit(logits, labels) first.")
     arrays: dict[str, np.ndarray] = {}
@@ -45,10 +52,14 @@ def save(stack: Stack, path: str | Path) -> None:
         for field in ("histogram", "draws", "weights"):
             arrays[f"channel.{name}.{field}"] = getattr(posterior, field)
         channels[name] = {
-            "built_in": name in CHANNELS and not posterior.channel.source,
+            "built_in": posterior.channel == CHANNELS.get(name),
+            "digest": posterior.channel.digest,
             "diagnostics": _to_plain(posterior.diagnostics._asdict()),
             "covariates": list(posterior.covariates),
         }
+    for name, prior in stack.prior.items():
+        arrays[f"prior.{name}.loc"] = np.asarray(prior.loc, np.float64)
+        arrays[f"prior.{name}.scale"] = np.asarray(prior.scale, np.float64)
     for name in stack.calibrators:
         fit: Any = stack._fits[name]
         for field, value in fit.params._asdict().items():
@@ -59,6 +70,8 @@ def save(stack: Stack, path: str | Path) -> None:
         "named": stack.options is not None,
         "inference": stack.inference,
         "seed": stack.seed,
+        "effort": stack.effort._asdict(),
+        "priors": list(stack.prior),
         "weights": stack.weights_,
         "weight_counts": stack.weight_counts,
         "expected": _to_plain(stack.expected_._asdict()),
@@ -80,7 +93,8 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
 
     Raises:
         FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
-        InputError: the stack has a channel of a user's file that ``channels`` does not give.
+        InputError: the stack has a channel of a user's file that ``channels`` does not give, or
+            gives with other contents.
         ChannelError: a file in ``channels`` is no channel.
     """
     meta, arrays = storage.read(path, KIND)
@@ -91,7 +105,12 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
             for name, entry in meta["channels"].items()
             if not entry["built_in"] and name not in given
         ]
-        if not absent:
+        changed = [
+            name
+            for name, channel in given.items()
+            if meta["channels"].get(name, {}).get("digest") not in (None, "", channel.digest)
+        ]
+        if not absent and not changed:
             return _restore(meta, arrays, given)
     except ChannelError:
         raise
@@ -99,6 +118,11 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
         raise FileError(
             f"{path} is damaged or was changed: {error!r}. Fit and save it again."
         ) from error
+    if changed:
+        raise InputError(
+            f"the judge was fitted with another {changed[0]}.py than {given[changed[0]].source}: "
+            "their contents differ. Name the file as it was, or fit the judge again."
+        )
     raise InputError(
         f"the judge was fitted with the channel file {absent[0]}.py: name that file again, "
         f"channels=['{absent[0]}.py'] or --channel {absent[0]}.py (its code is run)."
@@ -123,6 +147,13 @@ def _restore(
             channel, **fields, diagnostics=diagnostics, covariates=covariates
         )
         _check_posterior(posteriors[name], scale.size)
+    priors = {
+        name: Prior(arrays.pop(f"prior.{name}.loc"), arrays.pop(f"prior.{name}.scale"))
+        for name in meta["priors"]
+    }
+    for name, prior in priors.items():
+        if not prior.loc.shape == prior.scale.shape == (posteriors[name].target.size,):
+            raise ValueError(f"the prior of channel {name!r} has another number of parameters")
     stack = KINDS[meta["estimator"]].__new__(KINDS[meta["estimator"]])
     Stack.__init__(
         stack,
@@ -130,8 +161,10 @@ def _restore(
         channels=tuple(found.values()),
         calibrators=tuple(meta["calibrators"]),
         inference=meta["inference"],
+        prior=priors,
         weight_counts=meta["weight_counts"],
         seed=meta["seed"],
+        effort=Effort(**meta["effort"]),
     )
     fits: dict[str, Any] = dict(posteriors)
     for name in stack.calibrators:
