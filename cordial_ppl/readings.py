@@ -175,6 +175,8 @@ def _matrix(
 ) -> Float64[np.ndarray, "n K"]:
     """The values as a new float64 table with n >= 1 and K >= 2 (or K = size)."""
     try:
+        if np.iscomplexobj(values):
+            raise TypeError("they are complex")
         table = np.array(values, np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(_not_numbers(values, noun, where, columns, error)) from error

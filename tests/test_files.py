@@ -101,6 +101,49 @@ def test_every_kind_of_value_is_written(tmp_path, ending):
     assert table.extras["flag"][1] in ("", None)
 
 
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        (r'"note": "\ud800"', "line 1 is not JSON as it should be: .*surrogates"),
+        (r'"\ud800": 1', "line 1 is not JSON as it should be: .*surrogates"),
+        ('"logit_a": 1', "line 1 .*the key 'logit_a' occurs twice"),
+        ('"note": {"x": 1, "x": 2}', "line 1 .*the key 'x' occurs twice"),
+    ],
+)
+def test_json_that_cannot_be_kept(tmp_path, cell, message):
+    path = tmp_path / "r.jsonl"
+    path.write_text(f'{{"item_id": 1, "logit_a": 0, "logit_b": 0, {cell}}}\n')
+    with pytest.raises(FileError, match=message):
+        read_readings(path)
+
+
+def test_escaped_text_is_read(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text(r'{"item_id": "\ud83d\ude00", "logit_a": 0, "logit_b": 0}')
+    assert read_readings(path).item_ids == ["\N{GRINNING FACE}"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_integers_of_any_size_are_written(tmp_path, ending):
+    path = tmp_path / f"out.{ending}"
+    write_table(path, {**columns_of(np.eye(2), "ab"), "number": [2**70, None]})
+    number, nothing = read_readings(path).extras["number"]
+    assert str(number) == str(2**70) and nothing in ("", None)
+
+
+def test_json_has_no_nan(tmp_path):
+    path = tmp_path / "out.jsonl"
+    write_table(
+        path, {"x": np.array([np.nan, np.inf, 1.0]), "y": [[np.nan], {"z": -np.inf}, "nan"]}
+    )
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    found = [json.loads(row, parse_constant=refuse) for row in path.read_text().splitlines()]
+    assert found == [{"x": None, "y": [None]}, {"x": None, "y": {"z": None}}, {"x": 1, "y": "nan"}]
+
+
 def test_many_rows(tmp_path):
     values = np.random.default_rng(0).normal(size=(50_000, 5))
     for ending in ENDINGS[:3]:

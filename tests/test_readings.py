@@ -88,6 +88,7 @@ def test_missing_options_are_floored_and_counted_once():
         (pd.DataFrame({"good": [0, 1], "bad": [0, "?"]}), "'[?]' in row 1, column 'bad'"),
         (pl.DataFrame({"a": [0.5, None], "b": [0.5, 1.0]}), "found nan in row 1, column 'a'"),
         ([[0, 1], [2]], "rows of one length"),
+        (np.array([[0, 1j]]), "must be numbers; found 0j in row 0, column 0"),
         ([0, 1], r"shape \[n, K\]; found \[2\]. One text"),
         (np.zeros((2, 3, 4)), r"found \[2, 3, 4\]"),
         (np.zeros((0, 3)), "at least one row"),

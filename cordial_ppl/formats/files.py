@@ -187,9 +187,14 @@ def _read_json_lines(path: Path) -> Columns:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = json.loads(line, object_pairs_hook=_record)
+                # Half a surrogate pair, escaped, is text that no file can hold.
+                if "\\u" in line:
+                    json.dumps(record, ensure_ascii=False).encode()
             except (ValueError, RecursionError) as error:
-                raise FileError(f"{path}: line {number} is not JSON: {error}.") from error
+                raise FileError(
+                    f"{path}: line {number} is not JSON as it should be: {error}."
+                ) from error
             if not isinstance(record, dict):
                 raise FileError(
                     f"{path}: every line must be one object, {{...}}; line {number} is not."
@@ -199,6 +204,15 @@ def _read_json_lines(path: Path) -> Columns:
     names = dict.fromkeys(name for record in records for name in record)
     cells = {name: [record.get(name, ABSENT) for record in records] for name in names}
     return Columns(path, cells, lines, "line")
+
+
+def _record(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {doubled!r} occurs twice")
+    return record
 
 
 def _read_parquet(path: Path) -> Columns:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,7 +18,8 @@ from cordial_ppl.formats.files import ENDINGS, table_ending
 def write_table(path: str | Path, columns: Mapping[str, Sequence | np.ndarray]) -> None:
     """Write a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
 
-    Numbers keep their full precision; None becomes an empty cell or a null.
+    Numbers keep their full precision; None becomes an empty cell or a null. JSON has no NaN and no
+    infinity, which become nulls there; Parquet's integers end at 2**63, larger ones become text.
 
     Args:
         path: The file; one that is there already is replaced.
@@ -108,8 +110,17 @@ def _write_csv(path: Path, cells: dict[str, list]) -> None:
 def _write_json_lines(path: Path, cells: dict[str, list]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         for row in zip(*cells.values(), strict=True):
-            record = dict(zip(cells, row, strict=True))
-            file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+            record = _without_nan(dict(zip(cells, row, strict=True)))
+            text = json.dumps(record, ensure_ascii=False, allow_nan=False, default=str)
+            file.write(text + "\n")
+
+
+def _without_nan(cell: object) -> object:
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
+    if isinstance(cell, dict):
+        return {name: _without_nan(part) for name, part in cell.items()}
+    return [_without_nan(part) for part in cell] if isinstance(cell, list | tuple) else cell
 
 
 def _write_parquet(path: Path, cells: dict[str, list]) -> None:
@@ -122,8 +133,8 @@ def _write_parquet(path: Path, cells: dict[str, list]) -> None:
     def column(values: list):
         try:
             return pyarrow.array(values)
-        except pyarrow.ArrowException:
-            # Cells of different types, as a JSON Lines file may hold.
+        except (pyarrow.ArrowException, OverflowError):
+            # Cells of different types or integers of any size, as a JSON Lines file may hold.
             return pyarrow.array([None if value is None else str(value) for value in values])
 
     pyarrow.parquet.write_table(
