@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import cordial_ppl
 from cordial_ppl import synthetic
-from cordial_ppl.cli import compilation, fitting
+from cordial_ppl.cli import compilation, fitting, output
 from cordial_ppl.cli.app import app
 from cordial_ppl.errors import CordialError, CordialWarning
 from cordial_ppl.formats import read_readings, write_table
@@ -57,6 +57,27 @@ def read(path):
 
 def fast(*arguments):
     return *arguments, "--inference", "mode", "--quiet"
+
+
+def test_weights_of_labels_are_not_passed_over_in_silence(cordial, tmp_path):
+    readings, labels = write_tables(tmp_path)
+    cells = read(labels)
+    write_table(labels, {**cells, "weight": [2.0] * LABELLED})
+    result = cordial("calibrate", readings, labels, "-o", "out.csv", "--inference", "mode", "-q")
+    assert result.stderr.count("'weight' is not used yet; every label counts alike") == 1
+
+
+def test_a_table_is_predicted_once(tmp_path):
+    table = read_readings(write_tables(tmp_path)[0])
+    labels = synthetic.reviews(TEXTS, seed=3).labels + 1
+    judge = cordial_ppl.LogitStack(table.scale).fit(table.logits, labels)
+    calls = []
+    predict = judge._predict
+    judge._predict = lambda *a: calls.append(a) or predict(*a)
+    found = output.calibrated_columns(judge, table)
+    assert len(calls) == 1
+    np.testing.assert_array_equal(found["mean"], judge.predict_mean(table.logits))
+    assert list(found["label"]) == list(judge.predict(table.logits))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])

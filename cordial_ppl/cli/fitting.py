@@ -1,5 +1,6 @@
 """From two tables to a fitted judge, and from a judge to what there is to say of it."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ import numpy as np
 from cordial_ppl.cli.compilation import keep_compiled
 from cordial_ppl.cli.messages import leaving_at_once, working
 from cordial_ppl.cli.options import Inference
+from cordial_ppl.errors import CordialWarning
 from cordial_ppl.formats import ReadingTable, match_labels, read_labels, read_readings
 
 if TYPE_CHECKING:
@@ -41,6 +43,12 @@ def read_tables(
     """
     table = read_readings(readings, options=options, reader=reader, task=task)
     found = read_labels(labels, table.scale, task=task)
+    if "weight" in found.extras:
+        warnings.warn(
+            f"{labels}: the column 'weight' is not used yet; every label counts alike.",
+            CordialWarning,
+            stacklevel=2,
+        )
     logits = table.logits[match_labels(table, found)]
     return table, logits, table.scale.decode(found.labels)
 

@@ -59,10 +59,10 @@ def calibrated_columns(judge: "Stack", table: ReadingTable) -> dict[str, Sequenc
     columns: dict[str, Sequence | np.ndarray] = {
         "item_id": table.item_ids,
         **{f"p_{option}": probs[:, k] for k, option in enumerate(judge.scale_.options)},
-        "mean": judge.predict_mean(table.logits),
+        "mean": probs @ judge.scale_.values,
         "low": low,
         "high": high,
-        "label": [str(option) for option in judge.predict(table.logits)],
+        "label": judge.scale_.decode(probs.argmax(axis=1)),
     }
     for name, cells in table.extras.items():
         # Readings of an option that only other tasks of the file have.
