@@ -23,9 +23,6 @@ LEVELS = (0.05, 0.5, 0.95)
 LIKELY = 0.8
 """Probability from which a direction is called probable although the interval leaves it open."""
 
-FEWEST = 8
-"""Labels below which members are weighted equally, for folds of so few say nothing."""
-
 SPEAKERS = ("mixture", "location")
 """Channels whose parameters carry all of a fault; without them, all channels are heard."""
 
@@ -148,7 +145,7 @@ def describe(
         posteriors: Posterior of each channel.
         weights: Stack weight of each member.
         expected: Out-of-fold losses (nats) of the stack, the label histogram and the raw reading,
-            and the number of labels.
+            and the number of labels; the first two are NaN where these are too few for folds.
         scale: The K options.
 
     Returns:
@@ -245,12 +242,13 @@ def _expect(expected: Losses | None) -> dict[str, float | None]:
 def _warn(losses: dict[str, float | None], diagnostics: dict[str, dict[str, Any]]) -> list[str]:
     warnings = []
     cordial, histogram, labels = (losses.get(k) for k in ("cordial", "histogram", "labels"))
-    if labels is not None and labels < FEWEST:
-        warnings.append(
-            f"fewer than {FEWEST} labels ({labels}): the members are weighted equally, and no "
-            "out-of-fold estimate is reliable."
-        )
-    elif cordial is not None and histogram is not None and cordial >= histogram:
+    if cordial is None or histogram is None:
+        if labels is not None:
+            warnings.append(
+                f"too few labels for folds ({labels}): the members are weighted equally, and what "
+                "to expect is not known."
+            )
+    elif cordial >= histogram:
         warnings.append(
             f"the reader adds nothing over the label histogram: expected log loss {cordial:.2f} "
             f"against {histogram:.2f} nats. Label more texts, or take another reader."
