@@ -16,7 +16,7 @@ from numpyro.infer.util import potential_energy
 
 from cordial_ppl.channel import Channel, observe, sample_log_odds
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.errors import ChannelError
+from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.readings import Readings
 
@@ -240,3 +240,43 @@ def test_a_channel_of_the_wrong_shape():
 def test_a_covariate_that_nobody_gave():
     with pytest.raises(ChannelError, match="failed: KeyError.*quality"):
         build_target(BOUNDED, 5)
+
+
+def _child(readings, labels=None):
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+    centre = numpyro.sample("centre", dist.Normal(mean, 0.01))
+    logits = jnp.stack([jnp.zeros_like(readings.logits[:, 0]), readings.logits[:, 1] + centre], 1)
+    observe(jax.nn.log_softmax(logits), labels)
+
+
+def test_children_follow_the_draws_of_a_gaussian_parent():
+    target = build_target(Channel("child", _child), 2)
+    readings = Readings(jnp.zeros((3, 2)), jnp.full(2, 0.5), {})
+    draws = target.sample_prior(jax.random.key(0), target.prior, readings, 400)
+    assert jnp.std(draws[:, 1] - draws[:, 0]) < 0.02
+    assert 0.8 < jnp.std(draws[:, 0]) < 1.2
+
+
+def test_a_prior_that_depends_on_the_readings_is_not_taken_for_fixed():
+    def model(readings, labels=None):
+        shift = numpyro.sample("shift", dist.Normal(10.0 * readings.histogram[0], 0.1))
+        observe(jax.nn.log_softmax(readings.logits + shift, axis=1), labels)
+
+    target = build_target(Channel("moving", model), 3)
+    assert not target.sites[0].gaussian
+    histogram = jnp.array([0.7, 0.2, 0.1])
+    readings = Readings(jnp.zeros((2, 3)), histogram, {})
+    at_mean = target.log_prior(jnp.array([7.0]), target.prior, readings)
+    assert jnp.allclose(at_mean, dist.Normal(0.0, 0.1).log_prob(0.0))
+
+
+def test_only_fixed_gaussian_priors_can_be_replaced():
+    target = build_target(Channel("child", _child), 2)
+    scale = target.prior.scale * jnp.array([2.0, 1.0])
+    assert target.check_prior(Prior(target.prior.loc, scale)).scale[0] == 2.0
+    with pytest.raises(InputError, match="centre"):
+        target.check_prior(Prior(target.prior.loc, target.prior.scale * 2))
+    with pytest.raises(InputError, match="2 locations"):
+        target.check_prior(Prior(jnp.zeros(3), jnp.ones(3)))
+    with pytest.raises(InputError, match="positive"):
+        target.check_prior(Prior(jnp.zeros(2), jnp.zeros(2)))

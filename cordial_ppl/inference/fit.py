@@ -120,7 +120,7 @@ def fit_lanes(
         prior: location and scale that replace the channel's own.
         effort: how much work the default does.
     """
-    prior = target.prior if prior is None else prior
+    prior = target.prior if prior is None else target.check_prior(prior)
     if method == "nuts":
         problem = Problem(target, prior, _readings(lanes, 0), lanes.labels[0])
         cloud = sample_nuts(problem, key)

@@ -62,7 +62,7 @@ def pareto_smooth(
     Returns:
         Normalised smoothed log weights, and the tail's shape k-hat: below 0.5 the weights are
         reliable, above 0.7 averages under them are not.  Weights without a spread in their tail
-        have k-hat 0 and are returned as they are.
+        have k-hat 0; where a few draws have all the weight, it is infinite.
     """
     draws = log_weights.shape[0]
     tail = ceil(min(0.2 * draws, 3 * sqrt(draws)))
@@ -77,7 +77,9 @@ def pareto_smooth(
     smoothed = shifted.at[largest].set(jnp.minimum(jnp.log(quantiles + cutoff), 0.0))
     usable = jnp.isfinite(shape) & jnp.all(jnp.isfinite(smoothed[largest]))
     kept = normalise(jnp.where(usable, smoothed, shifted))
-    return kept, jnp.where(jnp.isfinite(shape), shape, 0.0)
+    # A tail without a shape is either flat or one draw that has all the weight.
+    degenerate = jnp.where(excess[-1] > 0, jnp.inf, 0.0)
+    return kept, jnp.where(jnp.isfinite(shape), shape, degenerate)
 
 
 def _pareto_quantile(levels: Array, shape: Array) -> Array:

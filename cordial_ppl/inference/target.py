@@ -20,7 +20,7 @@ from numpyro.distributions import biject_to
 from numpyro.distributions.transforms import IndependentTransform
 
 from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
-from cordial_ppl.errors import ChannelError
+from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.noise import standard_normal
 from cordial_ppl.readings import Readings
 
@@ -44,6 +44,7 @@ class Site(NamedTuple):
         shape: shape of its unconstrained value.
         slice: where it lies in the flat vector.
         transform: bijection from the unconstrained value to the parameter.
+        parameter: name of the parameter in its own units.
         gaussian: whether its prior is a fixed Gaussian in the unconstrained space.
     """
 
@@ -51,12 +52,8 @@ class Site(NamedTuple):
     shape: tuple[int, ...]
     slice: slice
     transform: Any
+    parameter: str
     gaussian: bool
-
-    @property
-    def parameter(self) -> str:
-        """Name of the parameter in its own units."""
-        return self.name.removesuffix(LOG_ODDS_SUFFIX)
 
 
 class Target:
@@ -95,7 +92,7 @@ class Target:
         values = self.unravel(flat)
         return {
             site.parameter: jax.nn.sigmoid(values[site.name])
-            if site.name.endswith(LOG_ODDS_SUFFIX)
+            if site.parameter != site.name
             else site.transform(values[site.name])
             for site in self.sites
         }
@@ -142,11 +139,35 @@ class Target:
         flat = loc[None] + scale[None] * noise
         if not all(site.gaussian for site in self.sites):
             keys = jax.random.split(model_key, draws)
-            drawn = jax.vmap(lambda k: _sample(self.channel, self.sites, k, readings))(keys)
-            for site in self.sites:
-                if not site.gaussian:
-                    flat = flat.at[:, site.slice].set(drawn[:, site.slice])
+            flat = jax.vmap(lambda k, u: _sample(self.channel, self.sites, k, readings, u))(
+                keys, flat
+            )
         return flat
+
+    def check_prior(self, prior: Prior) -> Prior:
+        """Return a prior that may replace the default one.
+
+        Raises:
+            InputError: it has another length, a scale that is not positive, or it would replace a
+                prior that is not a fixed Gaussian in the unconstrained space.
+        """
+        loc, scale = (np.asarray(part, np.float64) for part in prior)
+        if loc.shape != (self.size,) or scale.shape != (self.size,):
+            raise InputError(
+                f"a prior of channel {self.channel.name!r} has {self.size} locations and scales, "
+                f"one for each of {', '.join(self.coordinates)}; got {loc.shape} and {scale.shape}."
+            )
+        if not (np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all()):
+            raise InputError("the locations of a prior must be finite and its scales positive.")
+        for site in self.sites:
+            own = [part[site.slice] for part in self.prior]
+            given = [part[site.slice] for part in (loc, scale)]
+            if not site.gaussian and not all(map(np.array_equal, own, given)):
+                raise InputError(
+                    f"the prior of {site.name!r} is not a fixed Gaussian in the unconstrained "
+                    "space: change it in the channel's file."
+                )
+        return Prior(loc, scale)
 
     def _trace(self, flat: Array, readings: Readings, labels: Any = None) -> dict[str, Any]:
         values = self.unravel(flat)
@@ -175,12 +196,18 @@ def build_target(channel: Channel, size: int, covariates: tuple[str, ...] = ()) 
     readings = Readings(
         np.zeros((2, size)), np.full(size, 1 / size), {name: np.zeros(2) for name in covariates}
     )
+    ramp = np.arange(1.0, size + 1)
+    other = Readings(
+        np.stack([ramp, -ramp]),
+        ramp / ramp.sum(),
+        {name: np.array([0.5, -2.0]) for name in covariates},
+    )
     sites: list[Site] = []
     keys = jax.random.split(jax.random.key(0), PROBE_DRAWS)
     with jax.enable_x64(True):
         try:
-            probe = jax.jit(lambda readings, keys: _probe(channel, readings, keys, sites))
-            first, second = probe(readings, keys[:2])
+            probe = jax.jit(lambda *both: _probe(channel, both, keys, sites))
+            first, second = probe(readings, other)
             fixed = [
                 own is not None and all(map(np.array_equal, own, other))
                 for own, other in zip(first, second, strict=True)
@@ -211,14 +238,18 @@ def build_target(channel: Channel, size: int, covariates: tuple[str, ...] = ()) 
 
 
 def _probe(
-    channel: Channel, readings: Readings, keys: jax.Array, sites: list[Site]
+    channel: Channel, readings: tuple[Readings, Readings], keys: jax.Array, sites: list[Site]
 ) -> list[list[tuple[Array, Array] | None]]:
-    """Fill ``sites``; return each site's Gaussian prior in two independent draws of the model.
+    """Fill ``sites``; return each site's Gaussian prior in two runs of the model.
 
-    A Gaussian whose location or scale depends on another parameter differs between the draws.
+    The runs differ in the draws and in the readings: a Gaussian whose location or scale depends on
+    another parameter, or on the texts, differs between them.
     """
-    traces = [_run(handlers.seed(channel.model, key), readings) for key in keys]
-    sites[:] = _describe(channel, traces[0], readings.logits.shape)
+    traces = [
+        _run(handlers.seed(channel.model, key), each)
+        for key, each in zip(keys[:2], readings, strict=True)
+    ]
+    sites[:] = _describe(channel, traces[0], readings[0].logits.shape)
     return [[_gaussian(trace[site.name], site.transform) for site in sites] for trace in traces]
 
 
@@ -252,18 +283,34 @@ def _describe(channel: Channel, trace: dict[str, Any], shape: tuple[int, ...]) -
         transform = biject_to(site["fn"].support)
         shape = jnp.shape(transform.inv(site["value"]))
         stop = start + int(np.prod(shape))
-        sites.append(Site(name, shape, slice(start, stop), transform, False))
+        # What `sample_log_odds` records beside its site is the parameter in its own units.
+        twin = name.removesuffix(LOG_ODDS_SUFFIX)
+        recorded = twin in trace and trace[twin]["type"] == "deterministic"
+        parameter = twin if recorded else name
+        sites.append(Site(name, shape, slice(start, stop), transform, parameter, False))
         start = stop
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")
     return sites
 
 
-def _sample(channel: Channel, sites: tuple[Site, ...], key: jax.Array, readings: Readings) -> Array:
-    trace = _run(handlers.seed(channel.model, key), readings)
-    return jnp.concatenate(
-        [jnp.ravel(site.transform.inv(trace[site.name]["value"])) for site in sites]
-    )
+def _sample(
+    channel: Channel,
+    sites: tuple[Site, ...],
+    key: jax.Array,
+    readings: Readings,
+    flat: Array | None = None,
+) -> Array:
+    """Draw every site from the model, or those that ``flat`` does not give as fixed Gaussians."""
+    given = {
+        site.name: site.transform(flat[site.slice].reshape(site.shape))
+        for site in sites
+        if flat is not None and site.gaussian
+    }
+    trace = _run(handlers.seed(handlers.substitute(channel.model, data=given), key), readings)
+    drawn = [jnp.ravel(site.transform.inv(trace[site.name]["value"])) for site in sites]
+    kind = drawn[0].dtype if flat is None else flat.dtype
+    return jnp.concatenate([part.astype(kind) for part in drawn])
 
 
 def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | None:
