@@ -1,7 +1,9 @@
 """Log loss on real readings after a handful of labels: literal method, default and baselines.
 
-Needs a folder of readings, CORDIAL_DATA, with ``summeval_logits/readings.parquet`` and
-``labels.csv``.  Every method sees the same draws of labels and is scored on the same held-out
+Needs a folder CORDIAL_DATA with ``summeval_logits/readings.parquet`` (``item_id``, ``task``,
+``reader``, ``logit_1`` ... ``logit_5``) and ``summeval_logits/labels.csv`` (``item_id``, ``task``,
+``label``): the public SummEval summaries, with the option log-probabilities of LLM judges and the
+experts' ratings.  Every method sees the same draws of labels and is scored on the same held-out
 texts.  Prints the mean log loss in nats by number of labels, then by task and reader, and writes
 all results as JSON.
 
@@ -26,6 +28,11 @@ OPTIONS = ("1", "2", "3", "4", "5")
 TASKS = ("coherence", "consistency", "fluency", "relevance")
 READERS = ("gpt-4o-mini_geval", "deepseek-r1-distill-qwen-32b")
 TEST = 1000
+NEEDED = (
+    "CORDIAL_DATA must name a folder with summeval_logits/readings.parquet (item_id, task, reader, "
+    "logit_1 ... logit_5) and summeval_logits/labels.csv (item_id, task, label), made from the "
+    "public SummEval summaries and the option log-probabilities of LLM judges."
+)
 
 METHODS = {
     "vector scaling": lambda seed: cp.VectorScaling(),
@@ -45,12 +52,14 @@ def load(folder: Path, task: str, reader: str) -> tuple[np.ndarray, np.ndarray]:
 
 def main() -> None:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--budgets", type=int, nargs="+", default=[10, 20, 50])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--out", type=Path, default=Path("accuracy.json"))
     args = parser.parse_args()
+    if not os.environ.get("CORDIAL_DATA"):
+        parser.error(NEEDED)
     folder = Path(os.environ["CORDIAL_DATA"]) / "summeval_logits"
     losses: dict = defaultdict(list)
     start = time.perf_counter()

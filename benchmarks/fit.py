@@ -102,7 +102,7 @@ def warm(method: str, n: int, size: int, repeats: int) -> dict[str, float]:
 
 def main() -> None:
     """Time the fits."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--labels", type=int, nargs="+", default=[5, 10, 20, 50, 100])

@@ -15,13 +15,14 @@ writes every fit as JSON.  Exit status 0 if every default fit is within 0.015 ro
 """
 
 import argparse
+import hashlib
 import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -121,7 +122,7 @@ def sample(channel: str, data: list[Subset], draws: int, longest: int, seed: int
         first = np.resize(starts(target) / scale, (len(data) * CHAINS, target.size))
         keys = jax.random.split(jax.random.key(seed), len(first))
         state = compiled(jax.vmap(lambda *a: kernel(*a)[0]))(*arrays, jnp.asarray(first), keys)
-        run = compiled(jax.vmap(advance))
+        run: Any = compiled(jax.vmap(advance))
         for _ in range(WARMUP // BLOCK):
             state, _ = run(*arrays, state)
         points, divergences = np.zeros((len(data), CHAINS, 0, target.size)), 0
@@ -139,10 +140,19 @@ def sample(channel: str, data: list[Subset], draws: int, longest: int, seed: int
 
 
 def recall(channel: str, data: list[Subset], n: int, args: argparse.Namespace) -> Reference:
-    """Read the reference from the folder of references, or sample it and leave it there."""
+    """Read the reference from the folder of references, or sample it and leave it there.
+
+    Its name tells its data and the channel's prior, so that it is not taken for another's.
+    """
     if args.references is None:
         return sample(channel, data, args.draws, args.longest, seed=n)
-    path = args.references / f"{channel}-{n}-{args.subsets}-{args.draws}.npz"
+    with jax.enable_x64(True):
+        prior = build_target(CHANNELS[channel], data[0].logits.shape[-1]).prior
+    digest = hashlib.sha256()
+    for array in (*prior, *(part for subset in data for part in (subset.logits, subset.labels))):
+        digest.update(np.asarray(array, np.float64).tobytes())
+    name = f"{channel}-{n}-{args.subsets}-{args.draws}-{digest.hexdigest()[:12]}.npz"
+    path = args.references / name
     if not path.exists():
         args.references.mkdir(parents=True, exist_ok=True)
         np.savez(path, **sample(channel, data, args.draws, args.longest, seed=n)._asdict())
@@ -223,7 +233,7 @@ def report(rows: list[dict]) -> bool:
 
 def main() -> int:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
     parser.add_argument("--channels", nargs="+", default=list(CHANNELS), choices=list(CHANNELS))
     parser.add_argument("--labels", type=int, nargs="+", default=[5, 20, 100])
@@ -241,7 +251,9 @@ def main() -> int:
     # The longest runs first, so that no core is idle at the end.
     jobs = sorted(product(args.channels, args.labels), key=lambda job: "vector" not in job[0])
     with ThreadPoolExecutor(max_workers=args.jobs) as pool:
-        found = dict(zip(jobs, pool.map(lambda job: compare(*job, args), jobs), strict=True))
+        found = dict(
+            zip(jobs, pool.map(lambda job: compare(job[0], job[1], args), jobs), strict=True)
+        )
     rows = [row for job in product(args.channels, args.labels) for row in found[job]]
     good = report(rows)
     print(f"{time.perf_counter() - start:.0f} s in all")

@@ -33,7 +33,7 @@ RIVAL = "scikit-learn"
 
 def main() -> None:
     """Time the predictions."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
     parser.add_argument("--texts", type=int, nargs="+", default=[1, 1000, 100_000])
     parser.add_argument("--labels", type=int, default=20)

@@ -22,5 +22,8 @@ def compiled[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 
 
 def workers(jobs: int) -> int:
-    """Number of threads for a number of programs: one each, up to the number of cores."""
-    return max(1, min(jobs, os.cpu_count() or 1))
+    """Number of threads for a number of programs: one each, up to the cores it may run on."""
+    # Linux alone tells how many cores a container or a batch system has left to the process.
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, min(jobs, cores))

@@ -33,7 +33,7 @@ def model(readings, labels=None):
     options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
     reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
     distance = options[:, None] - (gain * (options @ reading) + offset)[None, :]
-    side = jnp.exp(jnp.where(distance > 0, -skew, skew))
-    profile = jax.nn.softmax(-concentration * side * distance**2, axis=0)
+    side = jnp.exp(jnp.where(distance > 0, -1.0, 1.0) * skew)
+    profile = jax.nn.softmax(-(concentration * side * distance**2), axis=0)
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

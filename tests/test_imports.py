@@ -1,7 +1,13 @@
+import os
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+
+from cordial_ppl.compilation import workers
 
 HEAVY = ("arviz", "matplotlib", "pandas", "polars", "pyarrow", "sklearn")
 
@@ -22,3 +28,20 @@ def test_the_package_is_what_was_loaded(loaded):
 @pytest.mark.parametrize("package", HEAVY)
 def test_importing_the_package_leaves_heavy_ones_alone(loaded, package):
     assert package not in loaded
+
+
+def test_what_is_installed_is_imported():
+    root = Path(__file__).parent.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    code = "\n".join(path.read_text() for path in (root / "cordial_ppl").rglob("*.py"))
+    used = set(re.findall(r"^ *(?:import|from) (\w+)", code, flags=re.MULTILINE))
+    names = {re.split(r"[\[>=]", line)[0] for line in project["dependencies"]}
+    assert {"sklearn" if name == "scikit-learn" else name for name in names} <= used
+
+
+def test_threads_keep_to_the_cores_that_the_process_has(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5, 6}, raising=False)
+    assert [workers(jobs) for jobs in (0, 1, 2, 9)] == [1, 1, 2, 3]
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert workers(9) == 8
