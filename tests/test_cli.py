@@ -67,13 +67,13 @@ def test_weights_of_labels_are_not_passed_over_in_silence(cordial, tmp_path):
     assert result.stderr.count("'weight' is not used yet; every label counts alike") == 1
 
 
-def test_a_table_is_predicted_once(tmp_path):
+def test_a_table_is_predicted_once(tmp_path, monkeypatch):
     table = read_readings(write_tables(tmp_path)[0])
     labels = synthetic.reviews(TEXTS, seed=3).labels + 1
     judge = cordial_ppl.LogitStack(table.scale).fit(table.logits, labels)
     calls = []
     predict = judge._predict
-    judge._predict = lambda *a: calls.append(a) or predict(*a)
+    monkeypatch.setattr(judge, "_predict", lambda *given: calls.append(given) or predict(*given))
     found = output.calibrated_columns(judge, table)
     assert len(calls) == 1
     np.testing.assert_array_equal(found["mean"], judge.predict_mean(table.logits))

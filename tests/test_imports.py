@@ -36,7 +36,8 @@ def test_what_is_installed_is_imported():
     code = "\n".join(path.read_text() for path in (root / "cordial_ppl").rglob("*.py"))
     used = set(re.findall(r"^ *(?:import|from) (\w+)", code, flags=re.MULTILINE))
     names = {re.split(r"[\[>=]", line)[0] for line in project["dependencies"]}
-    assert {"sklearn" if name == "scikit-learn" else name for name in names} <= used
+    modules = {"scikit-learn": "sklearn", "arviz": "arviz_base"}
+    assert {modules.get(name, name) for name in names} <= used
 
 
 def test_threads_keep_to_the_cores_that_the_process_has(monkeypatch):

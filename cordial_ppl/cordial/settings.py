@@ -1,8 +1,9 @@
 """Settings of an estimator: each is checked when it is given, with a message of what it may be."""
 
 from collections.abc import Collection, Mapping
-from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.fit import METHODS
@@ -19,14 +20,14 @@ def check_method(method: str) -> str:
 
 def check_seed(seed: Any) -> int:
     """Return a seed as an ``int``, or raise an ``InputError``."""
-    if not isinstance(seed, Integral) or not 0 <= seed <= LARGEST_SEED:
+    if not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
         raise InputError(f"seed must be a whole number 0..{LARGEST_SEED}; got {seed!r}.")
     return int(seed)
 
 
 def check_level(level: Any) -> float:
     """Return the probability inside an interval, or raise an ``InputError``."""
-    if not isinstance(level, Real) or not 0 < level < 1:
+    if not isinstance(level, int | float | np.floating) or not 0 < level < 1:
         raise InputError(f"level must lie between 0 and 1, such as 0.9; got {level!r}.")
     return float(level)
 
@@ -43,7 +44,9 @@ def check_counts(counts: Mapping[str, Any], members: Collection[str]) -> dict[st
     """Return pseudo-counts of members as ``float``, or raise an ``InputError``."""
     check_names("weight_counts", counts, members)
     for name, count in counts.items():
-        if not isinstance(count, Real) or not 0 <= count < float("inf"):
+        if not isinstance(count, int | float | np.integer | np.floating) or not 0 <= count < float(
+            "inf"
+        ):
             raise InputError(
                 f"weight_counts must be finite numbers of 0 or more; got {count!r} for {name!r}."
             )

@@ -4,12 +4,11 @@ Every member is fitted to all labels and to four folds of them; the weights are 
 the out-of-fold predictions make the labels likeliest, shrunk by a Dirichlet prior.
 """
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +21,12 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import compiled, workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.interval import mean_interval
-from cordial_ppl.cordial.members import Fitted, fit_calibrators, fit_channel_member
+from cordial_ppl.cordial.members import (
+    Fitted,
+    fit_calibrators,
+    fit_channel_member,
+    warn_if_doubtful,
+)
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_level,
@@ -30,7 +34,8 @@ from cordial_ppl.cordial.settings import (
     check_names,
     check_seed,
 )
-from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.errors import InputError
+from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.fit import Lanes, make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Prior
@@ -40,8 +45,11 @@ from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
 from cordial_ppl.summary import describe
 
-PAPER_CHANNELS = ("mixture", "mixture-vector", "location", "location-vector")
-PAPER_CALIBRATORS = ("temperature", "vector", "odds")
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+PAPER_CHANNELS: tuple[str, ...] = ("mixture", "mixture-vector", "location", "location-vector")
+PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's seven members; what else is registered is a member of nothing by itself."""
 
 FOLDS = 4
@@ -108,7 +116,7 @@ class Stack(Estimator):
         calibrators: Sequence[str] = PAPER_CALIBRATORS,
         inference: str = "default",
         prior: dict[str, Prior] | None = None,
-        weight_counts: dict[str, float] | None = None,
+        weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
@@ -165,6 +173,15 @@ class Stack(Estimator):
         """The reader's faults, the members' weights and the expected log loss in plain words."""
         return describe(self.posteriors_, self.weights_, self.expected_, self.scale_).text
 
+    def to_datatree(self) -> "DataTree":
+        """Posteriors of all channels for ArviZ: a ``DataTree`` with one child a channel."""
+        from xarray import DataTree
+
+        trees = {
+            name: to_datatree(posterior, self.seed) for name, posterior in self.posteriors_.items()
+        }
+        return DataTree(children=trees)
+
     def save(self, path: str | Path) -> None:
         """Write the fitted judge to one file of plain data; ``load`` reads it back."""
         from cordial_ppl.cordial.files import save
@@ -201,15 +218,8 @@ class Stack(Estimator):
         self.posteriors_ = {channel.name: found[channel.name][0] for channel in self.channels}
         held_out = np.stack([found[name][1] for name in self.members], axis=-1)
         self._weigh(lanes, labels, held_out, enough)
-        for name, posterior in self.posteriors_.items():
-            if not posterior.diagnostics.trusted and self.inference in ("default", "nuts"):
-                warnings.warn(
-                    f"the posterior of channel {name!r} is not reliable (k-hat "
-                    f"{posterior.diagnostics.khat:.2f}, ESS {posterior.diagnostics.ess:.0f}); "
-                    "compare with inference='nuts'.",
-                    CordialWarning,
-                    stacklevel=3,
-                )
+        for posterior in self.posteriors_.values():
+            warn_if_doubtful(posterior)
 
     def _weigh(self, lanes: Lanes, labels: np.ndarray, held_out: np.ndarray, enough: bool) -> None:
         """Set the weights and the expected losses from held-out probabilities ``[n, K, M]``."""
@@ -277,7 +287,7 @@ class Cordial(Stack):
         inference: str = "default",
         prior: dict[str, Prior] | None = None,
         channels: Sequence[str | Path | Channel] = (),
-        weight_counts: dict[str, float] | None = None,
+        weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
@@ -334,7 +344,7 @@ class LogitStack(Stack):
         self,
         options: Sequence[str] | Scale | None = None,
         *,
-        weight_counts: dict[str, float] | None = None,
+        weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,
     ):
         """Take the logit-space calibrators only."""
