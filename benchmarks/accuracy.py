@@ -34,11 +34,17 @@ NEEDED = (
     "public SummEval summaries and the option log-probabilities of LLM judges."
 )
 
+MEMBERS = cp.Cordial().members
+
 METHODS = {
     "vector scaling": lambda seed: cp.VectorScaling(),
     "logit stack": lambda seed: cp.LogitStack(seed=seed),
     "paper, flat": lambda seed: cp.Cordial.paper(seed=seed),
     "paper, one-count": lambda seed: cp.Cordial.paper(weights="one-count", seed=seed),
+    "default, flat": lambda seed: cp.Cordial(seed=seed, weight_counts=dict.fromkeys(MEMBERS, 0.0)),
+    "default, one-count": lambda seed: cp.Cordial(
+        seed=seed, weight_counts=dict.fromkeys(MEMBERS, 1.0)
+    ),
     "default": lambda seed: cp.Cordial(seed=seed),
 }
 

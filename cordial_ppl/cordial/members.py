@@ -4,6 +4,7 @@ A member is fitted to all labels and, in the same call, to every fold of them; i
 all labels and returns what the folds' fits say of the texts that they have not seen.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,7 @@ from cordial_ppl.arrays import bucket, pad_rows
 from cordial_ppl.calibrators import CALIBRATORS, Calibrator
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import compiled
+from cordial_ppl.errors import CordialWarning
 from cordial_ppl.inference.fit import Lanes, as_posterior, fit_lanes
 from cordial_ppl.inference.posterior import PREDICT_ROWS, Posterior
 from cordial_ppl.inference.target import Prior, build_target
@@ -112,6 +114,18 @@ def fit_channel_member(
         fit = fit_lanes(target, lanes, key, method=method, prior=prior, effort=effort)
         cloud, held_out = jax.device_get((fit.cloud, fit.held_out))
         return as_posterior(channel, method, cloud, lanes), held_out
+
+
+def warn_if_doubtful(posterior: Posterior) -> None:
+    """Warn of a posterior that is meant to be exact and is not; the paper's own only reports."""
+    found = posterior.diagnostics
+    if found.method in ("default", "nuts") and not found.trusted:
+        warnings.warn(
+            f"the posterior of channel {posterior.channel.name!r} is not reliable (k-hat "
+            f"{found.khat:.2f}, ESS {found.ess:.0f}); compare with inference='nuts'.",
+            CordialWarning,
+            stacklevel=4,
+        )
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,12 @@ from jaxtyping import Float
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.members import CalibratorFit, fit_calibrators, fit_channel_member
+from cordial_ppl.cordial.members import (
+    CalibratorFit,
+    fit_calibrators,
+    fit_channel_member,
+    warn_if_doubtful,
+)
 from cordial_ppl.cordial.settings import check_method, check_seed
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.fit import make_lanes
@@ -126,6 +131,7 @@ class ChannelCalibrator(Estimator):
         self.posterior_, _ = fit_channel_member(
             self.channel, lanes, (self.seed, 0), self.inference, self.prior, self.effort
         )
+        warn_if_doubtful(self.posterior_)
 
     def _predict(
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]

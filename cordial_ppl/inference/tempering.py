@@ -163,7 +163,8 @@ def reweigh(problem: Problem, cloud: Cloud, fold: Problem) -> Cloud:
     points = problem.whiten(cloud.draws).astype(PRECISION)
     old = _in_precision(problem).evaluate(points)
     new = _in_precision(fold).evaluate(points)
-    smoothed, khat = pareto_smooth((sum(new) - sum(old)).astype(cloud.draws.dtype))
+    change = new[0] + new[1] - old[0] - old[1]
+    smoothed, khat = pareto_smooth(change.astype(cloud.draws.dtype))
     return cloud._replace(log_weights=smoothed, khat=khat, ess=effective_sample_size(smoothed))
 
 
