@@ -418,3 +418,13 @@ def test_no_warning_where_all_is_well():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         small().fit(LOGITS, LABELS).predict_interval(TEST)
+
+
+def test_a_member_with_constants_of_another_precision():
+    stack = Stack(channels=(Channel("lengthy", lengthy),), calibrators=("temperature",))
+    length = np.linspace(-1, 1, 20)
+    stack.fit(LOGITS, LABELS, {"length": length})
+    other = np.linspace(-1, 1, 40)
+    assert_probabilities(stack.predict_proba(TEST, {"length": other}), 40, 5)
+    low, high = stack.predict_interval(TEST, covariates={"length": other})
+    assert (low <= high).all()

@@ -89,7 +89,11 @@ def _systematic(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
 @lru_cache(maxsize=256)
 def _channel_means(target: Target):
     def run(draws: Array, readings: Readings, values: Any) -> Array:
-        return jax.lax.map(lambda draw: target.probs(draw, readings) @ values, draws, batch_size=20)
+        return jax.lax.map(
+            lambda draw: target.probs(draw, readings).astype(values.dtype) @ values,
+            draws,
+            batch_size=20,
+        )
 
     return compiled(run)
 

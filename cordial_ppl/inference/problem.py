@@ -75,7 +75,8 @@ class Problem(NamedTuple):
 
     def log_density(self, whitened: Float[Array, " P"]) -> Float[Array, ""]:
         """Log of prior times likelihood at one point."""
-        return self.log_prior(whitened) + self.log_likelihood(whitened)
+        prior, likelihood = self._terms(whitened)
+        return prior + likelihood
 
     def evaluate(
         self, whitened: Float[Array, "S P"]
@@ -90,13 +91,13 @@ class Problem(NamedTuple):
             prior, likelihood = jax.vmap(self._terms)(whitened)
         else:
             prior, likelihood = jax.lax.map(self._terms, whitened, batch_size=chunk)
-        bad = ~jnp.isfinite(prior + likelihood)
-        # A model with constants of higher precision must not change the type of what it is given.
-        kind = whitened.dtype
-        return prior.astype(kind), jnp.where(bad, -jnp.inf, likelihood).astype(kind)
+        bad = ~(jnp.isfinite(prior) & jnp.isfinite(likelihood))
+        return prior, jnp.where(bad, -jnp.inf, likelihood)
 
     def _terms(self, whitened: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        return self.log_prior(whitened), self.log_likelihood(whitened)
+        # A model with constants of higher precision must not change the type of what it is given.
+        kind = whitened.dtype
+        return self.log_prior(whitened).astype(kind), self.log_likelihood(whitened).astype(kind)
 
 
 def predict(target: Target, cloud: Cloud, readings: Readings) -> Float[Array, "n K"]:

@@ -116,7 +116,7 @@ class Target:
                 u, value, fn = values[site.name], trace[site.name]["value"], trace[site.name]["fn"]
                 jacobian = jnp.sum(site.transform.log_abs_det_jacobian(u, value))
                 own = jnp.sum(fn.log_prob(value)) + jacobian
-                terms = terms.at[site.slice].set(own / u.size)
+                terms = terms.at[site.slice].set((own / u.size).astype(terms.dtype))
         return jnp.sum(terms)
 
     def log_density(
@@ -254,7 +254,8 @@ def _probe(
 
 
 def _run(model: Any, *arguments: Any) -> dict[str, Any]:
-    with HANDLERS:
+    # A model's own constants may be of another precision than what it is given.
+    with HANDLERS, jax.numpy_dtype_promotion("standard"):
         return handlers.trace(model).get_trace(*arguments)
 
 
