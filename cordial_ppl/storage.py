@@ -185,7 +185,9 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _damaged(path: Path, what: str) -> FileError:
-    return FileError(f"{path} is damaged or was changed: {what}. Fit and save it again.")
+    # Parsers quote what they could not read, which may be any bytes.
+    shown = "".join(c for c in what if c.isprintable())[:100].rstrip(".")
+    return FileError(f"{path} is damaged or was changed: {shown}. Fit and save it again.")
 
 
 def _reject_constant(name: str) -> None:

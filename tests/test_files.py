@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 
 import numpy as np
 import pytest
@@ -249,3 +250,15 @@ def test_a_link_stays_a_link(tmp_path):
     write_table(tmp_path / "link.csv", {"a": [1]})
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "real.csv").read_text() == "a\n1\n"
+
+
+def test_a_pipe_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    for target in (pipe, tmp_path / "link.csv"):
+        if target != pipe:
+            target.symlink_to(pipe)
+        with pytest.raises(FileError, match="not a file"):
+            write_table(target, {"item_id": ["a"]})
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.csv", "pipe.csv"]

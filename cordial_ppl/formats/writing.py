@@ -83,6 +83,9 @@ def _open_beside(path: str | Path) -> Path:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise FileError(f"cannot write {path}: it is a folder.")
+    if target.exists() and not target.is_file():
+        # Taking the place of a device or a pipe would destroy it.
+        raise FileError(f"cannot write {path}: it is a device or a pipe, not a file.")
     temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
     try:
         temporary.touch(exist_ok=False)
