@@ -17,6 +17,7 @@ from cordial_ppl.inference.fit import (
     make_lanes,
 )
 from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.inference.tempering import DEFAULT_EFFORT
 from cordial_ppl.readings import as_logits, label_histogram
 from cordial_ppl.stacking import assign_folds
 from cordial_ppl.synthetic import reviews
@@ -71,7 +72,7 @@ def test_a_held_out_prediction_does_not_depend_on_its_own_label():
 
 def test_the_default_predicts_held_out_texts_like_fits_of_the_folds():
     _, found = fit(LABELS, "default")
-    np.testing.assert_allclose(found[:20].sum(axis=1), 1.0, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found[:20].sum(axis=1), 1.0, rtol=0, atol=1e-5)
     for fold in range(2):
         seen = FOLDS != fold
         alone = make_lanes(LOGITS, np.where(seen, LABELS, -1))
@@ -87,7 +88,10 @@ def test_every_method_comes_with_its_figures(method):
     figures = posterior.diagnostics
     assert figures.method == method
     assert figures.trusted or method == "laplace"
-    assert len(posterior.draws) == {"default": 512, "laplace": 300, "mode": 1}[method]
+    assert (
+        len(posterior.draws)
+        == {"default": DEFAULT_EFFORT.particles, "laplace": 300, "mode": 1}[method]
+    )
     assert posterior.weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert np.isnan(figures.gradient_norm) == (method == "default")
     assert np.isnan(figures.acceptance) == (method != "default")

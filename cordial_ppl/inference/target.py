@@ -110,7 +110,9 @@ class Target:
         """Log prior density of the unconstrained parameters in nats, Jacobian included."""
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
-        if free:
+        if not free:
+            return jnp.sum(terms)
+        with jax.numpy_dtype_promotion("standard"):
             trace, values = self._trace(flat, readings), self.unravel(flat)
             for site in free:
                 u, value, fn = values[site.name], trace[site.name]["value"], trace[site.name]["fn"]
@@ -309,7 +311,8 @@ def _sample(
         if flat is not None and site.gaussian
     }
     trace = _run(handlers.seed(handlers.substitute(channel.model, data=given), key), readings)
-    drawn = [jnp.ravel(site.transform.inv(trace[site.name]["value"])) for site in sites]
+    with jax.numpy_dtype_promotion("standard"):
+        drawn = [jnp.ravel(site.transform.inv(trace[site.name]["value"])) for site in sites]
     kind = drawn[0].dtype if flat is None else flat.dtype
     return jnp.concatenate([part.astype(kind) for part in drawn])
 
