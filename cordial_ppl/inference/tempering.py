@@ -213,13 +213,12 @@ def _weigh(problem: Problem, state: _Round, key: jax.Array, effort: Effort) -> _
     dtype = points.dtype
     gaussian = moments(points, jnp.full((count,), -jnp.log(jnp.asarray(count, dtype))))
     core = moments(points, normalise(SHARPEN * state.particles.log_likelihood))
-    quarter = effort.proposals * effort.particles // 4
-    normal = standard_normal(propose_key, (quarter, size + FREEDOM), dtype)
+    half = effort.proposals * effort.particles // 2
+    normal = standard_normal(propose_key, (2 * half, size + FREEDOM), dtype)
     chi_square = jnp.sum(normal[:, size:] ** 2, axis=1, keepdims=True)
     student = normal[:, :size] * jnp.sqrt(FREEDOM / chi_square)
-    # Antithetic pairs, the same for both: random numbers cost as much as densities.
-    pairs = jnp.concatenate([student, -student])
-    proposed = jnp.concatenate([g.mean[None] + pairs @ g.factor.T for g in (gaussian, core)])
+    around_all = gaussian.mean[None] + student[:half] @ gaussian.factor.T
+    proposed = jnp.concatenate([around_all, core.mean[None] + student[half:] @ core.factor.T])
     fresh = Particles(proposed, *problem.evaluate(proposed))
     log_proposal = jnp.logaddexp(_log_student(gaussian, proposed), _log_student(core, proposed))
     log_weights = fresh.log_prior + fresh.log_likelihood - log_proposal
