@@ -49,8 +49,8 @@ def diagnose(method: str, cloud: Cloud) -> Diagnostics:
 
     Draws are trusted with k-hat at most 0.7, an effective sample size of at least 50, moves of
     which at least 2 % are accepted, and a gradient below 1e-4 at the mode; a figure that a method
-    does not have is not held against it.  A mode is never trusted as a posterior, but its gradient
-    still says whether it is a mode: ``inference="mode"`` is judged by that alone.
+    does not have is not held against it.  ``inference="mode"``
+    is judged by its gradient alone: trusted says that it is a mode, not that one point is enough.
     """
     khat, ess, acceptance, gradient = (
         float(figure) for figure in (cloud.khat, cloud.ess, cloud.acceptance, cloud.gradient_norm)
