@@ -5,6 +5,8 @@ write their own jaxtyping annotation over `AnyArray`. XLA compiles a program onc
 so a number of texts is rounded up to a bucket and the rows that fill it are masked out.
 """
 
+from collections.abc import Iterator
+
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -31,6 +33,8 @@ Histogram = Float[AnyArray, " K"]
 """The share of each option; sums to one."""
 
 SMALLEST_BUCKET = 8
+CHUNK_ROWS = 4096
+"""Texts that are predicted at a time: their intermediate results fit the caches."""
 
 
 def bucket(n: int) -> int:
@@ -48,6 +52,20 @@ def bucket(n: int) -> int:
     size = max(SMALLEST_BUCKET, 1 << max(n - 1, 0).bit_length())
     between = 3 * size // 4
     return between if between > 16 and n <= between else size
+
+
+def chunks(n: int) -> Iterator[tuple[slice, int]]:
+    """Split texts into runs to predict at a time, all of one padded size: one compiled program.
+
+    Args:
+        n: Number of texts.
+
+    Yields:
+        The rows of a run, and the size to pad them to.
+    """
+    size = min(bucket(n), CHUNK_ROWS)
+    for start in range(0, n, CHUNK_ROWS):
+        yield slice(start, min(start + CHUNK_ROWS, n)), size
 
 
 def pad_rows(x: AnyArray, size: int, fill: float) -> np.ndarray:

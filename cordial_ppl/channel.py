@@ -7,7 +7,9 @@ such a model, the ``label`` site with its likelihood, and the one prior that Num
 distributions cannot express to full precision.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import jax
@@ -52,25 +54,31 @@ class Ordinal(dist.Distribution):
 
     Args:
         log_probs: log probabilities in nats, shape ``[..., K]``; they are not normalised again.
-        probs: probabilities instead, shape ``[..., K]``.
+        probs: probabilities instead: an array of shape ``[..., K]``, or K arrays of shape ``[...]``
+            where that is how they were computed.
+
+    Raises:
+        ChannelError: neither is given, or both.
     """
 
-    arg_constraints = {"log_probs": constraints.real_vector, "probs": constraints.simplex}
-    pytree_data_fields = ("_log_probs", "_probs")
+    # An option may have probability zero, whose logarithm NumPyro's own constraints refuse.
+    arg_constraints = {}
+    pytree_data_fields = ("_log_probs", "_rows")
 
     def __init__(
         self,
         log_probs: Float[Array, "... K"] | None = None,
-        probs: Float[Array, "... K"] | None = None,
+        probs: Float[Array, "... K"] | Sequence[Float[Array, "..."]] | None = None,
         *,
         validate_args: bool | None = None,
     ):
         """Keep what is given; the other form is computed when it is asked for."""
-        given = probs if log_probs is None else log_probs
-        if given is None:
-            raise ChannelError("an ordinal distribution needs log_probs or probs.")
-        self._log_probs, self._probs = log_probs, probs
-        super().__init__(batch_shape=given.shape[:-1], validate_args=validate_args)
+        if (log_probs is None) == (probs is None):
+            raise ChannelError("an ordinal distribution needs log_probs or probs, one of them.")
+        self._log_probs = log_probs
+        self._rows = _rows(log_probs if probs is None else probs)
+        shape = jnp.broadcast_shapes(*(jnp.shape(row) for row in self._rows))
+        super().__init__(batch_shape=shape, validate_args=validate_args)
 
     @property
     def log_probs(self) -> Float[Array, "... K"]:
@@ -82,12 +90,14 @@ class Ordinal(dist.Distribution):
     @property
     def probs(self) -> Float[Array, "... K"]:
         """Probabilities."""
-        return jnp.exp(self.log_probs) if self._probs is None else self._probs
+        if self._log_probs is not None:
+            return jnp.exp(self._log_probs)
+        return jnp.stack(self._rows, axis=-1)
 
     @property
     def size(self) -> int:
         """Number of options K."""
-        return (self.probs if self._log_probs is None else self._log_probs).shape[-1]
+        return len(self._rows)
 
     @property
     def support(self) -> constraints.Constraint:
@@ -100,21 +110,26 @@ class Ordinal(dist.Distribution):
 
     def log_prob(self, value: Int[Array, "..."]) -> Float[Array, "..."]:
         """Log probability of the options in nats; 0 where the option is not in 0..K-1."""
-        options = jnp.expand_dims(jnp.arange(self.size), tuple(range(jnp.ndim(value))))
-        chosen = jnp.expand_dims(value, -1) == options
+        # The one row that counts is selected before the logarithm is taken.
+        chosen = [jnp.where(value == option, row, 0.0) for option, row in enumerate(self._rows)]
+        selected = reduce(add, chosen)
         if self._log_probs is not None:
-            return jnp.sum(jnp.where(chosen, self._log_probs, 0.0), axis=-1)
-        # The one probability that counts is selected before the logarithm is taken.
-        probability = jnp.sum(jnp.where(chosen, self.probs, 0.0), axis=-1)
-        tiny = jnp.finfo(probability.dtype).tiny
-        return jnp.log(jnp.where(jnp.any(chosen, axis=-1), probability + tiny, 1.0))
+            return selected
+        known = (value >= 0) & (value < self.size)
+        return jnp.log(jnp.where(known, selected + jnp.finfo(selected.dtype).tiny, 1.0))
+
+
+def _rows(values: Any) -> tuple[Array, ...]:
+    if isinstance(values, Sequence):
+        return tuple(values)
+    return tuple(values[..., option] for option in range(values.shape[-1]))
 
 
 def observe(
     log_probs: Float[Array, "n K"] | None,
     labels: Int[Any, " n"] | None,
     *,
-    probs: Float[Array, "n K"] | None = None,
+    probs: Float[Array, "n K"] | Sequence[Float[Array, " n"]] | None = None,
 ) -> None:
     r"""State the likelihood of a channel: the plate over texts and the ``label`` site.
 
@@ -125,7 +140,7 @@ def observe(
         labels: option of each text, 0..K-1, or -1 for a row that is padding or has no label;
             None to draw labels or to predict.
         probs: probabilities instead of ``log_probs``, for a channel whose probabilities are sums
-            of positive terms: it is faster and no less exact.
+            of positive terms: shape ``[n, K]``, or K arrays of shape ``[n]``, which is fastest.
     """
     ordinal = Ordinal(log_probs, probs)
     with numpyro.plate("text", ordinal.batch_shape[0]):

@@ -18,7 +18,7 @@ def load_channel(channel: str | Path | Channel) -> Channel:
     """Find a channel by its name, or load it from a file.
 
     Args:
-        channel: a name ("mixture", "mixture-vector", "location", "location-vector"), a path that
+        channel: a name in ``channels.CHANNELS`` such as "mixture" or "location", a path that
             ends in ``.py`` (its code is run), or a channel, which is returned as it is.
 
     Returns:

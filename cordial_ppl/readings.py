@@ -19,6 +19,12 @@ from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name
 LARGEST = 1e30
 """Logits this large are no logits; masks this low (float32's smallest, say) stand for -inf."""
 
+MASKED = 1e3
+"""Nats below the largest of its row at which a logit is a mask (-1e4, -1e9) and not a reading."""
+
+SUM_TOLERANCE = 1e-3
+"""How far from one the probabilities of a text may sum."""
+
 ONE_OPTION_FLOOR = float(np.log(1e-4))
 """Distance (nats) to the other options of a row in which a single option was read."""
 
@@ -46,9 +52,9 @@ def as_logits(
 ) -> Float64[np.ndarray, "n K"]:
     """Check logits and centre each row to mean 0: l_k - (1/K) sum_j l_j.
 
-    An option with logit -inf was not read: it is floored at the smallest finite value of its row,
-    and one warning counts them. Where only one option was read, the others are put log(1e-4)
-    below it, or the row would say nothing.
+    An option with logit -inf, or masked more than 1,000 nats below the largest, was not read: it is
+    floored at the smallest value of its row that was, and one warning counts them. Where only one
+    option was read, the others are put log(1e-4) below it, or the row would say nothing.
 
     Args:
         values: Logits or log-probabilities [n, K] (nats): NumPy, JAX, pandas, polars or lists.
@@ -71,7 +77,7 @@ def as_logits(
 def readings_from_probabilities(
     p: Any,
     *,
-    tolerance: float = 1e-3,
+    tolerance: float = SUM_TOLERANCE,
     where: Where | None = None,
     columns: Sequence[str] | None = None,
 ) -> Float64[np.ndarray, "n K"]:
@@ -136,8 +142,8 @@ def readings_from_counts(
     empty = np.flatnonzero(totals[:, 0] == 0)
     if empty.size:
         raise InputError(
-            f"a text needs at least one rating; all counts are 0 in {name_rows(empty, where)}. "
-            "Remove the rows without a rating."
+            "a text needs at least one rating; all counts are 0 or empty in "
+            f"{name_rows(empty, where)}. Remove the rows without a rating."
         )
     return np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
 
@@ -225,21 +231,29 @@ def _floor(
     """Replace -inf by the smallest finite value of the row, and warn once."""
     rule = "logits must be finite (-inf for a missing option)"
     _reject(~(logits < LARGEST), logits, rule, where, columns)
-    missing = logits <= -LARGEST
+    missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
     if not missing.any():
         return logits
     read = (~missing).sum(axis=1)
     unread = np.flatnonzero(read == 0)
     if unread.size:
         raise InputError(
-            f"a text needs at least one option with a reading; every option is -inf in "
+            f"a text needs at least one option with a reading; every option is -inf or empty in "
             f"{name_rows(unread, where)}. Remove the rows without a reading."
         )
     lowest = np.where(missing, np.inf, logits).min(axis=1)
     floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
+    i, j = np.argwhere(missing)[0]
+    place = f"{where(int(i))}, {_name_column(int(j), columns)}"
+    count, rows = missing.sum(), missing.any(axis=1).sum()
+    found = (
+        f"1 option in 1 of {len(logits)} rows has no reading ({place}) and was"
+        if count == 1
+        else f"{count} options in {rows} of {len(logits)} rows have no reading "
+        f"(the first in {place}) and were"
+    )
     warnings.warn(
-        f"{missing.sum()} options in {missing.any(axis=1).sum()} of {len(logits)} rows have no "
-        "reading (-inf) and were floored at the smallest value of their row.",
+        f"{found} floored at the smallest value of {'its' if count == 1 else 'their'} row.",
         CordialWarning,
         stacklevel=3,
     )

@@ -1,6 +1,7 @@
 """The rating scale: K ordered options, and the way between labels and positions 0..K-1."""
 
 import math
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,34 @@ from cordial_ppl.errors import InputError, Where, name_rows
 
 SHOWN = 3
 """Wrong labels that a message quotes."""
+
+LONGEST = 60
+"""Characters of a wrong label that a message quotes."""
+
+
+class SettingNeeded(InputError):
+    """Input that makes sense under a setting: other options, one reader, one task.
+
+    The message gives it as an argument of a function; a program that is told otherwise says it
+    otherwise.
+
+    Args:
+        problem: What is wrong, in whole sentences.
+        advice: What to do, up to the setting: "Name the options".
+        setting: The setting: "options", "reader" or "task".
+        value: What it may be.
+    """
+
+    def __init__(self, problem: str, advice: str, setting: str, value: str | tuple[str, ...]):
+        """Keep the parts."""
+        super().__init__(problem, advice, setting, value)
+        self.problem, self.advice, self.setting, self.value = problem, advice, setting, value
+
+    def __str__(self) -> str:
+        """Say it to whoever called a function."""
+        value = self.value
+        text = repr(value) if isinstance(value, str) else f"({','.join(map(repr, value))})"
+        return f"{self.problem} {self.advice}: {self.setting}={text}."
 
 
 @dataclass(frozen=True)
@@ -39,10 +68,11 @@ class Scale:
             raise InputError(f"a scale needs at least two options; found {len(names)}: {names}.")
         if "" in names:
             raise InputError(f"options must not be empty; found an empty name in {names}.")
-        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        alike = [_composed(name) for name in names]
+        twice = [name for name, same in zip(names, alike, strict=True) if alike.count(same) > 1]
         if twice:
             raise InputError(f"options must be distinct; {twice[0]!r} occurs twice in {names}.")
-        numbers = [_number(name) for name in names]
+        numbers = [parse_number(name) for name in names]
         if None not in numbers and len(set(numbers)) < len(numbers):
             raise InputError(f"options must be distinct numbers; found one twice in {names}.")
 
@@ -108,11 +138,12 @@ class Scale:
         Raises:
             InputError: A label is missing, fractional, out of range or an unknown word, or there
                 are no labels.
+            SettingNeeded: The labels fit options that start at 1.
         """
         try:
             values = np.asarray(labels)
         except ValueError as error:
-            raise InputError(f"{noun} must be one name or number each; {error}.") from error
+            raise InputError(_not_single(labels, where, noun)) from error
         if values.ndim != 1:
             raise InputError(f"{noun} must have the shape [n]; found {list(values.shape)}.")
         if not values.size:
@@ -121,10 +152,10 @@ class Scale:
         try:
             positions = {cell: self._position(cell) for cell in set(cells)}
         except TypeError as error:
-            raise InputError(f"{noun} must be one name or number each; {error}.") from error
+            raise InputError(_not_single(cells, where, noun)) from error
         codes = [positions[cell] for cell in cells]
         if None in codes:
-            raise InputError(self._complaint(cells, codes, where, noun))
+            raise self._complaint(cells, codes, where, noun)
         return np.array(codes, np.int64)
 
     def decode(self, indices: Any) -> list[str]:
@@ -146,19 +177,21 @@ class Scale:
 
     @cached_property
     def _positions(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.options)}
+        return {_composed(name): i for i, name in enumerate(self.options)}
 
     @cached_property
     def _numbers(self) -> dict[float, int] | None:
         """Positions by the number that a name is; None when a name is no number."""
-        numbers = [_number(name) for name in self.options]
+        numbers = [parse_number(name) for name in self.options]
         found = {number: i for i, number in enumerate(numbers) if number is not None}
         return found if len(found) == self.size else None
 
     def _position(self, label: Any) -> int | None:
-        if isinstance(label, str) and label.strip() in self._positions:
-            return self._positions[label.strip()]
-        number = _number(label)
+        if isinstance(label, str):
+            position = self._positions.get(_composed(label.strip()))
+            if position is not None:
+                return position
+        number = parse_number(label)
         if number is None:
             return None
         if self._numbers is not None:
@@ -168,12 +201,14 @@ class Scale:
         index = int(number) if 0 <= number < self.size else None
         return self._positions.get(str(int(number)), index)
 
-    def _complaint(self, cells: list, codes: list, where: Where | None, noun: str) -> str:
+    def _complaint(self, cells: list, codes: list, where: Where | None, noun: str) -> InputError:
         bad = [i for i, code in enumerate(codes) if code is None]
-        empty = [i for i in bad if _is_missing(cells[i])]
+        empty = [i for i in bad if is_missing(cells[i])]
         if empty:
             rows = name_rows(empty, where)
-            return f"{noun} must not be missing; there is none in {rows}. Remove such rows."
+            return InputError(
+                f"{noun} must not be missing; there is none in {rows}. Remove such rows."
+            )
         places: dict[str, list[int]] = {}
         for i in bad:
             places.setdefault(_show(cells[i]), []).append(i)
@@ -181,10 +216,22 @@ class Scale:
         others = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         message = f"{noun} must be {self._expected()}; found {', '.join(found[:SHOWN])}{others}."
         from_zero = self.options == Scale.default(self.size).options
-        if from_zero and 0 not in codes and all(_number(cells[i]) == self.size for i in bad):
-            names = ",".join(f"'{i + 1}'" for i in range(self.size))
-            message += f" If your scale starts at 1, name the options: options=({names})."
-        return message
+        if from_zero and 0 not in codes and all(parse_number(cells[i]) == self.size for i in bad):
+            names = tuple(str(i + 1) for i in range(self.size))
+            advice = "If your scale starts at 1, name the options"
+            return SettingNeeded(message, advice, "options", names)
+        numbers = {parse_number(cells[i]) for i in bad}
+        gaps = sorted(number for number in numbers if number is not None and self._skips(number))
+        if gaps:
+            skipped = ", ".join(f"{number:g}" for number in gaps)
+            message += f" The options have a gap at {skipped}: is an option missing there?"
+        return InputError(message)
+
+    def _skips(self, number: float) -> bool:
+        """Tell a whole number that lies between the options, which are whole numbers too."""
+        numbers = list(self._numbers or ())
+        whole = bool(numbers) and all(n.is_integer() for n in [*numbers, number])
+        return whole and min(numbers) < number < max(numbers)
 
     def _expected(self) -> str:
         numbers = list(self._numbers or ())
@@ -194,8 +241,13 @@ class Scale:
         return f"among the options {_quote(self.options)}{positions}"
 
 
-def _number(label: Any) -> float | None:
-    """The finite number that a label or a name is, or None."""
+def _composed(name: str) -> str:
+    """The name with accents composed: an e with an acute accent may be one character or two."""
+    return unicodedata.normalize("NFC", name)
+
+
+def parse_number(label: Any) -> float | None:
+    """Find the finite number that a label or a name is, or None."""
     try:
         number = float(label)
     except (TypeError, ValueError, OverflowError):
@@ -203,14 +255,25 @@ def _number(label: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
+    """Tell a label that is none: None, NaN, a null, or text with nothing in it."""
     if label is None or (isinstance(label, str) and label.strip().lower() in ("", "nan")):
         return True
     return (isinstance(label, float) and math.isnan(label)) or type(label).__name__ == "NAType"
 
 
+def _not_single(labels: Any, where: Where | None, noun: str) -> str:
+    wrong = (i for i, cell in enumerate(labels) if isinstance(cell, list | tuple | dict | set))
+    place = next(wrong, None)
+    found = (
+        "" if place is None else f"; found {_show(labels[place])} in {name_rows([place], where)}"
+    )
+    return f"{noun} must be one name or number each{found}."
+
+
 def _show(label: Any) -> str:
-    return f"{label:g}" if isinstance(label, float) else repr(label)
+    text = f"{label:g}" if isinstance(label, float) else repr(label)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _quote(names: Iterable[str]) -> str:

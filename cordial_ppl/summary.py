@@ -53,25 +53,26 @@ class Fault:
 
     Attributes:
         name: The parameter, or the place on the scale where the reader is off.
-        median: Its median.
-        low: Lower end of its 90 % interval.
-        high: Upper end of its 90 % interval.
+        median: Its median, or its value at the mode.
+        low: Lower end of its 90 % interval; None where only the mode is known.
+        high: Upper end of its 90 % interval; None where only the mode is known.
         words: What that means.
     """
 
     name: str
     median: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     words: str
 
     def __str__(self) -> str:
         """Say it in one sentence: "temperature 6.1 (3.2-11): over-confident"."""
         signed = self.name == "offset" or self.name.startswith("bias")
         median = ("+" if signed and self.median > 0 else "") + _number(self.median)
-        dash = "-" if self.low >= 0 else " to "
-        interval = f" ({_number(self.low)}{dash}{_number(self.high)})"
-        interval = interval if self.low < self.high else ""
+        interval = ""
+        if self.low is not None and self.high is not None and self.low < self.high:
+            dash = "-" if self.low >= 0 else " to "
+            interval = f" ({_number(self.low)}{dash}{_number(self.high)})"
         return f"{self.name} {median}{interval}" + (f": {self.words}" if self.words else "")
 
 
@@ -98,7 +99,7 @@ class Summary:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The reader's faults, the expected loss and the warnings, each in one sentence."""
-        losses = [f"expected log loss: {self._losses()}"] if self._losses() else []
+        losses = [f"{noun}: {found}" for noun, _, found in self._losses()]
         return (*map(str, self.faults), *losses, *self.warnings)
 
     @property
@@ -106,7 +107,9 @@ class Summary:
         """Everything as plain text, in blocks of short lines."""
         blocks = []
         if self.faults:
-            title = f"The reader (median and 90 % interval, from {' and '.join(self.channels)})"
+            known = any(fault.low is not None for fault in self.faults)
+            what = "median and 90 % interval" if known else "at the mode, without intervals"
+            title = f"The reader ({what}, from {' and '.join(self.channels)})"
             blocks.append([title, *(f"  {fault}" for fault in self.faults)])
         if self.weights:
             weights = sorted(self.weights.items(), key=lambda item: -item[1])
@@ -115,8 +118,8 @@ class Summary:
         if self.diagnostics:
             lines = [f"  {name}: {_quality(found)}" for name, found in self.diagnostics.items()]
             blocks.append(["Posteriors", *lines])
-        if self._losses():
-            blocks.append(["Expected log loss (out-of-fold, nats)", f"  {self._losses()}"])
+        for noun, note, found in self._losses():
+            blocks.append([f"{noun.capitalize()} ({note})", f"  {found}"])
         blocks += [[f"Warning: {warning}"] for warning in self.warnings]
         return "\n\n".join("\n".join(block) for block in blocks)
 
@@ -124,10 +127,20 @@ class Summary:
         """Everything as values that JSON can express."""
         return asdict(self) | {"sentences": list(self.sentences)}
 
-    def _losses(self) -> str:
+    def _losses(self) -> list[tuple[str, str, str]]:
+        """What the losses are, a note, and the losses; without folds only the raw reading's."""
         names = {"cordial": "calibrated", "histogram": "label histogram", "raw": "raw reading"}
         found = {words: self.expected.get(name) for name, words in names.items()}
-        return ", ".join(f"{words} {loss:.2f}" for words, loss in found.items() if loss is not None)
+        known = {words: loss for words, loss in found.items() if loss is not None}
+        if not known:
+            return []
+        if list(known) == ["raw reading"]:
+            labels = self.expected["labels"]
+            on = "the one label" if labels == 1 else f"the {labels:.0f} labels"
+            found = f"raw reading, on {on}, {known['raw reading']:.2f}"
+            return [("log loss", "nats; too few labels for folds", found)]
+        losses = ", ".join(f"{words} {loss:.2f}" for words, loss in known.items())
+        return [("expected log loss", "out-of-fold, nats", losses)]
 
 
 def describe(
@@ -152,15 +165,16 @@ def describe(
         The summary.
     """
     channels = tuple(name for name in SPEAKERS if name in posteriors) or tuple(posteriors)
+    modes = bool(channels) and all(len(posteriors[name].weights) == 1 for name in channels)
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
     losses = _expect(expected)
     return Summary(
-        faults=_faults(*_pool(posteriors, weights, channels), scale) if channels else (),
+        faults=_faults(*_pool(posteriors, weights, channels), scale, modes) if channels else (),
         channels=channels,
         weights={name: float(weight) for name, weight in weights.items()},
         diagnostics=diagnostics,
         expected=losses,
-        warnings=tuple(_warn(losses, diagnostics)),
+        warnings=tuple(_warn(losses, diagnostics, modes)),
     )
 
 
@@ -180,20 +194,22 @@ def _pool(
     return pooled, np.concatenate([share * w for share, w in zip(shares, own, strict=True)])
 
 
-def _faults(draws: dict[str, Draws], weights: Draws, scale: Scale) -> tuple[Fault, ...]:
+def _faults(
+    draws: dict[str, Draws], weights: Draws, scale: Scale, modes: bool
+) -> tuple[Fault, ...]:
     names = sorted(draws, key=lambda name: [*PARAMETERS, name].index(name))
-    faults = [_fault(name, draws[name], weights) for name in names]
+    faults = [_fault(name, draws[name], weights, modes) for name in names]
     if {"offset", "gain"} <= draws.keys():
         top = scale.size - 1
         places = {scale.options[0]: 0.0, "": top / 2, scale.options[-1]: float(top)}
         for option, y in places.items():
             bias = np.clip(draws["gain"] * y + draws["offset"], 0, top) - y
             place = f"at {option!r}" if option else "in the middle"
-            faults.append(_fault(f"bias {place}", bias, weights))
+            faults.append(_fault(f"bias {place}", bias, weights, modes))
     return tuple(faults)
 
 
-def _fault(name: str, draws: Draws, weights: Draws) -> Fault:
+def _fault(name: str, draws: Draws, weights: Draws, modes: bool) -> Fault:
     low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
     kind = name.partition(" ")[0]
     if kind == "concentration":
@@ -206,11 +222,12 @@ def _fault(name: str, draws: Draws, weights: Draws) -> Fault:
         neutral, above, below, unclear = PHRASES[kind]
         sides = float(weights[draws > neutral].sum()), float(weights[draws < neutral].sum())
         words = (above if sides[0] > sides[1] else below).format(_number(abs(median - neutral)))
-        if not (low > neutral or high < neutral):
+        clear = median != neutral if modes else low > neutral or high < neutral
+        if not clear:
             words = f"probably {words}" if max(sides) >= LIKELY else unclear
     else:
         words = ""
-    return Fault(name, median, low, high, words)
+    return Fault(name, median, None if modes else low, None if modes else high, words)
 
 
 def _diagnose(posterior: Posterior) -> dict[str, Any]:
@@ -226,9 +243,10 @@ def _diagnose(posterior: Posterior) -> dict[str, Any]:
 
 def _quality(found: dict[str, Any]) -> str:
     khat = "" if found["khat"] is None else f", k-hat {found['khat']:.2f}"
-    ess = "" if found["ess"] is None else f", ESS {found['ess']:.0f}"
+    ess = "" if found["ess"] is None or found["draws"] == 1 else f", ESS {found['ess']:.0f}"
     trust = "" if found["trusted"] else " (not trusted)"
-    return f"{found['draws']} draws{khat}{ess}{trust}"
+    draws = "the mode" if found["draws"] == 1 else f"{found['draws']} draws"
+    return f"{draws}{khat}{ess}{trust}"
 
 
 def _expect(expected: Losses | None) -> dict[str, float | None]:
@@ -239,7 +257,9 @@ def _expect(expected: Losses | None) -> dict[str, float | None]:
     return {**{name: _known(loss) for name, loss in named}, "labels": labels}
 
 
-def _warn(losses: dict[str, float | None], diagnostics: dict[str, dict[str, Any]]) -> list[str]:
+def _warn(
+    losses: dict[str, float | None], diagnostics: dict[str, dict[str, Any]], modes: bool
+) -> list[str]:
     warnings = []
     cordial, histogram, labels = (losses.get(k) for k in ("cordial", "histogram", "labels"))
     if cordial is None or histogram is None:
@@ -253,11 +273,15 @@ def _warn(losses: dict[str, float | None], diagnostics: dict[str, dict[str, Any]
             f"the reader adds nothing over the label histogram: expected log loss {cordial:.2f} "
             f"against {histogram:.2f} nats. Label more texts, or take another reader."
         )
+    if modes:
+        warnings.append(
+            "the mode has no intervals: those of predictions hold only the members' disagreement."
+        )
     doubtful = [name for name, found in diagnostics.items() if not found["trusted"]]
     if doubtful:
         found = "; ".join(f"{name}: {_quality(diagnostics[name])}" for name in doubtful)
         warnings.append(
-            f"posteriors that are not to be trusted ({found}). Check them with inference='nuts'."
+            f"posteriors that are not to be trusted ({found}). Compare with NUTS as the inference."
         )
     return warnings
 

@@ -80,6 +80,9 @@ def test_observe_is_one_site_in_a_plate_of_texts():
 def test_probabilities_are_needed():
     with pytest.raises(ChannelError, match="log_probs or probs"):
         Ordinal()
+    probs = jnp.asarray([0.5, 0.5])
+    with pytest.raises(ChannelError, match="one of them"):
+        Ordinal(jnp.log(probs), probs)
 
 
 def test_a_parameter_of_the_unit_interval_is_sampled_through_its_log_odds():

@@ -57,7 +57,7 @@ def test_labels_for_unknown_items(text):
 def test_labels_of_one_task(text):
     path = text("l.csv", "item_id,task,label", "a,x,1", "a,y,2", "b,y,3")
     np.testing.assert_array_equal(read_labels(path, SCALE, task="y").labels, [1, 2])
-    with pytest.raises(InputError, match="2 tasks, choose one"):
+    with pytest.raises(InputError, match="2 tasks: 'x', 'y'. Choose one"):
         read_labels(path, SCALE)
     with pytest.raises(InputError, match="no task 'z'"):
         read_labels(path, SCALE, task="z")
@@ -68,8 +68,8 @@ def test_labels_of_one_task(text):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["item_id,label", "a,1", "b,"], "missing; there is none in line 3. Remove"),
-        (["item_id,label", "a,1", "b,nan"], "missing; there is none in line 3. Remove"),
+        (["item_id,label", "a,1", "b,"], "line 3 has no value in column 'label'.*remove"),
+        (["item_id,label", "a,1", "b,nan"], "line 3 has no value in column 'label'.*remove"),
         (["item_id,label", "a,1", "b,4"], "whole numbers 1..3; found '4' in line 3"),
         (["item_id,label", "a,1", "b,0"], "whole numbers 1..3; found '0' in line 3"),
         (["item_id,label", "a,1", "b,1.5"], "found '1.5' in line 3"),
@@ -92,3 +92,17 @@ def test_data_frames_of_pandas_are_read(tmp_path):
     table = read_labels(path, Scale(("bad", "good")))
     assert table.item_ids == ["7", "8"]
     np.testing.assert_array_equal(table.labels, [1, 0])
+
+
+def test_spaces_around_names_are_not_part_of_them(text):
+    readings = read_readings(text("r.csv", "item_id, logit_1, logit_2, logit_3", "a, 1, 2, 3"))
+    labels = read_labels(text("l.csv", "item_id , label", " a , 2 "), readings.scale)
+    np.testing.assert_array_equal(match_labels(readings, labels), [0])
+    np.testing.assert_array_equal(labels.labels, [1])
+
+
+def test_numbers_that_are_written_otherwise(text):
+    readings = read_readings(text("r.csv", "item_id,logit_1,logit_2,logit_3", "1,1,2,3"))
+    labels = read_labels(text("l.csv", "item_id,label", "x,1", "1.0,2"), SCALE)
+    with pytest.raises(InputError, match="2 of 2.*The readings write '1.0' as '1': write both"):
+        match_labels(readings, labels)

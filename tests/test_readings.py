@@ -26,7 +26,7 @@ from cordial_ppl.readings import (
 tables = arrays(
     np.float64,
     array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=12),
-    elements=st.floats(-1e3, 1e3),
+    elements=st.floats(-400, 400),
 )
 
 
@@ -67,7 +67,9 @@ def test_input_is_left_as_it_was():
 
 def test_missing_options_are_floored_and_counted_once():
     values = [[1, 2, -np.inf], [0, 1, 2], [-np.inf, -np.inf, 3], [-3.4e38, 1, 5]]
-    with pytest.warns(CordialWarning, match="4 options in 3 of 4 rows") as caught:
+    with pytest.warns(
+        CordialWarning, match="4 options in 3 of 4 rows.*first in row 0, column 2"
+    ) as caught:
         logits = as_logits(values)
     assert len(caught) == 1
     np.testing.assert_allclose(logits[0] - logits[0, 0], [0, 1, 0])
@@ -83,7 +85,7 @@ def test_missing_options_are_floored_and_counted_once():
         ([[0, 1], [np.nan, 0]], "found nan in row 1, column 0"),
         ([[0, np.inf], [np.nan, 0]], "found inf in row 0, column 1 and 1 more cells"),
         ([[0, 1e38]], "found 1e[+]38 in row 0, column 1"),
-        ([[0, 1], [-np.inf, -np.inf]], "every option is -inf in row 1"),
+        ([[0, 1], [-np.inf, -np.inf]], "every option is -inf or empty in row 1"),
         (pd.DataFrame({"logit_1": [0, 1], "logit_2": [0, None]}), "nan in row 1, column 'logit_2'"),
         (pd.DataFrame({"good": [0, 1], "bad": [0, "?"]}), "'[?]' in row 1, column 'bad'"),
         (pl.DataFrame({"a": [0.5, None], "b": [0.5, 1.0]}), "found nan in row 1, column 'a'"),
@@ -114,7 +116,7 @@ def test_probabilities_enter_as_their_logs(values):
 
 
 def test_zero_probabilities_are_floored():
-    with pytest.warns(CordialWarning, match="1 options in 1 of 1 rows"):
+    with pytest.warns(CordialWarning, match="1 option in 1 of 1 rows"):
         np.testing.assert_allclose(
             readings_from_probabilities([[0.75, 0.25, 0]]), np.log([[0.75, 0.25, 0.25]])
         )
@@ -159,7 +161,7 @@ def test_counts_enter_as_smoothed_shares(counts, pseudo_count):
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        ([[1, 2], [0, 0]], "all counts are 0 in row 1"),
+        ([[1, 2], [0, 0]], "all counts are 0 or empty in row 1"),
         ([[1, -1]], "found -1 in row 0, column 1"),
         ([[1, 0.5]], "found 0.5 in row 0, column 1"),
         ([[1, np.nan]], "found nan in row 0, column 1"),
@@ -226,3 +228,13 @@ def test_nothing_is_said_of_good_readings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         as_logits([[0, 1], [60, -60]])
+
+
+@pytest.mark.parametrize("mask", [-1e4, -65504.0, -1e9, -1e12, float(np.finfo(np.float32).min)])
+def test_masks_are_missing_options(mask):
+    logits = np.array([[0.0, 1.0, -60.0], [2.0, mask, 60.0]])
+    with pytest.warns(CordialWarning, match="1 option in 1 of 2 rows has no reading"):
+        masked = as_logits(logits)
+    with pytest.warns(CordialWarning):
+        missing = as_logits(np.where(logits == mask, -np.inf, logits))
+    np.testing.assert_array_equal(masked, missing)

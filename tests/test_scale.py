@@ -1,5 +1,8 @@
 """The scale: labels in, positions out, and messages that say what to do."""
 
+import pickle
+import unicodedata
+
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -9,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.scale import Scale
+from cordial_ppl.scale import Scale, SettingNeeded
 
 WORDS = Scale(("bad", "fair", "good"))
 
@@ -18,7 +21,11 @@ texts = st.text(st.characters(exclude_characters="\0"))  # NumPy drops a trailin
 words = texts.map(lambda text: f"a {text}".strip())
 
 
-@given(st.lists(words, min_size=2, max_size=12, unique=True))
+def composed(name):
+    return unicodedata.normalize("NFC", name)
+
+
+@given(st.lists(words, min_size=2, max_size=12, unique_by=composed))
 def test_names_round_trip(names):
     scale = Scale(tuple(names))
     assert scale.decode(scale.encode(names)) == names
@@ -96,13 +103,53 @@ def test_one_based_labels_get_the_remedy():
         (pd.array([0, None], dtype="Int64"), "must not be missing.*row 1"),
         ([], "no labels"),
         ([[0], [1]], r"shape \[n\]"),
-        ([[0], [1, 2]], "one name or number each"),
+        ([[0], [1, 2]], r"one name or number each; found \[0\] in row 0"),
+        ([1, [2]], r"one name or number each; found \[2\] in row 1"),
         ([{}], "one name or number each"),
     ],
 )
 def test_bad_labels(labels, message):
     with pytest.raises(InputError, match=message):
         Scale.default(5).encode(labels)
+
+
+def test_the_remedy_can_be_said_otherwise():
+    with pytest.raises(SettingNeeded) as raised:
+        Scale.default(3).encode([1, 3])
+    error = raised.value
+    assert (error.setting, error.value) == ("options", ("1", "2", "3"))
+    assert str(error) == f"{error.problem} {error.advice}: options=('1','2','3')."
+    assert error.problem.endswith("found 3 in row 1.")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("options", "label", "gap"),
+    [
+        (("1", "2", "4"), 3, True),
+        (("4", "2", "1"), "3.0", True),
+        (("1", "2", "4"), 5, False),
+        (("1", "2", "4"), 2.5, False),
+        (("0.5", "2", "4"), 3, False),
+        (("bad", "good", "1000000000000"), 3, False),
+    ],
+)
+def test_a_gap_between_the_options_is_named(options, label, gap):
+    with pytest.raises(InputError) as raised:
+        Scale(options).encode([label])
+    assert ("a gap at 3: is an option missing there?" in str(raised.value)) == gap
+
+
+def test_accents_may_be_composed_or_not():
+    scale = Scale(("caf\u00e9", "th\u00e9"))
+    np.testing.assert_array_equal(scale.encode(["cafe\u0301", "th\u00e9"]), [0, 1])
+    with pytest.raises(InputError, match="distinct"):
+        Scale(("caf\u00e9", "cafe\u0301"))
+
+
+def test_long_labels_are_shortened():
+    with pytest.raises(InputError, match=r"found '1{59}\.\.\. in row 0"):
+        Scale.default(5).encode(["1" * 500])
 
 
 def test_bad_labels_among_named_options():

@@ -112,6 +112,7 @@ def test_medians_lie_within_their_intervals_and_are_those_of_the_posterior(draws
     summary = describe({"location": found}, {"location": 0.3}, None, STARS)
     medians = found.quantile(0.5)
     for fault in summary.faults:
+        assert fault.low is not None and fault.high is not None
         assert fault.low <= fault.median <= fault.high
         if fault.name in medians:
             assert fault.median == medians[fault.name]
@@ -192,6 +193,35 @@ def test_few_labels():
     assert not describe({}, {}, Losses(labels=3), STARS).warnings
 
 
+def test_without_folds_the_loss_is_that_of_the_raw_reading_alone():
+    summary = describe({}, {}, Losses(np.nan, np.nan, 0.001, 1), STARS)
+    assert "Log loss (nats; too few labels for folds)" in summary.text
+    assert "  raw reading, on the one label, 0.00" in summary.text.splitlines()
+    assert "xpected" not in summary.text.replace("what to expect", "")
+    assert "out-of-fold" not in summary.text
+
+
+def mode(name, **known):
+    found = posterior(name, spread=0.0, **known)
+    known = Diagnostics("mode", np.nan, 1.0, np.nan, 1e-9, 0, True)
+    return Posterior(CHANNELS[name], found.histogram, found.draws[:1], np.ones(1), known)
+
+
+def test_a_mode_has_no_interval():
+    """Two channels are two points, and no interval lies between them."""
+    found = {"mixture": mode("mixture", temperature=6.1), "location": mode("location", offset=0.7)}
+    summary = describe(found, {"mixture": 0.6, "location": 0.4}, Losses(), STARS)
+    assert all(fault.low is None and fault.high is None for fault in summary.faults)
+    assert fault(summary, "temperature").median == pytest.approx(6.1)
+    lines = summary.text.splitlines()
+    assert lines[0] == "The reader (at the mode, without intervals, from mixture and location)"
+    assert lines[1] == "  temperature 6.1: over-confident"
+    assert "  mixture: the mode" in lines
+    assert "interval" not in "".join(lines[1:-1]) and "the mode has no intervals" in lines[-1]
+    assert fault(summary, "bias at '5'").words == "no clear bias"
+    assert json.loads(json.dumps(summary.to_dict(), allow_nan=False))["faults"][0]["low"] is None
+
+
 def test_everything_can_be_expressed_in_json():
     found = {"mixture": posterior(diagnostics=POOR), "location": posterior("location")}
     losses = Losses(np.nan, np.nan, 1.2, 3)
@@ -201,4 +231,4 @@ def test_everything_can_be_expressed_in_json():
     assert content["expected"] == {"cordial": None, "histogram": None, "raw": 1.2, "labels": 3}
     assert content["diagnostics"]["mixture"]["trusted"] is False
     assert content["sentences"] == list(summary.sentences)
-    assert "expected log loss: raw reading 1.20" in content["sentences"]
+    assert "log loss: raw reading, on the 3 labels, 1.20" in content["sentences"]

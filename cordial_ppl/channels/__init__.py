@@ -1,8 +1,9 @@
-"""The paper's channels as NumPyro models, and the registry that names them."""
+"""The paper's channels as NumPyro models: its four, and the scalar ones it compares them with."""
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels.location import location, location_vector
 from cordial_ppl.channels.mixture import mixture, mixture_vector
+from cordial_ppl.channels.scalar import scalar, scalar_vector
 
 CHANNELS: dict[str, Channel] = {
     name: Channel(name, model)
@@ -11,6 +12,8 @@ CHANNELS: dict[str, Channel] = {
         ("mixture-vector", mixture_vector),
         ("location", location),
         ("location-vector", location_vector),
+        ("scalar", scalar),
+        ("scalar-vector", scalar_vector),
     )
 }
 

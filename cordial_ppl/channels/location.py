@@ -6,11 +6,10 @@ r"""Location form of the affine channel: only the reading's mean is used.
 It is unimodal (Eq. 4 of the paper), which suits labels that are rounded averages.
 """
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.channel import observe
-from cordial_ppl.channels.kernel import blend, kernel, reading
+from cordial_ppl.channels.kernel import Rows, blend, kernel, mean, reading
 from cordial_ppl.channels.parameters import (
     Affine,
     sample_affine,
@@ -20,19 +19,16 @@ from cordial_ppl.channels.parameters import (
 from cordial_ppl.readings import Readings
 
 
-def location_probs(
-    probs: Float[Array, "K n"], affine: Affine, histogram: Float[Array, " K"]
-) -> Float[Array, "n K"]:
+def location_probs(probs: Rows, affine: Affine, histogram: Float[Array, " K"]) -> Rows:
     """Probabilities of the location form for given parameters (Eq. 4).
 
     Args:
-        probs: the reading q, options first.
+        probs: the reading q, K rows of shape ``[n]``.
         affine: offset, gain, concentration and strength.
         histogram: smoothed label histogram pi.
     """
     size = histogram.shape[0]
-    mean = jnp.arange(size, dtype=probs.dtype) @ probs
-    centres = affine.gain * mean + affine.offset
+    centres = affine.gain * mean(probs) + affine.offset
     placed = kernel(centres, affine.concentration, size)
     return blend(placed, histogram, affine.strength_log_odds)
 

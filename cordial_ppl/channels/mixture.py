@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.channel import observe
-from cordial_ppl.channels.kernel import blend, kernel, reading
+from cordial_ppl.channels.kernel import Rows, blend, kernel, reading, spread
 from cordial_ppl.channels.parameters import (
     Affine,
     sample_affine,
@@ -20,19 +20,17 @@ from cordial_ppl.channels.parameters import (
 from cordial_ppl.readings import Readings
 
 
-def mixture_probs(
-    probs: Float[Array, "K n"], affine: Affine, histogram: Float[Array, " K"]
-) -> Float[Array, "n K"]:
+def mixture_probs(probs: Rows, affine: Affine, histogram: Float[Array, " K"]) -> Rows:
     """Probabilities of the mixture form for given parameters (Eq. 3).
 
     Args:
-        probs: the reading q, options first.
+        probs: the reading q, K rows of shape ``[n]``.
         affine: offset, gain, concentration and strength.
         histogram: smoothed label histogram pi.
     """
     size = histogram.shape[0]
-    centres = affine.gain * jnp.arange(size, dtype=probs.dtype) + affine.offset
-    moved = kernel(centres, affine.concentration, size) @ probs
+    centres = affine.gain * jnp.arange(size, dtype=histogram.dtype) + affine.offset
+    moved = spread(kernel(centres, affine.concentration, size), probs)
     return blend(moved, histogram, affine.strength_log_odds)
 
 

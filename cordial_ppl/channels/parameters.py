@@ -30,7 +30,7 @@ class Affine(NamedTuple):
     strength_log_odds: Float[Any, ""]
 
 
-class VectorScaling(NamedTuple):
+class VectorParameters(NamedTuple):
     """Per-option adjustment of the logits.
 
     Attributes:
@@ -57,13 +57,18 @@ def sample_affine() -> Affine:
         offset=numpyro.sample("offset", dist.Normal(0.0, 1.0)),
         gain=numpyro.sample("gain", dist.LogNormal(0.0, 0.5)),
         concentration=numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5)),
-        strength_log_odds=sample_log_odds("strength", jnp.log(19.0), 2.0),
+        strength_log_odds=sample_strength(),
     )
 
 
-def sample_vector_scaling(size: int) -> VectorScaling:
+def sample_strength() -> Any:
+    """Sample ``logit strength ~ N(logit 0.95, 2)`` and return the log odds."""
+    return sample_log_odds("strength", jnp.log(19.0), 2.0)
+
+
+def sample_vector_scaling(size: int) -> VectorParameters:
     """Sample ``log_scale ~ N(0, 0.5^2)`` and ``bias ~ N(0, 1)`` for each of ``size`` options."""
-    return VectorScaling(
+    return VectorParameters(
         log_scale=numpyro.sample("log_scale", dist.Normal(0.0, 0.5).expand([size]).to_event(1)),
         bias=numpyro.sample("bias", dist.Normal(0.0, 1.0).expand([size]).to_event(1)),
     )

@@ -1,0 +1,50 @@
+"""The door for covariates: what is known of each text beside its reading, such as its length."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cordial_ppl.errors import InputError
+
+
+def as_covariates(
+    covariates: Mapping[str, Any] | None, rows: int, needed: Sequence[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Check per-text covariates.
+
+    Args:
+        covariates: numbers by name, each array-like of shape ``[n]``.
+        rows: number of texts n.
+        needed: names that the fit had, which must all be there; others are left out.  By default
+            whatever is given is kept.
+
+    Returns:
+        Float64 arrays by name, each of shape ``[n]``.
+
+    Raises:
+        InputError: a covariate is missing, has another shape, or holds what is not a finite number.
+    """
+    given = dict(covariates or {})
+    if needed is not None:
+        missing = [name for name in needed if name not in given]
+        if missing:
+            raise InputError(f"the fit had the covariate {missing[0]!r}: give it here too.")
+        given = {name: given[name] for name in needed}
+    return {name: _as_column(name, values, rows) for name, values in given.items()}
+
+
+def _as_column(name: str, values: Any, rows: int) -> np.ndarray:
+    try:
+        column = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"covariate {name!r} must be numbers: {error}.") from error
+    if column.shape != (rows,):
+        raise InputError(
+            f"covariate {name!r} must have one number a text, shape ({rows},); got shape "
+            f"{column.shape}."
+        )
+    bad = np.flatnonzero(~np.isfinite(column))
+    if bad.size:
+        raise InputError(f"covariate {name!r} is {column[bad[0]]} in row {bad[0]}.")
+    return column

@@ -1,0 +1,216 @@
+"""Tracing a channel: its sampled parameters, their priors, and running it with some of them given.
+
+This is the one file that knows how NumPyro traces a model.
+"""
+
+from threading import RLock
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jaxtyping import Array, Float
+from numpyro import handlers
+from numpyro.distributions import biject_to
+from numpyro.distributions.transforms import IndependentTransform
+
+from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
+from cordial_ppl.errors import ChannelError, InputError
+from cordial_ppl.readings import Readings
+
+PROBE_DRAWS = 256
+HANDLERS = RLock()
+"""NumPyro keeps its stack of handlers in one global list: two threads must not trace at once."""
+
+
+class Site(NamedTuple):
+    """One sampled parameter of a model.
+
+    Attributes:
+        name: the site's name.
+        shape: shape of its unconstrained value.
+        slice: where it lies in the flat vector.
+        transform: bijection from the unconstrained value to the parameter.
+        parameter: name of the parameter in its own units.
+        gaussian: whether its prior is a fixed Gaussian in the unconstrained space.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    slice: slice
+    transform: Any
+    parameter: str
+    gaussian: bool
+
+
+def describe(
+    channel: Channel, size: int, covariates: tuple[str, ...]
+) -> tuple[tuple[Site, ...], Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
+    """Find a channel's parameters, and the location and scale of their priors.
+
+    The model runs twice, with different draws and readings: a Gaussian whose location or scale
+    depends on another parameter, or on the texts, differs between the runs and is not fixed.
+    Priors that are no fixed Gaussians are described by the moments of draws.
+
+    Args:
+        channel: the channel to describe.
+        size: number of options K.
+        covariates: names of the per-text covariates that the readings carry.
+
+    Returns:
+        The sites in the order in which the model samples them; location and scale of the flat
+        vector of unconstrained parameters.
+
+    Raises:
+        InputError: the model uses a covariate that the readings do not carry.
+        ChannelError: as ``build_target`` says.
+    """
+    readings = Readings(
+        np.zeros((2, size)), np.full(size, 1 / size), {name: np.zeros(2) for name in covariates}
+    )
+    ramp = np.arange(1.0, size + 1)
+    other = Readings(
+        np.stack([ramp, -ramp]),
+        ramp / ramp.sum(),
+        {name: np.array([0.5, -2.0]) for name in covariates},
+    )
+    sites: list[Site] = []
+    keys = jax.random.split(jax.random.key(0), PROBE_DRAWS)
+    with jax.enable_x64(True):
+        try:
+            probe = jax.jit(lambda *both: _probe(channel, both, keys, sites))
+            first, second = probe(readings, other)
+            fixed = [
+                own is not None and all(map(np.array_equal, own, other))
+                for own, other in zip(first, second, strict=True)
+            ]
+            sites = [site._replace(gaussian=g) for site, g in zip(sites, fixed, strict=True)]
+            if not all(fixed):
+                draw = jax.vmap(lambda r, k: sample_sites(channel, tuple(sites), k, r), (None, 0))
+                draws = np.asarray(jax.jit(draw)(readings, keys))
+        except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+            raise ChannelError(
+                f"channel {channel.name!r} cannot be traced: it branches on, or takes out of JAX, "
+                "a value that depends on a sampled parameter; use jnp.where and jax.numpy instead."
+            ) from error
+        except (ChannelError, InputError):
+            raise
+        except Exception as error:
+            raise ChannelError(
+                f"running the model of channel {channel.name!r} failed: {error!r}"
+            ) from error
+    moments = [
+        [np.ravel(m) for m in own]
+        if site.gaussian
+        else [moment(draws[:, site.slice], axis=0) for moment in (np.mean, np.std)]
+        for site, own in zip(sites, first, strict=True)
+    ]
+    loc, scale = (np.concatenate(m) for m in zip(*moments, strict=True))
+    return tuple(sites), loc, scale
+
+
+def _probe(
+    channel: Channel, readings: tuple[Readings, Readings], keys: jax.Array, sites: list[Site]
+) -> list[list[tuple[Array, Array] | None]]:
+    """Fill ``sites``; return each site's Gaussian prior in two runs of the model."""
+    traces = [
+        run_model(
+            handlers.seed(channel.model, key),
+            each._replace(covariates=_Covariates(each.covariates)),
+        )
+        for key, each in zip(keys[:2], readings, strict=True)
+    ]
+    sites[:] = _find_sites(channel, traces[0], readings[0].logits.shape)
+    return [[_gaussian(trace[site.name], site.transform) for site in sites] for trace in traces]
+
+
+def run_model(model: Any, *arguments: Any) -> dict[str, Any]:
+    """Trace of a model whose effect handlers are in place, by site."""
+    # A model's own constants may be of another precision than what it is given.
+    with HANDLERS, jax.numpy_dtype_promotion("standard"):
+        return handlers.trace(model).get_trace(*arguments)
+
+
+def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, ...]) -> list[Site]:
+    sampled = {name: s for name, s in trace.items() if s["type"] == "sample"}
+    label = sampled.pop(LABEL_SITE, None)
+    if label is None or not isinstance(label["fn"], Ordinal):
+        raise ChannelError(
+            f"channel {channel.name!r} states no likelihood: end the model with "
+            "observe(log_probs, labels), with log_probs of shape [n, K]."
+        )
+    found = (*label["fn"].batch_shape, label["fn"].size)
+    if found != shape:
+        raise ChannelError(
+            f"channel {channel.name!r} must give log_probs of shape [n, K] = {list(shape)}; "
+            f"it gave {list(found)}."
+        )
+    sites, start = [], 0
+    for name, site in sampled.items():
+        if site["is_observed"] or site["fn"].support.is_discrete:
+            kind = "a second observed" if site["is_observed"] else "a discrete"
+            raise ChannelError(
+                f"channel {channel.name!r} has {kind} site {name!r}: every site besides the label "
+                "must be a continuous parameter (sum discrete ones out)."
+            )
+        transform = biject_to(site["fn"].support)
+        shape = jnp.shape(transform.inv(site["value"]))
+        stop = start + int(np.prod(shape))
+        # What `sample_log_odds` records beside its site is the parameter in its own units.
+        twin = name.removesuffix(LOG_ODDS_SUFFIX)
+        recorded = twin in trace and trace[twin]["type"] == "deterministic"
+        parameter = twin if recorded else name
+        sites.append(Site(name, shape, slice(start, stop), transform, parameter, False))
+        start = stop
+    if not sites:
+        raise ChannelError(f"channel {channel.name!r} samples no parameter.")
+    return sites
+
+
+def sample_sites(
+    channel: Channel,
+    sites: tuple[Site, ...],
+    key: jax.Array,
+    readings: Readings,
+    flat: Array | None = None,
+) -> Array:
+    """Draw every site from the model, or those that ``flat`` does not give as fixed Gaussians."""
+    given = {
+        site.name: site.transform(flat[site.slice].reshape(site.shape))
+        for site in sites
+        if flat is not None and site.gaussian
+    }
+    trace = run_model(handlers.seed(handlers.substitute(channel.model, data=given), key), readings)
+    with jax.numpy_dtype_promotion("standard"):
+        drawn = [jnp.ravel(site.transform.inv(trace[site.name]["value"])) for site in sites]
+    kind = drawn[0].dtype if flat is None else flat.dtype
+    return jnp.concatenate([part.astype(kind) for part in drawn])
+
+
+def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | None:
+    """Location and scale of a prior that is Gaussian in the unconstrained space, else None."""
+    fn: Any = site["fn"]
+    while isinstance(fn, dist.Independent | dist.ExpandedDistribution):
+        fn = fn.base_dist
+    if isinstance(fn, dist.TransformedDistribution):
+        # Around a vector the same transform is wrapped to count its event dimension.
+        while isinstance(transform, IndependentTransform):
+            transform = transform.base_transform
+        same = len(fn.transforms) == 1 and type(fn.transforms[0]) is type(transform)
+        fn = fn.base_dist if same else None
+    if not isinstance(fn, dist.Normal):
+        return None
+    normal: Any = fn
+    shape = jnp.shape(site["value"])
+    return jnp.broadcast_to(normal.loc, shape), jnp.broadcast_to(normal.scale, shape)
+
+
+class _Covariates(dict):
+    """Covariates that say what to do about one that is not there."""
+
+    def __missing__(self, name: str) -> Any:
+        raise InputError(
+            f"the channel uses the covariate {name!r}, one number a text, which was not given: "
+            f"covariates={{{name!r}: ...}}."
+        )
