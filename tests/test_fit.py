@@ -101,6 +101,13 @@ def test_every_method_comes_with_its_figures(method):
         np.testing.assert_array_equal(posterior.draws, again.draws)
 
 
+def test_the_worst_fold_is_told():
+    carried, _ = fit(LABELS, "default")
+    assert 0 < carried.diagnostics.fold_khat < 2
+    afresh, _ = fit(LABELS, "mode")
+    assert np.isnan(afresh.diagnostics.fold_khat)
+
+
 def test_seeds():
     first, second, other = (
         fit_channel("mixture", LOGITS, LABELS, seed=seed).draws for seed in (3, 3, 4)
@@ -120,6 +127,10 @@ def test_what_cannot_be_fitted():
         fit_channel("mixture", LOGITS, LABELS, method="map")
     with pytest.raises(InputError, match="20 rows of logits came with 3 labels"):
         fit_channel("mixture", LOGITS, LABELS[:3])
+    with pytest.raises(InputError, match=r"'length' must have one number a text, shape \(20,\)"):
+        fit_channel("mixture", LOGITS, LABELS, covariates={"length": LABELS[:3]})
+    with pytest.raises(InputError, match="'length' is nan in row 0"):
+        fit_channel("mixture", LOGITS, LABELS, covariates={"length": np.full(20, np.nan)})
     with pytest.raises(ChannelError, match="'affine'"):
         fit_channel("affine", LOGITS, LABELS)
     with pytest.raises(InputError, match="0..4"):

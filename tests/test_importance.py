@@ -117,3 +117,9 @@ def test_what_has_no_weight_is_never_drawn():
     for start in (0.0, 0.5, 1 - 1e-9):
         index = np.asarray(resampler(64)(jnp.asarray(start), log_weights))
         assert set(index) == {3, 40}
+
+
+@pytest.mark.parametrize("broken", [[np.nan] + [0.0] * 99, [-np.inf] * 100])
+def test_weights_that_are_no_numbers_are_not_believed(broken):
+    _, khat = pareto_smooth(jnp.asarray(broken))
+    assert khat == np.inf

@@ -5,10 +5,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 
+from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.inference.nuts import sample_nuts
+from cordial_ppl.inference.nuts import CHAINS, sample_nuts, scatter
 from cordial_ppl.inference.posterior import diagnose
 from cordial_ppl.inference.problem import Problem, predict
 from cordial_ppl.inference.target import build_target
@@ -37,3 +40,24 @@ def test_the_default_agrees_with_nuts(name, size):
     judged = diagnose("nuts", reference)
     assert judged.method == "nuts" and judged.ess > 10 and judged.acceptance > 0.8
     assert np.isnan(judged.khat) and judged.repairs == 0
+    assert 0 <= judged.divergences < 0.05 * 800
+
+
+def cut(readings, labels=None):
+    """A model with names of its own, whose likelihood is zero for half of the prior."""
+    slope = numpyro.sample("slope", dist.Normal(0.0, 3.0))
+    allowed = jnp.where(jnp.asarray(slope) > 0, 0.0, -jnp.inf)
+    observe(jax.nn.log_softmax(slope * readings.logits, axis=1) + allowed, labels)
+
+
+@pytest.mark.parametrize(
+    "channel", [Channel("cut", cut), CHANNELS["mixture"]], ids=["own", "paper"]
+)
+def test_chains_begin_at_different_points_of_the_prior(channel):
+    target = build_target(channel, 5)
+    readings = Readings(LOGITS[:20], jnp.asarray(label_histogram(LABELS, 5)))
+    problem = Problem(target, target.prior, readings, jnp.asarray(LABELS))
+    begin = scatter(problem, jax.random.key(0))
+    assert begin.shape == (CHAINS, target.size)
+    assert (jnp.std(begin, axis=0) > 0.1).all()
+    assert np.isfinite(jax.vmap(problem.log_density)(begin)).all()

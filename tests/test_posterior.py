@@ -5,13 +5,17 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cordial_ppl.arrays import CHUNK_ROWS
+from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.posterior import PREDICT_ROWS, Diagnostics, Posterior, diagnose
+from cordial_ppl.inference.posterior import Diagnostics, Posterior, diagnose
 from cordial_ppl.inference.problem import Cloud
 from cordial_ppl.readings import Readings, as_logits
 
@@ -111,8 +115,8 @@ def test_predictions_average_the_draws():
 
 
 def test_a_text_is_predicted_alike_alone_and_in_a_crowd():
-    crowd = np.tile(LOGITS, (PREDICT_ROWS // 20 + 2, 1))
-    assert len(crowd) > PREDICT_ROWS
+    crowd = np.tile(LOGITS, (CHUNK_ROWS // 20 + 2, 1))
+    assert len(crowd) > CHUNK_ROWS
     found = POSTERIOR.predict_proba(crowd)
     np.testing.assert_allclose(found[:20], POSTERIOR.predict_proba(LOGITS), rtol=0, atol=1e-12)
     np.testing.assert_allclose(found[-20:], found[:20], rtol=0, atol=1e-12)
@@ -121,3 +125,47 @@ def test_a_text_is_predicted_alike_alone_and_in_a_crowd():
 def test_a_reading_of_another_scale():
     with pytest.raises(InputError, match="3"):
         POSTERIOR.predict_proba(np.zeros((4, 5)))
+
+
+def lengthy(readings, labels=None):
+    slope = numpyro.sample("slope", dist.Normal(1.0, 1.0))
+    length = readings.covariates["length"][:, None]
+    observe(jax.nn.log_softmax(slope * length * readings.logits, axis=1), labels)
+
+
+def test_covariates_are_checked():
+    fine = Diagnostics("default", 0.1, 500.0, 0.4, NAN, 0, True)
+    draws, weights = RNG.normal(size=(6, 1)), np.full(6, 1 / 6)
+    posterior = Posterior(Channel("lengthy", lengthy), HISTOGRAM, draws, weights, fine, ("length",))
+    logits = RNG.normal(size=(4, 3))
+    length = np.array([1.0, 2.0, -1.0, 0.5])
+    found = posterior.predict_proba(logits, {"length": length.tolist(), "more": ["a"] * 4})
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    with pytest.raises(InputError, match="covariate 'length': give it here too"):
+        posterior.predict_proba(logits)
+    with pytest.raises(InputError, match=r"shape \(4,\); got shape \(3,\)"):
+        posterior.predict_proba(logits, {"length": length[:3]})
+    with pytest.raises(InputError, match="'length' is inf in row 1"):
+        posterior.predict_proba(logits, {"length": np.where(length == 2, np.inf, length)})
+    with pytest.raises(InputError, match="'length' must be numbers"):
+        posterior.predict_proba(logits, {"length": list("abcd")})
+
+
+@pytest.mark.parametrize(
+    ("figures", "trusted"),
+    [
+        ({"divergences": 50}, True),
+        ({"divergences": 51}, False),
+        ({"fold_khat": 1.0}, True),
+    ],
+)
+def test_divergences_are_judged_and_repaired_folds_are_not(figures, trusted):
+    count, nothing = 1000, np.array(NAN)
+    ess, none = np.array(400.0), np.zeros((), np.int32)
+    flat = np.full(count, -np.log(count))
+    cloud = Cloud(np.zeros((count, 2)), flat, nothing, ess, nothing, nothing, none)
+    plain = diagnose("nuts", cloud)
+    assert plain.trusted and plain.divergences == 0 and np.isnan(plain.fold_khat)
+    found = diagnose("nuts", cloud._replace(**figures))
+    assert found.trusted is trusted
+    assert {name: getattr(found, name) for name in figures} == figures

@@ -18,7 +18,7 @@ from cordial_ppl.inference.importance import effective_sample_size
 from cordial_ppl.inference.posterior import diagnose
 from cordial_ppl.inference.problem import Problem, predict
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.inference.tempering import Effort, next_temper, reweigh, sample_tempered
+from cordial_ppl.inference.tempering import Effort, next_temper, sample_tempered
 from cordial_ppl.readings import Readings, as_logits, label_histogram
 from cordial_ppl.synthetic import reviews
 
@@ -27,7 +27,6 @@ TEXTS = reviews(60, seed=3)
 LOGITS = as_logits(TEXTS.logits)
 LABELS = np.pad(TEXTS.labels[:20], (0, ROWS - 20), constant_values=-1)
 NEXT = jax.jit(partial(next_temper, least_ess=128.0))
-FOLD = np.where(np.arange(ROWS) % 4 == 1, -1, LABELS)
 
 
 def readings(labels, rows=slice(ROWS)):
@@ -48,9 +47,8 @@ def solver(channel, size=5, effort=None):
 
 
 @cache
-def fitted(name, seed, fold=False):
-    labels = FOLD if fold else LABELS
-    return solver(CHANNELS[name])(readings(labels), jnp.asarray(labels), seed)
+def fitted(name, seed):
+    return solver(CHANNELS[name])(readings(LABELS), jnp.asarray(LABELS), seed)
 
 
 @cache
@@ -138,25 +136,6 @@ def test_draws_are_repeatable_and_agree_between_seeds(name):
     found = diagnose("default", fitted(name, 0))
     assert found.trusted and found.ess > 100
     np.testing.assert_allclose(np.exp(fitted(name, 0).log_weights).sum(), 1.0, rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["mixture", "location-vector"])
-def test_a_fold_by_reweighting_agrees_with_a_fit_of_the_fold(name):
-    target = build_target(CHANNELS[name], 5)
-
-    @jax.jit
-    def carry(cloud):
-        whole = Problem(target, target.prior, readings(LABELS), jnp.asarray(LABELS))
-        fold = Problem(target, target.prior, readings(FOLD), jnp.asarray(FOLD))
-        return reweigh(whole, cloud, fold)
-
-    texts = readings(FOLD, slice(ROWS, None))
-    found = predictor(name)(carry(fitted(name, 0)), texts)
-    expected = predictor(name)(fitted(name, 0, fold=True), texts)
-    unchanged = predictor(name)(fitted(name, 0), texts)
-    # Both sides carry Monte Carlo error, and the weights of a fold are only its importance weights.
-    assert rms(found, expected) < 0.03
-    assert rms(found, expected) < rms(unchanged, expected)
 
 
 def test_posteriors_are_calibrated():

@@ -5,8 +5,8 @@ others leave one fold out.  One compiled program a channel, method and bucket fi
 predicts every text from the lane that has not seen its label.
 """
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +17,9 @@ from jaxtyping import Array, Float, Int
 from cordial_ppl.arrays import bucket, pad_rows
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import compiled
+from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
+from cordial_ppl.inference.folds import carry
 from cordial_ppl.inference.laplace import sample_laplace, sample_mode
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import Posterior, diagnose
@@ -27,7 +29,6 @@ from cordial_ppl.inference.tempering import (
     DEFAULT_EFFORT,
     Effort,
     in_precision,
-    reweigh,
     sample_tempered,
 )
 from cordial_ppl.loading import load_channel
@@ -110,7 +111,7 @@ def fit_lanes(
     """Fit a channel to every lane.  To be called where 64-bit numbers are enabled.
 
     The literal methods fit each lane afresh.  The default, and NUTS, fit the first lane and carry
-    its draws over to the others by importance weights.
+    its draws over to the others.
 
     Args:
         target: the channel.
@@ -123,8 +124,8 @@ def fit_lanes(
     prior = target.prior if prior is None else target.check_prior(prior)
     if method == "nuts":
         problem = Problem(target, prior, _readings(lanes, 0), lanes.labels[0])
-        cloud = sample_nuts(problem, key)
-        return _carrier(target)(lanes, prior, cloud)
+        own_key, fold_key = jax.random.split(key)
+        return _carrier(target)(lanes, prior, sample_nuts(problem, own_key), fold_key)
     return _fitter(target, method, effort)(lanes, prior, key)
 
 
@@ -133,7 +134,9 @@ def _fitter(target: Target, method: str, effort: Effort) -> Callable[..., LaneFi
     def run(lanes: Lanes, prior: Prior, key: jax.Array) -> LaneFit:
         if method == "default":
             problem = Problem(target, prior, _readings(lanes, 0), lanes.labels[0])
-            return _carry(target, lanes, prior, sample_tempered(problem, key, effort))
+            own_key, fold_key = jax.random.split(key)
+            cloud = sample_tempered(problem, own_key, effort)
+            return _carry(target, lanes, prior, cloud, fold_key)
         sample = SAMPLERS[method]
         keys = jax.random.split(key, lanes.labels.shape[0])
 
@@ -151,21 +154,26 @@ def _fitter(target: Target, method: str, effort: Effort) -> Callable[..., LaneFi
 
 @lru_cache(maxsize=512)
 def _carrier(target: Target) -> Callable[..., LaneFit]:
-    return compiled(lambda lanes, prior, cloud: _carry(target, lanes, prior, cloud))
+    return compiled(partial(_carry, target))
 
 
-def _carry(target: Target, lanes: Lanes, prior: Prior, cloud: Cloud) -> LaneFit:
+def _carry(target: Target, lanes: Lanes, prior: Prior, cloud: Cloud, key: jax.Array) -> LaneFit:
     if lanes.labels.shape[0] == 1:
         return LaneFit(cloud, jnp.zeros_like(jnp.asarray(lanes.logits)))
     whole = Problem(target, prior, _readings(lanes, 0), lanes.labels[0])
 
-    def one(labels: Array, histogram: Array) -> Cloud:
+    def one(fold: tuple[Array, Array, Array]) -> Cloud:
+        labels, histogram, own_key = fold
         readings = Readings(lanes.logits, histogram, lanes.covariates)
-        return reweigh(whole, cloud, Problem(target, prior, readings, labels))
+        return carry(whole, cloud, Problem(target, prior, readings, labels), own_key)
 
-    clouds = jax.vmap(one)(jnp.asarray(lanes.labels)[1:], jnp.asarray(lanes.histograms)[1:])
+    labels, histograms = jnp.asarray(lanes.labels)[1:], jnp.asarray(lanes.histograms)[1:]
+    keys = jax.random.split(key, len(labels))
+    # One after the other: only the folds that need it are moved.
+    clouds = jax.lax.map(one, (labels, histograms, keys))
     held_out = _held_out(target, in_precision(lanes), in_precision(clouds))
-    return LaneFit(cloud, held_out.astype(lanes.logits.dtype))
+    carried = cloud._replace(fold_khat=jnp.max(clouds.khat))
+    return LaneFit(carried, held_out.astype(lanes.logits.dtype))
 
 
 def _held_out(target: Target, lanes: Lanes, clouds: Cloud) -> Float[Array, "n K"]:
@@ -205,7 +213,7 @@ def fit_channel(
     method: str = "default",
     prior: Prior | None = None,
     seed: int = 0,
-    covariates: dict[str, np.ndarray] | None = None,
+    covariates: Mapping[str, Any] | None = None,
 ) -> Posterior:
     """Fit one channel to labelled readings.
 
@@ -222,7 +230,8 @@ def fit_channel(
         The posterior; ``diagnostics.trusted`` says whether to believe it.
 
     Raises:
-        InputError: the readings or labels are not usable, or the method is unknown.
+        InputError: the readings, labels or covariates are not usable, one that the channel uses is
+            missing, or the method is unknown.
         ChannelError: the channel is unknown or breaks the contract.
     """
     if method not in METHODS:
@@ -232,7 +241,8 @@ def fit_channel(
     codes = Scale.default(readings.shape[1]).encode(labels)
     if len(codes) != len(readings):
         raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
-    lanes = make_lanes(readings, codes, covariates=covariates)
+    extra = as_covariates(covariates, len(readings))
+    lanes = make_lanes(readings, codes, covariates=extra)
     with jax.enable_x64(True):
         target = build_target(chosen, readings.shape[1], tuple(lanes.covariates))
         fitted = fit_lanes(target, lanes, jax.random.key(seed), method=method, prior=prior)

@@ -77,8 +77,8 @@ def pareto_smooth(
     smoothed = shifted.at[largest].set(jnp.minimum(jnp.log(quantiles + cutoff), 0.0))
     usable = jnp.isfinite(shape) & jnp.all(jnp.isfinite(smoothed[largest]))
     kept = normalise(jnp.where(usable, smoothed, shifted))
-    # A tail without a shape is either flat or one draw that has all the weight.
-    degenerate = jnp.where(excess[-1] > 0, jnp.inf, 0.0)
+    # A tail without a shape is flat, or one draw has all the weight, or no weight is a number.
+    degenerate = jnp.where(excess[-1] == 0, 0.0, jnp.inf)
     return kept, jnp.where(jnp.isfinite(shape), shape, degenerate)
 
 

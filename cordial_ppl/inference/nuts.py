@@ -3,16 +3,17 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import MCMC, NUTS
 
-from cordial_ppl.inference.laplace import starts
 from cordial_ppl.inference.problem import Cloud, Problem
 
 CHAINS = 4
 WARMUP = 1000
 ACCEPTANCE = 0.9
 LARGEST_RHAT = 1.05
+STARTS = 64
 
 
 def sample_nuts(
@@ -20,8 +21,9 @@ def sample_nuts(
 ) -> Cloud:
     """Sample a posterior with the No-U-Turn sampler in whitened coordinates.
 
-    Four chains begin at the starts of the mode search and run side by side (Hoffman and Gelman
-    2014, JMLR 15).  Not for use inside ``jit``.
+    Four chains begin at draws from the prior, which is wider than the posterior, so that R-hat can
+    tell whether they found the same one; they run side by side (Hoffman and Gelman 2014, JMLR 15).
+    Not for use inside ``jit``.
 
     Args:
         problem: what to fit.
@@ -31,7 +33,7 @@ def sample_nuts(
 
     Returns:
         Equally weighted draws; ``ess`` is the smallest over the parameters, and zero if the chains
-        disagree (R-hat above 1.05).
+        disagree (R-hat above 1.05); ``divergences`` counts those among the draws.
     """
     kernel = NUTS(potential_fn=lambda w: -problem.log_density(w), target_accept_prob=ACCEPTANCE)
     sampler = MCMC(
@@ -42,14 +44,16 @@ def sample_nuts(
         chain_method="vectorized",
         progress_bar=False,
     )
-    scale = jnp.asarray(problem.prior.scale)
-    first = jnp.asarray(starts(problem.target), scale.dtype) / scale[None]
-    init = jnp.resize(first, (CHAINS, problem.target.size))
+    start_key, run_key = jax.random.split(key)
     # NumPyro divides floats by integers, which a user's strict settings would forbid.
     with jax.numpy_dtype_promotion("standard"):
-        sampler.run(key, init_params=init, extra_fields=("accept_prob",))
+        sampler.run(
+            run_key,
+            init_params=scatter(problem, start_key),
+            extra_fields=("accept_prob", "diverging"),
+        )
     chains = np.asarray(sampler.get_samples(group_by_chain=True))
-    acceptance = np.mean(sampler.get_extra_fields()["accept_prob"])
+    figures = sampler.get_extra_fields()
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
     ess = np.min(effective_sample_size(chains)) if agree else 0.0
     points = jnp.asarray(chains.reshape(-1, problem.target.size)[:draws])
@@ -59,7 +63,17 @@ def sample_nuts(
         log_weights=jnp.full(len(points), -np.log(len(points)), points.dtype),
         khat=nothing,
         ess=jnp.asarray(ess, points.dtype),
-        acceptance=jnp.asarray(acceptance, points.dtype),
+        acceptance=jnp.asarray(np.mean(figures["accept_prob"]), points.dtype),
         gradient_norm=nothing,
         repairs=jnp.zeros((), jnp.int32),
+        divergences=jnp.asarray(np.sum(figures["diverging"]), jnp.int32),
     )
+
+
+def scatter(problem: Problem, key: jax.Array) -> Float[Array, "chains P"]:
+    """Whitened draws from the prior for the chains to begin at, where the density is positive."""
+    flat = problem.target.sample_prior(key, problem.prior, problem.readings, STARTS)
+    points = problem.whiten(flat)
+    prior, likelihood = problem.evaluate(points)
+    # Sorting by whether the density is zero keeps the random order of the others.
+    return points[jnp.argsort(~jnp.isfinite(prior + likelihood), stable=True)[:CHAINS]]

@@ -14,8 +14,8 @@ from jaxtyping import Array, Float, Int
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 
-CHUNK_ELEMENTS = 1 << 18
-PREDICT_ELEMENTS = 1 << 18
+CHUNK_ELEMENTS = 1 << 20
+PREDICT_ELEMENTS = 1 << 17
 
 
 class Cloud(NamedTuple):
@@ -29,6 +29,9 @@ class Cloud(NamedTuple):
         acceptance: share of the last moves that was accepted; NaN where nothing moved.
         gradient_norm: largest component of the whitened gradient at the mode; NaN without a mode.
         repairs: how often the draws were moved and weighed again because they were not good enough.
+        fold_khat: worst k-hat of the weights that carry the draws over to the folds; NaN where none
+            were carried.
+        divergences: how many transitions of NUTS diverged.
     """
 
     draws: Float[Any, "S P"]
@@ -38,6 +41,8 @@ class Cloud(NamedTuple):
     acceptance: Float[Any, ""]
     gradient_norm: Float[Any, ""]
     repairs: Int[Any, ""]
+    fold_khat: Float[Any, ""] = float("nan")
+    divergences: Int[Any, ""] = 0
 
 
 class Problem(NamedTuple):
@@ -92,7 +97,7 @@ class Problem(NamedTuple):
         else:
             prior, likelihood = jax.lax.map(self._terms, whitened, batch_size=chunk)
         bad = ~(jnp.isfinite(prior) & jnp.isfinite(likelihood))
-        return prior, jnp.where(bad, -jnp.inf, likelihood)
+        return jnp.where(bad, 0.0, prior), jnp.where(bad, -jnp.inf, likelihood)
 
     def _terms(self, whitened: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         # A model with constants of higher precision must not change the type of what it is given.
@@ -123,8 +128,9 @@ def predict(target: Target, cloud: Cloud, readings: Readings) -> Float[Array, "n
 
     def add(total: Array, part: tuple[Array, Array]) -> tuple[Array, None]:
         flat, weight = part
-        probs = jax.vmap(lambda u: target.probs(u, readings).T)(flat).astype(weights.dtype)
-        return total + jnp.tensordot(weight, probs, axes=1), None
+        probs = jax.vmap(lambda u: target.probs(u, readings))(flat).astype(weights.dtype)
+        # An option at a time: channels compute them one by one, and nothing need be put together.
+        return total + jnp.stack([weight @ probs[..., option] for option in range(size)]), None
 
     start = jnp.zeros((size, rows), weights.dtype)
     return jax.lax.scan(add, start, (draws, weights))[0].T

@@ -57,9 +57,9 @@ class Effort(NamedTuple):
     pool: int = 8
     moves: int = 3
     proposals: int = 8
-    last_moves: int = 6
+    last_moves: int = 8
     least_ess: float = 100.0
-    repairs: int = 3
+    repairs: int = 12
 
 
 DEFAULT_EFFORT = Effort()
@@ -92,7 +92,8 @@ def in_precision[T](tree: T) -> T:
     return jax.tree.map(cast, tree)
 
 
-def _in_precision(problem: Problem) -> Problem:
+def problem_in_precision(problem: Problem) -> Problem:
+    """A problem in the precision of the particles."""
     prior, readings = in_precision((problem.prior, problem.readings))
     return problem._replace(prior=prior, readings=readings)
 
@@ -128,7 +129,7 @@ def sample_tempered(problem: Problem, key: jax.Array, effort: Effort = DEFAULT_E
         Equally weighted draws.  ``khat`` and ``ess`` are those of the last importance step, out of
         ``effort.proposals * effort.particles`` proposals.
     """
-    precise, problem = problem, _in_precision(problem)
+    precise, problem = problem, problem_in_precision(problem)
     ladder_key, round_key = jax.random.split(key)
     top = _climb(problem, ladder_key, effort)
 
@@ -136,36 +137,14 @@ def sample_tempered(problem: Problem, key: jax.Array, effort: Effort = DEFAULT_E
         return _weigh(problem, state, jax.random.fold_in(round_key, state.rounds), effort)
 
     def poor(state: _Round) -> Array:
-        bad = (state.khat > KHAT_LIMIT) | (state.ess < effort.least_ess)
-        return (state.rounds == 0) | (bad & (state.rounds <= effort.repairs))
+        # Written so that figures that are not numbers count as poor.
+        good = (state.khat <= KHAT_LIMIT) & (state.ess >= effort.least_ess)
+        return (state.rounds == 0) | (~good & (state.rounds <= effort.repairs))
 
     zero = jnp.zeros((), top.temper.dtype)
     first = _Round(top.particles, top.log_step, zero, zero, zero, jnp.zeros((), jnp.int32))
     last = jax.lax.while_loop(poor, weigh, first)
     return _cloud(precise, last)
-
-
-def reweigh(problem: Problem, cloud: Cloud, fold: Problem) -> Cloud:
-    """Carry a posterior over to a subset of its labels by importance weights.
-
-    Leaving out a quarter of the labels widens a posterior only a little, so that smoothed weights
-    serve as well as a fit of its own would: on real readings stack weights from either predict
-    equally well.
-
-    Args:
-        problem: the problem that ``cloud`` solves.
-        cloud: its posterior, equally weighted draws.
-        fold: the same texts with some labels left out, and the histogram of the labels that remain.
-
-    Returns:
-        The same draws with the weights of the fold's posterior, their k-hat and ESS.
-    """
-    points = problem.whiten(cloud.draws).astype(PRECISION)
-    old = _in_precision(problem).evaluate(points)
-    new = _in_precision(fold).evaluate(points)
-    change = new[0] + new[1] - old[0] - old[1]
-    smoothed, khat = pareto_smooth(change.astype(cloud.draws.dtype))
-    return cloud._replace(log_weights=smoothed, khat=khat, ess=effective_sample_size(smoothed))
 
 
 def _climb(problem: Problem, key: jax.Array, effort: Effort) -> _Rung:
@@ -181,12 +160,12 @@ def _climb(problem: Problem, key: jax.Array, effort: Effort) -> _Rung:
         temper = next_temper(rung.temper, particles.log_likelihood, least_ess)
         log_weights = normalise((temper - rung.temper) * particles.log_likelihood)
         gaussian = moments(particles.points, log_weights)
-        chosen = _take(particles, resample(comb, log_weights, effort.particles))
+        chosen = take(particles, resample(comb, log_weights, effort.particles))
         return _Rung(chosen, gaussian, temper, rung.log_step, rung.rungs + 1)
 
     def climb(rung: _Rung) -> _Rung:
         key = jax.random.fold_in(climb_key, rung.rungs)
-        comb, noise = _noise(key, points, effort.moves, effort.particles)
+        comb, noise = draw_noise(key, points, effort.moves, effort.particles)
         moved, log_step, _ = move(
             problem.evaluate, rung.particles, rung.gaussian, rung.temper, rung.log_step, noise
         )
@@ -198,7 +177,7 @@ def _climb(problem: Problem, key: jax.Array, effort: Effort) -> _Rung:
     size = points.shape[1]
     prior_moments = Moments(jnp.zeros(size, points.dtype), jnp.eye(size, dtype=points.dtype))
     zero, none = jnp.zeros((), points.dtype), jnp.zeros((), jnp.int32)
-    start = _Rung(pool, prior_moments, zero, _first_step(points), none)
+    start = _Rung(pool, prior_moments, zero, first_step(points), none)
     # The pool's points are in random order, so the comb may begin anywhere.
     middle = jnp.full((), 0.5, points.dtype)
     first = select(pool, start, middle, keep * effort.pool**0.5)
@@ -225,8 +204,8 @@ def _weigh(problem: Problem, state: _Round, key: jax.Array, effort: Effort) -> _
     smoothed, khat = pareto_smooth(log_weights)
     ess = effective_sample_size(log_weights)
     good = (khat <= KHAT_LIMIT) & (ess >= effort.least_ess)
-    comb, noise = _noise(move_key, points, effort.last_moves, effort.particles)
-    chosen = _take(fresh, resample(comb, smoothed, effort.particles))
+    comb, noise = draw_noise(move_key, points, effort.last_moves, effort.particles)
+    chosen = take(fresh, resample(comb, smoothed, effort.particles))
     # Particles that were only moved are better than copies of the few proposals that carry weight.
     start, around = jax.tree.map(
         lambda new, old: jnp.where(good, new, old),
@@ -245,7 +224,7 @@ def _log_student(gaussian: Moments, points: Array) -> Array:
     return -0.5 * (FREEDOM + size) * jnp.log1p(distances(gaussian, points) / FREEDOM) - log_scale
 
 
-def _noise(key: jax.Array, points: Array, moves: int, particles: int) -> tuple[Array, Array]:
+def draw_noise(key: jax.Array, points: Array, moves: int, particles: int) -> tuple[Array, Array]:
     """One uniform number to resample with and the normal numbers of the moves, in one draw."""
     size = points.shape[1] + EXTRA_NOISE
     normal = standard_normal(key, (moves * particles * size + 2,), points.dtype)
@@ -254,11 +233,13 @@ def _noise(key: jax.Array, points: Array, moves: int, particles: int) -> tuple[A
     return comb, normal[:-2].reshape(moves, particles, size)
 
 
-def _first_step(points: Array) -> Array:
+def first_step(points: Array) -> Array:
+    """Log of the typical step to begin moving with."""
     return jnp.log(jnp.asarray(0.6 if points.shape[1] < 8 else 0.4, points.dtype))
 
 
-def _take(particles: Particles, index: Array) -> Particles:
+def take(particles: Particles, index: Array) -> Particles:
+    """Particles of these indices."""
     return Particles(*(leaf[index] for leaf in particles))
 
 
