@@ -21,6 +21,7 @@ from cordial_ppl.calibrators.vector import Vector, fit_vector, vector_log_probs
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "calibrators.json").read_text())
 LOGITS, LABELS = np.array(REFERENCE["logits"]), np.array(REFERENCE["labels"])
 ROWS = 24
+REGRESSIONS = ("temperature", "vector", "odds")
 
 
 @cache
@@ -28,7 +29,7 @@ def fitter(name):
     return jax.jit(CALIBRATORS[name].fit)
 
 
-PREDICT = {name: jax.jit(calibrator.log_probs) for name, calibrator in CALIBRATORS.items()}
+PREDICT = {name: jax.jit(CALIBRATORS[name].log_probs) for name in REGRESSIONS}
 
 
 def log_probs(name, params, logits):
@@ -104,7 +105,7 @@ def test_no_parameters_nearby_are_better(drawn, seed):
 @given(samples())
 def test_every_fit_is_finite_and_predicts_probabilities(drawn):
     logits, labels = drawn
-    for name in CALIBRATORS:
+    for name in REGRESSIONS:
         params = fitter(name)(logits, labels)
         assert all(np.all(np.isfinite(p)) for p in params)
         predicted = log_probs(name, params, logits)
@@ -113,7 +114,7 @@ def test_every_fit_is_finite_and_predicts_probabilities(drawn):
 
 
 @pytest.mark.float32
-@pytest.mark.parametrize("name", CALIBRATORS)
+@pytest.mark.parametrize("name", REGRESSIONS)
 def test_single_precision_finds_the_same(name):
     params = fitter(name)(LOGITS, LABELS)
     held = REFERENCE["odds_fit" if name == "odds" else "temperature_fit"]
@@ -184,7 +185,7 @@ def test_padding_masking_and_order_do_not_matter(drawn, seed):
     logits, labels = drawn
     order = np.random.default_rng(seed).permutation(ROWS)
     kept = np.where(labels[:, None] >= 0, logits, 0.0)
-    for name in CALIBRATORS:
+    for name in REGRESSIONS:
         whole = log_probs(name, fitter(name)(logits, labels), logits)
         padded = log_probs(name, fitter(name)(kept, labels), logits)
         shuffled = log_probs(name, fitter(name)(logits[order], labels[order]), logits)
@@ -192,7 +193,7 @@ def test_padding_masking_and_order_do_not_matter(drawn, seed):
         np.testing.assert_allclose(shuffled, whole, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", CALIBRATORS)
+@pytest.mark.parametrize("name", REGRESSIONS)
 def test_batched_is_looped(name):
     folds = np.stack([np.where(np.arange(30) % 4 == fold, -1, LABELS) for fold in range(5)])
     folds[3, 1:] = -1

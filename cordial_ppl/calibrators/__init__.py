@@ -1,4 +1,4 @@
-"""The calibrators: regressions of the label on the reading's logits, members of the stack.
+"""The calibrators: what predicts labels from logits without a posterior; three are in the stack.
 
 A calibrator is a pair of pure functions and knows nothing of folds, padding or estimators.  Texts
 labelled -1 are ignored, so that `jax.vmap(fit, (None, 0))` fits the whole sample and its folds at
@@ -8,7 +8,20 @@ once; every fit converges to finite parameters however few the labels and whatev
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cordial_ppl.calibrators.odds import Odds, fit_odds, odds_log_probs
+from cordial_ppl.calibrators.batch import Batch, batch_log_probs, fit_batch
+from cordial_ppl.calibrators.dirichlet import (
+    Dirichlet,
+    dirichlet_log_probs,
+    fit_dirichlet_validated,
+)
+from cordial_ppl.calibrators.full import (
+    Full,
+    fit_full_temperature,
+    fit_full_vector,
+    full_log_probs,
+)
+from cordial_ppl.calibrators.odds import Odds, fit_odds, fit_odds_validated, odds_log_probs
+from cordial_ppl.calibrators.raw import fit_raw
 from cordial_ppl.calibrators.temperature import Temperature, fit_temperature, temperature_log_probs
 from cordial_ppl.calibrators.vector import Vector, fit_vector, vector_log_probs
 
@@ -35,6 +48,12 @@ CALIBRATORS: dict[str, Calibrator] = {
         Calibrator("temperature", fit_temperature, temperature_log_probs, Temperature),
         Calibrator("vector", fit_vector, vector_log_probs, Vector),
         Calibrator("odds", fit_odds, odds_log_probs, Odds),
+        Calibrator("odds-cv", fit_odds_validated, odds_log_probs, Odds),
+        Calibrator("dirichlet", fit_dirichlet_validated, dirichlet_log_probs, Dirichlet),
+        Calibrator("full", fit_full_temperature, full_log_probs, Full),
+        Calibrator("full-vector", fit_full_vector, full_log_probs, Full),
+        Calibrator("raw", fit_raw, temperature_log_probs, Temperature),
+        Calibrator("batch", fit_batch, batch_log_probs, Batch),
     )
 }
 

@@ -1,0 +1,304 @@
+"""Calibrators without posterior beside the paper's three: their objectives, optima and ends."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.linear_model import LogisticRegression
+from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+from cordial_ppl.calibrators import CALIBRATORS
+from cordial_ppl.calibrators.batch import batch_log_probs, fit_batch
+from cordial_ppl.calibrators.crossvalidation import FOLDS, cross_validate, spread_folds
+from cordial_ppl.calibrators.dirichlet import (
+    INTERCEPTS,
+    OFF_DIAGONALS,
+    Dirichlet,
+    Penalty,
+    dirichlet_log_probs,
+    fit_dirichlet,
+)
+from cordial_ppl.calibrators.odds import DECADES, fit_odds, odds_log_probs
+from cordial_ppl.calibrators.regression import fit_softmax
+
+FOLDER = Path(__file__).parent / "reference"
+REFERENCE = json.loads((FOLDER / "baselines.json").read_text())
+SHARED = json.loads((FOLDER / "calibrators.json").read_text())
+LOGITS, LABELS = np.array(SHARED["logits"]), np.array(SHARED["labels"])
+TEST = np.array(SHARED["test_logits"])
+NAMES = ("raw", "batch", "odds-cv", "dirichlet")
+ROWS = 16
+
+
+@cache
+def fitter(name):
+    return jax.jit(CALIBRATORS[name].fit)
+
+
+@cache
+def predictor(name):
+    return jax.jit(CALIBRATORS[name].log_probs)
+
+
+DIRICHLET = jax.jit(fit_dirichlet, static_argnames="ridge")
+
+
+def centred(logits):
+    return logits - logits.mean(axis=1, keepdims=True)
+
+
+def dirichlet_loss(params, logits, labels, penalty):
+    """The penalised loss of Dirichlet calibration, written anew and without the ridge."""
+    size = logits.shape[1]
+    own = dirichlet_log_probs(params, logits)[jnp.arange(len(labels)), labels]
+    off = jnp.sum(params.weights**2) - jnp.sum(jnp.diag(params.weights) ** 2)
+    penalties = penalty.off_diagonal / (size * (size - 1)) * off
+    return -jnp.mean(own) + penalties + penalty.intercept / size * jnp.sum(params.bias**2)
+
+
+def both(off_diagonal, intercept):
+    return Penalty(jnp.asarray(off_diagonal), jnp.asarray(intercept))
+
+
+def test_an_independent_implementation_predicts_the_same():
+    raw = np.exp(predictor("raw")(fitter("raw")(LOGITS, LABELS), TEST))
+    np.testing.assert_allclose(raw, SHARED["raw"], rtol=0, atol=1e-8)
+    batch = np.exp(batch_log_probs(fit_batch(LOGITS, LABELS), TEST))
+    np.testing.assert_allclose(batch, REFERENCE["batch"], rtol=0, atol=1e-8)
+    held = REFERENCE["dirichlet"]
+    x = np.array(held["x"])
+    params, penalty = Dirichlet(x[:25].reshape(5, 5), x[25:]), both(held["lam"], held["mu"])
+    probs = np.exp(dirichlet_log_probs(params, TEST))
+    np.testing.assert_allclose(probs, held["probs"], rtol=0, atol=1e-8)
+    loss, slopes = jax.value_and_grad(dirichlet_loss)(params, LOGITS, LABELS, penalty)
+    assert float(loss) == pytest.approx(held["obj"], abs=1e-8)
+    found = jnp.concatenate([slopes.weights.ravel(), slopes.bias])
+    np.testing.assert_allclose(found, held["grad"], rtol=0, atol=1e-8)
+
+
+def test_an_independent_implementation_fits_the_same():
+    held = REFERENCE["dirichlet_fit"]
+    penalty = both(held["lam"], held["mu"])
+    params = DIRICHLET(LOGITS, LABELS, penalty)
+    probs = np.exp(dirichlet_log_probs(params, TEST))
+    np.testing.assert_allclose(probs, held["probs"], rtol=0, atol=held["tol"])
+    loss = dirichlet_loss(params, LOGITS, LABELS, penalty)
+    assert float(loss) == pytest.approx(held["obj"], abs=1e-8)
+    held = SHARED["odds_fit"]
+    own = odds_log_probs(fit_odds(LOGITS, LABELS, 100.0), TEST)
+    np.testing.assert_allclose(np.exp(own), REFERENCE["odds_fit_probs"], atol=held["tol"])
+
+
+def test_softmax_regression_is_logistic_regression():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(200, 3))
+    labels = np.argmax(features @ rng.normal(size=(3, 4)) + rng.gumbel(size=(200, 4)), axis=1)
+    theirs = LogisticRegression(C=1 / (200 * 0.02), tol=1e-10, max_iter=2000, fit_intercept=False)
+    expected = theirs.fit(features, labels).coef_
+    found = fit_softmax(features, labels, np.full((4, 3), 0.02), np.zeros((4, 3)))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("off_diagonal, intercept", [(1e-4, 1e-3), (0.01, 10.0), (10.0, 0.1)])
+def test_dirichlet_is_where_a_general_optimiser_ends(off_diagonal, intercept):
+    penalty = both(off_diagonal, intercept)
+    loss = jax.jit(
+        jax.value_and_grad(
+            lambda x: dirichlet_loss(
+                Dirichlet(x[:25].reshape(5, 5), x[25:]), LOGITS, LABELS, penalty
+            )
+        )
+    )
+    start = np.concatenate([np.eye(5).ravel(), np.zeros(5)])
+    theirs = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
+    ours = DIRICHLET(LOGITS, LABELS, penalty, ridge=1e-12)
+    x = np.concatenate([ours.weights.ravel(), ours.bias])
+    assert float(loss(x)[0]) <= float(theirs.fun) + 1e-9
+    assert float(loss(x)[0]) == pytest.approx(float(theirs.fun), abs=1e-5)
+
+
+def test_dirichlet_of_two_classes_is_logistic_regression():
+    rng = np.random.default_rng(1)
+    logits = centred(2.0 * rng.normal(size=(400, 2)))
+    logs = log_softmax(logits, axis=1)
+    labels = (rng.random(400) < 1 / (1 + np.exp(-(0.3 + 0.6 * (logs[:, 1] - logs[:, 0]))))) * 1
+    theirs = LogisticRegression(C=1e9, tol=1e-12, max_iter=5000).fit(logs, labels)
+    ours = fit_dirichlet(logits, labels, both(1e-9, 1e-9), ridge=1e-9)
+    probs = np.exp(dirichlet_log_probs(ours, logits))
+    np.testing.assert_allclose(probs, theirs.predict_proba(logs), atol=1e-5)
+
+
+def test_ample_labels_ask_for_a_weak_penalty_and_give_an_ordered_logit():
+    rng = np.random.default_rng(2)
+    logits = centred(rng.normal(size=(400, 4)))
+    latent = 3.0 * logits @ [-1.0, -0.3, 0.4, 0.9] + rng.logistic(size=400)
+    labels = np.digitize(latent, [-3.0, 0.6, 4.5])
+    columns = logits[:, 1:] - logits[:, :1]
+    model = OrderedModel(labels, columns, distr="logit")
+    theirs = model.fit(method="newton", disp=False, maxiter=100).predict(columns)
+    params = fitter("odds-cv")(logits, labels)
+    np.testing.assert_allclose(np.exp(odds_log_probs(params, logits)), theirs, atol=0.03)
+
+
+def held_out_loss(fit, log_probs, setting):
+    """Cross-validated log loss in a plain loop over the folds."""
+    folds, losses = np.asarray(spread_folds(LABELS)), []
+    for fold in range(FOLDS):
+        out = folds == fold
+        logs = np.asarray(log_probs(fit(LOGITS, np.where(out, -1, LABELS), setting), LOGITS))
+        losses.append(-np.maximum(logs[out, LABELS[out]], np.log(1e-4)))
+    return np.concatenate(losses).sum()
+
+
+def test_the_chosen_odds_are_the_best_of_a_loop_over_the_grid():
+    run = jax.jit(lambda x, z, c: fit_odds(x, z, c * jnp.sum(z >= 0, dtype=x.dtype)))
+    scores = [held_out_loss(run, odds_log_probs, c) for c in DECADES]
+    best = run(LOGITS, LABELS, DECADES[int(np.argmin(scores))])
+    found = fitter("odds-cv")(LOGITS, LABELS)
+    np.testing.assert_allclose(found.weights, best.weights, rtol=1e-6, atol=1e-8)
+
+
+def test_the_chosen_dirichlet_is_the_best_of_a_loop_over_the_grid():
+    grid = [both(lam, mu) for lam in OFF_DIAGONALS for mu in INTERCEPTS]
+    scores = [held_out_loss(DIRICHLET, dirichlet_log_probs, penalty) for penalty in grid]
+    best = DIRICHLET(LOGITS, LABELS, grid[int(np.argmin(scores))])
+    found = fitter("dirichlet")(LOGITS, LABELS)
+    np.testing.assert_allclose(found.weights, best.weights, rtol=1e-5, atol=1e-6)
+
+
+def test_ties_go_to_the_strongest_and_every_setting_is_one_call():
+    calls = []
+
+    def fit(logits, labels, setting):
+        calls.append(jnp.shape(setting))
+        return setting
+
+    def log_probs(setting, logits):
+        good = (setting > 1.5) & (setting < 4.5)
+        return jnp.where(good, -1.0, -2.0) * jnp.ones_like(logits)
+
+    grid = jnp.arange(1.0, 7.0)
+    assert float(cross_validate(fit, log_probs, LOGITS, LABELS, grid)) == 4.0
+    assert calls == [()]
+    one = LABELS[:1].copy()
+    assert float(cross_validate(fit, log_probs, LOGITS[:1], one - 1 - one, grid)) == 6.0
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_folds_are_balanced_random_and_blind_to_hidden_texts(count, seed):
+    rng = np.random.default_rng(seed)
+    folds = np.asarray(FOLDS_OF(np.pad(np.zeros(count, int), (0, 64 - count), constant_values=-1)))
+    assert (folds[count:] == -1).all()
+    sizes = np.bincount(folds[:count], minlength=FOLDS)
+    assert sizes.sum() == count and sizes.max() - sizes.min() <= 1
+    hidden = np.full(64, -1)
+    places = np.sort(rng.permutation(64)[:count])
+    hidden[places] = rng.integers(0, 5, count)
+    np.testing.assert_array_equal(np.asarray(FOLDS_OF(hidden))[places], folds[:count])
+
+
+FOLDS_OF = jax.jit(spread_folds)
+
+
+@st.composite
+def samples(draw):
+    """Logits of 16 texts, soft to saturated, and labels of some of few or all classes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    scale = draw(st.sampled_from([0.0, 1.0, 60.0]))
+    logits = scale * centred(np.clip(rng.normal(size=(ROWS, 3)), -1.0, 1.0))
+    labels = rng.choice(rng.permutation(3)[: draw(st.integers(1, 3))], ROWS)
+    labels = logits.argmax(axis=1) if draw(st.booleans()) else labels
+    labels[rng.permutation(ROWS)[draw(st.integers(0, ROWS)) :]] = -1
+    return logits, labels
+
+
+@given(samples())
+@settings(max_examples=40)
+def test_every_fit_is_finite_and_predicts_probabilities(drawn):
+    logits, labels = drawn
+    for name in NAMES:
+        params = fitter(name)(logits, labels)
+        assert all(np.isfinite(p).all() for p in params)
+        predicted = np.asarray(predictor(name)(params, logits))
+        assert np.isfinite(predicted).all()
+        np.testing.assert_allclose(np.exp(predicted).sum(axis=1), 1.0, rtol=1e-9)
+
+
+@given(samples(), st.sampled_from([1e-4, 0.01, 10.0]), st.sampled_from([1e-3, 10.0]))
+@settings(max_examples=60)
+def test_dirichlet_ends_where_the_gradient_vanishes(drawn, off_diagonal, intercept):
+    logits, labels = drawn
+    penalty = both(off_diagonal, intercept)
+    params = DIRICHLET(logits, labels, penalty)
+    seen = labels >= 0
+    if not seen.any():
+        np.testing.assert_allclose(params.weights, np.eye(3), atol=1e-9)
+        return
+    slopes = jax.grad(dirichlet_loss)(params, logits[seen], labels[seen], penalty)
+    ridge = 1e-6 * np.diag(np.diag(params.weights) - 1.0)
+    np.testing.assert_allclose(slopes.weights + ridge, 0.0, atol=1e-7)
+    np.testing.assert_allclose(slopes.bias, 0.0, atol=1e-7)
+
+
+@given(samples())
+@settings(max_examples=30)
+def test_padding_changes_nothing(drawn):
+    logits, labels = drawn
+    kept = np.where(labels[:, None] >= 0, logits, 0.0)
+    for name in NAMES:
+        whole = predictor(name)(fitter(name)(logits, labels), logits)
+        padded = predictor(name)(fitter(name)(kept, labels), logits)
+        np.testing.assert_allclose(padded, whole, rtol=1e-6, atol=1e-6)
+
+
+def test_order_changes_nothing_where_there_are_no_folds():
+    order = np.random.default_rng(3).permutation(len(LABELS))
+    penalty = both(0.01, 0.1)
+    whole, shuffled = (
+        DIRICHLET(x, z, penalty) for x, z in ((LOGITS, LABELS), (LOGITS[order], LABELS[order]))
+    )
+    np.testing.assert_allclose(shuffled.weights, whole.weights, rtol=1e-7, atol=1e-8)
+    batch = fit_batch(LOGITS[order], LABELS)
+    np.testing.assert_allclose(batch.log_mean, fit_batch(LOGITS, LABELS).log_mean, rtol=1e-12)
+
+
+def test_dirichlet_follows_the_names_of_the_options():
+    """Renaming the options renames rows and columns of the weights."""
+    order = np.array([3, 0, 4, 1, 2])
+    penalty = both(0.01, 0.1)
+    whole = DIRICHLET(LOGITS, LABELS, penalty)
+    renamed = DIRICHLET(LOGITS[:, order], np.argsort(order)[LABELS], penalty)
+    expected = np.asarray(whole.weights)[np.ix_(order, order)]
+    np.testing.assert_allclose(renamed.weights, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_batch_calibration_takes_out_the_mean():
+    params = fit_batch(LOGITS, LABELS)
+    stated = softmax(LOGITS, axis=1)
+    np.testing.assert_allclose(np.exp(params.log_mean), stated.mean(axis=0), rtol=1e-12)
+    shifted = LOGITS + np.array([[0.0, 3.0, 0.0, 0.0, 0.0]])
+    same = np.where(np.arange(30) < 10, 0, -1)
+    first = fit_batch(LOGITS, same)
+    np.testing.assert_allclose(
+        first.log_mean, fit_batch(LOGITS[:10], LABELS[:10]).log_mean, rtol=1e-12
+    )
+    assert params.log_mean[1] < fit_batch(shifted, LABELS).log_mean[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batched_is_looped(name):
+    folds = np.stack([np.where(np.arange(30) % 4 == fold, -1, LABELS) for fold in range(5)])
+    folds[3, 1:] = -1
+    batched = jax.jit(jax.vmap(CALIBRATORS[name].fit, (None, 0)))(LOGITS, folds)
+    for i, labels in enumerate(folds):
+        for together, alone in zip(batched, fitter(name)(LOGITS, labels), strict=True):
+            np.testing.assert_allclose(together[i], alone, rtol=1e-6, atol=1e-6)
