@@ -1,0 +1,21 @@
+"""What a comparison of calibrators concludes: intervals, reversals, crossovers, label equivalents.
+
+Pure functions of probabilities, labels and losses that others have computed.
+"""
+
+from cordial_ppl.analyses.crossover import first_lead
+from cordial_ppl.analyses.equivalents import label_equivalents
+from cordial_ppl.analyses.interval import Interval, paired_interval
+from cordial_ppl.analyses.saturated import reversed_fits, saturated_readings
+from cordial_ppl.analyses.stated import labels_given_stated, predictions_given_stated
+
+__all__ = [
+    "Interval",
+    "first_lead",
+    "label_equivalents",
+    "labels_given_stated",
+    "paired_interval",
+    "predictions_given_stated",
+    "reversed_fits",
+    "saturated_readings",
+]

@@ -1,0 +1,221 @@
+"""Labels from a known channel that no affine channel equals, at a distance that is chosen.
+
+Readings go through a full K x K channel, so the true probabilities are known and so is what the
+best affine channel loses to them: the delta of the crossover `n* = (d_u - d_s) / (2 delta)`.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.errors import InputError
+
+AFFINE = np.array([0.3, np.log(0.9), np.log(1.5), 2.2])
+"""Offset, log gain, log concentration, log odds of strength of the channel that is bent."""
+
+STARTS = AFFINE + np.array(
+    [[0.0, 0.0, 0.0, 0.0], [1.0, -0.7, -1.0, -1.0], [-1.0, 0.3, -1.0, -1.0], [0.0, -0.3, 1.0, -2.0]]
+)
+"""Where the search for the nearest affine channel begins; the best end is kept."""
+
+LEAST, MOST = 1e-4, 0.12
+"""Deltas (nats) that can be asked for."""
+
+TOLERANCE = 1e-3
+"""How far, relative to it, the gap may lie from the one asked for."""
+
+STEPS, FAR = 100, 6.0
+"""Most trials of a descent, and how far from zero its parameters may go."""
+
+
+@dataclass(frozen=True)
+class KnownGap:
+    """A population of readings, the channel that its labels come from, and the nearest affine one.
+
+    Args:
+        logits: Readings [n, K] (nats); the channel takes their softmax, at temperature one.
+        labels: One draw from the true probabilities for each reading, 0..K-1.
+        truth: True probabilities [n, K].
+        channel: The channel [K, K] that the labels come from; row y is T(z | y).
+        nearest: The affine channel [K, K] of least expected log loss.
+        phi: Its offset, log gain, log concentration and log odds of strength.
+        delta: What that loses to the truth (nats), `mean_i KL(truth_i || softmax(l_i) nearest)`.
+    """
+
+    logits: Float[np.ndarray, "n K"]
+    labels: Int[np.ndarray, " n"]
+    truth: Float[np.ndarray, "n K"]
+    channel: Float[np.ndarray, "K K"]
+    nearest: Float[np.ndarray, "K K"]
+    phi: Float[np.ndarray, " 4"]
+    delta: float
+
+    def excess(self, probs: Float[np.ndarray, "n K"]) -> float:
+        """Return the expected log loss (nats) of predictions for the readings, over the truth's."""
+        return _divergence(self.truth, probs)
+
+    def draw(self, rng: np.random.Generator, rows: Int[np.ndarray, " m"]) -> Int[np.ndarray, " m"]:
+        """Draw labels afresh for readings in some rows, with repetition or without."""
+        return _draw(rng, self.truth[rows])
+
+
+def known_gap(delta: float, seed: int = 0, *, n: int = 2000, options: int = 5) -> KnownGap:
+    """Make readings and labels whose best affine channel loses `delta` nats to the truth.
+
+    The true channel is `(1 - t) T_phi + t P`: an affine channel
+    `T_phi(z | y) = rho G(z | s y + d) + (1 - rho) / K` bent toward rows `P` drawn at random. The
+    t that gives `delta = min_phi mean_i KL(p_i || q_i T_phi)`, over (d, log s, log kappa,
+    logit rho), is found by bisection. The expectation runs over all n readings and all labels, so
+    delta is a property of the population and no estimate.
+
+    Args:
+        delta: Gap (nats), from 0.0001 to 0.12.
+        seed: Seed of NumPy's generator; the same arguments give the same population.
+        n: Number of readings.
+        options: Number of options K, at least 3 (with two, an affine channel is a full one).
+
+    Returns:
+        Readings, labels, true probabilities, both channels, and the delta that was obtained.
+
+    Raises:
+        InputError: an argument is out of range, or `delta` is out of reach on this scale.
+    """
+    if not LEAST <= delta <= MOST or n < 1 or options < 3:
+        raise InputError(
+            f"a known gap needs delta in {LEAST}..{MOST}, n >= 1 and at least 3 options; "
+            f"got delta={delta}, n={n} and options={options}."
+        )
+    rng = np.random.default_rng(seed)
+    logits = _readings(rng, n, options)
+    reading = np.exp(logits - logits.max(axis=1, keepdims=True))
+    reading /= reading.sum(axis=1, keepdims=True)
+    affine, _ = affine_channel(AFFINE, options)
+    bent = rng.dirichlet(np.full(options, 0.5), options)
+
+    def attempt(t: float) -> KnownGap:
+        channel = (1 - t) * affine + t * bent
+        truth = reading @ channel
+        phi = nearest_affine(reading, truth)
+        nearest, _ = affine_channel(phi, options)
+        gap = _divergence(truth, reading @ nearest)
+        return KnownGap(logits, labels, truth, channel, nearest, phi, gap)
+
+    labels = np.zeros(n, dtype=int)
+    most = found = attempt(1.0)
+    if most.delta < delta:
+        raise InputError(
+            f"with seed {seed} and {options} options the gap is {most.delta:.4f} nats at most; "
+            f"got delta={delta}. Take another seed."
+        )
+    # The gap grows like t^2, so its root is interpolated; every other step halves the bracket.
+    low, high, roots = 0.0, 1.0, [0.0, np.sqrt(most.delta)]
+    for step in range(60):
+        if abs(found.delta - delta) <= TOLERANCE * delta:
+            break
+        share = 0.5 if step % 2 else (np.sqrt(delta) - roots[0]) / (roots[1] - roots[0])
+        t = low + share * (high - low)
+        found = attempt(t)
+        below = found.delta < delta
+        low, high = (t, high) if below else (low, t)
+        roots[not below] = np.sqrt(found.delta)
+    return replace(found, labels=found.draw(rng, np.arange(n)))
+
+
+def affine_channel(
+    phi: Float[np.ndarray, " 4"], size: int
+) -> tuple[Float[np.ndarray, "K K"], Float[np.ndarray, "4 K K"]]:
+    """Return the mixture channel `rho G(z | s y + d) + (1 - rho) / K`, and its derivatives.
+
+    `G(z | c)` is proportional to `exp(-kappa (z - c)^2)`, as in the paper's equation 2.
+
+    Args:
+        phi: Offset d, log gain s, log concentration kappa, log odds of strength rho.
+        size: Number of options, K.
+
+    Returns:
+        The channel, row y for class y read, and its derivative in each of the four.
+    """
+    offset, gain, kappa = phi[0], np.exp(phi[1]), np.exp(phi[2])
+    rho = 1 / (1 + np.exp(-phi[3]))
+    z = np.arange(size, dtype=float)[None, :]
+    y = z.T
+    far = z - gain * y - offset
+    log = -kappa * far**2
+    g = np.exp(log - log.max(axis=1, keepdims=True))
+    g /= g.sum(axis=1, keepdims=True)
+
+    def tilt(slope: Float[np.ndarray, "K K"]) -> Float[np.ndarray, "K K"]:
+        return rho * g * (slope - (g * slope).sum(axis=1, keepdims=True))
+
+    shift = 2 * kappa * far
+    slopes = [tilt(shift), tilt(shift * gain * y), tilt(log), rho * (1 - rho) * (g - 1 / size)]
+    return rho * g + (1 - rho) / size, np.stack(slopes)
+
+
+def nearest_affine(
+    reading: Float[np.ndarray, "n K"], target: Float[np.ndarray, "n K"]
+) -> Float[np.ndarray, " 4"]:
+    """Return the phi of least `mean_i KL(target_i || reading_i T_phi)`.
+
+    Fisher scoring from each of `STARTS`, damped until each step goes down, within `FAR` of zero
+    in every parameter. With one-hot targets it is the maximum likelihood fit.
+
+    Args:
+        reading: Probabilities that go into the channel.
+        target: Probabilities, or labels one-hot, that should come out.
+
+    Returns:
+        Offset, log gain, log concentration and log odds of strength.
+    """
+    ends = [_descend(reading, target, start) for start in STARTS]
+    return min(ends, key=lambda end: end[1])[0]
+
+
+def _descend(
+    reading: Float[np.ndarray, "n K"],
+    target: Float[np.ndarray, "n K"],
+    start: Float[np.ndarray, " 4"],
+) -> tuple[Float[np.ndarray, " 4"], float]:
+    """Return the parameters and the divergence where Fisher scoring ends."""
+    size, phi, damping = reading.shape[1], start, 1e-3
+    channel, slopes = affine_channel(phi, size)
+    value = _divergence(target, reading @ channel)
+    for _ in range(STEPS):
+        probs, jacobian = reading @ channel, reading @ slopes
+        weight = target / probs
+        gradient = (weight * jacobian).mean(axis=1).sum(axis=1)
+        flat = (jacobian * np.sqrt(weight / probs)).reshape(len(phi), -1)
+        fisher = flat @ flat.T / len(reading)
+        step = np.linalg.solve(fisher + damping * np.eye(len(phi)), gradient)
+        trial = np.clip(phi + step, -FAR, FAR)
+        proposed, its_slopes = affine_channel(trial, size)
+        found = _divergence(target, reading @ proposed)
+        if found > value:
+            damping *= 10
+            continue
+        gained = value - found
+        phi, channel, slopes, value = trial, proposed, its_slopes, found
+        damping /= 10
+        if gained < 1e-6 * value:
+            break
+    return phi, value
+
+
+def _readings(rng: np.random.Generator, n: int, size: int) -> Float[np.ndarray, "n K"]:
+    """Readings that lean to one option each, some surely, some hardly."""
+    centre = rng.uniform(-0.5, size - 0.5, n)[:, None]
+    sharpness = rng.gamma(3.0, 0.7, n)[:, None]
+    return -sharpness * np.abs(np.arange(size) - centre) + 0.5 * rng.standard_normal((n, size))
+
+
+def _draw(rng: np.random.Generator, probs: Float[np.ndarray, "n K"]) -> Int[np.ndarray, " n"]:
+    """One label from each row of probabilities."""
+    below = np.cumsum(probs, axis=1)[:, :-1]
+    return (rng.random((len(probs), 1)) > below).sum(axis=1)
+
+
+def _divergence(target: Float[np.ndarray, "n K"], probs: Float[np.ndarray, "n K"]) -> float:
+    """Return `mean_i KL(target_i || probs_i)`, with 0 log 0 = 0."""
+    ratio = np.where(target > 0, target, probs) / probs
+    return float((target * np.log(ratio)).sum(axis=1).mean())

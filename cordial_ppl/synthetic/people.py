@@ -1,0 +1,111 @@
+"""Who labels texts and who reads them: raters with their cuts, and readers with theirs.
+
+A text has a quality; a person's label and a reader's impression are two noisy views of it, cut
+into options at different places. Neither the cuts nor the saturated logits belong to the family
+of channels that the package fits, so what works here was not given its own assumptions back.
+"""
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+@dataclass(frozen=True)
+class Raters:
+    """People who label texts: an impression is quality plus noise, cut at fixed places.
+
+    An impression is `u = (q + o + noise e) / sqrt(1 + offset^2 + noise^2)` with standard normal q
+    and e and the person's own offset `o ~ N(0, offset^2)`; the label is the number of cuts below
+    it. A stray label has nothing to do with its text.
+
+    Args:
+        options: Number of options, K.
+        skew: Share of option k is proportional to `exp(skew (k / (K - 1) - centre)^2)`: positive
+            for ratings that pile up at the ends, negative for ratings around the centre.
+        noise: Standard deviation of a person's impression around the quality of the text.
+        stray: Probability that an impression is drawn afresh, whatever the text.
+        centre: Where on the scale, from 0 to 1, options are rarest (or most common).
+        offset: Standard deviation of people's offsets.
+    """
+
+    options: int = 5
+    skew: float = 2.8
+    noise: float = 0.18
+    stray: float = 0.04
+    centre: float = 0.0
+    offset: float = 0.0
+
+    def cuts(self) -> Float[np.ndarray, " cuts"]:
+        """Return the K - 1 places at which an impression passes into the next option."""
+        weights = np.exp(self.skew * (np.linspace(0, 1, self.options) - self.centre) ** 2)
+        below = np.cumsum(weights)[:-1] / weights.sum()
+        return np.array([NormalDist().inv_cdf(share) for share in below])
+
+    def label(
+        self,
+        rng: np.random.Generator,
+        quality: Float[np.ndarray, " n"],
+        offsets: Float[np.ndarray, " n"] | float = 0.0,
+    ) -> Int[np.ndarray, " n"]:
+        """Label texts of a given quality, 0..K-1, each by a person with a given offset."""
+        n = len(quality)
+        spread = np.hypot(np.hypot(1, self.noise), self.offset)
+        impression = (quality + offsets + self.noise * rng.standard_normal(n)) / spread
+        stray = rng.random(n) < self.stray
+        impression = np.where(stray, rng.standard_normal(n), impression)
+        return np.searchsorted(self.cuts(), impression)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A language model that reads the same texts: its own noise, its own cuts, far too sure.
+
+    The reader's cut t of 1..K-1 is `stretch` times the raters' cut, plus
+    `severity sin(pi t / K)^(1/2)`, severe in the middle and less so towards the ends, plus
+    `favour (-1)^t`. An option loses `sharpness` nats for each standard deviation of quality by
+    which the impression lies outside the option's interval, at most `ceiling` of them,
+    `f -> ceiling tanh(f / ceiling)`, and every logit is jittered.
+
+    Args:
+        noise: Standard deviation of the reader's impression around the quality of the text.
+        severity: Shift of the middle cuts; positive rates too low, negative too high.
+        sharpness: Nats by which an option falls for one unit of distance.
+        jitter: Standard deviation of the noise of a logit (nats).
+        stretch: Factor on the cuts; below one the reader exaggerates, above one it avoids the ends.
+        favour: Widens every second option, from the second on, at its neighbours' cost.
+        ceiling: The most nats by which an option falls.
+    """
+
+    noise: float = 0.18
+    severity: float = 0.3
+    sharpness: float = 22.0
+    jitter: float = 1.0
+    stretch: float = 1.0
+    favour: float = 0.0
+    ceiling: float = np.inf
+
+    def cuts(self, raters: Float[np.ndarray, " cuts"]) -> Float[np.ndarray, " cuts"]:
+        """Return the reader's own K - 1 cuts, from those of the raters."""
+        size = len(raters) + 1
+        t = np.arange(1, size)
+        severity = self.severity * np.sqrt(np.sin(np.pi * t / size))
+        return np.sort(self.stretch * raters + severity + self.favour * (-1.0) ** t)
+
+    def read(
+        self,
+        rng: np.random.Generator,
+        quality: Float[np.ndarray, " n"],
+        cuts: Float[np.ndarray, " cuts"],
+    ) -> Float[np.ndarray, "n K"]:
+        """Read texts of a given quality, against the cuts that the raters use."""
+        n, size = len(quality), len(cuts) + 1
+        impression = (quality + self.noise * rng.standard_normal(n))[:, None]
+        own = self.cuts(cuts)
+        below = np.concatenate([[-np.inf], own]) - impression
+        above = impression - np.concatenate([own, [np.inf]])
+        fall = self.sharpness * np.maximum(np.maximum(below, above), 0)
+        if np.isfinite(self.ceiling):
+            fall = self.ceiling * np.tanh(fall / self.ceiling)
+        return -fall + self.jitter * rng.standard_normal((n, size))

@@ -1,0 +1,194 @@
+"""The benchmark: four tasks, four readers of the same texts, and people who come back.
+
+Its shape, the share of texts that the readers get right and what calibration reaches from few
+labels follow the experiments of the CORDIAL paper (reviews of music, beauty and software with five
+stars, spoken sentences with seven levels of sentiment); the texts, people and readers are made up.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.synthetic.people import Raters, Reader
+
+SPLITS = ("calibration", "report", "users")
+"""Texts to learn from, texts to be scored on, and texts of people who wrote several."""
+
+CALIBRATION, REPORT, USERS = 2000, 4000, 400
+FEWEST, MOST = 8, 16
+"""Number of texts of a person who comes back."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a task is made.
+
+    Args:
+        options: The names of its options, lowest first.
+        raters: The people who label its texts.
+        readers: The language models that read them, by name.
+        ambiguity: Standard deviation of what makes all readers misread a text alike.
+    """
+
+    options: tuple[str, ...]
+    raters: Raters
+    readers: Mapping[str, Reader]
+    ambiguity: float
+
+
+@dataclass(frozen=True)
+class SyntheticTask:
+    """A task: the same texts read by every reader, labelled by people, in their order.
+
+    Args:
+        name: Name of the task.
+        logits: For each reader, unnormalised log-probabilities [n, K] (nats).
+        labels: The option that the text's author chose, 0..K-1.
+        split: For each text, its place in `SPLITS`.
+        users: The author of each text; those of the first two splits wrote one.
+        time: Place of a text among its author's, from 0.
+        options: The names of the K options, lowest first.
+    """
+
+    name: str
+    logits: Mapping[str, Float[np.ndarray, "n K"]]
+    labels: Int[np.ndarray, " n"]
+    split: Int[np.ndarray, " n"]
+    users: Int[np.ndarray, " n"]
+    time: Int[np.ndarray, " n"]
+    options: tuple[str, ...]
+
+    def rows(self, split: str) -> Int[np.ndarray, " m"]:
+        """Return the rows of one of `SPLITS`, in order."""
+        return np.flatnonzero(self.split == SPLITS.index(split))
+
+
+STARS = ("1", "2", "3", "4", "5")
+SENTIMENT = ("-3", "-2", "-1", "0", "1", "2", "3")
+
+
+def _readers(main: Reader) -> Mapping[str, Reader]:
+    """Return the main reader with three more: smaller, larger, and of another make."""
+    small = replace(main, noise=1.6 * main.noise, severity=main.severity + 0.15, jitter=2.0)
+    large = replace(main, noise=0.8 * main.noise, severity=main.severity - 0.1)
+    other = replace(
+        main,
+        noise=1.5 * main.noise,
+        severity=main.severity - 0.05,
+        stretch=1.1 * main.stretch,
+        favour=-main.favour,
+        sharpness=0.8 * main.sharpness,
+    )
+    return {"main": main, "small": small, "large": large, "other": other}
+
+
+# Tuned so that the main reader is right, sure and wrong as often, and calibration from 20 and from
+# 200 labels gets as far, as the paper reports.
+TASKS: Mapping[str, Recipe] = {
+    "music": Recipe(
+        STARS,
+        Raters(5, skew=5.43, centre=0.257, noise=0.148, stray=0.013, offset=0.12),
+        _readers(
+            Reader(
+                noise=0.154,
+                severity=0.317,
+                sharpness=25.0,
+                jitter=1.7,
+                stretch=1.03,
+                favour=0.042,
+                ceiling=23.0,
+            )
+        ),
+        ambiguity=0.123,
+    ),
+    "beauty": Recipe(
+        STARS,
+        Raters(5, skew=5.04, centre=0.303, noise=0.118, stray=0.041, offset=0.12),
+        _readers(
+            Reader(
+                noise=0.114,
+                severity=0.322,
+                sharpness=31.0,
+                jitter=1.5,
+                stretch=0.97,
+                favour=0.059,
+                ceiling=22.0,
+            )
+        ),
+        ambiguity=0.086,
+    ),
+    "software": Recipe(
+        STARS,
+        Raters(5, skew=5.28, centre=0.325, noise=0.233, stray=0.047, offset=0.12),
+        _readers(
+            Reader(
+                noise=0.117,
+                severity=0.296,
+                sharpness=35.0,
+                jitter=0.3,
+                favour=0.041,
+                ceiling=22.0,
+            )
+        ),
+        ambiguity=0.085,
+    ),
+    "mosei": Recipe(
+        SENTIMENT,
+        Raters(7, skew=-8.3, centre=0.575, noise=0.265, stray=0.038, offset=0.2),
+        _readers(
+            Reader(
+                noise=0.2,
+                severity=-0.103,
+                sharpness=62.0,
+                jitter=0.95,
+                stretch=0.51,
+                favour=0.29,
+                ceiling=25.0,
+            )
+        ),
+        ambiguity=0.334,
+    ),
+}
+
+
+def benchmark(name: str, seed: int = 0) -> SyntheticTask:
+    """Make a task of the benchmark: 'music', 'beauty', 'software' (K = 5) or 'mosei' (K = 7).
+
+    A text's quality is standard normal. Its author labels it by `quality + offset + noise` and
+    readers read `quality + ambiguity m + noise`, with m shared by all of them, so that their errors
+    are correlated. 2,000 texts to calibrate on and 4,000 to report on have one author each; 400
+    people more have written 8 to 16 texts each, in order of time.
+
+    Args:
+        name: One of `TASKS`.
+        seed: Seed of NumPy's generator; the same arguments give the same task.
+
+    Returns:
+        Logits for the readers 'main', 'small', 'large' and 'other', labels, splits, authors,
+        time and options.
+
+    Raises:
+        InputError: there is no such task.
+    """
+    if name not in TASKS:
+        raise InputError(f"the benchmark's tasks are {', '.join(TASKS)}; got {name!r}.")
+    recipe, rng = TASKS[name], np.random.default_rng(seed)
+    raters = recipe.raters
+    texts = rng.integers(FEWEST, MOST + 1, USERS)
+    n = CALIBRATION + REPORT + int(texts.sum())
+    users = np.repeat(
+        np.arange(CALIBRATION + REPORT + USERS), np.r_[np.ones(CALIBRATION + REPORT, int), texts]
+    )
+    quality = rng.standard_normal(n)
+    offsets = raters.offset * rng.standard_normal(users[-1] + 1)
+    labels = raters.label(rng, quality, offsets[users])
+    seen = quality + recipe.ambiguity * rng.standard_normal(n)
+    logits = {
+        reader: model.read(rng, seen, raters.cuts()) for reader, model in recipe.readers.items()
+    }
+    split = np.repeat(np.arange(len(SPLITS)), [CALIBRATION, REPORT, n - CALIBRATION - REPORT])
+    time = np.arange(n) - np.searchsorted(users, users)
+    return SyntheticTask(name, logits, labels, split, users, time, recipe.options)

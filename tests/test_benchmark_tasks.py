@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+
+from cordial_ppl import scores
+from cordial_ppl.errors import InputError
+from cordial_ppl.synthetic import SPLITS, TASKS, Raters, Reader, benchmark
+
+# The paper's main reader: accuracy and raw log loss (nats).
+PAPER = {
+    "music": (0.75, 1.339),
+    "beauty": (0.66, 2.052),
+    "software": (0.68, 2.093),
+    "mosei": (0.32, 5.806),
+}
+
+
+@pytest.fixture(scope="module", params=PAPER)
+def task(request):
+    return benchmark(request.param)
+
+
+def softmax(logits):
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def report(task, reader="main"):
+    rows = task.rows("report")
+    return softmax(task.logits[reader][rows]), task.labels[rows]
+
+
+def test_the_main_reader_is_right_sure_and_wrong_as_often_as_the_papers(task):
+    probs, labels = report(task)
+    accuracy, raw = PAPER[task.name]
+    assert scores.accuracy(probs, labels) == pytest.approx(accuracy, abs=0.025)
+    assert 0.92 < probs.max(axis=1).mean() < 0.965
+    assert scores.log_loss(probs, labels) == pytest.approx(raw, rel=0.06)
+
+
+def test_texts_readers_and_options_have_the_papers_shape(task):
+    size = 7 if task.name == "mosei" else 5
+    assert list(task.logits) == ["main", "small", "large", "other"]
+    assert len(task.options) == size
+    assert [len(task.rows(split)) for split in SPLITS[:2]] == [2000, 4000]
+    for logits in task.logits.values():
+        assert logits.shape == (len(task.labels), size)
+        assert np.isfinite(logits).all()
+    assert set(task.labels) == set(range(size))
+
+
+def test_stars_pile_up_at_five_and_sentiment_in_the_middle(task):
+    shares = np.bincount(task.labels) / len(task.labels)
+    if task.name == "mosei":
+        assert shares.argmax() in (3, 4)
+        assert shares[[0, -1]].max() < shares.max() / 3
+    else:
+        assert 0.5 < shares[4] < 0.8
+        assert shares[0] > shares[1]
+
+
+def test_labels_lie_above_the_stars_read_and_nearer_to_neutral_than_the_sentiment(task):
+    probs, labels = report(task)
+    stated = probs.argmax(axis=1)
+    if task.name == "mosei":
+        assert np.abs(labels - 3).mean() < np.abs(stated - 3).mean() - 0.3
+    else:
+        assert (labels - stated).mean() > 0.15
+
+
+def test_readers_err_together_but_not_alike(task):
+    errors = [logits.argmax(axis=1) - task.labels for logits in task.logits.values()]
+    correlation = np.corrcoef(errors)[np.triu_indices(4, 1)]
+    assert correlation.min() > 0.3
+    assert correlation.max() < 0.95
+
+
+def test_given_the_labels_the_readers_still_err_together(task):
+    # Noise of the label alone would make errors agree; the texts' ambiguity must do so too.
+    first, second = task.logits["main"].argmax(axis=1), task.logits["large"].argmax(axis=1)
+    common = task.labels == np.bincount(task.labels).argmax()
+    assert np.corrcoef(first[common], second[common])[0, 1] > 0.3
+
+
+def test_people_who_come_back_wrote_eight_to_sixteen_texts_in_order(task):
+    single = task.split < SPLITS.index("users")
+    assert (np.unique(task.users[single], return_counts=True)[1] == 1).all()
+    assert (task.time[single] == 0).all()
+    _, counts = np.unique(task.users[~single], return_counts=True)
+    assert len(counts) == 400
+    assert counts.min() >= 8 and counts.max() <= 16
+    assert not set(task.users[single]) & set(task.users[~single])
+    np.testing.assert_array_equal(
+        task.time[~single], np.concatenate([np.arange(c) for c in counts])
+    )
+
+
+def test_people_have_offsets(task):
+    # Residuals of one person agree: their means vary more than those of shuffled texts.
+    rows = task.rows("users")
+    stated = task.logits["main"][rows].argmax(axis=1)
+    mean = np.array([task.labels[rows][stated == c].mean() for c in range(len(task.options))])
+    residual = task.labels[rows] - mean[stated]
+    _, person = np.unique(task.users[rows], return_inverse=True)
+
+    def spread(values):
+        return np.var(np.bincount(person, values) / np.bincount(person))
+
+    rng = np.random.default_rng(0)
+    chance = [spread(rng.permutation(residual)) for _ in range(200)]
+    assert spread(residual) > np.quantile(chance, 0.99)
+
+
+def test_the_same_arguments_make_the_same_task_and_another_seed_another():
+    first, again, other = (benchmark("music", seed) for seed in (3, 3, 4))
+    for name, logits in first.logits.items():
+        np.testing.assert_array_equal(logits, again.logits[name])
+    for field in ("labels", "split", "users", "time"):
+        np.testing.assert_array_equal(getattr(first, field), getattr(again, field))
+    assert not np.array_equal(first.labels[:6000], other.labels[:6000])
+
+
+def test_an_unknown_task_is_refused_with_the_ones_there_are():
+    with pytest.raises(InputError, match="music, beauty, software, mosei; got 'books'"):
+        benchmark("books")
+
+
+def test_tasks_are_listed_in_the_papers_order():
+    assert list(TASKS) == list(PAPER)
+
+
+def test_logits_saturate_at_the_ceiling():
+    cuts, quality = Raters().cuts(), np.random.default_rng(0).standard_normal(500)
+    reader = Reader(jitter=0.0, ceiling=6.0)
+    bounded = reader.read(np.random.default_rng(1), quality, cuts)
+    free = Reader(jitter=0.0).read(np.random.default_rng(1), quality, cuts)
+    assert -6 <= bounded.min() < -5.9
+    assert (bounded >= free).all()
+    np.testing.assert_array_equal(np.argsort(bounded[0]), np.argsort(free[0]))
+
+
+def test_a_reader_that_exaggerates_or_favours_moves_its_cuts():
+    cuts = Raters(7, skew=-8, centre=0.5).cuts()
+    np.testing.assert_allclose(Reader(severity=0, stretch=0.5).cuts(cuts), cuts / 2)
+    moved = Reader(severity=0, favour=0.05).cuts(cuts) - cuts
+    np.testing.assert_allclose(moved, 0.05 * np.array([-1, 1, -1, 1, -1, 1]), atol=1e-12)
