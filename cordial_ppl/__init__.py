@@ -11,10 +11,15 @@ if TYPE_CHECKING:
     from cordial_ppl.channel import Channel as Channel
     from cordial_ppl.channel import observe as observe
     from cordial_ppl.channel import sample_log_odds as sample_log_odds
+    from cordial_ppl.cordial import BatchCalibration as BatchCalibration
     from cordial_ppl.cordial import ChannelCalibrator as ChannelCalibrator
     from cordial_ppl.cordial import Cordial as Cordial
+    from cordial_ppl.cordial import DirichletCalibration as DirichletCalibration
+    from cordial_ppl.cordial import FullChannelStack as FullChannelStack
     from cordial_ppl.cordial import LogitStack as LogitStack
     from cordial_ppl.cordial import ProportionalOdds as ProportionalOdds
+    from cordial_ppl.cordial import RawReading as RawReading
+    from cordial_ppl.cordial import ScalarStack as ScalarStack
     from cordial_ppl.cordial import TemperatureScaling as TemperatureScaling
     from cordial_ppl.cordial import VectorScaling as VectorScaling
     from cordial_ppl.cordial import load as load
@@ -38,10 +43,15 @@ if TYPE_CHECKING:
 _ROOMS = {
     "cordial_ppl.channel": ("Channel", "observe", "sample_log_odds"),
     "cordial_ppl.cordial": (
+        "BatchCalibration",
         "ChannelCalibrator",
         "Cordial",
+        "DirichletCalibration",
+        "FullChannelStack",
         "LogitStack",
         "ProportionalOdds",
+        "RawReading",
+        "ScalarStack",
         "TemperatureScaling",
         "VectorScaling",
         "load",

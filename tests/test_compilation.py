@@ -10,12 +10,11 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
-from cordial_ppl.arrays import bucket
 from cordial_ppl.channel import Channel, observe
+from cordial_ppl.cordial.judges import Cordial
 from cordial_ppl.cordial.single import ChannelCalibrator
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.stacking import MIN_LABELS
 from cordial_ppl.synthetic import reviews
 
 TEXTS = reviews(400, seed=1)
@@ -46,10 +45,13 @@ def compilations():
         jax.monitoring.unregister_event_duration_listener(listen)
 
 
-def fit(count, seed, start=0):
+def toy(seed):
+    return Stack(channels=(CHANNEL,), calibrators=("temperature",), seed=seed)
+
+
+def fit(count, seed, start=0, make=toy):
     rows = slice(start, start + count)
-    stack = Stack(channels=(CHANNEL,), calibrators=("temperature",), seed=seed)
-    return stack.fit(TEXTS.logits[rows], TEXTS.labels[rows])
+    return make(seed).fit(TEXTS.logits[rows], TEXTS.labels[rows])
 
 
 def test_the_listener_hears():
@@ -58,20 +60,27 @@ def test_the_listener_hears():
     assert names
 
 
-def test_a_sweep_compiles_once_for_each_bucket():
-    known = set()
-    for count in (5, 10, 20, 50, 100):
-        shape = (bucket(count), count >= MIN_LABELS)
+@pytest.mark.parametrize(
+    ("make", "programs"),
+    [(toy, 2), (lambda seed: Cordial(seed=seed), 5), (lambda seed: Cordial.paper(seed=seed), 5)],
+    ids=["toy", "default", "paper"],
+)
+def test_a_sweep_compiles_once_for_each_bucket(make, programs):
+    jax.clear_caches()  # the calibrators may have been compiled for another stack
+    counts = (5, 10, 20, 50, 100)
+    for count in counts:
         with compilations() as first:
-            fit(count, seed=0)
+            fit(count, seed=0, make=make)
         with compilations() as second:
-            fit(count, seed=1, start=count)
-            fit(count + 1, seed=2, start=count)
-        assert first and shape not in known
+            fit(count, seed=1, start=count, make=make)
+            fit(count + 1, seed=2, start=count, make=make)
         assert second == []
-        # One program for the channel and one for the calibrators.
-        assert first.count("jit(run)") == 2
-        known.add(shape)
+        # One program for each channel, and one for all calibrators.
+        assert first.count("jit(run)") == programs
+    with compilations() as again:
+        for count in counts:
+            fit(count, seed=3, start=count, make=make)
+    assert again == []
 
 
 def test_predictions_compile_once_for_each_bucket():

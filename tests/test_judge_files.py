@@ -123,7 +123,7 @@ class Mine(cp.LogitStack):
 @pytest.mark.parametrize("kind", [Stack, Mine])
 def test_only_what_can_be_loaded_is_saved(kind, tmp_path):
     stack = kind().fit(LOGITS, LABELS)
-    with pytest.raises(InputError, match=f"only Cordial and LogitStack.*{kind.__name__}"):
+    with pytest.raises(InputError, match=f"only a named stack, such as Cordial.*{kind.__name__}"):
         stack.save(tmp_path / "x.cordial")
     assert not (tmp_path / "x.cordial").exists()
 
@@ -184,3 +184,14 @@ def test_a_changed_file_is_refused(saved, changes):
     change(saved, **changes)
     with pytest.raises(FileError, match="judge.cordial"):
         cp.load(saved)
+
+
+def test_a_judge_saved_before_a_figure_was_known_is_read(saved, judge):
+    fields, _ = storage.read(saved, "judge")
+    for entry in fields["channels"].values():
+        del entry["diagnostics"]["fold_khat"], entry["diagnostics"]["divergences"]
+    change(saved, meta={"channels": fields["channels"]})
+    found = cp.load(saved)
+    assert_same(found, judge)
+    figures = found.posteriors_["mixture"].diagnostics
+    assert np.isnan(figures.fold_khat) and figures.divergences == 0

@@ -1,20 +1,29 @@
 """The estimators that users meet: single calibrators, the stack of seven, and their files."""
 
-from cordial_ppl.cordial.files import load
+from cordial_ppl.cordial.comparisons import FullChannelStack, ScalarStack
+from cordial_ppl.cordial.judges import Cordial, LogitStack, load
 from cordial_ppl.cordial.single import (
+    BatchCalibration,
     ChannelCalibrator,
+    DirichletCalibration,
     ProportionalOdds,
+    RawReading,
     TemperatureScaling,
     VectorScaling,
 )
-from cordial_ppl.cordial.stack import Cordial, ExpectedLoss, LogitStack
+from cordial_ppl.cordial.weighing import ExpectedLoss
 
 __all__ = [
+    "BatchCalibration",
     "ChannelCalibrator",
     "Cordial",
+    "DirichletCalibration",
     "ExpectedLoss",
+    "FullChannelStack",
     "LogitStack",
     "ProportionalOdds",
+    "RawReading",
+    "ScalarStack",
     "TemperatureScaling",
     "VectorScaling",
     "load",

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
@@ -15,7 +16,7 @@ E = TypeVar("E", bound="Estimator")
 
 
 class Estimator(ABC):
-    """A calibrator with the interface of scikit-learn: ``fit``, then predict.
+    """A calibrator in the manner of scikit-learn: ``fit``, then predict.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
@@ -52,7 +53,7 @@ class Estimator(ABC):
                 f"every labelled text needs one row of logits: {len(readings)} rows came with "
                 f"{len(codes)} labels."
             )
-        extra = _as_covariates(covariates, len(readings))
+        extra = as_covariates(covariates, len(readings))
         self._fit(readings, codes, extra)
         self.scale_ = scale
         self._covariate_names = tuple(extra)
@@ -118,26 +119,4 @@ class Estimator(ABC):
                 f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
             )
         readings = as_logits(logits, size=self.scale_.size)
-        given = _as_covariates(covariates, len(readings))
-        missing = [name for name in self._covariate_names if name not in given]
-        if missing:
-            raise InputError(
-                f"the estimator was fitted with the covariate {missing[0]!r}: give it here too."
-            )
-        return readings, {name: given[name] for name in self._covariate_names}
-
-
-def _as_covariates(covariates: Mapping[str, Any] | None, rows: int) -> dict[str, np.ndarray]:
-    arrays = {}
-    for name, values in (covariates or {}).items():
-        array = np.asarray(values, np.float64)
-        if array.shape != (rows,):
-            raise InputError(
-                f"covariate {name!r} must have one number a text, shape ({rows},); got shape "
-                f"{array.shape}."
-            )
-        bad = np.flatnonzero(~np.isfinite(array))
-        if bad.size:
-            raise InputError(f"covariate {name!r} is {array[bad[0]]} in row {bad[0]}.")
-        arrays[name] = array
-    return arrays
+        return readings, as_covariates(covariates, len(readings), self._covariate_names)

@@ -1,13 +1,14 @@
-"""Fitted judges on disk: a stack's posteriors, parameters, weights and settings as plain data.
+"""Fitted judges on disk: the state of a stack, and how a file holds it as plain data.
 
 A file never holds code.  A stack with a channel from a user's file stores the channel's name and
 the digest of the file, and whoever loads it must name that same file again.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.cordial.members import CalibratorFit
-from cordial_ppl.cordial.stack import Cordial, ExpectedLoss, LogitStack, Stack
-from cordial_ppl.errors import ChannelError, FileError, InputError, NotFittedError
+from cordial_ppl.cordial.weighing import ExpectedLoss
+from cordial_ppl.errors import ChannelError, FileError, InputError
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.inference.tempering import Effort
@@ -25,30 +26,41 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.scale import Scale
 
 KIND = "judge"
-KINDS: dict[str, type[Stack]] = {"Cordial": Cordial, "LogitStack": LogitStack}
 
 
-def save(stack: Stack, path: str | Path) -> None:
-    """Write a fitted stack to one file.
+class State(NamedTuple):
+    """All that a fitted stack consists of.
 
-    Args:
-        stack: a fitted ``Cordial`` or ``LogitStack``.
-        path: the file to write, by convention ending in ``.cordial``.
+    Attributes:
+        kind: name of its class.
+        scale: the scale.
+        settings: arguments that a stack is made with.
+        posteriors: posterior of each channel by name.
+        calibrators: fitted logit-space calibrators by name.
+        weights: weight of each member by name.
+        expected: out-of-fold log losses.
+        covariates: names of the covariates that predictions need.
+    """
+
+    kind: str
+    scale: Scale
+    settings: dict[str, Any]
+    posteriors: dict[str, Posterior]
+    calibrators: dict[str, CalibratorFit]
+    weights: dict[str, float]
+    expected: ExpectedLoss
+    covariates: tuple[str, ...]
+
+
+def write(path: str | Path, state: State) -> None:
+    """Write the state of a fitted stack to one file.
 
     Raises:
-        NotFittedError: the stack is not fitted.
-        InputError: the stack is neither a ``Cordial`` nor a ``LogitStack`` but of another class.
         FileError: the file cannot be written.
     """
-    if KINDS.get(type(stack).__name__) is not type(stack):
-        raise InputError(
-            f"only {' and '.join(KINDS)} can be saved; this is a {type(stack).__name__}."
-        )
-    if not hasattr(stack, "scale_"):
-        raise NotFittedError("there is nothing to save: call fit(logits, labels) first.")
+    settings, channels = state.settings, {}
     arrays: dict[str, np.ndarray] = {}
-    channels = {}
-    for name, posterior in stack.posteriors_.items():
+    for name, posterior in state.posteriors.items():
         for field in ("histogram", "draws", "weights"):
             arrays[f"channel.{name}.{field}"] = getattr(posterior, field)
         channels[name] = {
@@ -57,39 +69,36 @@ def save(stack: Stack, path: str | Path) -> None:
             "diagnostics": _to_plain(posterior.diagnostics._asdict()),
             "covariates": list(posterior.covariates),
         }
-    for name, prior in stack.prior.items():
+    for name, prior in settings["prior"].items():
         arrays[f"prior.{name}.loc"] = np.asarray(prior.loc, np.float64)
         arrays[f"prior.{name}.scale"] = np.asarray(prior.scale, np.float64)
-    for name in stack.calibrators:
-        fit: Any = stack._fits[name]
+    for name, fit in state.calibrators.items():
         for field, value in fit.params._asdict().items():
             arrays[f"calibrator.{name}.{field}"] = np.asarray(value)
     meta = {
-        "estimator": type(stack).__name__,
-        "options": list(stack.scale_.options),
-        "named": stack.options is not None,
-        "inference": stack.inference,
-        "seed": stack.seed,
-        "effort": stack.effort._asdict(),
-        "priors": list(stack.prior),
-        "weights": stack.weights_,
-        "weight_counts": stack.weight_counts,
-        "expected": _to_plain(stack.expected_._asdict()),
+        "estimator": state.kind,
+        "options": list(state.scale.options),
+        "named": settings["options"] is not None,
+        "inference": settings["inference"],
+        "seed": settings["seed"],
+        "covariates": list(state.covariates),
+        "effort": settings["effort"]._asdict(),
+        "priors": list(settings["prior"]),
+        "weights": state.weights,
+        "weight_counts": settings["weight_counts"],
+        "expected": _to_plain(state.expected._asdict()),
         "channels": channels,
-        "calibrators": list(stack.calibrators),
+        "calibrators": list(state.calibrators),
     }
     storage.write(path, KIND, meta, arrays)
 
 
-def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Stack:
-    """Read a fitted stack.
+def read(path: str | Path, channels: Sequence[str | Path | Channel] = ()) -> State:
+    """Read the state of a fitted stack.
 
     Args:
-        path: a file that ``save`` wrote.
+        path: a file that ``write`` wrote.
         channels: the channel files that the stack was fitted with, if any; their code is run.
-
-    Returns:
-        The stack, ready to predict.
 
     Raises:
         FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
@@ -99,39 +108,40 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
     """
     meta, arrays = storage.read(path, KIND)
     given = {channel.name: channel for channel in map(load_channel, channels)}
+    with blaming(path):
+        entries = meta["channels"].items()
+        asked = [(name, entry["built_in"], entry["digest"]) for name, entry in entries]
+    for name, built_in, digest in asked:
+        if name in given and digest not in ("", given[name].digest):
+            raise InputError(
+                f"the judge was fitted with another {name}.py than {given[name].source}: "
+                "their contents differ. Name the file as it was, or fit the judge again."
+            )
+        if name not in given and not built_in:
+            raise InputError(
+                f"the judge was fitted with the channel file {name}.py: name that file again, "
+                f"channels=['{name}.py'] or --channel {name}.py (its code is run)."
+            )
+    with blaming(path):
+        return _restore(meta, arrays, given)
+
+
+@contextmanager
+def blaming(path: str | Path) -> Iterator[None]:
+    """Blame the file for contents that do not fit together."""
     try:
-        absent = [
-            name
-            for name, entry in meta["channels"].items()
-            if not entry["built_in"] and name not in given
-        ]
-        changed = [
-            name
-            for name, channel in given.items()
-            if meta["channels"].get(name, {}).get("digest") not in (None, "", channel.digest)
-        ]
-        if not absent and not changed:
-            return _restore(meta, arrays, given)
+        yield
     except ChannelError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(
             f"{path} is damaged or was changed: {error!r}. Fit and save it again."
         ) from error
-    if changed:
-        raise InputError(
-            f"the judge was fitted with another {changed[0]}.py than {given[changed[0]].source}: "
-            "their contents differ. Name the file as it was, or fit the judge again."
-        )
-    raise InputError(
-        f"the judge was fitted with the channel file {absent[0]}.py: name that file again, "
-        f"channels=['{absent[0]}.py'] or --channel {absent[0]}.py (its code is run)."
-    )
 
 
 def _restore(
     meta: dict[str, Any], arrays: dict[str, np.ndarray], given: dict[str, Channel]
-) -> Stack:
+) -> State:
     scale = Scale(tuple(meta["options"]))
     found = {
         name: CHANNELS[name] if entry["built_in"] else given[name]
@@ -154,40 +164,44 @@ def _restore(
     for name, prior in priors.items():
         if not prior.loc.shape == prior.scale.shape == (posteriors[name].target.size,):
             raise ValueError(f"the prior of channel {name!r} has another number of parameters")
-    stack = KINDS[meta["estimator"]].__new__(KINDS[meta["estimator"]])
-    Stack.__init__(
-        stack,
-        scale.options if meta["named"] else None,
-        channels=tuple(found.values()),
-        calibrators=tuple(meta["calibrators"]),
-        inference=meta["inference"],
-        prior=priors,
-        weight_counts=meta["weight_counts"],
-        seed=meta["seed"],
-        effort=Effort(**meta["effort"]),
-    )
-    fits: dict[str, Any] = dict(posteriors)
-    for name in stack.calibrators:
+    calibrators = {}
+    for name in meta["calibrators"]:
         prefix = f"calibrator.{name}."
         fields = {
             key.removeprefix(prefix): arrays.pop(key)
             for key in list(arrays)
             if key.startswith(prefix)
         }
-        fits[name] = CalibratorFit(CALIBRATORS[name], CALIBRATORS[name].params(**fields))
-        if fits[name].predict_centred(np.zeros((1, scale.size))).shape != (1, scale.size):
+        fit = CalibratorFit(CALIBRATORS[name], CALIBRATORS[name].params(**fields))
+        if fit.predict_centred(np.zeros((1, scale.size))).shape != (1, scale.size):
             raise ValueError(f"calibrator {name!r} is for another number of options")
+        calibrators[name] = fit
     if arrays:
         raise ValueError(f"unexpected arrays {sorted(arrays)}")
-    weights = {name: float(meta["weights"][name]) for name in stack.members}
+    weights = {name: float(meta["weights"][name]) for name in (*posteriors, *calibrators)}
     if min(weights.values()) < 0 or not math.isclose(sum(weights.values()), 1, abs_tol=1e-6):
         raise ValueError("the weights do not sum to one")
-    stack._fits, stack.posteriors_, stack.weights_ = fits, posteriors, weights
-    stack.expected_ = ExpectedLoss(**_from_plain(meta["expected"]))
-    stack.scale_ = scale
-    names = {name for posterior in posteriors.values() for name in posterior.covariates}
-    stack._covariate_names = tuple(sorted(names))
-    return stack
+    settings = {
+        "options": scale.options if meta["named"] else None,
+        "channels": tuple(found.values()),
+        "calibrators": tuple(meta["calibrators"]),
+        "inference": meta["inference"],
+        "prior": priors,
+        "weight_counts": meta["weight_counts"],
+        "seed": meta["seed"],
+        "effort": Effort(**meta["effort"]),
+    }
+    used = {name for posterior in posteriors.values() for name in posterior.covariates}
+    return State(
+        kind=meta["estimator"],
+        scale=scale,
+        settings=settings,
+        posteriors=posteriors,
+        calibrators=calibrators,
+        weights=weights,
+        expected=ExpectedLoss(**_from_plain(meta["expected"])),
+        covariates=tuple(meta.get("covariates", sorted(used))),
+    )
 
 
 def _check_posterior(posterior: Posterior, size: int) -> None:

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from cordial_ppl.arrays import bucket, pad_rows
+from cordial_ppl.arrays import chunks, pad_rows
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.posterior import PREDICT_ROWS, Posterior
+from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target
 from cordial_ppl.readings import Readings
 
@@ -56,10 +56,8 @@ def mean_interval(
     share, ends = np.concatenate(shares), np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
     parts = []
     with jax.enable_x64(True):
-        for start in range(0, len(logits), PREDICT_ROWS):
-            rows = slice(start, start + PREDICT_ROWS)
+        for rows, size in chunks(len(logits)):
             chunk = logits[rows]
-            size = min(bucket(len(chunk)), PREDICT_ROWS)
             padded = pad_rows(chunk.astype(np.float32), size, 0.0)
             extra = {
                 name: pad_rows(column[rows].astype(np.float32), size, 0.0)

@@ -15,13 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from cordial_ppl.arrays import bucket, pad_rows
+from cordial_ppl.arrays import chunks, pad_rows
 from cordial_ppl.calibrators import CALIBRATORS, Calibrator
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import compiled
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.inference.fit import Lanes, as_posterior, fit_lanes
-from cordial_ppl.inference.posterior import PREDICT_ROWS, Posterior
+from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.inference.tempering import Effort
 
@@ -59,9 +59,8 @@ class CalibratorFit:
         del covariates, dtype
         with jax.enable_x64(True):
             run, parts = _predictor(self.calibrator.name), []
-            for start in range(0, len(logits), PREDICT_ROWS):
-                chunk = logits[start : start + PREDICT_ROWS]
-                size = min(bucket(len(chunk)), PREDICT_ROWS)
+            for rows, size in chunks(len(logits)):
+                chunk = logits[rows]
                 parts.append((run(self.params, pad_rows(chunk, size, 0.0)), len(chunk)))
             probs = np.concatenate([np.asarray(part)[:count] for part, count in parts])
         return probs / probs.sum(axis=1, keepdims=True)
@@ -120,9 +119,13 @@ def warn_if_doubtful(posterior: Posterior) -> None:
     """Warn of a posterior that is meant to be exact and is not; the paper's own only reports."""
     found = posterior.diagnostics
     if found.method in ("default", "nuts") and not found.trusted:
+        if found.method == "nuts":
+            figures, other = f"ESS {found.ess:.0f}, {found.divergences} divergences", "default"
+        else:
+            figures, other = f"k-hat {found.khat:.2f}, ESS {found.ess:.0f}", "nuts"
         warnings.warn(
-            f"the posterior of channel {posterior.channel.name!r} is not reliable (k-hat "
-            f"{found.khat:.2f}, ESS {found.ess:.0f}); compare with inference='nuts'.",
+            f"the posterior of channel {posterior.channel.name!r} is not reliable ({figures}); "
+            f"compare with inference={other!r}.",
             CordialWarning,
             stacklevel=4,
         )

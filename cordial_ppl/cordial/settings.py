@@ -20,7 +20,8 @@ def check_method(method: str) -> str:
 
 def check_seed(seed: Any) -> int:
     """Return a seed as an ``int``, or raise an ``InputError``."""
-    if not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed <= LARGEST_SEED:
         raise InputError(f"seed must be a whole number 0..{LARGEST_SEED}; got {seed!r}.")
     return int(seed)
 

@@ -1,0 +1,80 @@
+"""Weighing the members of a stack by what they say of texts that they have not seen.
+
+The weights are those under which the out-of-fold predictions make the labels likeliest, shrunk by
+a Dirichlet prior; the same predictions tell what log loss to expect.
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.arrays import pad_rows
+from cordial_ppl.compilation import compiled
+from cordial_ppl.inference.fit import Lanes
+from cordial_ppl.stacking import stack_weights
+
+FLOOR = 1e-4
+
+
+class ExpectedLoss(NamedTuple):
+    """Mean out-of-fold log loss in nats: what to expect on texts like the labelled ones.
+
+    Attributes:
+        cordial: of the stack; slightly flattered, for the weights were chosen on these folds.
+        histogram: of the smoothed histogram of the other folds' labels.
+        raw: of the reading as it came, which needs no labels.
+        labels: how many labels the means are over; below eight there are no folds, and the first
+            two are NaN.
+    """
+
+    cordial: float
+    histogram: float
+    raw: float
+    labels: int
+
+
+def weigh(
+    lanes: Lanes,
+    labels: Int[np.ndarray, " n"],
+    held_out: Float[np.ndarray, "rows K M"] | None,
+    counts: Float[np.ndarray, " M"],
+) -> tuple[Float[np.ndarray, " M"], ExpectedLoss]:
+    """Weights of the members, and the log loss to expect of their mixture.
+
+    Args:
+        lanes: the data, padded.
+        labels: the options of the texts.
+        held_out: each member's probabilities of texts that it has not seen; None without folds.
+        counts: Dirichlet pseudo-counts of the members.
+
+    Returns:
+        Weights that sum to one, equal ones without folds, and the losses.
+    """
+    count, rows = len(labels), len(lanes.lane)
+    logits = lanes.logits[:count]
+    raw = np.exp(logits - logits.max(axis=1, keepdims=True))
+    raw /= raw.sum(axis=1, keepdims=True)
+    raw_loss = _mean_loss(raw[np.arange(count), labels])
+    if held_out is None:
+        nothing = float("nan")
+        equal = np.full(len(counts), 1 / len(counts))
+        return equal, ExpectedLoss(nothing, nothing, raw_loss, count)
+    chosen = held_out[np.arange(count), labels]
+    with jax.enable_x64(True):
+        logs = pad_rows(np.log(np.maximum(chosen, FLOOR)), rows, 0.0)
+        weights = np.asarray(_stacker()(logs, np.arange(rows) < count, counts))
+    histogram = lanes.histograms[lanes.lane[:count], labels]
+    losses = _mean_loss(chosen @ weights), _mean_loss(histogram)
+    return weights, ExpectedLoss(*losses, raw_loss, count)
+
+
+def _mean_loss(probs: np.ndarray) -> float:
+    return float(-np.mean(np.log(np.maximum(probs, FLOOR))))
+
+
+@lru_cache(maxsize=1)
+def _stacker() -> Any:
+    return compiled(stack_weights)

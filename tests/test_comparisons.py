@@ -1,0 +1,204 @@
+"""The estimators that the paper compares with: full channels, label-free ones, and two stacks."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+import cordial_ppl as cp
+from cordial_ppl.calibrators import CALIBRATORS
+from cordial_ppl.calibrators.full import fit_scalar, full_log_probs, shrink_channel
+from cordial_ppl.calibrators.vector import vector_log_probs
+from cordial_ppl.cordial.comparisons import FULL_CHANNELS
+from cordial_ppl.cordial.stack import PAPER_CALIBRATORS
+from cordial_ppl.errors import InputError, NotFittedError
+
+FOLDER = Path(__file__).parent / "reference"
+REFERENCE = json.loads((FOLDER / "baselines.json").read_text())["full"]
+CHANNELS = json.loads((FOLDER / "channels.json").read_text())
+SHARED = json.loads((FOLDER / "calibrators.json").read_text())
+READ, LABELS = np.array(SHARED["logits"]), np.array(SHARED["labels"])
+STARS = ("1", "2", "3", "4", "5")
+BETA, HISTOGRAM = REFERENCE["beta"], np.array(REFERENCE["histogram"])
+CENTRE = BETA * np.eye(5) + (1 - BETA) * HISTOGRAM[None]
+RNG = np.random.default_rng(0)
+CLASSES = RNG.integers(0, 5, 120)
+# An overconfident reader that is a class too high, of whom the first twenty texts are labelled.
+CENTRES = np.clip(CLASSES + 1 + RNG.normal(0, 0.4, 120), 0, 4)
+TEXTS = -8.0 * (np.arange(5.0)[None] - CENTRES[:, None]) ** 2
+LOGITS, TRUTH = TEXTS[:20], CLASSES[:20]
+STATED = softmax(READ / REFERENCE["temperature"], axis=1)
+shrink = jax.jit(shrink_channel)
+
+
+@cache
+def fitter(name):
+    return jax.jit(CALIBRATORS[name].fit)
+
+
+def penalised(channel, strength):
+    """The penalised negative log likelihood of a channel, written anew."""
+    own = (STATED @ channel)[np.arange(30), LABELS]
+    return -np.log(own).sum() + strength * (CENTRE * np.log(CENTRE / channel)).sum()
+
+
+@pytest.mark.parametrize("case", REFERENCE["cases"], ids=lambda case: f"{case['lam']}")
+def test_an_independent_implementation_fits_the_same_channel(case):
+    assert penalised(np.array(case["T"]), case["lam"]) == pytest.approx(case["obj"], abs=1e-8)
+    found = np.asarray(shrink(STATED, LABELS, CENTRE, case["lam"]))
+    np.testing.assert_allclose(found, case["T"], rtol=0, atol=case["tol"])
+    assert penalised(found, case["lam"]) == pytest.approx(case["obj"], abs=1e-8)
+
+
+def test_the_ends_of_the_penalty():
+    """Strong, the centre; weak, and with readings that leave no doubt, the table of counts."""
+    np.testing.assert_allclose(shrink(STATED, LABELS, CENTRE, 1e9), CENTRE, atol=1e-6)
+    none = np.full(30, -1)
+    np.testing.assert_allclose(shrink(STATED, none, CENTRE, 0.3), CENTRE, atol=1e-12)
+    certain = np.eye(5)[LABELS]
+    labels = np.where(np.arange(30) < 20, LABELS, (LABELS + 1) % 5)
+    table = certain.T @ np.eye(5)[labels]
+    found = shrink(certain, labels, CENTRE, 1e-9)
+    np.testing.assert_allclose(found, table / table.sum(axis=1, keepdims=True), atol=1e-8)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.3, 3.0, 30.0]))
+@settings(max_examples=40)
+def test_no_channel_nearby_is_better(seed, strength):
+    rng = np.random.default_rng(seed)
+    found = np.asarray(shrink(STATED, LABELS, CENTRE, strength))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    best = penalised(found, strength)
+    for size in (1e-3, 0.1):
+        other = found * np.exp(size * rng.normal(size=found.shape))
+        other /= other.sum(axis=1, keepdims=True)
+        assert penalised(other, strength) >= best - 1e-10
+
+
+@pytest.mark.parametrize("name", ["scalar", "scalar-vector"])
+def test_the_channel_shrinks_toward_the_scalar_mode(name):
+    golden = CHANNELS["channels"][name]
+    mode, probs = np.array(golden["mode"]), np.array(golden["probs_at_mode"])
+    found = jax.jit(fit_scalar, static_argnums=0)(name, READ, LABELS)
+    assert float(found.reliability) == pytest.approx(1 / (1 + np.exp(-mode[1])), abs=1e-8)
+    assert float(found.reliability + found.doubt) == pytest.approx(1.0, abs=1e-15)
+    np.testing.assert_allclose(found.histogram, HISTOGRAM, rtol=1e-12)
+    stated = np.exp(vector_log_probs(found.reading, np.array(SHARED["test_logits"])))
+    np.testing.assert_allclose(stated @ np.asarray(found.channel), probs, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", FULL_CHANNELS)
+def test_full_channels_at_their_ends(name):
+    """One label, none, one class, a missing class, saturated readings: finite, and no surprise."""
+    one = np.where(np.arange(30) > 0, -1, LABELS)
+    missing = np.where(LABELS == 2, 3, LABELS)
+    saturated = 60.0 * np.sign(READ)
+    cases = [(READ, one), (READ, 0 * one - 1), (READ, 0 * one), (READ, missing)]
+    for logits, labels in [*cases, (saturated, LABELS), (saturated, one)]:
+        params = fitter(name)(logits, labels)
+        logs = np.asarray(full_log_probs(params, logits))
+        assert np.isfinite(logs).all()
+        np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1.0, rtol=1e-9)
+    # A single label leaves nothing to choose a strength by: the strongest is taken.
+    scalar = fit_scalar("scalar" if name == "full" else "scalar-vector", READ, one)
+    params = fitter(name)(READ, one)
+    np.testing.assert_allclose(params.channel, scalar.channel, atol=1 / 300)
+
+
+@pytest.mark.parametrize("name", FULL_CHANNELS)
+def test_full_channels_in_lanes_and_padded(name):
+    lanes = np.stack([LABELS, np.where(np.arange(30) % 4 == 0, -1, LABELS)])
+    together = jax.jit(jax.vmap(CALIBRATORS[name].fit, (None, 0)))(READ, lanes)
+    padded = np.where(lanes[1][:, None] >= 0, READ, 0.0)
+    for both, alone in zip(together, fitter(name)(padded, lanes[1]), strict=True):
+        np.testing.assert_allclose(both[1], alone, rtol=1e-5, atol=1e-6)
+
+
+def test_a_full_channel_learns_what_a_scalar_cannot():
+    """A reader who never says the highest option, but the one below it: mass has to be moved."""
+    rng = np.random.default_rng(0)
+    labels = rng.choice([0, 1, 2, 4], 200)
+    logits = 6.0 * np.eye(5)[np.minimum(labels, 3)] - 1.2
+    highest = labels == 4
+    params = fitter("full")(logits, labels)
+    full = np.exp(full_log_probs(params, logits))[highest, 4]
+    scalar = fit_scalar("scalar", jnp.asarray(logits), labels)
+    reading = np.exp(vector_log_probs(scalar.reading, logits))
+    assert full.mean() > 0.8
+    assert (reading @ np.asarray(scalar.channel))[highest, 4].mean() < 0.4
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        cp.RawReading(STARS),
+        cp.BatchCalibration(STARS),
+        cp.ProportionalOdds(STARS, penalty="cv"),
+        cp.DirichletCalibration(STARS),
+        cp.ChannelCalibrator("full", STARS),
+        cp.ChannelCalibrator("scalar", STARS, inference="mode"),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_estimators_have_one_interface(estimator):
+    with pytest.raises(NotFittedError):
+        estimator.predict_proba(LOGITS)
+    found = estimator.fit(LOGITS, np.array(STARS)[TRUTH])
+    assert found is estimator
+    probs = estimator.predict_proba(TEXTS)
+    assert probs.shape == (120, 5) and probs.dtype == np.float64
+    np.testing.assert_allclose(probs.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    assert list(estimator.predict(TEXTS)) == [STARS[k] for k in probs.argmax(axis=1)]
+    np.testing.assert_allclose(estimator.predict_mean(TEXTS), probs @ np.arange(1.0, 6.0))
+
+
+def test_label_free_calibrators_need_no_labels():
+    stated = softmax(TEXTS, axis=1)
+    raw = cp.RawReading().fit(LOGITS)
+    np.testing.assert_allclose(raw.predict_proba(TEXTS), stated, rtol=1e-9)
+    batch = cp.BatchCalibration(STARS)
+    alone = batch.fit(LOGITS).predict_proba(TEXTS)
+    np.testing.assert_array_equal(batch.fit(LOGITS, [None] * 20).predict_proba(TEXTS), alone)
+    expected = stated / softmax(LOGITS, axis=1).mean(axis=0)
+    np.testing.assert_allclose(alone, expected / expected.sum(axis=1, keepdims=True), rtol=1e-9)
+    with pytest.raises(InputError, match="option"):
+        cp.BatchCalibration(STARS).fit(LOGITS[:, :4])
+
+
+def test_settings_that_do_not_fit():
+    with pytest.raises(InputError, match="'fixed' or 'cv'"):
+        cp.ProportionalOdds(penalty="none")
+    with pytest.raises(InputError, match="neither inference nor prior"):
+        cp.ChannelCalibrator("full", inference="nuts")
+    with pytest.raises(InputError, match="weight_counts"):
+        cp.ScalarStack(weight_counts={"mixture": 1.0})
+
+
+@pytest.mark.parametrize("kind", [cp.ScalarStack, cp.FullChannelStack])
+def test_the_comparison_stacks(kind, tmp_path):
+    judge = kind(STARS)
+    if kind is cp.ScalarStack:
+        judge = cp.ScalarStack(STARS, inference="laplace")
+    judge.fit(LOGITS, np.array(STARS)[TRUTH])
+    own = ("scalar", "scalar-vector") if kind is cp.ScalarStack else FULL_CHANNELS
+    assert set(judge.weights_) == {*own, *PAPER_CALIBRATORS}
+    assert sum(judge.weights_.values()) == pytest.approx(1.0, abs=1e-9)
+    assert set(judge.weight_counts.values()) == {0.0}
+    probs = judge.predict_proba(TEXTS)
+    raw = softmax(TEXTS, axis=1)
+    losses = [cp.scores.log_loss(p[20:], CLASSES[20:]) for p in (probs, raw)]
+    assert losses[0] < 0.8 * losses[1]
+    assert judge.expected_.labels == 20 and own[0] in judge.summary()
+    low, high = judge.predict_interval(TEXTS)
+    assert (low <= high).all()
+    judge.save(tmp_path / "judge.cordial")
+    again = cp.load(tmp_path / "judge.cordial")
+    assert type(again) is kind
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), probs)

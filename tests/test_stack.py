@@ -1,0 +1,214 @@
+"""Stacks: the paper's seven members, their weights, and what they leave alone."""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+
+import cordial_ppl as cp
+from cordial_ppl.calibrators import CALIBRATORS
+from cordial_ppl.channel import Channel, observe
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.inference.target import Prior
+from cordial_ppl.scores import log_loss
+from cordial_ppl.synthetic import reviews
+
+TEXTS = reviews(300, seed=1)
+LOGITS, LABELS = TEXTS.logits[:20], TEXTS.labels[:20]
+TEST, TRUTH = TEXTS.logits[100:140], TEXTS.labels[100:140]
+STARS = ("1", "2", "3", "4", "5")
+MEMBERS = [
+    "mixture",
+    "mixture-vector",
+    "location",
+    "location-vector",
+    "temperature",
+    "vector",
+    "odds",
+]
+
+
+def small(options=None, seed=0, **settings):
+    """A stack that has every kind of member and few of each."""
+    calibrators = ("temperature", "odds")
+    return Stack(options, channels=("mixture",), calibrators=calibrators, seed=seed, **settings)
+
+
+@pytest.fixture(scope="module")
+def stack():
+    return small().fit(LOGITS, LABELS)
+
+
+def assert_probabilities(probs, rows, size):
+    assert probs.shape == (rows, size) and probs.dtype == np.float64
+    assert (probs >= 0).all()
+    np.testing.assert_allclose(probs.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return cp.Cordial(STARS).fit(LOGITS, np.array(STARS)[LABELS])
+
+
+@pytest.fixture(scope="module")
+def eight():
+    return small().fit(LOGITS[:8], LABELS[:8])
+
+
+def test_the_stack_of_seven(judge):
+    probs = judge.predict_proba(TEST)
+    assert_probabilities(probs, 40, 5)
+    assert list(judge.weights_) == MEMBERS
+    assert sum(judge.weights_.values()) == pytest.approx(1.0, abs=1e-9)
+    assert min(judge.weights_.values()) > 0
+    assert list(judge.posteriors_) == MEMBERS[:4]
+    assert all(p.diagnostics.trusted for p in judge.posteriors_.values())
+    assert judge.scale_.options == STARS
+    expected = judge.expected_
+    assert expected.labels == 20 and 0 < expected.cordial < expected.raw
+    assert "mixture" in judge.summary()
+
+
+def test_it_beats_the_raw_reading(judge):
+    raw = np.asarray(jax.nn.softmax(TEST))
+    assert log_loss(judge.predict_proba(TEST), TRUTH) < 0.8 * log_loss(raw, TRUTH)
+
+
+def test_predictions_are_the_weighted_members(judge):
+    parts = [
+        judge.weights_[name] * judge._fits[name].predict_centred(TEST - TEST.mean(1)[:, None], {})
+        for name in MEMBERS
+    ]
+    np.testing.assert_allclose(judge.predict_proba(TEST), sum(parts), rtol=0, atol=1e-6)
+
+
+def test_options_and_means_in_the_users_terms(judge, stack):
+    probs = judge.predict_proba(TEST)
+    assert list(judge.predict(TEST)) == [STARS[k] for k in probs.argmax(axis=1)]
+    np.testing.assert_allclose(judge.predict_mean(TEST), probs @ np.arange(1.0, 6.0), rtol=1e-12)
+    probs = stack.predict_proba(TEST)
+    np.testing.assert_array_equal(stack.predict(TEST), probs.argmax(axis=1))
+    np.testing.assert_allclose(stack.predict_mean(TEST), probs @ np.arange(5.0), rtol=1e-12)
+
+
+def test_seeds(judge, stack):
+    again = cp.Cordial(STARS).fit(LOGITS, np.array(STARS)[LABELS])
+    np.testing.assert_array_equal(again.predict_proba(TEST), judge.predict_proba(TEST))
+    assert again.weights_ == judge.weights_
+    other = small(seed=1).fit(LOGITS, LABELS)
+    difference = np.abs(other.predict_proba(TEST) - stack.predict_proba(TEST)).max()
+    assert 0 < difference < 0.3
+
+
+def test_weights_are_equal_below_eight_labels(eight):
+    seven = small().fit(LOGITS[:7], LABELS[:7])
+    np.testing.assert_allclose(list(seven.weights_.values()), 1 / 3, rtol=1e-12)
+    assert np.ptp(list(eight.weights_.values())) > 1e-3
+
+
+def test_the_stack_without_channels():
+    found = cp.LogitStack().fit(LOGITS, LABELS)
+    assert list(found.weights_) == ["temperature", "vector", "odds"]
+    assert found.posteriors_ == {}
+    assert_probabilities(found.predict_proba(TEST), 40, 5)
+    low, high = found.predict_interval(TEST)
+    assert (low <= high).all()
+
+
+def test_a_prior_by_channel_name():
+    loc, scale = np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 1e-3)
+    found = small(prior={"mixture": Prior(loc, scale)}).fit(LOGITS, LABELS)
+    np.testing.assert_allclose(found.posteriors_["mixture"].draws.mean(axis=0), loc, atol=1e-3)
+
+
+def test_the_paper_presets():
+    flat, counted = cp.Cordial.paper(), cp.Cordial.paper(weights="one-count")
+    assert (flat.inference, counted.inference) == ("laplace", "laplace")
+    assert set(flat.weight_counts.values()) == {0.0}
+    assert set(counted.weight_counts.values()) == {1.0}
+    assert set(counted.weight_counts) == set(flat.members) == set(MEMBERS)
+    with pytest.raises(InputError, match="'flat' or 'one-count'"):
+        cp.Cordial.paper(weights="two")
+
+
+def lengthy(readings, labels=None):
+    slope = numpyro.sample("slope", dist.Normal(1.0, 1.0))
+    tilt = numpyro.sample("tilt", dist.Normal(0.0, 1.0))
+    extra = tilt * readings.covariates["length"][:, None] * jnp.linspace(-1.0, 1.0, 5)[None]
+    observe(jax.nn.log_softmax(slope * readings.logits + extra), labels)
+
+
+def test_what_is_registered_later_is_no_member(monkeypatch):
+    monkeypatch.setitem(CHANNELS, "lengthy", Channel("lengthy", lengthy))
+    monkeypatch.setitem(CALIBRATORS, "more", CALIBRATORS["odds"])
+    for judge in (cp.Cordial(), cp.Cordial.paper()):
+        assert list(judge.members) == MEMBERS
+    assert cp.LogitStack().members == ("temperature", "vector", "odds")
+    assert cp.Cordial(channels=("lengthy",)).members[4] == "lengthy"
+
+
+def test_a_member_with_constants_of_another_precision():
+    stack = Stack(channels=(Channel("lengthy", lengthy),), calibrators=("temperature",))
+    length = np.linspace(-1, 1, 20)
+    stack.fit(LOGITS, LABELS, {"length": length})
+    other = np.linspace(-1, 1, 40)
+    assert_probabilities(stack.predict_proba(TEST, {"length": other}), 40, 5)
+    low, high = stack.predict_interval(TEST, covariates={"length": other})
+    assert (low <= high).all()
+
+
+def rugged(readings, labels=None):
+    """A density that no number of particles can sample."""
+    place = numpyro.sample("place", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
+    depth = 5.0 * jnp.sum(1 + jnp.sin(1e5 * place))
+    observe(jnp.zeros_like(readings.logits) - depth, labels)
+
+
+def test_a_posterior_that_is_not_reliable_is_warned_of():
+    doubtful = Stack(channels=(Channel("rugged", rugged),), calibrators=("temperature",))
+    with pytest.warns(CordialWarning, match="channel 'rugged' is not reliable.*nuts"):
+        doubtful.fit(LOGITS, LABELS)
+    assert not doubtful.posteriors_["rugged"].diagnostics.trusted
+
+
+SCRIPT = """
+import jax, numpy as np, sys
+import cordial_ppl as cp
+from cordial_ppl.synthetic import reviews
+texts = reviews(300, seed=1)
+labels = np.array(("1", "2", "3", "4", "5"))[texts.labels[:20]]
+judge = cp.Cordial(("1", "2", "3", "4", "5")).fit(texts.logits[:20], labels)
+probs = judge.predict_proba(texts.logits[100:140])
+low, high = judge.predict_interval(texts.logits[100:140])
+assert not jax.config.jax_enable_x64
+np.savez(sys.argv[1], probs=probs, low=low, high=high, raw=judge.expected_.raw)
+"""
+
+
+@pytest.mark.x64
+def test_the_users_precision_is_left_alone(judge, tmp_path):
+    """A process with JAX's default settings gets the same numbers and keeps its settings."""
+    out = tmp_path / "found.npz"
+    environment = {k: v for k, v in os.environ.items() if k != "JAX_ENABLE_X64"}
+    environment["JAX_COMPILATION_CACHE_DIR"] = str(jax.config.jax_compilation_cache_dir)
+    subprocess.run([sys.executable, "-c", SCRIPT, str(out)], check=True, env=environment)
+    with np.load(out) as found:
+        np.testing.assert_array_equal(found["probs"], judge.predict_proba(TEST))
+        np.testing.assert_array_equal([found["low"], found["high"]], judge.predict_interval(TEST))
+        assert float(found["raw"]) == judge.expected_.raw
+    assert jax.config.jax_enable_x64
+
+
+def test_no_warning_where_all_is_well():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small().fit(LOGITS, LABELS).predict_interval(TEST)
