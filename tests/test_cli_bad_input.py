@@ -10,7 +10,7 @@ from cordial_ppl.cli import fitting
 from cordial_ppl.cli.app import app
 from cordial_ppl.formats import write_table
 
-IDS = [f"text {i}" for i in range(6)]
+IDS = [*(f"text {i}" for i in range(5)), "7"]
 READINGS = "item_id,logit_0,logit_1,logit_2,logit_3,logit_4"
 LABELS = "item_id,label"
 SURE = "0,0,0,1,5"
@@ -68,7 +68,7 @@ BAD_READINGS = {
     "infinite": (readings_with(["0,0,0,0,inf"]), "r.csv.*inf in line 2, column 'logit_4'"),
     "no reading": (
         readings_with([SURE, SURE, "-inf,-inf,-inf,-inf,-inf"]),
-        "r.csv.*every option is -inf in line 4",
+        "r.csv.*every option is -inf or empty in line 4",
     ),
     "not summing to one": (
         lines("item_id,p_0,p_1", ["0.5,0.5", "0.7,0.7"]),
@@ -101,29 +101,47 @@ BAD_READINGS = {
     "semicolons": ([line.replace(",", ";") for line in GOOD_READINGS], "r.csv.*commas"),
     "several readers": (
         lines("item_id,reader,p_0,p_1", ["r1,0.5,0.5", "r2,0.5,0.5"]),
-        "r.csv holds 2 readers, choose one",
+        "r.csv holds 2 readers: 'r1', 'r2'. Choose one, for example: --reader r1.$",
     ),
     "several tasks": (
         lines("item_id,task,p_0,p_1", ["t1,0.5,0.5", "t2,0.5,0.5"]),
-        "r.csv holds 2 tasks, choose one",
+        "r.csv holds 2 tasks: 't1', 't2'. Choose one, for example: --task t1.$",
     ),
-    "hard ratings without options": (lines("item_id,rating", [1, 2]), "r.csv.*Name the options"),
+    "hard ratings without options": (
+        lines("item_id,rating", [1, 2]),
+        "r.csv.*Name the options in order, for example: --options 1,2,3.$",
+    ),
+    "an empty rating": (lines("item_id,rating", [1, ""]), "r.csv.*Name the options"),
+    "an empty row": (
+        readings_with([SURE, ",,,,"]),
+        "r.csv.*every option is -inf or empty in line 3",
+    ),
+    "an empty probability": (
+        lines("item_id,p_0,p_1,p_2", ["0.2,0.3,0.5", "0.2,,0.5"]),
+        "r.csv: line 3 has no value in column 'p_1', and the other probabilities sum to 0.7, not",
+    ),
 }
 
 BAD_LABELS = {
     "out of range": (lines(LABELS, [0, 7, 1]), "l.csv.*0..4; found '7' in line 3"),
     "from one": (
         lines(LABELS, [1, 2, 5]),
-        "l.csv.*0..4; found '5' in line 4. If your scale starts at 1, name the options",
+        "l.csv.*0..4; found '5' in line 4. If your scale starts at 1, name the columns of the "
+        "readings logit_1 to logit_5.$",
     ),
     "below": (lines(LABELS, [-1, 2]), "l.csv.*found '-1' in line 2"),
     "words": (lines(LABELS, [0, "good"]), "l.csv.*found 'good' in line 3"),
     "fractional": (lines(LABELS, [0, 2, 2.5]), "l.csv.*found '2.5' in line 4"),
-    "NaN": (lines(LABELS, ["nan", 2]), "l.csv.*must not be missing; there is none in line 2"),
-    "missing": (lines(LABELS, [1, ""]), "l.csv.*must not be missing; there is none in line 3"),
+    "NaN": (lines(LABELS, ["nan", 2]), "l.csv: line 2 has no value in column 'label'.*remove"),
+    "missing": (lines(LABELS, [1, ""]), "l.csv: line 3 has no value in column 'label'.*remove"),
+    "blank": (lines(LABELS, [1, "  "]), "l.csv: line 3 has no value in column 'label'.*remove"),
     "infinite": (lines(LABELS, ["inf"]), "l.csv.*found 'inf' in line 2"),
     "twice": ([LABELS, "text 0,1", "text 1,1", "text 0,2"], "l.csv.*'text 0' is in lines 2 and 4"),
     "unknown": ([LABELS, "text 0,1", "text 9,1"], r"1 of 2 labels.*'text 9' \(line 3\)"),
+    "a number": (
+        ["item_id,label", "07,1"],
+        "'07' .line 2.. The readings write '07' as '7': write both alike.$",
+    ),
     "none": ([LABELS], "l.csv holds no rows"),
     "no column": (lines("item_id,rating", [1]), "l.csv has no column 'label'"),
     "empty": ([], "l.csv is empty"),
@@ -160,6 +178,7 @@ def test_tables_that_are_not_what_their_ending_says(cordial, text, tmp_path, nam
     files = text(name, GOOD_READINGS), text("l.csv", GOOD_LABELS)
     result = cordial("calibrate", *files, "-o", "o.csv")
     assert_one_message(result, tmp_path, files, f"{name}.* not ")
+    assert ".." not in result.stderr
 
 
 def test_options_that_do_not_fit(cordial, text, tmp_path):
@@ -177,7 +196,10 @@ def test_options_that_do_not_fit(cordial, text, tmp_path):
     complain("no column 'task'", "--task", "fluency")
 
 
-@pytest.mark.parametrize("out", ["none/o.csv", "folder.csv", "o.txt", "o", "r.csv", "l.csv"])
+@pytest.mark.parametrize(
+    "out",
+    ["none/o.csv", "folder.csv", "o.txt", "o", "r.csv", "l.csv", "r.csv/o.csv", f"{'o' * 300}.csv"],
+)
 def test_outputs_that_cannot_be_written(cordial, text, tmp_path, out):
     files = text("r.csv", GOOD_READINGS), text("l.csv", GOOD_LABELS)
     (tmp_path / "folder.csv").mkdir()
@@ -190,7 +212,22 @@ def test_outputs_that_cannot_be_written(cordial, text, tmp_path, out):
 def test_a_judge_has_an_ending_of_its_own(cordial, text, tmp_path):
     files = text("r.csv", GOOD_READINGS), text("l.csv", GOOD_LABELS)
     result = cordial("fit", *files, "-o", "judge.csv")
-    assert_one_message(result, tmp_path, files, "judge.csv.*must end in one of .cordial")
+    assert_one_message(result, tmp_path, files, "judge.csv.*must end in .cordial.$")
+
+
+def test_a_gap_between_the_options_is_named(cordial, text, tmp_path):
+    header = "item_id,logit_1,logit_2,logit_4"
+    files = text("r.csv", lines(header, ["0,1,2"] * 6)), text("l.csv", lines(LABELS, [1, 2, 3]))
+    result = cordial("calibrate", *files, "-o", "o.csv")
+    message = "found '3' in line 4. The options have a gap at 3: is an option missing there"
+    assert_one_message(result, tmp_path, files, message)
+
+
+def test_options_that_start_at_one_are_named_where_ratings_are_read(cordial, text, tmp_path):
+    files = text("r.csv", lines("item_id,rating", [0, 1, 2])), text("l.csv", lines(LABELS, [1, 3]))
+    result = cordial("calibrate", *files, "-o", "o.csv", "--options", "0,1,2")
+    message = "If your scale starts at 1, name the options: --options 1,2,3.$"
+    assert_one_message(result, tmp_path, files, message)
 
 
 def test_the_output_is_looked_at_before_the_work(cordial, tmp_path):

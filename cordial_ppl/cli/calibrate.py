@@ -1,6 +1,6 @@
 """`cordial calibrate`: fit on the labelled texts and calibrate all of them."""
 
-from cordial_ppl.cli.messages import say, working
+from cordial_ppl.cli.messages import count, say, working
 from cordial_ppl.cli.options import (
     Channels,
     Inference,
@@ -32,17 +32,18 @@ def calibrate(
     quiet: Quiet = False,
 ) -> None:
     """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
-    from cordial_ppl.cli.fitting import fit_judge, read_tables, summarise
+    from cordial_ppl.cli.fitting import fit_tables, summarise
     from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_summary
     from cordial_ppl.formats import write_table
 
     names = split_options(options)
     check_output(output, [readings, labels])
-    table, logits, labelled = read_tables(readings, labels, options=names, reader=reader, task=task)
-    judge = fit_judge(
-        logits,
-        labelled,
-        table.scale.options,
+    table, labelled, judge = fit_tables(
+        readings,
+        labels,
+        options=names,
+        reader=reader,
+        task=task,
         inference=inference,
         seed=seed,
         channels=channel,
@@ -50,10 +51,12 @@ def calibrate(
     )
     with working("calibrating", quiet):
         write_table(output, calibrated_columns(judge, table))
+    texts = len(table.item_ids)
     summary = summarise(judge)
     if json:
-        counts = {"output": str(output), "texts": len(table.item_ids), "labels": len(labelled)}
+        counts = {"output": str(output), "texts": texts, "labels": labelled}
         show_json({**counts, "summary": summary.to_dict()})
     elif not quiet:
         show_summary(summary)
-        say(f"wrote {output}: {len(table.item_ids)} texts, calibrated on {len(labelled)} labels")
+        found = f"{count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
+        say(f"wrote {output}: {found}")

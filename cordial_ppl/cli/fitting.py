@@ -9,23 +9,34 @@ import numpy as np
 from cordial_ppl.cli.compilation import keep_compiled
 from cordial_ppl.cli.messages import leaving_at_once, working
 from cordial_ppl.cli.options import Inference
-from cordial_ppl.errors import CordialWarning
-from cordial_ppl.formats import ReadingTable, match_labels, read_labels, read_readings
+from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.formats import (
+    LabelTable,
+    ReadingTable,
+    match_labels,
+    read_labels,
+    read_readings,
+)
+from cordial_ppl.scale import SettingNeeded
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
     from cordial_ppl.summary import Summary
 
 
-def read_tables(
+def fit_tables(
     readings: Path,
     labels: Path,
     *,
     options: tuple[str, ...] | None,
     reader: str | None,
     task: str | None,
-) -> tuple[ReadingTable, np.ndarray, list[str]]:
-    """Read both tables and find the reading of each label.
+    inference: Inference,
+    seed: int,
+    channels: list[Path] | None,
+    quiet: bool,
+) -> tuple[ReadingTable, int, "Stack"]:
+    """Read both tables and fit a judge on the texts that have labels.
 
     Args:
         readings: Table of readings.
@@ -33,24 +44,51 @@ def read_tables(
         options: The options in the scale's order; None as in the readings.
         reader: The reader to take.
         task: The task to take.
+        inference: How posteriors are found.
+        seed: Seed of everything random.
+        channels: Files of further channels.
+        quiet: Whether to show nothing.
 
     Returns:
-        The readings of all texts, the logits [n, K] (nats) of the n labelled ones, and the labels
-        as names of options.
+        The readings of all texts, the number of labels, and the judge.
 
     Raises:
         InputError: A table is not as it must be, or they do not fit together.
+        ChannelError: A file's model breaks the contract of a channel.
     """
     table = read_readings(readings, options=options, reader=reader, task=task)
-    found = read_labels(labels, table.scale, task=task)
+    found = _read_labels(labels, table, task)
     if "weight" in found.extras:
         warnings.warn(
             f"{labels}: the column 'weight' is not used yet; every label counts alike.",
             CordialWarning,
             stacklevel=2,
         )
-    logits = table.logits[match_labels(table, found)]
-    return table, logits, table.scale.decode(found.labels)
+    judge = fit_judge(
+        table.logits[match_labels(table, found)],
+        table.scale.decode(found.labels),
+        table.scale.options,
+        inference=inference,
+        seed=seed,
+        channels=channels,
+        quiet=quiet,
+    )
+    return table, len(found.labels), judge
+
+
+def _read_labels(path: Path, table: ReadingTable, task: str | None) -> LabelTable:
+    """Read the labels; where they start at 1 and the options at 0, say what to name otherwise."""
+    try:
+        return read_labels(path, table.scale, task=task)
+    except SettingNeeded as error:
+        if error.setting != "options" or table.kind == "rating":
+            raise
+        # Options that are named by columns cannot be named otherwise by --options.
+        first, last = error.value[0], error.value[-1]
+        raise InputError(
+            f"{error.problem} If your scale starts at 1, name the columns of the readings "
+            f"{table.kind}_{first} to {table.kind}_{last}."
+        ) from error
 
 
 def fit_judge(

@@ -3,16 +3,14 @@
 The file is the fitted judge: data only, see `cordial_ppl.storage`.
 """
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from cordial_ppl.cli.messages import say, working
+from cordial_ppl.cli.messages import count, say, working
 from cordial_ppl.cli.options import (
+    ENDING,
     Channels,
     Inference,
     Json,
+    JudgeOut,
+    JudgePath,
     LabelsPath,
     Method,
     Options,
@@ -25,16 +23,6 @@ from cordial_ppl.cli.options import (
     split_options,
 )
 from cordial_ppl.errors import InputError
-
-ENDING = ".cordial"
-
-JudgePath = Annotated[
-    Path, typer.Argument(metavar="JUDGE", help="A fitted judge, as `cordial fit` writes it.")
-]
-JudgeOut = Annotated[
-    Path,
-    typer.Option("--output", "-o", metavar="JUDGE", help=f"The judge to write ({ENDING})."),
-]
 
 
 def fit(
@@ -51,16 +39,17 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit on the labelled texts of READINGS and keep the judge in a file."""
-    from cordial_ppl.cli.fitting import fit_judge, read_tables, summarise
+    from cordial_ppl.cli.fitting import fit_tables, summarise
     from cordial_ppl.cli.output import check_output, show_json, show_summary
 
     names = split_options(options)
     check_output(output, [readings, labels], endings=[ENDING])
-    table, logits, labelled = read_tables(readings, labels, options=names, reader=reader, task=task)
-    judge = fit_judge(
-        logits,
-        labelled,
-        table.scale.options,
+    _, labelled, judge = fit_tables(
+        readings,
+        labels,
+        options=names,
+        reader=reader,
+        task=task,
         inference=inference,
         seed=seed,
         channels=channel,
@@ -69,11 +58,11 @@ def fit(
     judge.save(output)
     summary = summarise(judge)
     if json:
-        counts = {"output": str(output), "labels": len(labelled)}
+        counts = {"output": str(output), "labels": labelled}
         show_json({**counts, "summary": summary.to_dict()})
     elif not quiet:
         show_summary(summary)
-        say(f"wrote {output}: a judge fitted on {len(labelled)} labels")
+        say(f"wrote {output}: a judge fitted on {count(labelled, 'label')}")
 
 
 def predict(
@@ -117,4 +106,4 @@ def predict(
         content = {"output": str(output), "texts": len(table.item_ids), "options": scale.options}
         show_json(content)
     elif not quiet:
-        say(f"wrote {output}: {len(table.item_ids)} texts")
+        say(f"wrote {output}: {count(len(table.item_ids), 'text')}")

@@ -10,9 +10,16 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
+from cordial_ppl.cli.options import as_option
 from cordial_ppl.errors import ChannelError, CordialError, CordialWarning, InputError
+from cordial_ppl.scale import SettingNeeded
 
 STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+def count(number: int, noun: str) -> str:
+    """Count things: "1 text", "20 texts"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def say(message: str) -> None:
@@ -74,8 +81,15 @@ def reporting() -> Iterator[None]:
         try:
             yield
         except CordialError as error:
-            say(f"error: {error}")
+            say(f"error: {_to_typist(error)}")
             at_fault = isinstance(error, InputError | ChannelError)
             raise typer.Exit(2 if at_fault else 1) from error
         except KeyboardInterrupt as error:
             raise typer.Exit(130) from error
+
+
+def _to_typist(error: CordialError) -> str:
+    """The message, with the options of the program in place of arguments of functions."""
+    if isinstance(error, SettingNeeded):
+        return f"{error.problem} {error.advice}: {as_option(error.setting, error.value)}."
+    return str(error)

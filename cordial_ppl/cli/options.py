@@ -1,6 +1,8 @@
-"""What the commands are told: their arguments and common options, each said once."""
+"""What the commands are told: their arguments and options, each declared once."""
 
 import csv
+import io
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +10,9 @@ from typing import Annotated
 import typer
 
 from cordial_ppl.errors import InputError
+
+ENDING = ".cordial"
+"""The ending of a judge's name."""
 
 
 class Inference(StrEnum):
@@ -29,7 +34,17 @@ ReadingsPath = Annotated[
 ]
 LabelsPath = Annotated[
     Path,
-    typer.Argument(metavar="LABELS", help="Table of labels: item_id and label."),
+    typer.Argument(
+        metavar="LABELS",
+        help="Table of labels: item_id and label, one row for each labelled text.",
+    ),
+]
+JudgePath = Annotated[
+    Path, typer.Argument(metavar="JUDGE", help="A fitted judge, as `cordial fit` writes it.")
+]
+JudgeOut = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="JUDGE", help=f"The judge to write ({ENDING})."),
 ]
 TableOut = Annotated[
     Path,
@@ -87,3 +102,21 @@ def split_options(text: str | None) -> tuple[str, ...] | None:
     except (csv.Error, ValueError) as error:
         raise InputError(f"--options must be names with commas between; found {text!r}.") from error
     return tuple(names)
+
+
+def as_option(setting: str, value: str | tuple[str, ...]) -> str:
+    """Write a setting as it is typed: "--options 1,2,3"; `split_options` reads it back.
+
+    Args:
+        setting: Name of the setting.
+        value: Its value, a name or several.
+
+    Returns:
+        The words, quoted for a shell where they need it.
+    """
+    text = io.StringIO()
+    if isinstance(value, str):
+        text.write(value)
+    else:
+        csv.writer(text, lineterminator="").writerow(value)
+    return f"--{setting} {shlex.quote(text.getvalue())}"

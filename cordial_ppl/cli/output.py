@@ -1,6 +1,7 @@
 """What comes out: the calibrated table, the summary, and JSON for programs."""
 
 import json
+import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ def check_output(
     """
     check_writable(path, **({"endings": endings} if endings else {}))
     for given in inputs:
-        if path.exists() and given.exists() and path.samefile(given):
+        if os.path.exists(path) and os.path.exists(given) and path.samefile(given):
             raise InputError(f"the output {path} would replace the input {given}: name another.")
 
 
@@ -55,11 +56,12 @@ def calibrated_columns(judge: "Stack", table: ReadingTable) -> dict[str, Sequenc
         The columns `item_id`, `p_<option>`, `mean`, `low`, `high`, `label` and the extras.
     """
     probs = judge.predict_proba(table.logits)
-    low, high = judge.predict_interval(table.logits, level=LEVEL)
+    mean = probs @ judge.scale_.values
+    low, high = judge.predict_interval(table.logits, level=LEVEL, mean=mean)
     columns: dict[str, Sequence | np.ndarray] = {
         "item_id": table.item_ids,
         **{f"p_{option}": probs[:, k] for k, option in enumerate(judge.scale_.options)},
-        "mean": probs @ judge.scale_.values,
+        "mean": mean,
         "low": low,
         "high": high,
         "label": judge.scale_.decode(probs.argmax(axis=1)),

@@ -12,8 +12,13 @@ from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError, Where, name_rows
 from cordial_ppl.formats.files import ABSENT, Columns, is_filled, list_names
-from cordial_ppl.readings import as_logits, readings_from_counts, readings_from_probabilities
-from cordial_ppl.scale import Scale
+from cordial_ppl.readings import (
+    SUM_TOLERANCE,
+    as_logits,
+    readings_from_counts,
+    readings_from_probabilities,
+)
+from cordial_ppl.scale import Scale, SettingNeeded, is_missing
 
 KINDS = ("logit", "logprob", "p", "n")
 """Kinds of reading, each the prefix of its columns before an underscore."""
@@ -59,7 +64,8 @@ def read_scale(columns: Columns, kind: str, options: Any = None) -> Scale:
         The scale.
 
     Raises:
-        InputError: `options` does not name exactly the columns, or is needed and not given.
+        InputError: There are fewer than two options, or `options` does not name the columns.
+        SettingNeeded: `options` is needed and not given.
     """
     scale = None if options is None else Scale.of(options, size=_count(options))
     if kind == "rating":
@@ -67,7 +73,15 @@ def read_scale(columns: Columns, kind: str, options: Any = None) -> Scale:
     found = _group(columns, kind)
     if scale is None:
         # A column that is empty for all rows chosen belongs to another task's scale.
-        return Scale(tuple(option for option in found if found[option] not in columns.silent))
+        spoken = tuple(option for option in found if found[option] not in columns.silent)
+        if len(spoken) < 2:
+            silent = [name for name in found.values() if name in columns.silent]
+            rest = f"; without a value in the rows chosen: {list_names(silent)}" if silent else ""
+            raise InputError(
+                f"{columns.path} must have the columns of at least two options; found "
+                f"{list_names(found[option] for option in spoken)}{rest}."
+            )
+        return Scale(spoken)
     wanted = {o for o in found if o in scale.options or found[o] not in columns.silent}
     if wanted != set(scale.options):
         raise InputError(
@@ -94,12 +108,14 @@ def read_logits(columns: Columns, kind: str, scale: Scale) -> Float64[np.ndarray
     """
     where = columns.where
     if kind == "rating":
-        ratings = scale.encode(_plain(columns.cells["rating"]), where=where, noun="ratings")
+        cells = filled(columns, "rating", "Remove the rows without a rating.")
+        ratings = scale.encode(cells, where=where, noun="ratings")
         return as_logits(readings_from_counts(np.eye(scale.size)[ratings]), where=where)
     names = reading_columns(columns, kind, scale)
     cells = [numbers(columns.cells[name], name, where, empty=EMPTY[kind]) for name in names]
     values = np.stack(cells, axis=1)
     if kind == "p":
+        _reject_incomplete(columns, names, values)
         values = readings_from_probabilities(values, where=where, columns=names)
     elif kind == "n":
         values = readings_from_counts(values, where=where, columns=names)
@@ -110,6 +126,29 @@ def passed_through(columns: Columns, used: Iterable[str]) -> dict[str, list]:
     """List the cells of the columns that are not used, with None for a missing cell."""
     rest = [name for name in columns.cells if name not in set(used)]
     return {name: _plain(columns.cells[name]) for name in rest}
+
+
+def filled(columns: Columns, name: str, remedy: str) -> list:
+    """List the cells of a column in which none may be empty.
+
+    Args:
+        columns: The table.
+        name: The column.
+        remedy: What to do about empty cells, for the message.
+
+    Returns:
+        The cells.
+
+    Raises:
+        InputError: A cell is empty, NaN or null; with its row.
+    """
+    cells = _plain(columns.cells[name])
+    empty = [i for i, cell in enumerate(cells) if is_missing(cell)]
+    if empty:
+        verb = "has" if len(empty) == 1 else "have"
+        rows = name_rows(empty, columns.where)
+        raise InputError(f"{rows} {verb} no value in column {name!r}. {remedy}")
+    return cells
 
 
 def reading_columns(columns: Columns, kind: str, scale: Scale) -> list[str]:
@@ -154,6 +193,17 @@ def numbers(
     return values
 
 
+def _reject_incomplete(columns: Columns, names: list[str], probs: np.ndarray) -> None:
+    """Raise where the probability that a row lacks to one may have been left out."""
+    for i, total in enumerate(probs.sum(axis=1)):
+        empty = [name for name in names if not is_filled(columns.cells[name][i])]
+        if empty and total < 1 - SUM_TOLERANCE:
+            raise InputError(
+                f"{columns.where(i)} has no value in column {list_names(empty)}, and the other "
+                f"probabilities sum to {total:.6g}, not to one."
+            )
+
+
 def _group(columns: Columns, kind: str) -> dict[str, str]:
     """The columns of a kind, by option."""
     prefix = f"{kind}_"
@@ -180,7 +230,10 @@ def _count(options: Any) -> int:
 
 def _ask_for_options(columns: Columns) -> Scale:
     seen = {str(rating) for rating in _plain(columns.cells["rating"]) if is_filled(rating)}
-    raise InputError(
+    raise SettingNeeded(
         f"{columns.path}: a column 'rating' does not say which ratings were possible; found "
-        f"{list_names(sorted(seen))}. Name the options in order, such as options=('1','2','3')."
+        f"{list_names(sorted(seen))}.",
+        "Name the options in order, for example",
+        "options",
+        ("1", "2", "3"),
     )

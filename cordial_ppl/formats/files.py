@@ -7,7 +7,7 @@ a Parquet file as a data frame counts it (the first is 0).
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -128,13 +128,19 @@ def table_ending(path: str | Path) -> str:
     """
     ending = Path(path).suffix.lower()
     if ending not in _READERS:
-        raise FileError(f"{path}: a table's name must end in one of {', '.join(ENDINGS)}.")
+        raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
     return ending
 
 
+def name_endings(endings: Collection[str]) -> str:
+    """Name endings for a message: ".cordial", or ".csv, .jsonl or .parquet"."""
+    *others, last = endings
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def list_names(names: Iterable[str], shown: int = 10) -> str:
-    """Quote names for a message, at most ten: "'a', 'b' and 3 more"."""
-    quoted = [repr(name) for name in names]
+    """Quote names for a message, at most ten: "'a', 'b' and 3 more"; "nothing" if none."""
+    quoted = [repr(name) for name in names] or ["nothing"]
     hidden = len(quoted) - shown
     return ", ".join(quoted[:shown]) + (f" and {hidden} more" if hidden > 0 else "")
 
@@ -226,7 +232,8 @@ def _read_parquet(path: Path) -> Columns:
         with pyarrow.parquet.ParquetFile(path) as file:
             table = file.read()
     except (pyarrow.ArrowException, OSError) as error:
-        raise FileError(f"{path} is not a Parquet file, or is damaged: {error}.") from error
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise FileError(f"{path} is not a Parquet file, or is damaged: {reason}.") from error
     _reject_doubled(path, table.column_names)
     cells = {}
     for name, column in zip(table.column_names, table.columns, strict=True):

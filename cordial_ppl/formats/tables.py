@@ -15,6 +15,7 @@ from jaxtyping import Float64, Int64
 
 from cordial_ppl.errors import InputError, name_rows
 from cordial_ppl.formats.columns import (
+    filled,
     find_kind,
     numbers,
     passed_through,
@@ -23,7 +24,7 @@ from cordial_ppl.formats.columns import (
     reading_columns,
 )
 from cordial_ppl.formats.files import ABSENT, Columns, list_names, read_columns
-from cordial_ppl.scale import Scale
+from cordial_ppl.scale import Scale, SettingNeeded, parse_number
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ def read_readings(
         FileError: The file cannot be read or is not what its ending says.
         InputError: A column or a name is missing, an item occurs twice, or a reading is no
             reading; with its row and column.
+        SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
     columns = read_columns(path)
     columns.column("item_id")
@@ -132,7 +134,7 @@ def read_readings(
 
 
 def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> LabelTable:
-    """Read the labels of some texts.
+    """Read the labels of some texts: one row for each labelled text, none for the others.
 
     Args:
         path: A .csv, .parquet, .jsonl or .ndjson file with `item_id` and `label`.
@@ -146,15 +148,17 @@ def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> L
         FileError: The file cannot be read or is not what its ending says.
         InputError: A column or a name is missing, an item occurs twice, or a label is missing or
             not on the scale; with its row.
+        SettingNeeded: The file holds several tasks, or labels from 1 up where options start at 0.
     """
     columns = read_columns(path)
     columns.column("item_id")
     columns.column("label")
     columns = _select(columns, "task", task if "task" in columns.cells else None)
     item_ids = _item_ids(columns)
-    extras = passed_through(columns, ["item_id"])
+    extras = passed_through(columns, ["item_id", "label"])
+    remedy = "A table of labels has rows for the labelled texts alone: remove the others."
     with _naming(path):
-        labels = scale.encode(extras.pop("label"), where=columns.where)
+        labels = scale.encode(filled(columns, "label", remedy), where=columns.where)
     return LabelTable(item_ids, labels, extras, list(columns.rows), columns.unit)
 
 
@@ -178,9 +182,19 @@ def match_labels(readings: ReadingTable, labels: LabelTable) -> Int64[np.ndarray
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         raise InputError(
             f"{len(unknown)} of {len(labels.item_ids)} labels are for items without a reading: "
-            f"{shown}{more}. Remove them, or check that both files belong together."
+            f"{shown}{more}. {_remedy([labels.item_ids[i] for i in unknown], readings.item_ids)}"
         )
     return np.array([positions[item] for item in labels.item_ids], np.int64)
+
+
+def _remedy(unknown: list[str], known: list[str]) -> str:
+    """What to do about unknown items; numbers may be written otherwise in the other file."""
+    numbers = {parse_number(item): item for item in known}
+    for item in unknown:
+        number = parse_number(item)
+        if number is not None and number in numbers:
+            return f"The readings write {item!r} as {numbers[number]!r}: write both alike."
+    return "Remove them, or check that both files belong together."
 
 
 @contextmanager
@@ -189,7 +203,8 @@ def _naming(path: str | Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
+        problem, *rest = error.args
+        raise type(error)(f"{path}: {problem}", *rest) from error
 
 
 def _select(columns: Columns, field: str, chosen: str | None) -> Columns:
@@ -200,14 +215,12 @@ def _select(columns: Columns, field: str, chosen: str | None) -> Columns:
     names = list(dict.fromkeys(cells))
     if chosen is None:
         if len(names) > 1:
-            raise InputError(
-                f"{columns.path} holds {len(names)} {field}s, choose one ({field}=...): "
-                f"{list_names(names)}."
-            )
+            problem = f"{columns.path} holds {len(names)} {field}s: {list_names(names)}."
+            raise SettingNeeded(problem, "Choose one, for example", field, names[0])
         return columns
-    if chosen not in names:
+    if chosen.strip() not in names:
         raise InputError(f"{columns.path} has no {field} {chosen!r}; found {list_names(names)}.")
-    return columns.take([i for i, cell in enumerate(cells) if cell == chosen])
+    return columns.take([i for i, cell in enumerate(cells) if cell == chosen.strip()])
 
 
 def _item_ids(columns: Columns) -> list[str]:
@@ -233,4 +246,4 @@ def _name(cell: object) -> str:
     """Read a cell as a name; 3.0 is '3', for whole numbers with gaps are stored as floats."""
     if isinstance(cell, float | np.floating):
         return "" if np.isnan(cell) else f"{cell:.0f}" if cell.is_integer() else repr(float(cell))
-    return "" if cell is None or cell is ABSENT else str(cell)
+    return "" if cell is None or cell is ABSENT else str(cell).strip()

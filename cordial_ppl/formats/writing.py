@@ -6,13 +6,13 @@ import math
 import os
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats.files import ENDINGS, table_ending
+from cordial_ppl.formats.files import ENDINGS, name_endings, table_ending
 
 
 def write_table(path: str | Path, columns: Mapping[str, Sequence | np.ndarray]) -> None:
@@ -50,7 +50,7 @@ def check_writable(path: str | Path, *, endings: Collection[str] | None = ENDING
             the path is a folder.
     """
     if endings is not None and Path(path).suffix.lower() not in endings:
-        raise FileError(f"{path}: the name must end in one of {', '.join(endings)}.")
+        raise FileError(f"{path}: the name must end in {name_endings(endings)}.")
     temporary = _open_beside(path)
     temporary.unlink()
 
@@ -81,13 +81,16 @@ def replacing(path: str | Path) -> Iterator[Path]:
 def _open_beside(path: str | Path) -> Path:
     """Make an empty file in the folder that `path` (or what it links to) is in."""
     target = Path(os.path.realpath(path))
-    if target.is_dir():
+    if os.path.isdir(target):
         raise FileError(f"cannot write {path}: it is a folder.")
-    if target.exists() and not target.is_file():
+    if os.path.exists(target) and not os.path.isfile(target):
         # Taking the place of a device or a pipe would destroy it.
         raise FileError(f"cannot write {path}: it is a device or a pipe, not a file.")
     temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
     try:
+        # A name that is too long shows only when it is asked for.
+        with suppress(FileNotFoundError):
+            target.stat()
         temporary.touch(exist_ok=False)
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}.") from error

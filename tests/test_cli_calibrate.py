@@ -1,0 +1,214 @@
+"""`cordial calibrate`: the table that is written, from every kind and choice of input."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import cordial_ppl
+from cordial_ppl import synthetic
+from cordial_ppl.cli import output
+from cordial_ppl.cli.app import app
+from cordial_ppl.formats import read_readings, write_table
+from cordial_ppl.formats.files import read_columns
+
+LABELLED = 20
+TEXTS = 60
+
+
+@pytest.fixture
+def cordial(tmp_path, monkeypatch):
+    """Run the program in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, status=0):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        if status == 0 and result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == status, result.output
+        return result
+
+    return run
+
+
+def write_tables(folder, ending="csv", **extras):
+    """Write readings of some reviews and the labels of the first; return their paths."""
+    reviews = synthetic.reviews(TEXTS, seed=3)
+    ids = [f"text {i}" for i in range(TEXTS)]
+    cells = {f"logit_{o}": reviews.logits[:, k] for k, o in enumerate(reviews.options)}
+    labels = [int(reviews.options[z]) for z in reviews.labels[:LABELLED]]
+    readings, labelled = folder / f"r.{ending}", folder / f"l.{ending}"
+    write_table(readings, {"item_id": ids, **cells, **extras})
+    write_table(labelled, {"item_id": ids[:LABELLED], "label": labels})
+    return readings, labelled
+
+
+def read(path):
+    columns = read_columns(path)
+    return {name: list(cells) for name, cells in columns.cells.items()}
+
+
+def fast(*arguments):
+    return *arguments, "--inference", "mode", "--quiet"
+
+
+def test_weights_of_labels_are_not_passed_over_in_silence(cordial, tmp_path):
+    readings, labels = write_tables(tmp_path)
+    cells = read(labels)
+    write_table(labels, {**cells, "weight": [2.0] * LABELLED})
+    result = cordial("calibrate", readings, labels, "-o", "out.csv", "--inference", "mode", "-q")
+    assert result.stderr.count("'weight' is not used yet; every label counts alike") == 1
+
+
+def test_a_table_is_predicted_once(tmp_path, monkeypatch):
+    table = read_readings(write_tables(tmp_path)[0])
+    labels = synthetic.reviews(TEXTS, seed=3).labels + 1
+    judge = cordial_ppl.LogitStack(table.scale).fit(table.logits, labels)
+    calls = []
+    predict = judge._predict
+    monkeypatch.setattr(judge, "_predict", lambda *given: calls.append(given) or predict(*given))
+    found = output.calibrated_columns(judge, table)
+    assert len(calls) == 1
+    np.testing.assert_array_equal(found["mean"], judge.predict_mean(table.logits))
+    assert list(found["label"]) == list(judge.predict(table.logits))
+
+
+def test_the_calibrated_table(cordial, tmp_path):
+    notes = [f"note {i}, with a comma" for i in range(TEXTS)]
+    files = write_tables(tmp_path, "csv", note=notes, mean=["mine"] * TEXTS)
+    cordial(*fast("calibrate", *files, "-o", "o.csv"))
+    out = read("o.csv")
+    probs = [f"p_{k}" for k in range(1, 6)]
+    assert list(out) == [
+        "item_id", *probs, "mean", "low", "high", "label", "note", "input_mean"
+    ]  # fmt: skip
+    assert out["item_id"] == [f"text {i}" for i in range(TEXTS)]
+    assert out["note"] == notes
+    assert set(out["input_mean"]) == {"mine"}
+    p = np.array([out[name] for name in probs], float).T
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
+    mean = np.array(out["mean"], float)
+    np.testing.assert_allclose(mean, p @ np.arange(1, 6))
+    low, high = np.array(out["low"], float), np.array(out["high"], float)
+    assert (low >= 1).all() and (low <= high).all() and (high <= 5).all()
+    assert out["label"] == [str(k + 1) for k in p.argmax(axis=1)]
+
+
+def test_the_interval_holds_the_mean(cordial, tmp_path):
+    files = write_tables(tmp_path)
+    cordial("calibrate", *files, "-o", "o.csv", "--quiet")
+    out = read("o.csv")
+    low, mean, high = (np.array(out[name], float) for name in ("low", "mean", "high"))
+    assert (low < high).all()
+    assert np.mean((low <= mean) & (mean <= high)) > 0.9
+
+
+def test_every_format_gives_the_same_numbers(cordial, tmp_path):
+    outs = []
+    for ending in ("csv", "parquet", "jsonl"):
+        files = write_tables(tmp_path, ending)
+        cordial(*fast("calibrate", *files, "-o", f"o.{ending}"))
+        outs.append(read(f"o.{ending}"))
+    for other in outs[1:]:
+        assert list(other) == list(outs[0])
+        for name in ("p_1", "p_5", "mean", "low", "high"):
+            assert list(map(float, other[name])) == list(map(float, outs[0][name]))
+
+
+def test_a_calibrated_table_can_be_read_again(cordial, tmp_path):
+    files = write_tables(tmp_path)
+    cordial(*fast("calibrate", *files, "-o", "o.csv"))
+    assert read_readings("o.csv").kind == "p"
+
+
+def test_one_of_several_readers_and_tasks(cordial, tmp_path):
+    readings, labels = write_tables(tmp_path)
+    cordial(*fast("calibrate", readings, labels, "-o", "alone.csv"))
+    one = read(readings)
+    wrong = {name: cells[::-1] if name != "item_id" else cells for name, cells in one.items()}
+    both = {name: one[name] + wrong[name] + wrong[name] for name in one}
+    names = {"reader": ["a", "b", "a"], "task": ["x", "x", "y"]}
+    for field, values in names.items():
+        both[field] = np.repeat(values, TEXTS).tolist()
+    write_table("both.csv", both)
+    cordial(*fast("calibrate", "both.csv", labels, "-o", "o.csv", "--reader", "a", "--task", "x"))
+    out, alone = read("o.csv"), read("alone.csv")
+    assert set(out.pop("reader")) == {"a"} and set(out.pop("task")) == {"x"}
+    assert out == alone
+
+
+def test_options_give_the_order_of_the_scale(cordial, tmp_path):
+    readings, labels = write_tables(tmp_path)
+    cells = read(readings)
+    names = list(cells)
+    write_table("turned.csv", {name: cells[name] for name in names[:1] + names[:0:-1]})
+    cordial(*fast("calibrate", readings, labels, "-o", "a.csv"))
+    cordial(*fast("calibrate", "turned.csv", labels, "-o", "b.csv", "--options", "1, 2, 3, 4, 5"))
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels"),
+    [
+        ({"logit": np.eye(6, 3) * 4}, ["1"]),
+        ({"logit": np.eye(6, 3) * 4}, ["2"] * 6),
+        ({"logit": np.eye(6, 3) * 4}, ["0", "1", "0", "1"]),
+        ({"logit": np.ones((6, 3))}, ["0", "1", "2"]),
+        ({"p": np.tile([0.2, 0.3, 0.5], (6, 1))}, ["0", "1", "2", "2"]),
+        ({"n": np.eye(6, 3) * 7 + 1}, ["0", "1", "2", "2"]),
+        ({"logit": np.eye(6, 2) * 4}, ["0", "1", "1"]),
+    ],
+    ids=["one label", "one class", "a class unseen", "identical", "p", "counts", "K = 2"],
+)
+def test_little_is_enough(cordial, cells, labels):
+    ((prefix, values),) = cells.items()
+    ids = [f"text {i}" for i in range(len(values))]
+    columns = {f"{prefix}_{k}": values[:, k] for k in range(values.shape[1])}
+    write_table("r.csv", {"item_id": ids, **columns})
+    write_table("l.csv", {"item_id": ids[: len(labels)], "label": labels})
+    cordial(*fast("calibrate", "r.csv", "l.csv", "-o", "o.csv"))
+    out = read("o.csv")
+    p = np.array([out[f"p_{k}"] for k in range(values.shape[1])], float)
+    assert np.isfinite(p).all() and (p > 0).all()
+    np.testing.assert_allclose(p.sum(axis=0), 1, atol=1e-12)
+
+
+def test_unicode_options_with_blanks(cordial):
+    options = ["très mauvais", "坏, sehr", "good 👍"]
+    values = np.eye(6, 3) * 4
+    cells = {f"logit_{o}": values[:, k] for k, o in enumerate(options)}
+    write_table("r.jsonl", {"item_id": list("abcdef"), **cells})
+    write_table("l.csv", {"item_id": list("abc"), "label": options})
+    more = ["--options", 'très mauvais,"坏, sehr",good 👍']
+    cordial(*fast("calibrate", "r.jsonl", "l.csv", "-o", "o.csv", *more))
+    out = read("o.csv")
+    assert set(out["label"]) <= set(options)
+    assert f"p_{options[1]}" in out
+
+
+def test_a_missing_option_is_counted_in_one_warning(cordial, tmp_path):
+    readings, labels = write_tables(tmp_path)
+    cells = read(readings)
+    cells["logit_1"][3] = cells["logit_2"][3] = cells["logit_1"][30] = "-inf"
+    write_table(readings, cells)
+    result = cordial(*fast("calibrate", readings, labels, "-o", "o.csv"))
+    assert result.stderr.count("warning: ") == result.stderr.count("\n") == 1
+    assert "3 options in 2 of 60 rows" in result.stderr
+    assert "the first in line 5, column 'logit_1'" in result.stderr
+
+
+def test_many_texts(cordial, tmp_path):
+    n = 50_000
+    labels = write_tables(tmp_path)[1]
+    reviews = synthetic.reviews(n, seed=3)
+    cells = {f"logit_{o}": reviews.logits[:, k] for k, o in enumerate(reviews.options)}
+    write_table("r.parquet", {"item_id": [f"text {i}" for i in range(n)], **cells})
+    cordial(*fast("calibrate", "r.parquet", labels, "-o", "o.parquet"))
+    assert len(read("o.parquet")["p_1"]) == n
+
+
+def test_quiet(cordial, tmp_path):
+    files = write_tables(tmp_path)
+    result = cordial(*fast("calibrate", *files, "-o", "o.csv"))
+    assert (result.stdout, result.stderr) == ("", "")
