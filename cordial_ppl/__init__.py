@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cordial_ppl.cordial import Cordial as Cordial
     from cordial_ppl.cordial import DirichletCalibration as DirichletCalibration
     from cordial_ppl.cordial import FullChannelStack as FullChannelStack
+    from cordial_ppl.cordial import LabelHistogram as LabelHistogram
     from cordial_ppl.cordial import LogitStack as LogitStack
     from cordial_ppl.cordial import ProportionalOdds as ProportionalOdds
     from cordial_ppl.cordial import RawReading as RawReading
@@ -48,6 +49,7 @@ _ROOMS = {
         "Cordial",
         "DirichletCalibration",
         "FullChannelStack",
+        "LabelHistogram",
         "LogitStack",
         "ProportionalOdds",
         "RawReading",

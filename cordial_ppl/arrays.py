@@ -23,6 +23,9 @@ LogProbabilities = Float[AnyArray, "n K"]
 Probabilities = Float[AnyArray, "n K"]
 """One row a text, one column an option; rows sum to one."""
 
+FLOOR = 1e-4
+"""The least probability that a label is charged for: no logarithm is taken of a smaller one."""
+
 Labels = Int[AnyArray, " n"]
 """The option of each text, 0..K-1."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
+from cordial_ppl.arrays import FLOOR
 from cordial_ppl.errors import InputError, name_rows
 from cordial_ppl.scale import Scale
 
@@ -26,7 +27,7 @@ def log_loss(
     probs: ArrayLike, labels: ArrayLike, floor: float = ..., *, per_text: Literal[True]
 ) -> Float[np.ndarray, " n"]: ...
 def log_loss(
-    probs: ArrayLike, labels: ArrayLike, floor: float = 1e-4, *, per_text: bool = False
+    probs: ArrayLike, labels: ArrayLike, floor: float = FLOOR, *, per_text: bool = False
 ) -> float | Float[np.ndarray, " n"]:
     """Log loss of the labels, `mean_i -log max(p_i[z_i], floor)`, in nats; rows stay as they are.
 
@@ -140,7 +141,7 @@ def mean_absolute_error(probs: ArrayLike, labels: ArrayLike) -> float:
 
 
 def class_weighted_kl(
-    probs: ArrayLike, labels: ArrayLike, stated: ArrayLike, floor: float = 1e-4
+    probs: ArrayLike, labels: ArrayLike, stated: ArrayLike, floor: float = FLOOR
 ) -> float:
     """Miscalibration given the reader's stated class, `sum_c n_c / n KL(h_c || mean p_c)`, in nats.
 
@@ -263,5 +264,5 @@ def _reject(bad: Bool[np.ndarray, " n"], rule: str) -> None:
 def _checked_floor(floor: float) -> float:
     """Check that a floor keeps logarithms finite and leaves something above it."""
     if not 0 < floor < 1:
-        raise InputError(f"floor must lie between 0 and 1; got {floor}. The default is 1e-4.")
+        raise InputError(f"floor must lie between 0 and 1; got {floor}. The default is {FLOOR}.")
     return floor

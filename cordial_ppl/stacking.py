@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from cordial_ppl.arrays import AnyArray
+from cordial_ppl.arrays import FLOOR, AnyArray
 
 MIN_LABELS = 8
 """With fewer labels weights would be chance: every member gets the same."""
@@ -44,7 +44,7 @@ def stack_weights(
     log_probs: Float[AnyArray, "n M"],
     mask: Bool[AnyArray, " n"],
     prior_counts: Float[AnyArray, " M"],
-    floor: float = 1e-4,
+    floor: float = FLOOR,
     min_labels: int = MIN_LABELS,
 ) -> Float[Array, " M"]:
     """Mixture weights with the highest posterior under a `Dirichlet(1 + prior_counts)` prior.

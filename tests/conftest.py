@@ -31,3 +31,50 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if "x64" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="needs float64"))
+
+
+# The package may only be imported once it is hooked, hence inside the fixtures.
+
+
+@pytest.fixture
+def cordial(tmp_path, monkeypatch):
+    """Run the program in an empty folder."""
+    from typer.testing import CliRunner
+
+    from cordial_ppl.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, status=0):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        if status == 0 and result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == status, result.output
+        return result
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def stack():
+    from few_labels import LABELS, LOGITS, small
+
+    return small().fit(LOGITS, LABELS)
+
+
+@pytest.fixture(scope="session")
+def eight():
+    """The same stack with eight labels, the fewest that are weighed."""
+    from few_labels import LABELS, LOGITS, small
+
+    return small().fit(LOGITS[:8], LABELS[:8])
+
+
+@pytest.fixture(scope="session")
+def judge():
+    """Everything that is meant to be used, fitted to labels in the user's words."""
+    from few_labels import LABELS, LOGITS, STARS
+
+    import cordial_ppl
+
+    return cordial_ppl.Cordial(STARS).fit(LOGITS, [STARS[k] for k in LABELS])

@@ -11,38 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
+from review_tables import write_tables
 
 import cordial_ppl
 from cordial_ppl.cli import compilation, fitting
-from cordial_ppl.cli.app import app
 from cordial_ppl.cli.options import as_option, split_options
 from cordial_ppl.errors import CordialError, CordialWarning
-from cordial_ppl.formats import write_table
-
-
-@pytest.fixture
-def cordial(tmp_path, monkeypatch):
-    """Run the program in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments, status=0):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if status == 0 and result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == status, result.output
-        return result
-
-    return run
-
-
-def write_tables(folder):
-    """Write readings and labels of three texts; return their paths."""
-    readings, labels = folder / "r.csv", folder / "l.csv"
-    cells = {f"logit_{k}": [0.0, 1.0, 2.0] for k in range(3)}
-    write_table(readings, {"item_id": list("abc"), **cells})
-    write_table(labels, {"item_id": list("abc"), "label": [0, 1, 2]})
-    return readings, labels
 
 
 def test_the_demonstration(cordial, tmp_path):

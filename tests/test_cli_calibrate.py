@@ -4,53 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from review_tables import LABELLED, TEXTS, fast, read, write_tables
 
 import cordial_ppl
 from cordial_ppl import synthetic
 from cordial_ppl.cli import output
-from cordial_ppl.cli.app import app
 from cordial_ppl.formats import read_readings, write_table
-from cordial_ppl.formats.files import read_columns
-
-LABELLED = 20
-TEXTS = 60
-
-
-@pytest.fixture
-def cordial(tmp_path, monkeypatch):
-    """Run the program in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments, status=0):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if status == 0 and result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == status, result.output
-        return result
-
-    return run
-
-
-def write_tables(folder, ending="csv", **extras):
-    """Write readings of some reviews and the labels of the first; return their paths."""
-    reviews = synthetic.reviews(TEXTS, seed=3)
-    ids = [f"text {i}" for i in range(TEXTS)]
-    cells = {f"logit_{o}": reviews.logits[:, k] for k, o in enumerate(reviews.options)}
-    labels = [int(reviews.options[z]) for z in reviews.labels[:LABELLED]]
-    readings, labelled = folder / f"r.{ending}", folder / f"l.{ending}"
-    write_table(readings, {"item_id": ids, **cells, **extras})
-    write_table(labelled, {"item_id": ids[:LABELLED], "label": labels})
-    return readings, labelled
-
-
-def read(path):
-    columns = read_columns(path)
-    return {name: list(cells) for name, cells in columns.cells.items()}
-
-
-def fast(*arguments):
-    return *arguments, "--inference", "mode", "--quiet"
 
 
 def test_weights_of_labels_are_not_passed_over_in_silence(cordial, tmp_path):

@@ -1,42 +1,19 @@
 """The estimators: what any user may hand in, and what must come back."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 import pandas
 import polars
 import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST, assert_probabilities, lengthy, small
 
 import cordial_ppl as cp
-from cordial_ppl.channel import Channel, observe
+from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import ChannelError, CordialWarning, InputError, NotFittedError
 from cordial_ppl.synthetic import reviews
 
-TEXTS = reviews(300, seed=1)
-LOGITS, LABELS = TEXTS.logits[:20], TEXTS.labels[:20]
-TEST, TRUTH = TEXTS.logits[100:140], TEXTS.labels[100:140]
-STARS = ("1", "2", "3", "4", "5")
 WORDS = ("schlecht", "坏", "so là là", "good", "ausgezeichnet ★")
-
-
-def small(options=None, seed=0, **settings):
-    """A stack that has every kind of member and few of each."""
-    calibrators = ("temperature", "odds")
-    return Stack(options, channels=("mixture",), calibrators=calibrators, seed=seed, **settings)
-
-
-@pytest.fixture(scope="module")
-def stack():
-    return small().fit(LOGITS, LABELS)
-
-
-def assert_probabilities(probs, rows, size):
-    assert probs.shape == (rows, size) and probs.dtype == np.float64
-    assert (probs >= 0).all()
-    np.testing.assert_allclose(probs.sum(axis=1), 1.0, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -169,10 +146,3 @@ def test_a_failed_fit_leaves_an_estimator_unfitted():
         estimator.fit(LOGITS, LABELS + 1)
     with pytest.raises(NotFittedError):
         estimator.predict_proba(TEST)
-
-
-def lengthy(readings, labels=None):
-    slope = numpyro.sample("slope", dist.Normal(1.0, 1.0))
-    tilt = numpyro.sample("tilt", dist.Normal(0.0, 1.0))
-    extra = tilt * readings.covariates["length"][:, None] * jnp.linspace(-1.0, 1.0, 5)[None]
-    observe(jax.nn.log_softmax(slope * readings.logits + extra), labels)

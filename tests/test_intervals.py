@@ -2,37 +2,9 @@
 
 import numpy as np
 import pytest
+from few_labels import LABELS, LOGITS, TEST, small
 
-import cordial_ppl as cp
-from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
-from cordial_ppl.synthetic import reviews
-
-TEXTS = reviews(300, seed=1)
-LOGITS, LABELS = TEXTS.logits[:20], TEXTS.labels[:20]
-TEST, TRUTH = TEXTS.logits[100:140], TEXTS.labels[100:140]
-STARS = ("1", "2", "3", "4", "5")
-
-
-def small(options=None, seed=0, **settings):
-    """A stack that has every kind of member and few of each."""
-    calibrators = ("temperature", "odds")
-    return Stack(options, channels=("mixture",), calibrators=calibrators, seed=seed, **settings)
-
-
-@pytest.fixture(scope="module")
-def stack():
-    return small().fit(LOGITS, LABELS)
-
-
-@pytest.fixture(scope="module")
-def judge():
-    return cp.Cordial(STARS).fit(LOGITS, np.array(STARS)[LABELS])
-
-
-@pytest.fixture(scope="module")
-def eight():
-    return small().fit(LOGITS[:8], LABELS[:8])
 
 
 def test_intervals(judge):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST
 
 import cordial_ppl as cp
 from cordial_ppl import storage
@@ -9,12 +10,7 @@ from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import FileError, InputError, NotFittedError
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.inference.tempering import Effort
-from cordial_ppl.synthetic import reviews
 
-TEXTS = reviews(300, seed=1)
-LOGITS, LABELS = TEXTS.logits[:20], TEXTS.labels[:20]
-TEST = TEXTS.logits[100:140]
-STARS = ("1", "2", "3", "4", "5")
 CHANNEL = """
 import jax, jax.numpy as jnp, numpyro, numpyro.distributions as dist
 from cordial_ppl import observe

@@ -2,34 +2,10 @@
 
 import numpy as np
 import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST, assert_probabilities
 
 import cordial_ppl as cp
-from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError, NotFittedError
-from cordial_ppl.synthetic import reviews
-
-TEXTS = reviews(300, seed=1)
-LOGITS, LABELS = TEXTS.logits[:20], TEXTS.labels[:20]
-TEST, TRUTH = TEXTS.logits[100:140], TEXTS.labels[100:140]
-STARS = ("1", "2", "3", "4", "5")
-
-
-def small(options=None, seed=0, **settings):
-    """A stack that has every kind of member and few of each."""
-    calibrators = ("temperature", "odds")
-    return Stack(options, channels=("mixture",), calibrators=calibrators, seed=seed, **settings)
-
-
-@pytest.fixture(scope="module")
-def stack():
-    return small().fit(LOGITS, LABELS)
-
-
-def assert_probabilities(probs, rows, size):
-    assert probs.shape == (rows, size) and probs.dtype == np.float64
-    assert (probs >= 0).all()
-    np.testing.assert_allclose(probs.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-
 
 SINGLES = [
     cp.TemperatureScaling,

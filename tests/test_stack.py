@@ -11,6 +11,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH, assert_probabilities, lengthy, small
 
 import cordial_ppl as cp
 from cordial_ppl.calibrators import CALIBRATORS
@@ -20,12 +21,7 @@ from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.scores import log_loss
-from cordial_ppl.synthetic import reviews
 
-TEXTS = reviews(300, seed=1)
-LOGITS, LABELS = TEXTS.logits[:20], TEXTS.labels[:20]
-TEST, TRUTH = TEXTS.logits[100:140], TEXTS.labels[100:140]
-STARS = ("1", "2", "3", "4", "5")
 MEMBERS = [
     "mixture",
     "mixture-vector",
@@ -35,33 +31,6 @@ MEMBERS = [
     "vector",
     "odds",
 ]
-
-
-def small(options=None, seed=0, **settings):
-    """A stack that has every kind of member and few of each."""
-    calibrators = ("temperature", "odds")
-    return Stack(options, channels=("mixture",), calibrators=calibrators, seed=seed, **settings)
-
-
-@pytest.fixture(scope="module")
-def stack():
-    return small().fit(LOGITS, LABELS)
-
-
-def assert_probabilities(probs, rows, size):
-    assert probs.shape == (rows, size) and probs.dtype == np.float64
-    assert (probs >= 0).all()
-    np.testing.assert_allclose(probs.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-
-
-@pytest.fixture(scope="module")
-def judge():
-    return cp.Cordial(STARS).fit(LOGITS, np.array(STARS)[LABELS])
-
-
-@pytest.fixture(scope="module")
-def eight():
-    return small().fit(LOGITS[:8], LABELS[:8])
 
 
 def test_the_stack_of_seven(judge):
@@ -138,13 +107,6 @@ def test_the_paper_presets():
     assert set(counted.weight_counts) == set(flat.members) == set(MEMBERS)
     with pytest.raises(InputError, match="'flat' or 'one-count'"):
         cp.Cordial.paper(weights="two")
-
-
-def lengthy(readings, labels=None):
-    slope = numpyro.sample("slope", dist.Normal(1.0, 1.0))
-    tilt = numpyro.sample("tilt", dist.Normal(0.0, 1.0))
-    extra = tilt * readings.covariates["length"][:, None] * jnp.linspace(-1.0, 1.0, 5)[None]
-    observe(jax.nn.log_softmax(slope * readings.logits + extra), labels)
 
 
 def test_what_is_registered_later_is_no_member(monkeypatch):

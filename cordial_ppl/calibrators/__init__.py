@@ -20,6 +20,7 @@ from cordial_ppl.calibrators.full import (
     fit_full_vector,
     full_log_probs,
 )
+from cordial_ppl.calibrators.histogram import Shares, fit_histogram, histogram_log_probs
 from cordial_ppl.calibrators.odds import Odds, fit_odds, fit_odds_validated, odds_log_probs
 from cordial_ppl.calibrators.raw import fit_raw
 from cordial_ppl.calibrators.temperature import Temperature, fit_temperature, temperature_log_probs
@@ -52,6 +53,7 @@ CALIBRATORS: dict[str, Calibrator] = {
         Calibrator("dirichlet", fit_dirichlet_validated, dirichlet_log_probs, Dirichlet),
         Calibrator("full", fit_full_temperature, full_log_probs, Full),
         Calibrator("full-vector", fit_full_vector, full_log_probs, Full),
+        Calibrator("histogram", fit_histogram, histogram_log_probs, Shares),
         Calibrator("raw", fit_raw, temperature_log_probs, Temperature),
         Calibrator("batch", fit_batch, batch_log_probs, Batch),
     )

@@ -7,11 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from cordial_ppl.arrays import AnyArray, Logits
+from cordial_ppl.arrays import FLOOR, AnyArray, Logits
 
 FOLDS = 4
-FLOOR = 1e-4
-"""The least probability that a label is charged for, as where the scores are computed."""
 
 
 def spread_folds(labels: Int[AnyArray, " n"], folds: int = FOLDS) -> Int[Array, " n"]:
@@ -45,7 +43,7 @@ def cross_validate[Setting, Params](
 ) -> Params:
     """Fit with the setting that has the lowest log loss on texts that a fit has not seen.
 
-    Minimises `sum_i -log max(p_(-fold(i))(z_i), 1e-4)` over the grid.  Every setting is fitted to
+    Minimises `sum_i -log max(p_(-fold(i))(z_i), FLOOR)` over the grid.  Every setting is fitted to
     all labels and to all but each fold in one batched call, of which the best is then taken.
 
     Args:

@@ -131,16 +131,26 @@ def warn_if_doubtful(posterior: Posterior) -> None:
         )
 
 
+def fit_calibrator(calibrator: Calibrator, lanes: Lanes) -> tuple[Any, Float[Array, "n K"]]:
+    """Fit a logit-space calibrator to every lane; a pure function, to be compiled.
+
+    Args:
+        calibrator: which one.
+        lanes: the data.
+
+    Returns:
+        The parameters of the first lane, and the held-out probabilities of each text.
+    """
+    params = jax.vmap(calibrator.fit, (None, 0))(lanes.logits, lanes.labels)
+    probs = jnp.exp(jax.vmap(calibrator.log_probs, (0, None))(params, lanes.logits))
+    first = jax.tree.map(lambda leaf: leaf[0], params)
+    return first, probs[lanes.lane, jnp.arange(lanes.logits.shape[0])]
+
+
 @lru_cache(maxsize=64)
 def _calibrator_fitter(names: tuple[str, ...]) -> Callable[[Lanes], Any]:
-    def one(calibrator: Calibrator, lanes: Lanes) -> tuple[Any, Array]:
-        params = jax.vmap(calibrator.fit, (None, 0))(lanes.logits, lanes.labels)
-        probs = jnp.exp(jax.vmap(calibrator.log_probs, (0, None))(params, lanes.logits))
-        first = jax.tree.map(lambda leaf: leaf[0], params)
-        return first, probs[lanes.lane, jnp.arange(lanes.logits.shape[0])]
-
     def run(lanes: Lanes) -> tuple[dict[str, Any], dict[str, Array]]:
-        fits = {name: one(CALIBRATORS[name], lanes) for name in names}
+        fits = {name: fit_calibrator(CALIBRATORS[name], lanes) for name in names}
         return {k: fit[0] for k, fit in fits.items()}, {k: fit[1] for k, fit in fits.items()}
 
     return compiled(run)

@@ -98,6 +98,15 @@ class ProportionalOdds(LogitCalibrator):
         self.name = names[penalty]
 
 
+class LabelHistogram(LogitCalibrator):
+    """The label histogram, ``(count_k + 1) / (n + K)`` for every text: no reader at all.
+
+    What a calibrated reader does not beat, it adds nothing to.
+    """
+
+    name = "histogram"
+
+
 class DirichletCalibration(LogitCalibrator):
     """Dirichlet calibration, ``softmax(W log q + b)`` with ``q = softmax(l)``.
 

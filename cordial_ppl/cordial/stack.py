@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -36,7 +37,7 @@ from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.fit import make_lanes
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.target import Prior
+from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort
 from cordial_ppl.loading import load_channel
 from cordial_ppl.scale import Scale
@@ -243,10 +244,12 @@ class Stack(Estimator):
         enough = len(labels) >= MIN_LABELS
         folds = assign_folds(len(labels), FOLDS, rng) if enough else None
         lanes = make_lanes(logits, labels, folds, covariates)
-        jobs = [(index, channel) for index, channel in enumerate(self.channels)]
+        names = tuple(lanes.covariates)
+        with jax.enable_x64(True):
+            sizes = [build_target(c, logits.shape[1], names).size for c in self.channels]
         with ThreadPoolExecutor(max_workers=workers(len(self.channels) + 1)) as pool:
-            # The slowest first: channels on the vector-scaled reading have the most parameters.
-            order = sorted(jobs, key=lambda job: "vector" not in job[1].name)
+            # The slowest first: those with the most parameters.
+            order = sorted(enumerate(self.channels), key=lambda job: -sizes[job[0]])
             running = {
                 channel.name: pool.submit(
                     fit_channel_member,

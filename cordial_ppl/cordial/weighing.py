@@ -11,12 +11,10 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import pad_rows
+from cordial_ppl.arrays import FLOOR, pad_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.fit import Lanes
 from cordial_ppl.stacking import stack_weights
-
-FLOOR = 1e-4
 
 
 class ExpectedLoss(NamedTuple):

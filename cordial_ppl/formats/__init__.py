@@ -1,12 +1,15 @@
 """Tables of readings and labels in CSV, Parquet and JSON Lines, by the file's ending.
 
 `files` knows the three formats, `writing` puts a file in its place whole or not at all, `columns`
-knows which columns are readings, and `tables` makes readings and labels of them.
+knows which columns are readings, `tables` makes readings and labels of them, and `predictions`
+takes probabilities that were made elsewhere.
 """
 
+from cordial_ppl.formats.predictions import Predictions
 from cordial_ppl.formats.tables import (
     LabelTable,
     ReadingTable,
+    list_values,
     match_labels,
     read_labels,
     read_readings,
@@ -15,8 +18,10 @@ from cordial_ppl.formats.writing import check_writable, replacing, write_table
 
 __all__ = [
     "LabelTable",
+    "Predictions",
     "ReadingTable",
     "check_writable",
+    "list_values",
     "match_labels",
     "read_labels",
     "read_readings",

@@ -127,7 +127,7 @@ def read_readings(
     kind = find_kind(columns)
     scale = read_scale(columns, kind, options)
     item_ids = _item_ids(columns)
-    with _naming(path):
+    with naming(path):
         logits = read_logits(columns, kind, scale)
     extras = passed_through(columns, ["item_id", *reading_columns(columns, kind, scale)])
     return ReadingTable(item_ids, logits, scale, kind, extras, list(columns.rows), columns.unit)
@@ -157,9 +157,27 @@ def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> L
     item_ids = _item_ids(columns)
     extras = passed_through(columns, ["item_id", "label"])
     remedy = "A table of labels has rows for the labelled texts alone: remove the others."
-    with _naming(path):
+    with naming(path):
         labels = scale.encode(filled(columns, "label", remedy), where=columns.where)
     return LabelTable(item_ids, labels, extras, list(columns.rows), columns.unit)
+
+
+def list_values(path: str | Path, field: str) -> list[str]:
+    """List the names in a column of a table, such as `reader`, in the order of the file.
+
+    Args:
+        path: A .csv, .parquet, .jsonl or .ndjson file.
+        field: The column.
+
+    Returns:
+        The names, each once; none if there is no such column.
+
+    Raises:
+        FileError: The file cannot be read or is not what its ending says.
+    """
+    columns = read_columns(path)
+    cells = columns.cells.get(field, ())
+    return list(dict.fromkeys(map(as_name, cells)))
 
 
 def match_labels(readings: ReadingTable, labels: LabelTable) -> Int64[np.ndarray, " n"]:
@@ -198,7 +216,7 @@ def _remedy(unknown: list[str], known: list[str]) -> str:
 
 
 @contextmanager
-def _naming(path: str | Path) -> Iterator[None]:
+def naming(path: str | Path) -> Iterator[None]:
     """Put the file's name before what is wrong with its cells."""
     try:
         yield
@@ -211,7 +229,7 @@ def _select(columns: Columns, field: str, chosen: str | None) -> Columns:
     """Keep the rows of one reader or task (`field` is which)."""
     if chosen is None and field not in columns.cells:
         return columns
-    cells = [_name(cell) for cell in columns.column(field)]
+    cells = [as_name(cell) for cell in columns.column(field)]
     names = list(dict.fromkeys(cells))
     if chosen is None:
         if len(names) > 1:
@@ -224,7 +242,7 @@ def _select(columns: Columns, field: str, chosen: str | None) -> Columns:
 
 
 def _item_ids(columns: Columns) -> list[str]:
-    items = [_name(cell) for cell in columns.column("item_id")]
+    items = [as_name(cell) for cell in columns.column("item_id")]
     unnamed = [i for i, item in enumerate(items) if not item]
     if unnamed:
         places = name_rows(unnamed, columns.where)
@@ -242,7 +260,7 @@ def _item_ids(columns: Columns) -> list[str]:
     return items
 
 
-def _name(cell: object) -> str:
+def as_name(cell: object) -> str:
     """Read a cell as a name; 3.0 is '3', for whole numbers with gaps are stored as floats."""
     if isinstance(cell, float | np.floating):
         return "" if np.isnan(cell) else f"{cell:.0f}" if cell.is_integer() else repr(float(cell))

@@ -15,20 +15,20 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.arrays import bucket, pad_rows
+from cordial_ppl.batching import at_once, mapped
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import compiled
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.folds import carry
-from cordial_ppl.inference.laplace import sample_laplace, sample_mode
+from cordial_ppl.inference.laplace import find_modes, sample_laplace, sample_mode, starts
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import Posterior, diagnose
-from cordial_ppl.inference.problem import Cloud, Problem, predict
+from cordial_ppl.inference.problem import CHUNK_ELEMENTS, Cloud, Problem, in_precision, predict
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.tempering import (
     DEFAULT_EFFORT,
     Effort,
-    in_precision,
     sample_tempered,
 )
 from cordial_ppl.loading import load_channel
@@ -41,6 +41,9 @@ SAMPLERS: dict[str, Callable[..., Cloud]] = {
     "laplace": sample_laplace,
     "mode": sample_mode,
 }
+
+MODES_SHARE = 0.25
+"""Share of the working memory that goes to second derivatives: the search itself keeps more."""
 
 
 class Lanes(NamedTuple):
@@ -129,8 +132,97 @@ def fit_lanes(
     return _fitter(target, method, effort)(lanes, prior, key)
 
 
+def fit_batch(
+    target: Target,
+    lanes: Lanes,
+    keys: jax.Array,
+    *,
+    method: str = "default",
+    prior: Prior | None = None,
+    effort: Effort = DEFAULT_EFFORT,
+) -> LaneFit:
+    """Fit a channel to many data sets of one shape, as `fit_lanes` would one after the other.
+
+    Args:
+        target: the channel.
+        lanes: the data, with one more axis in front of every array, shape ``[S, ...]``.
+        keys: a random key for each data set.
+        method: "default", "laplace", "mode" or "nuts".
+        prior: location and scale that replace the channel's own.
+        effort: how much work the default does.
+
+    Returns:
+        The fits, with the same axis in front.
+    """
+    prior = target.prior if prior is None else target.check_prior(prior)
+    if method == "nuts":
+        settings = {"method": method, "prior": prior}
+        sets = (jax.tree.map(lambda leaf, s=s: leaf[s], lanes) for s in range(len(keys)))
+        fits = [
+            fit_lanes(target, own, key, **settings) for own, key in zip(sets, keys, strict=True)
+        ]
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *fits)
+    count, rows = lanes.labels.shape[1:]
+    texts = rows * lanes.logits.shape[2]
+    if method == "default":
+        proposals = effort.proposals * effort.particles
+        size = at_once(4.0 * proposals * min(texts, CHUNK_ELEMENTS // proposals))
+        return _batch_fitter(target, effort, size)(prior, (lanes, keys))
+    # Second derivatives of every text's log likelihood, and what a search keeps of its path.
+    width = at_once(8.0 * texts * (target.size + 1), MODES_SHARE)
+    size = at_once(8.0 * count * len(starts(target)) * (2 * target.size**2 + 16 * target.size))
+    return _mode_fitter(target, method, size, width)(prior, (lanes, keys))
+
+
+@lru_cache(maxsize=512)
+def _batch_fitter(target: Target, effort: Effort, size: int) -> Callable[..., LaneFit]:
+    run = _runner(target, "default", effort)
+    return mapped(jax.vmap(lambda prior, own: run(own[0], prior, own[1]), (None, 0)), size)
+
+
+@lru_cache(maxsize=512)
+def _mode_fitter(target: Target, method: str, size: int, width: int) -> Callable[..., LaneFit]:
+    sample = SAMPLERS[method]
+
+    def run(prior: Prior, own: tuple[Lanes, Array]) -> LaneFit:
+        lanes, keys = own
+        sets, count, rows = lanes.labels.shape
+        index = jnp.repeat(jnp.arange(sets), count)
+        each = jax.vmap(partial(jax.random.split, num=count))(keys).reshape(sets * count)
+        data = (
+            index,
+            lanes.labels.reshape(-1, rows),
+            lanes.histograms.reshape(sets * count, -1),
+        )
+
+        def make(own: tuple[Array, Array, Array]) -> Problem:
+            place, labels, histogram = own
+            logits, covariates = jax.tree.map(
+                lambda leaf: leaf[place], (lanes.logits, lanes.covariates)
+            )
+            return Problem(target, prior, Readings(logits, histogram, covariates), labels)
+
+        modes = find_modes(make, target, prior, data, width)
+        clouds = jax.vmap(lambda own, key, mode: sample(make(own), key, mode))(data, each, modes)
+        split = jax.tree.map(lambda leaf: leaf.reshape(sets, count, *leaf.shape[1:]), clouds)
+        return jax.vmap(partial(_own_and_rest, target))(lanes, split)
+
+    return mapped(run, size)
+
+
+def _own_and_rest(target: Target, lanes: Lanes, clouds: Cloud) -> LaneFit:
+    """The first lane's posterior, and what the others say of the texts that they have not seen."""
+    first = jax.tree.map(lambda leaf: leaf[0], clouds)
+    rest = jax.tree.map(lambda leaf: leaf[1:], clouds)
+    return LaneFit(first, _held_out(target, lanes, rest))
+
+
 @lru_cache(maxsize=512)
 def _fitter(target: Target, method: str, effort: Effort) -> Callable[..., LaneFit]:
+    return compiled(_runner(target, method, effort))
+
+
+def _runner(target: Target, method: str, effort: Effort) -> Callable[..., LaneFit]:
     def run(lanes: Lanes, prior: Prior, key: jax.Array) -> LaneFit:
         if method == "default":
             problem = Problem(target, prior, _readings(lanes, 0), lanes.labels[0])
@@ -145,11 +237,9 @@ def _fitter(target: Target, method: str, effort: Effort) -> Callable[..., LaneFi
             return sample(Problem(target, prior, readings, labels), key)
 
         clouds = jax.vmap(one)(lanes.labels, lanes.histograms, keys)
-        first = jax.tree.map(lambda leaf: leaf[0], clouds)
-        rest = jax.tree.map(lambda leaf: leaf[1:], clouds)
-        return LaneFit(first, _held_out(target, lanes, rest))
+        return _own_and_rest(target, lanes, clouds)
 
-    return compiled(run)
+    return run
 
 
 @lru_cache(maxsize=512)

@@ -10,15 +10,16 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.moves import Particles, moments, move
-from cordial_ppl.inference.problem import Cloud, Problem
-from cordial_ppl.inference.tempering import (
-    PRECISION,
-    draw_noise,
+from cordial_ppl.inference.moves import (
+    EXTRA_NOISE,
+    Particles,
     first_step,
-    problem_in_precision,
+    moments,
+    move,
     take,
 )
+from cordial_ppl.inference.noise import uniform_and_normal
+from cordial_ppl.inference.problem import PRECISION, Cloud, Problem, problem_in_precision
 
 MOVES = 8
 
@@ -53,7 +54,8 @@ def carry(problem: Problem, cloud: Cloud, fold: Problem, key: jax.Array) -> Clou
 
     def repair() -> tuple[Array, Array]:
         count, weights = len(points), smoothed.astype(PRECISION)
-        comb, noise = draw_noise(key, points, MOVES, count)
+        shape = MOVES, count, points.shape[1] + EXTRA_NOISE
+        comb, noise = uniform_and_normal(key, shape, points.dtype)
         chosen = take(Particles(points, *new), resample(comb, weights, count))
         one, around = jnp.ones((), PRECISION), moments(points, weights)
         moved, _, _ = move(fold.evaluate, chosen, around, one, first_step(points), noise)

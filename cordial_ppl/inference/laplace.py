@@ -7,6 +7,7 @@ no wider than a few prior standard deviations.  This is the literal method of th
 parameters its weights are poor, which k-hat reports.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -15,10 +16,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
-from cordial_ppl.inference.newton import minimise
+from cordial_ppl.inference.newton import Minimum, minimise, minimise_pool
 from cordial_ppl.inference.noise import standard_normal
 from cordial_ppl.inference.problem import Cloud, Problem
-from cordial_ppl.inference.target import Target
+from cordial_ppl.inference.target import Prior, Target
 
 DRAWS = 300
 INFLATION = 1.5
@@ -73,9 +74,44 @@ def find_mode(problem: Problem) -> Gaussian:
     Returns:
         The Gaussian in whitened coordinates.
     """
-    scale = jnp.asarray(problem.prior.scale)
-    first = jnp.asarray(starts(problem.target), scale.dtype) / scale[None]
-    found = jax.vmap(lambda start: minimise(lambda w: -problem.log_density(w), start))(first)
+    first = _whitened_starts(problem.target, problem.prior)
+    return _best(jax.vmap(lambda start: minimise(lambda w: -problem.log_density(w), start))(first))
+
+
+def find_modes[Data](
+    make: Callable[[Data], Problem], target: Target, prior: Prior, data: Data, width: int
+) -> Gaussian:
+    """Find the modes of N problems of one form, as `find_mode` would each.
+
+    Args:
+        make: makes a problem of what is its own.
+        target: the channel.
+        prior: location and scale of the unconstrained parameters.
+        data: what is each problem's own, arrays whose first axis counts the problems.
+        width: how many starts are followed at a time.
+
+    Returns:
+        The Gaussians, every array with one more axis in front.
+    """
+    first = _whitened_starts(target, prior)
+    count, each = len(jax.tree.leaves(data)[0]), len(first)
+    found = minimise_pool(
+        lambda w, own: -make(own).log_density(w),
+        jnp.tile(first, (count, 1)),
+        jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), data),
+        width,
+    )
+    grouped = jax.tree.map(lambda leaf: leaf.reshape(count, each, *leaf.shape[1:]), found)
+    return jax.vmap(_best)(grouped)
+
+
+def _whitened_starts(target: Target, prior: Prior) -> Float[Array, "starts P"]:
+    scale = jnp.asarray(prior.scale)
+    return jnp.asarray(starts(target), scale.dtype) / scale[None]
+
+
+def _best(found: Minimum) -> Gaussian:
+    """The Gaussian at the lowest of several minima."""
     best = jnp.argmin(jnp.where(jnp.isfinite(found.value), found.value, jnp.inf))
     mode = jax.tree.map(lambda leaf: leaf[best], found)
     values, vectors = jnp.linalg.eigh(mode.hessian)
@@ -104,18 +140,21 @@ def laplace_weights(
     return points, prior + likelihood - gaussian.log_density - log_proposal
 
 
-def sample_laplace(problem: Problem, key: jax.Array, *, draws: int = DRAWS) -> Cloud:
+def sample_laplace(
+    problem: Problem, key: jax.Array, gaussian: Gaussian | None = None, *, draws: int = DRAWS
+) -> Cloud:
     """Draw from the inflated Laplace approximation and weigh the draws, as the paper does.
 
     Args:
         problem: what to fit.
         key: random key.
+        gaussian: its Laplace approximation, where that is already known.
         draws: number of draws.
 
     Returns:
         Draws with self-normalised, unsmoothed weights; k-hat and ESS say what they are worth.
     """
-    gaussian = find_mode(problem)
+    gaussian = find_mode(problem) if gaussian is None else gaussian
     shape = (draws, problem.target.size)
     noise = standard_normal(key, shape, gaussian.mean.dtype)
     points, log_weights = laplace_weights(problem, gaussian, noise, INFLATION)
@@ -131,18 +170,19 @@ def sample_laplace(problem: Problem, key: jax.Array, *, draws: int = DRAWS) -> C
     )
 
 
-def sample_mode(problem: Problem, key: jax.Array) -> Cloud:
+def sample_mode(problem: Problem, key: jax.Array, gaussian: Gaussian | None = None) -> Cloud:
     """Put all weight on the posterior mode.
 
     Args:
         problem: what to fit.
         key: unused; every method takes one.
+        gaussian: its Laplace approximation, where that is already known.
 
     Returns:
         One draw of weight one.
     """
     del key
-    gaussian = find_mode(problem)
+    gaussian = find_mode(problem) if gaussian is None else gaussian
     nothing = jnp.full((), jnp.nan, gaussian.mean.dtype)
     return Cloud(
         draws=problem.colour(gaussian.mean[None]),

@@ -108,5 +108,15 @@ def move(
     return particles, log_step, rate
 
 
+def first_step(points: Array) -> Array:
+    """Log of the typical step to begin moving with."""
+    return jnp.log(jnp.asarray(0.6 if points.shape[1] < 8 else 0.4, points.dtype))
+
+
+def take(particles: Particles, index: Array) -> Particles:
+    """Particles of these indices."""
+    return Particles(*(leaf[index] for leaf in particles))
+
+
 def _log_target(particles: Particles, temper: Array) -> Array:
     return particles.log_prior + temper * particles.log_likelihood

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 RUNGS, RATIO, FIRST, LEAST = 8, 4.0, 0.1, 1e-3
+MAX_STEPS, MAX_LENGTH = 100, 10.0
 
 
 class Minimum(NamedTuple):
@@ -55,8 +56,8 @@ def minimise(
     fun: Callable[[Float[Array, " P"]], Float[Array, ""]],
     start: Float[Array, " P"],
     *,
-    max_steps: int = 100,
-    max_length: float = 10.0,
+    max_steps: int = MAX_STEPS,
+    max_length: float = MAX_LENGTH,
 ) -> Minimum:
     """Minimise a twice differentiable function by damped Newton steps.
 
@@ -74,68 +75,66 @@ def minimise(
         The lowest point seen.  `converged` is false if the steps ran out first, at a saddle, and
         where the function is not finite.
     """
+    last = jax.lax.while_loop(
+        lambda state: _going(state, max_steps),
+        lambda state: _step(fun, state, max_length),
+        _begin(start),
+    )
+    return _end(last)
+
+
+def minimise_pool[Data](
+    fun: Callable[[Float[Array, " P"], Data], Float[Array, ""]],
+    starts: Float[Array, "N P"],
+    data: Data,
+    width: int,
+    *,
+    max_steps: int = MAX_STEPS,
+    max_length: float = MAX_LENGTH,
+) -> Minimum:
+    """Minimise many functions of one form, some of them at a time, as `minimise` would each.
+
+    Batched by `vmap`, a loop runs until the slowest function is done, and all others idle.  Here
+    every round takes a step on `width` functions that are not done yet, whichever these are.
+
+    Args:
+        fun: function of a vector and of what makes the functions differ.
+        starts: where to begin, shape `[N, P]`.
+        data: what makes them differ: arrays whose first axis counts the functions.
+        width: how many are worked on at a time.
+        max_steps: evaluations of each function, its gradient and its Hessian at most.
+        max_length: longest step in the Euclidean norm.
+
+    Returns:
+        The lowest point seen of each, every array with one more axis in front.
+    """
+    count = starts.shape[0]
+    width = min(width, count)
+
+    def going(states: _State) -> Array:
+        return jnp.any(_going(states, max_steps))
+
+    def round_of_steps(states: _State) -> _State:
+        # What is beyond the last one that is not done is out of range, and dropped again.
+        index = jnp.nonzero(_going(states, max_steps), size=width, fill_value=count)[0]
+        chosen, own = (
+            jax.tree.map(lambda leaf: leaf.at[index].get(mode="clip"), tree)
+            for tree in (states, data)
+        )
+        moved = jax.vmap(lambda state, d: _step(lambda x: fun(x, d), state, max_length))(
+            chosen, own
+        )
+        return jax.tree.map(lambda leaf, new: leaf.at[index].set(new, mode="drop"), states, moved)
+
+    return jax.vmap(_end)(jax.lax.while_loop(going, round_of_steps, jax.vmap(_begin)(starts)))
+
+
+def _begin(start: Array) -> _State:
+    """Every trial of the first step is the start: the loop holds the only copy of the function."""
     dtype = start.dtype
-    eps = jnp.finfo(dtype).eps
     identity = jnp.eye(start.shape[0], dtype=dtype)
-    ladder = jnp.asarray([0.0, *(RATIO**rung for rung in range(RUNGS - 1))], dtype)
-
-    def noise(value: Array) -> Array:
-        # Sums of losses cancel: their rounding is some hundred times that of the value alone.
-        return eps**0.8 * (1.0 + jnp.abs(value))
-
-    def flat(state: _State) -> Array:
-        near = state.distance <= eps**0.6 * (1.0 + jnp.max(jnp.abs(state.x)))
-        return near | (
-            jnp.max(jnp.abs(state.gradient)) <= 64.0 * eps * (1.0 + jnp.abs(state.value))
-        )
-
-    def going(state: _State) -> Array:
-        stuck = state.damping > 1.0 / eps
-        return (state.steps == 0) | (~flat(state) & ~stuck & (state.steps < max_steps))
-
-    def step(state: _State) -> _State:
-        values = jax.vmap(fun)(state.trials)
-        values = jnp.where(jnp.isfinite(values), values, jnp.inf)
-        least = jnp.min(values)
-        # Among equals the least damped wins: near the end values are noise, and Newton is right.
-        rung = jnp.argmax(values <= least + noise(least))
-        x = state.trials[rung]
-        (gradient, value), hessian = _derivatives(fun, x, identity)
-        curvature, axes = jnp.linalg.eigh(hessian)
-        distance = _distance(gradient, curvature, axes)
-        # At the end of the road changes of the value are rounding noise: the distance decides.
-        same = jnp.abs(value - state.value) <= noise(least)
-        accept = jnp.where(same, distance < state.distance, value < state.value)
-        accept &= jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
-        accept &= jnp.all(jnp.isfinite(hessian))
-        found = (x, value, gradient, hessian, curvature, axes, distance)
-        x, value, gradient, hessian, curvature, axes, distance = (
-            jnp.where(accept, new, old) for new, old in zip(found, state[:7], strict=True)
-        )
-        # The next ladder is centred on the rung that did best, or starts where this one ended.
-        factor = jnp.where(rung > 0, ladder[rung] / RATIO**3, 1.0 / RATIO)
-        factor = jnp.where(state.steps > 0, jnp.where(accept, factor, ladder[-1]), 1.0)
-        damping = jnp.maximum(state.damping * factor, LEAST)
-        bend = jnp.abs(curvature)[None] + (damping * ladder)[:, None]
-        moves = -((axes.T @ gradient)[None] / jnp.maximum(bend, eps)) @ axes.T
-        length = jnp.linalg.norm(moves, axis=1, keepdims=True)
-        trials = x[None] + moves * jnp.minimum(1.0, max_length / jnp.maximum(length, eps))
-        return _State(
-            x,
-            value,
-            gradient,
-            hessian,
-            curvature,
-            axes,
-            distance,
-            trials,
-            damping,
-            state.steps + 1,
-        )
-
-    # Every trial of the first step is the start: the loop holds the only copy of `fun` to compile.
     infinite = jnp.asarray(jnp.inf, dtype)
-    first = _State(
+    return _State(
         x=start,
         value=infinite,
         gradient=jnp.zeros_like(start),
@@ -147,10 +146,75 @@ def minimise(
         damping=jnp.asarray(FIRST, dtype),
         steps=jnp.zeros((), jnp.int32),
     )
-    last = jax.lax.while_loop(going, step, first)
+
+
+def _going(state: _State, max_steps: int) -> Array:
+    """Whether to go on; for one state, or for a batch of them."""
+    stuck = state.damping > 1.0 / jnp.finfo(state.x.dtype).eps
+    return (state.steps == 0) | (~_flat(state) & ~stuck & (state.steps < max_steps))
+
+
+def _flat(state: _State) -> Array:
+    eps = jnp.finfo(state.x.dtype).eps
+    near = state.distance <= eps**0.6 * (1.0 + jnp.max(jnp.abs(state.x), axis=-1))
+    slope = jnp.max(jnp.abs(state.gradient), axis=-1)
+    return near | (slope <= 64.0 * eps * (1.0 + jnp.abs(state.value)))
+
+
+def _step(fun: Callable[[Array], Array], state: _State, max_length: float) -> _State:
+    """Take the best of the trials, and lay out the next."""
+    dtype, size = state.x.dtype, state.x.shape[0]
+    eps = jnp.finfo(dtype).eps
+    ladder = jnp.asarray([0.0, *(RATIO**rung for rung in range(RUNGS - 1))], dtype)
+
+    def noise(value: Array) -> Array:
+        # Sums of losses cancel: their rounding is some hundred times that of the value alone.
+        return eps**0.8 * (1.0 + jnp.abs(value))
+
+    values = jax.vmap(fun)(state.trials)
+    values = jnp.where(jnp.isfinite(values), values, jnp.inf)
+    least = jnp.min(values)
+    # Among equals the least damped wins: near the end values are noise, and Newton is right.
+    rung = jnp.argmax(values <= least + noise(least))
+    x = state.trials[rung]
+    (gradient, value), hessian = _derivatives(fun, x, jnp.eye(size, dtype=dtype))
+    curvature, axes = jnp.linalg.eigh(hessian)
+    distance = _distance(gradient, curvature, axes)
+    # At the end of the road changes of the value are rounding noise: the distance decides.
+    same = jnp.abs(value - state.value) <= noise(least)
+    accept = jnp.where(same, distance < state.distance, value < state.value)
+    accept &= jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
+    accept &= jnp.all(jnp.isfinite(hessian))
+    found = (x, value, gradient, hessian, curvature, axes, distance)
+    x, value, gradient, hessian, curvature, axes, distance = (
+        jnp.where(accept, new, old) for new, old in zip(found, state[:7], strict=True)
+    )
+    # The next ladder is centred on the rung that did best, or starts where this one ended.
+    factor = jnp.where(rung > 0, ladder[rung] / RATIO**3, 1.0 / RATIO)
+    factor = jnp.where(state.steps > 0, jnp.where(accept, factor, ladder[-1]), 1.0)
+    damping = jnp.maximum(state.damping * factor, LEAST)
+    bend = jnp.abs(curvature)[None] + (damping * ladder)[:, None]
+    moves = -((axes.T @ gradient)[None] / jnp.maximum(bend, eps)) @ axes.T
+    length = jnp.linalg.norm(moves, axis=1, keepdims=True)
+    trials = x[None] + moves * jnp.minimum(1.0, max_length / jnp.maximum(length, eps))
+    return _State(
+        x,
+        value,
+        gradient,
+        hessian,
+        curvature,
+        axes,
+        distance,
+        trials,
+        damping,
+        state.steps + 1,
+    )
+
+
+def _end(last: _State) -> Minimum:
     finite = jnp.isfinite(last.value)
     norm = jnp.where(finite, jnp.max(jnp.abs(last.gradient)), jnp.inf)
-    converged = finite & flat(last) & jnp.isfinite(last.distance)
+    converged = finite & _flat(last) & jnp.isfinite(last.distance)
     return Minimum(last.x, last.value, norm, last.hessian, last.steps, converged)
 
 

@@ -14,6 +14,8 @@ from jaxtyping import Array, Float, Int
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 
+PRECISION = jnp.float32
+"""Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
 CHUNK_ELEMENTS = 1 << 20
 PREDICT_ELEMENTS = 1 << 17
 
@@ -103,6 +105,22 @@ class Problem(NamedTuple):
         # A model with constants of higher precision must not change the type of what it is given.
         kind = whitened.dtype
         return self.log_prior(whitened).astype(kind), self.log_likelihood(whitened).astype(kind)
+
+
+def in_precision[T](tree: T) -> T:
+    """A pytree with its floating-point arrays in the precision of the particles."""
+
+    def cast(leaf: Any) -> Any:
+        floating = jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+        return jnp.asarray(leaf, PRECISION) if floating else leaf
+
+    return jax.tree.map(cast, tree)
+
+
+def problem_in_precision(problem: Problem) -> Problem:
+    """A problem in the precision of the particles."""
+    prior, readings = in_precision((problem.prior, problem.readings))
+    return problem._replace(prior=prior, readings=readings)
 
 
 def predict(target: Target, cloud: Cloud, readings: Readings) -> Float[Array, "n K"]:

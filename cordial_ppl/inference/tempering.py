@@ -14,7 +14,7 @@ It needs no mode and no gradient, so it serves any channel, also one with severa
 depend on the data, so batched problems run until the slowest is done.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,12 +27,19 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.moves import EXTRA_NOISE, Moments, Particles, distances, moments, move
-from cordial_ppl.inference.noise import standard_normal
-from cordial_ppl.inference.problem import Cloud, Problem
+from cordial_ppl.inference.moves import (
+    EXTRA_NOISE,
+    Moments,
+    Particles,
+    distances,
+    first_step,
+    moments,
+    move,
+    take,
+)
+from cordial_ppl.inference.noise import standard_normal, uniform_and_normal
+from cordial_ppl.inference.problem import Cloud, Problem, problem_in_precision
 
-PRECISION = jnp.float32
-"""Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
 FREEDOM = 8
 SHARPEN = 0.5
 """Extra power of the likelihood whose moments describe the core of the posterior."""
@@ -80,22 +87,6 @@ class _Round(NamedTuple):
     ess: Array
     acceptance: Array
     rounds: Array
-
-
-def in_precision[T](tree: T) -> T:
-    """A pytree with its floating-point arrays in the precision of the particles."""
-
-    def cast(leaf: Any) -> Any:
-        floating = jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
-        return jnp.asarray(leaf, PRECISION) if floating else leaf
-
-    return jax.tree.map(cast, tree)
-
-
-def problem_in_precision(problem: Problem) -> Problem:
-    """A problem in the precision of the particles."""
-    prior, readings = in_precision((problem.prior, problem.readings))
-    return problem._replace(prior=prior, readings=readings)
 
 
 def next_temper(
@@ -154,7 +145,8 @@ def _climb(problem: Problem, key: jax.Array, effort: Effort) -> _Rung:
     flat = problem.target.sample_prior(pool_key, problem.prior, problem.readings, pool_size)
     points = problem.whiten(flat)
     pool = Particles(points, *problem.evaluate(points))
-    keep = effort.particles / 2
+    keep, size = effort.particles / 2, points.shape[1]
+    shape = effort.moves, effort.particles, size + EXTRA_NOISE
 
     def select(particles: Particles, rung: _Rung, comb: Array, least_ess: float) -> _Rung:
         temper = next_temper(rung.temper, particles.log_likelihood, least_ess)
@@ -165,7 +157,7 @@ def _climb(problem: Problem, key: jax.Array, effort: Effort) -> _Rung:
 
     def climb(rung: _Rung) -> _Rung:
         key = jax.random.fold_in(climb_key, rung.rungs)
-        comb, noise = draw_noise(key, points, effort.moves, effort.particles)
+        comb, noise = uniform_and_normal(key, shape, points.dtype)
         moved, log_step, _ = move(
             problem.evaluate, rung.particles, rung.gaussian, rung.temper, rung.log_step, noise
         )
@@ -174,7 +166,6 @@ def _climb(problem: Problem, key: jax.Array, effort: Effort) -> _Rung:
     def below(rung: _Rung) -> Array:
         return (rung.temper < 1) & (rung.rungs < MAX_TEMPERATURES)
 
-    size = points.shape[1]
     prior_moments = Moments(jnp.zeros(size, points.dtype), jnp.eye(size, dtype=points.dtype))
     zero, none = jnp.zeros((), points.dtype), jnp.zeros((), jnp.int32)
     start = _Rung(pool, prior_moments, zero, first_step(points), none)
@@ -204,7 +195,8 @@ def _weigh(problem: Problem, state: _Round, key: jax.Array, effort: Effort) -> _
     smoothed, khat = pareto_smooth(log_weights)
     ess = effective_sample_size(log_weights)
     good = (khat <= KHAT_LIMIT) & (ess >= effort.least_ess)
-    comb, noise = draw_noise(move_key, points, effort.last_moves, effort.particles)
+    shape = effort.last_moves, effort.particles, size + EXTRA_NOISE
+    comb, noise = uniform_and_normal(move_key, shape, dtype)
     chosen = take(fresh, resample(comb, smoothed, effort.particles))
     # Particles that were only moved are better than copies of the few proposals that carry weight.
     start, around = jax.tree.map(
@@ -222,25 +214,6 @@ def _log_student(gaussian: Moments, points: Array) -> Array:
     size = points.shape[1]
     log_scale = jnp.sum(jnp.log(jnp.diagonal(gaussian.factor)))
     return -0.5 * (FREEDOM + size) * jnp.log1p(distances(gaussian, points) / FREEDOM) - log_scale
-
-
-def draw_noise(key: jax.Array, points: Array, moves: int, particles: int) -> tuple[Array, Array]:
-    """One uniform number to resample with and the normal numbers of the moves, in one draw."""
-    size = points.shape[1] + EXTRA_NOISE
-    normal = standard_normal(key, (moves * particles * size + 2,), points.dtype)
-    # Half the sum of two squared normal numbers is exponential: minus the log of a uniform.
-    comb = jnp.exp(-0.5 * jnp.sum(normal[-2:] ** 2))
-    return comb, normal[:-2].reshape(moves, particles, size)
-
-
-def first_step(points: Array) -> Array:
-    """Log of the typical step to begin moving with."""
-    return jnp.log(jnp.asarray(0.6 if points.shape[1] < 8 else 0.4, points.dtype))
-
-
-def take(particles: Particles, index: Array) -> Particles:
-    """Particles of these indices."""
-    return Particles(*(leaf[index] for leaf in particles))
 
 
 def _cloud(problem: Problem, last: _Round) -> Cloud:

@@ -1,0 +1,163 @@
+"""Fitting estimators to many subsets of the labels at once, for comparisons of calibrators.
+
+What several estimators have in common is fitted once: the paper's stack, the same with other
+weights, and the logit stack differ in how they weigh their members, not in the members.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.arrays import FLOOR, pad_rows
+from cordial_ppl.compilation import compiled, workers
+from cordial_ppl.cordial.estimator import Estimator
+from cordial_ppl.cordial.parts import CalibratorPart, ChannelPart, Part, PartFit, Texts
+from cordial_ppl.cordial.single import ChannelCalibrator, LabelFree, LogitCalibrator
+from cordial_ppl.cordial.stack import FOLDS, Stack
+from cordial_ppl.inference.fit import Lanes, make_lanes
+from cordial_ppl.inference.posterior import Diagnostics
+from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
+
+
+class BatchFit(NamedTuple):
+    """One estimator fitted to S subsets of labels.
+
+    Attributes:
+        probs: what each fit says of the report texts, shape ``[S, m, K]``.
+        weights: how far each member is believed, shape ``[S, M]``.
+        diagnostics: for each channel, those of its posterior for each subset.
+    """
+
+    probs: Float[np.ndarray, "S m K"]
+    weights: Float[np.ndarray, "S M"]
+    diagnostics: Sequence[Sequence[Diagnostics]]
+
+
+def fit_subsets(
+    estimators: Mapping[str, Estimator],
+    pool: Texts,
+    labels: Int[np.ndarray, " N"],
+    subsets: Int[np.ndarray, "S n"],
+    seeds: Sequence[int],
+    report: Texts,
+    *,
+    on_done: Callable[[], None] = lambda: None,
+) -> dict[str, BatchFit | Exception]:
+    """Fit estimators to subsets of the labels and predict the report texts.
+
+    Each fit is the one that ``fit`` would make of the subset with the subset's seed.  What needs no
+    labels is fitted to the whole pool.
+
+    Args:
+        estimators: unfitted estimators by name; their own seeds are not used.
+        pool: texts that the subsets are drawn from.
+        labels: their options 0..K-1.
+        subsets: rows of the pool, one subset a row.
+        seeds: seed of each subset's folds and random numbers.
+        report: texts to predict.
+        on_done: is called when a member has been fitted to all subsets.
+
+    Returns:
+        For each estimator its fits, or the error that one of its members ended with.
+    """
+    needed = {name: parts(estimator) for name, estimator in estimators.items()}
+    stacked = {
+        part.key
+        for name, own in needed.items()
+        for part in own
+        if isinstance(estimators[name], Stack)
+    }
+    unique = {part.key: part for own in needed.values() for part in own}
+    folded = subsets.shape[1] >= MIN_LABELS
+    whole = _make_batch(pool, labels, subsets, seeds, folded=False)
+    split = _make_batch(pool, labels, subsets, seeds, folded=True) if folded else whole
+
+    def fit(part: Part) -> PartFit | Exception:
+        try:
+            return part.fit(split if part.key in stacked else whole, seeds, report)
+        except Exception as error:  # Whatever befell it, the other members are fitted.
+            return error
+        finally:
+            on_done()
+
+    with ThreadPoolExecutor(max_workers=workers(max(1, len(unique)))) as threads:
+        found = dict(zip(unique, threads.map(fit, unique.values()), strict=True))
+    results: dict[str, BatchFit | Exception] = {}
+    for name, estimator in estimators.items():
+        if isinstance(estimator, LabelFree):
+            probs = estimator.fit(pool.logits).predict_proba(report.logits)
+            repeated = np.broadcast_to(probs, (len(subsets), *probs.shape))
+            results[name] = BatchFit(repeated, np.ones((len(subsets), 1)), ())
+            continue
+        own = [found[part.key] for part in needed[name]]
+        fits = [fit for fit in own if isinstance(fit, PartFit)]
+        errors = [fit for fit in own if isinstance(fit, Exception)]
+        results[name] = errors[0] if errors else _mix(estimator, fits, labels[subsets], folded)
+    return results
+
+
+def parts(estimator: Estimator) -> tuple[Part, ...]:
+    """The members that an estimator fits; none if it needs no labels."""
+    if isinstance(estimator, LabelFree):
+        return ()
+    if isinstance(estimator, LogitCalibrator):
+        return (CalibratorPart(estimator.name),)
+    if isinstance(estimator, ChannelCalibrator):
+        if isinstance(estimator.channel, str):
+            return (CalibratorPart(estimator.channel),)
+        settings = estimator.inference, estimator.prior, estimator.effort
+        return (ChannelPart(estimator.channel, 0, *settings),)
+    if isinstance(estimator, Stack):
+        method, effort = estimator.inference, estimator.effort
+        channels = (
+            ChannelPart(channel, index, method, estimator.prior.get(channel.name), effort)
+            for index, channel in enumerate(estimator.channels)
+        )
+        return (*channels, *map(CalibratorPart, estimator.calibrators))
+    raise TypeError(f"a {type(estimator).__name__} cannot be fitted in a batch")
+
+
+def _make_batch(
+    pool: Texts,
+    labels: Int[np.ndarray, " N"],
+    subsets: Int[np.ndarray, "S n"],
+    seeds: Sequence[int],
+    *,
+    folded: bool,
+) -> Lanes:
+    """The lanes of every subset, one axis more in front of each array."""
+    sets = []
+    for rows, seed in zip(subsets, seeds, strict=True):
+        folds = assign_folds(len(rows), FOLDS, np.random.default_rng(seed)) if folded else None
+        texts = pool.take(rows)
+        sets.append(make_lanes(texts.logits, labels[rows], folds, dict(texts.covariates)))
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *sets)
+
+
+def _mix(
+    estimator: Estimator, fits: Sequence[PartFit], labels: Int[np.ndarray, "S n"], folded: bool
+) -> BatchFit:
+    """Weigh the members of every subset, and predict with their mixture."""
+    weights = np.full((len(labels), len(fits)), 1 / len(fits))
+    if isinstance(estimator, Stack) and folded:
+        held_out = np.stack([fit.held_out for fit in fits], axis=-1)
+        picked = np.arange(len(labels))[:, None], np.arange(labels.shape[1])[None], labels
+        logs = np.log(np.maximum(held_out[picked], FLOOR))
+        rows = held_out.shape[1]
+        counts = np.array([estimator.weight_counts[name] for name in estimator.members])
+        padded = pad_rows(logs.swapaxes(0, 1), rows, 0.0).swapaxes(0, 1)
+        with jax.enable_x64(True):
+            weights = np.asarray(_stacker()(padded, np.arange(rows) < labels.shape[1], counts))
+    probs = sum(weights[:, m, None, None] * fit.probs for m, fit in enumerate(fits))
+    diagnostics = [fit.diagnostics for fit in fits if len(fit.diagnostics)]
+    return BatchFit(probs / np.sum(probs, axis=2, keepdims=True), weights, diagnostics)
+
+
+@lru_cache(maxsize=1)
+def _stacker() -> Any:
+    return compiled(jax.vmap(stack_weights, (0, None, None)))

@@ -1,0 +1,1 @@
+"""Comparisons of calibrators on many subsets of labels: the file, the run, the results."""

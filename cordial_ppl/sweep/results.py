@@ -1,0 +1,114 @@
+"""What a sweep leaves in its folder: a cell a file, one long table, and how they were made."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.formats import replacing, write_table
+from cordial_ppl.sweep.cell import Cell, read_cell
+
+CONFIG, TABLE, CELLS = "sweep.json", "results.parquet", "cells"
+COLUMNS = ("task", "reader", "method", "n", "draw", "metric", "value", "reason")
+
+
+class Results:
+    """The results of a sweep.
+
+    Args:
+        config: the configuration that made them, as `sweep.json` has it.
+        cells: by task, reader and number of labels, in the order of the configuration.
+    """
+
+    def __init__(self, config: Mapping[str, Any], cells: Mapping[tuple[str, str, int], Cell]):
+        """Keep both."""
+        self.config, self.cells = config, cells
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Results":
+        """Read what a finished or interrupted sweep left.
+
+        Raises:
+            FileError: the folder holds no sweep, no cell is done yet, or a file is damaged.
+        """
+        folder = Path(folder)
+        try:
+            config = json.loads((folder / CONFIG).read_text("utf-8"))
+            keys = [(c["task"], c["reader"], c["n"]) for c in config["cells"]]
+        except OSError as error:
+            raise FileError(f"{folder} holds no sweep: {error.strerror or error}.") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise FileError(f"{folder / CONFIG} is damaged: {error!r}.") from error
+        paths = {key: cell_path(folder, *key) for key in keys}
+        cells = {key: read_cell(path)[0] for key, path in paths.items() if path.exists()}
+        if not cells:
+            raise FileError(f"{folder} holds no finished cell yet: run the sweep first.")
+        return cls(config, cells)
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, in the order of tables."""
+        return next(iter(self.cells.values())).methods
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Tasks with their readers, in the order of the configuration."""
+        return tuple(dict.fromkeys((task, reader) for task, reader, _ in self.cells))
+
+    def budgets(self, task: str, reader: str) -> tuple[int, ...]:
+        """Numbers of labels that a task and reader have results for."""
+        return tuple(n for t, r, n in self.cells if (t, r) == (task, reader))
+
+    def score(self, task: str, reader: str, n: int, method: str, metric: str) -> np.ndarray:
+        """A score of every draw, NaN where the fit failed.
+
+        Raises:
+            InputError: there is no such cell, method or metric.
+        """
+        try:
+            cell = self.cells[task, reader, n]
+            return cell.scores[metric][cell.methods.index(method)]
+        except (KeyError, ValueError) as error:
+            raise InputError(
+                f"the sweep has no {metric} of {method!r} for {task!r}, {reader!r} and {n} labels."
+            ) from error
+
+    def columns(self) -> dict[str, list]:
+        """The long table: one row a score of a fit, and one a fit that failed, with the reason."""
+        rows = [row for cell in self.cells.values() for row in _rows(cell)]
+        return dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def write_results(folder: Path, results: Results) -> None:
+    """Write the long table and the configuration that made it."""
+    write_config(folder, results.config)
+    write_table(folder / TABLE, results.columns())
+
+
+def write_config(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write the configuration."""
+    with replacing(folder / CONFIG) as temporary:
+        temporary.write_text(json.dumps(config, ensure_ascii=False, indent=1), "utf-8")
+
+
+def cell_path(folder: Path, task: str, reader: str, n: int) -> Path:
+    """Where a cell is kept."""
+    return folder / CELLS / quote(task, safe="") / quote(reader, safe="") / f"{n}.cell"
+
+
+def _rows(cell: Cell) -> Iterator[tuple]:
+    for m, method in enumerate(cell.methods):
+        for draw in range(cell.losses.shape[1]):
+            place = cell.task, cell.reader, method, cell.n, draw
+            reason = cell.reasons.get((method, draw))
+            if reason is not None:
+                yield *place, "failed", None, reason
+                continue
+            for metric, values in cell.scores.items():
+                if np.isfinite(values[m, draw]):
+                    yield *place, metric, float(values[m, draw]), None

@@ -1,0 +1,143 @@
+"""The texts of a sweep: for each task and reader a pool to draw labels from and texts to score."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from cordial_ppl.cordial.parts import Texts
+from cordial_ppl.errors import InputError
+from cordial_ppl.formats import list_values, match_labels, read_labels, read_readings
+from cordial_ppl.readings import as_logits
+from cordial_ppl.scale import Scale
+from cordial_ppl.sweep.config import SweepConfig, TaskSource
+from cordial_ppl.synthetic import benchmark
+
+SPLIT, DRAW = 0, 1
+"""Streams of random numbers: which texts are scored, and which are labelled."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reader's readings of one task.
+
+    Attributes:
+        task: name of the task.
+        reader: name of the reader.
+        scale: the options.
+        pool: texts that labels are drawn from.
+        pool_labels: their labels, 0..K-1.
+        report: texts that methods are scored on.
+        report_labels: their labels, 0..K-1.
+        report_ids: their names.
+    """
+
+    task: str
+    reader: str
+    scale: Scale
+    pool: Texts
+    pool_labels: Int[np.ndarray, " N"]
+    report: Texts
+    report_labels: Int[np.ndarray, " m"]
+    report_ids: tuple[str, ...]
+
+
+def load_tasks(config: SweepConfig) -> list[Reading]:
+    """Load every task and reader of a sweep, and check that the budgets fit their pools.
+
+    Raises:
+        FileError: a table cannot be read.
+        InputError: a table is not as it must be, a reader is missing, or a budget is larger than a
+            pool; the message names the key.
+    """
+    found = []
+    for source in config.tasks:
+        try:
+            own = list(_load(source, config.seed))
+        except InputError as error:
+            raise type(error)(f"task.{source.name}: {error}") from error
+        size = len(own[0].pool_labels)
+        for place, budget in enumerate(config.budgets):
+            if budget > size:
+                raise InputError(
+                    f"budgets[{place}] is {budget}, but task {source.name!r} has only {size} texts "
+                    f"to draw labels from, beside {len(own[0].report_labels)} to report on."
+                )
+        found.extend(own)
+    return found
+
+
+def draw_subsets(reading: Reading, n: int, draws: int, seed: int) -> Int[np.ndarray, "S n"]:
+    """Rows of the pool that are labelled: the first n of a random order for each draw.
+
+    They are the same for every method and for every reader of a task, and smaller subsets are
+    parts of larger ones.
+    """
+    size = len(reading.pool_labels)
+    name = int.from_bytes(reading.task.encode(), "little")
+    orders = [
+        np.random.default_rng([seed, DRAW, draw, name]).permutation(size) for draw in range(draws)
+    ]
+    return np.stack(orders)[:, :n]
+
+
+def _load(source: TaskSource, seed: int) -> Iterator[Reading]:
+    yield from _embedded(source) if source.benchmark else _tables(source, seed)
+
+
+def _embedded(source: TaskSource) -> Iterator[Reading]:
+    task = benchmark(source.benchmark or "")
+    pool, report = task.rows("calibration"), task.rows("report")
+    for reader in _readers(source, list(task.logits)):
+        logits = as_logits(task.logits[reader])
+        yield Reading(
+            source.name,
+            reader,
+            Scale(task.options),
+            Texts(logits[pool]),
+            task.labels[pool],
+            Texts(logits[report]),
+            task.labels[report],
+            tuple(map(str, report)),
+        )
+
+
+def _tables(source: TaskSource, seed: int) -> Iterator[Reading]:
+    assert source.readings is not None and source.labels is not None
+    names = list_values(source.readings, "reader")
+    for reader in _readers(source, names) if names else ("reader",):
+        table = read_readings(
+            source.readings,
+            options=source.options,
+            reader=reader if names else None,
+            task=source.task,
+        )
+        labels = read_labels(source.labels, table.scale, task=source.task)
+        rows = match_labels(table, labels)
+        covariates = {name: table.covariate(name)[rows] for name in source.covariates}
+        texts, count = Texts(table.logits[rows], covariates), len(rows)
+        if source.report >= count:
+            raise InputError(
+                f"report is {source.report}, but there are {count} labelled texts in all; it must "
+                "leave some to draw labels from."
+            )
+        order = np.random.default_rng([seed, SPLIT]).permutation(count)
+        report, pool = np.split(order, [source.report])
+        yield Reading(
+            source.name,
+            reader,
+            table.scale,
+            texts.take(pool),
+            labels.labels[pool],
+            texts.take(report),
+            labels.labels[report],
+            tuple(labels.item_ids[row] for row in report),
+        )
+
+
+def _readers(source: TaskSource, known: list[str]) -> tuple[str, ...]:
+    for place, reader in enumerate(source.readers or ()):
+        if reader not in known:
+            raise InputError(f"readers[{place}] must be one of {', '.join(known)}; got {reader!r}.")
+    return source.readers or tuple(known)

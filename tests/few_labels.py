@@ -1,0 +1,36 @@
+"""Twenty labelled reviews, forty to predict, and what several tests fit to them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+
+from cordial_ppl.channel import observe
+from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.synthetic import reviews
+
+TEXTS = reviews(300, seed=1)
+LOGITS, LABELS = TEXTS.logits[:20], TEXTS.labels[:20]
+TEST, TRUTH = TEXTS.logits[100:140], TEXTS.labels[100:140]
+STARS = ("1", "2", "3", "4", "5")
+
+
+def small(options=None, seed=0, **settings):
+    """A stack that has every kind of member and few of each."""
+    calibrators = ("temperature", "odds")
+    return Stack(options, channels=("mixture",), calibrators=calibrators, seed=seed, **settings)
+
+
+def lengthy(readings, labels=None):
+    """A channel model that uses a covariate."""
+    slope = numpyro.sample("slope", dist.Normal(1.0, 1.0))
+    tilt = numpyro.sample("tilt", dist.Normal(0.0, 1.0))
+    extra = tilt * readings.covariates["length"][:, None] * jnp.linspace(-1.0, 1.0, 5)[None]
+    observe(jax.nn.log_softmax(slope * readings.logits + extra), labels)
+
+
+def assert_probabilities(probs, rows, size):
+    assert probs.shape == (rows, size) and probs.dtype == np.float64
+    assert (probs >= 0).all()
+    np.testing.assert_allclose(probs.sum(axis=1), 1.0, rtol=0, atol=1e-12)

@@ -1,0 +1,29 @@
+"""Tables of reviews for the program to calibrate."""
+
+from cordial_ppl import synthetic
+from cordial_ppl.formats import write_table
+from cordial_ppl.formats.files import read_columns
+
+LABELLED = 20
+TEXTS = 60
+
+
+def write_tables(folder, ending="csv", **extras):
+    """Write readings of some reviews and the labels of the first; return their paths."""
+    reviews = synthetic.reviews(TEXTS, seed=3)
+    ids = [f"text {i}" for i in range(TEXTS)]
+    cells = {f"logit_{o}": reviews.logits[:, k] for k, o in enumerate(reviews.options)}
+    labels = [int(reviews.options[z]) for z in reviews.labels[:LABELLED]]
+    readings, labelled = folder / f"r.{ending}", folder / f"l.{ending}"
+    write_table(readings, {"item_id": ids, **cells, **extras})
+    write_table(labelled, {"item_id": ids[:LABELLED], "label": labels})
+    return readings, labelled
+
+
+def read(path):
+    columns = read_columns(path)
+    return {name: list(cells) for name, cells in columns.cells.items()}
+
+
+def fast(*arguments):
+    return *arguments, "--inference", "mode", "--quiet"
