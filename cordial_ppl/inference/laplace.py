@@ -100,6 +100,7 @@ def find_modes[Data](
         jnp.tile(first, (count, 1)),
         jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), data),
         width,
+        group=each,
     )
     grouped = jax.tree.map(lambda leaf: leaf.reshape(count, each, *leaf.shape[1:]), found)
     return jax.vmap(_best)(grouped)

@@ -17,6 +17,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 RUNGS, RATIO, FIRST, LEAST = 8, 4.0, 0.1, 1e-3
 MAX_STEPS, MAX_LENGTH = 100, 10.0
+EXACTLY, ROUGHLY = 0.6, 0.25
+"""Powers of the precision: how short Newton's step is at the end, and near it."""
 
 
 class Minimum(NamedTuple):
@@ -89,19 +91,22 @@ def minimise_pool[Data](
     data: Data,
     width: int,
     *,
+    group: int = 1,
     max_steps: int = MAX_STEPS,
     max_length: float = MAX_LENGTH,
 ) -> Minimum:
     """Minimise many functions of one form, some of them at a time, as `minimise` would each.
 
-    Batched by `vmap`, a loop runs until the slowest function is done, and all others idle.  Here
-    every round takes a step on `width` functions that are not done yet, whichever these are.
+    Batched by `vmap`, a loop runs until the slowest search is done, and all others idle.  Here
+    every round takes a step in `width` searches that are not done yet, whichever these are.
 
     Args:
         fun: function of a vector and of what makes the functions differ.
         starts: where to begin, shape `[N, P]`.
         data: what makes them differ: arrays whose first axis counts the functions.
         width: how many are worked on at a time.
+        group: how many in a row are searches for one minimum from several starts: all are brought
+            near their ends, and only the lowest is taken to the end.
         max_steps: evaluations of each function, its gradient and its Hessian at most.
         max_length: longest step in the Euclidean norm.
 
@@ -111,12 +116,19 @@ def minimise_pool[Data](
     count = starts.shape[0]
     width = min(width, count)
 
+    def active(states: _State) -> Array:
+        unfinished = _going(states, max_steps)
+        far = (unfinished & ~_near(states, ROUGHLY)).reshape(-1, group)
+        lowest = jnp.argmin(states.value.reshape(-1, group), axis=1)
+        chosen = jnp.arange(group)[None] == lowest[:, None]
+        return (far | (~jnp.any(far, axis=1, keepdims=True) & chosen)).reshape(-1) & unfinished
+
     def going(states: _State) -> Array:
-        return jnp.any(_going(states, max_steps))
+        return jnp.any(active(states))
 
     def round_of_steps(states: _State) -> _State:
         # What is beyond the last one that is not done is out of range, and dropped again.
-        index = jnp.nonzero(_going(states, max_steps), size=width, fill_value=count)[0]
+        index = jnp.nonzero(active(states), size=width, fill_value=count)[0]
         chosen, own = (
             jax.tree.map(lambda leaf: leaf.at[index].get(mode="clip"), tree)
             for tree in (states, data)
@@ -154,11 +166,16 @@ def _going(state: _State, max_steps: int) -> Array:
     return (state.steps == 0) | (~_flat(state) & ~stuck & (state.steps < max_steps))
 
 
+def _near(state: _State, power: float) -> Array:
+    """Whether Newton's step is shorter than a power of the precision."""
+    eps = jnp.finfo(state.x.dtype).eps
+    return state.distance <= eps**power * (1.0 + jnp.max(jnp.abs(state.x), axis=-1))
+
+
 def _flat(state: _State) -> Array:
     eps = jnp.finfo(state.x.dtype).eps
-    near = state.distance <= eps**0.6 * (1.0 + jnp.max(jnp.abs(state.x), axis=-1))
     slope = jnp.max(jnp.abs(state.gradient), axis=-1)
-    return near | (slope <= 64.0 * eps * (1.0 + jnp.abs(state.value)))
+    return _near(state, EXACTLY) | (slope <= 64.0 * eps * (1.0 + jnp.abs(state.value)))
 
 
 def _step(fun: Callable[[Array], Array], state: _State, max_length: float) -> _State:
