@@ -12,6 +12,7 @@ from rich.console import Console
 
 from cordial_ppl.cli.options import as_option
 from cordial_ppl.errors import ChannelError, CordialError, CordialWarning, InputError
+from cordial_ppl.formats import discard_unfinished
 from cordial_ppl.scale import SettingNeeded
 
 STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -41,11 +42,12 @@ def working(on: str, quiet: bool) -> Iterator[None]:
 def leaving_at_once() -> Iterator[None]:
     """Let Ctrl-C end the program there and then, with status 130.
 
-    For work that writes nothing: threads that compile would otherwise be waited for.
+    Threads that compile would otherwise be waited for.  What is only half written is removed.
     """
 
     def leave(*_: object) -> None:
         STDERR.show_cursor()
+        discard_unfinished()
         os._exit(130)
 
     if threading.current_thread() is not threading.main_thread():

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -55,19 +55,6 @@ class PartFit(NamedTuple):
     held_out: Float[np.ndarray, "S rows K"]
     probs: Float[np.ndarray, "S m K"]
     diagnostics: Sequence[Diagnostics]
-
-
-class Part(Protocol):
-    """A member to fit; two with the same key are fitted alike."""
-
-    @property
-    def key(self) -> tuple:
-        """What makes two members the same."""
-        ...
-
-    def fit(self, lanes: Lanes, seeds: Sequence[int], report: Texts) -> PartFit:
-        """Fit to every subset, and predict the report texts."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +120,10 @@ class ChannelPart:
             probs = _predict(_channel_predictor(target), fitted, report, np.float32)
             diagnostics = [diagnose(self.method, cloud) for cloud in single]
             return PartFit(np.asarray(fits.held_out), probs, diagnostics)
+
+
+Part = CalibratorPart | ChannelPart
+"""A member to fit; two with the same key are fitted alike."""
 
 
 def _predict(

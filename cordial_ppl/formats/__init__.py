@@ -14,13 +14,14 @@ from cordial_ppl.formats.tables import (
     read_labels,
     read_readings,
 )
-from cordial_ppl.formats.writing import check_writable, replacing, write_table
+from cordial_ppl.formats.writing import check_writable, discard_unfinished, replacing, write_table
 
 __all__ = [
     "LabelTable",
     "Predictions",
     "ReadingTable",
     "check_writable",
+    "discard_unfinished",
     "list_values",
     "match_labels",
     "read_labels",

@@ -38,6 +38,15 @@ class Predictions:
         for row in range(len(self._items)):
             self._rows.setdefault(tuple(column[row] for column in cells), []).append(row)
 
+    def check(self, scale: Scale) -> None:
+        """Find out before the work that every option has a column.
+
+        Raises:
+            InputError: One has none.
+        """
+        for option in scale.options:
+            self._columns.column(f"p_{option}")
+
     def probs(
         self, items: Sequence[str], scale: Scale, *, task: str, reader: str, n: int, draw: int
     ) -> Float64[np.ndarray, "m K"]:

@@ -14,6 +14,8 @@ import numpy as np
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.formats.files import ENDINGS, name_endings, table_ending
 
+_UNFINISHED: set[Path] = set()
+
 
 def write_table(path: str | Path, columns: Mapping[str, Sequence | np.ndarray]) -> None:
     """Write a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
@@ -69,12 +71,20 @@ def replacing(path: str | Path) -> Iterator[Path]:
         FileError: The file cannot be written; nothing is left behind.
     """
     temporary = _open_beside(path)
+    _UNFINISHED.add(temporary)
     try:
         yield temporary
         os.replace(temporary, os.path.realpath(path))
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
     finally:
+        temporary.unlink(missing_ok=True)
+        _UNFINISHED.discard(temporary)
+
+
+def discard_unfinished() -> None:
+    """Remove the files that are being written: for a program that ends there and then."""
+    for temporary in tuple(_UNFINISHED):
         temporary.unlink(missing_ok=True)
 
 

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -78,7 +79,15 @@ def run_sweep(
     """
     folder = Path(folder)
     readings = load_tasks(config)
-    external = {m.name: Predictions(m.path) for m in config.methods if isinstance(m, External)}
+    external = {}
+    for method in config.methods:
+        if isinstance(method, External):
+            with _naming(f"external.{method.name}"):
+                external[method.name] = Predictions(method.path)
+    for name, table in external.items():
+        for reading in readings:
+            with _naming(f"external.{name}"):
+                table.check(reading.scale)
     _make_folder(folder)
     jobs = plan(config, readings, folder)
     description = describe(config, jobs)
@@ -238,6 +247,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     return str(value) if isinstance(value, Path) else value
+
+
+@contextmanager
+def _naming(key: str) -> Iterator[None]:
+    """Put the key of the file before what is wrong with it."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{key}: {error}") from error
 
 
 def _make_folder(folder: Path) -> None:

@@ -1,0 +1,148 @@
+"""`cordial sweep`: calibrators compared on many subsets of the labels, and what that shows."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from cordial_ppl.cli.compilation import keep_compiled
+from cordial_ppl.cli.messages import STDERR, count, leaving_at_once, say, working
+from cordial_ppl.cli.options import Json, Quiet
+from cordial_ppl.errors import InputError
+
+if TYPE_CHECKING:
+    from cordial_ppl.sweep import Progress, Results
+
+ConfigPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CONFIG",
+        help="What is compared, in TOML: tasks, methods, budgets, draws, seed. Channel files that "
+        "it names are run: use only files that you trust.",
+    ),
+]
+Folder = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="DIR",
+        help="Where results go; a run that was interrupted goes on from what is there.",
+    ),
+]
+Analyse = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--analyse",
+        metavar="NAME",
+        help="Write a table and figure of the results: all, or one of them; may be repeated.",
+    ),
+]
+
+
+def sweep(
+    config: ConfigPath,
+    output: Folder,
+    analyse: Analyse = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare calibrators: every method on the same subsets of the labels, task by task.
+
+    DIR gets results.parquet, one row a score of a fit, sweep.json with the configuration, and a
+    file for each task, reader and number of labels.
+    """
+    from cordial_ppl.cli.output import show_json, show_table
+    from cordial_ppl.products import PRODUCTS, write_product
+
+    unknown = [name for name in analyse or () if name not in (*PRODUCTS, "all")]
+    if unknown:
+        raise InputError(f"--analyse may be all, {', '.join(PRODUCTS)}; got {unknown[0]!r}.")
+    wanted = list(PRODUCTS) if "all" in (analyse or ()) else list(analyse or ())
+    with working("loading", quiet):
+        from cordial_ppl.sweep import read_config, run_sweep
+
+        keep_compiled()
+        plan = read_config(config)
+    with leaving_at_once(), _progress(quiet) as show:
+        results = run_sweep(plan, output, show)
+    written, left_out = [], {}
+    for name in wanted:
+        try:
+            written += write_product(PRODUCTS[name](results), output)
+        except InputError as error:
+            if "all" not in (analyse or ()):
+                raise
+            left_out[name] = str(error)
+    failed = sum(len(cell.reasons) for cell in results.cells.values())
+    if json:
+        content = {"output": str(output), "cells": len(results.cells), "failed_fits": failed}
+        losses = [
+            {"task": t, "reader": r, "n": n, "method": m, "log_loss": loss}
+            for t, r, n, m, loss in _losses(results)
+        ]
+        products = {"written": list(map(str, written)), "left_out": left_out}
+        show_json(content | {"mean_log_loss": losses} | products)
+        return
+    if quiet:
+        return
+    for task, reader in results.pairs:
+        budgets = results.budgets(task, reader)
+        cells = {(n, m): loss for t, r, n, m, loss in _losses(results) if (t, r) == (task, reader)}
+        rows = [
+            (method, *(_shown(cells.get((n, method))) for n in budgets))
+            for method in results.methods
+        ]
+        title = f"\n{task}, {reader}: mean log loss by number of labels"
+        show_table(title, ("", *map(str, budgets)), rows)
+    for name, why in left_out.items():
+        say(f"left out {name}: {why}")
+    if failed:
+        say(f"{count(failed, 'fit')} failed: see the column reason of results.parquet")
+    say(
+        f"wrote {output}: {count(len(results.cells), 'cell')}"
+        + "".join(f", {path.name}" for path in written)
+    )
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[["Progress"], None]]:
+    """Show on a terminal how far a sweep is, and how long it may still take."""
+    if quiet or not STDERR.is_terminal:
+        yield lambda progress: None
+        return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns: list[Any] = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    ]
+    with Progress(*columns, console=STDERR, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda progress: bar.update(task, completed=progress.done, description=progress.label)
+
+
+def _losses(results: "Results") -> Iterator[tuple[str, str, int, str, float | None]]:
+    """Mean log loss of each method over the draws that did not fail."""
+    for (task, reader, n), cell in results.cells.items():
+        for method, losses in zip(cell.methods, cell.scores["log_loss"], strict=True):
+            known = losses[np.isfinite(losses)]
+            yield task, reader, n, method, float(known.mean()) if len(known) else None
+
+
+def _shown(loss: float | None) -> str:
+    return "failed" if loss is None else f"{loss:.3f}"

@@ -1,0 +1,225 @@
+"""A sweep runs to its table, goes on where it stopped, and keeps what failed."""
+
+import json
+import re
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.formats import write_table
+from cordial_ppl.sweep import Results, parse_config, run_sweep
+from cordial_ppl.sweep import run as running
+from cordial_ppl.sweep.tasks import draw_subsets, load_tasks
+from cordial_ppl.synthetic import reviews
+
+TEXTS = reviews(90, seed=5)
+IDS = [f"t{i}" for i in range(90)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two readers' readings, labels, and probabilities made elsewhere that lack one draw."""
+    columns = {"item_id": IDS * 2, "reader": ["a"] * 90 + ["b"] * 90}
+    for k in range(5):
+        both = np.concatenate([TEXTS.logits[:, k], TEXTS.logits[::-1, k]])
+        columns[f"logit_{k + 1}"] = both
+    write_table(tmp_path / "readings.parquet", columns)
+    labels = {"item_id": IDS, "label": [str(z + 1) for z in TEXTS.labels]}
+    write_table(tmp_path / "labels.csv", labels)
+    rows = [(i, n, d) for n in (4, 9) for d in range(3) for i in IDS if (n, d) != (9, 1)]
+    shots = {"item_id": [r[0] for r in rows], "n": [r[1] for r in rows]}
+    shots |= {"draw": [r[2] for r in rows]} | {f"p_{k}": [0.2] * len(rows) for k in range(1, 6)}
+    write_table(tmp_path / "shots.parquet", shots)
+    return tmp_path
+
+
+def plan(folder, **changes):
+    task = {"readings": "readings.parquet", "labels": "labels.csv", "report": 30}
+    content = {
+        "draws": 3,
+        "budgets": [4, 9],
+        "methods": ["raw", "histogram", "temperature"],
+        "task": {"stars": task | changes.pop("task", {})},
+        "external": {"shots": {"probabilities": "shots.parquet"}},
+    }
+    return parse_config(content | changes, folder)
+
+
+def test_a_sweep_from_tables(folder):
+    steps = []
+    results = run_sweep(plan(folder), folder / "out", steps.append)
+    assert results.pairs == (("stars", "a"), ("stars", "b"))
+    assert results.methods == ("raw", "histogram", "temperature", "shots")
+    assert results.budgets("stars", "a") == (4, 9)
+    shares = [step.done for step in steps]
+    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
+    uniform = results.score("stars", "b", 4, "shots", "log_loss")
+    np.testing.assert_allclose(uniform, np.log(5), rtol=1e-6)
+    cell = results.cells["stars", "a", 9]
+    assert list(cell.reasons) == [("shots", 1)]
+    assert "no row for 30 of 30 texts of n 9, draw 1" in cell.reasons["shots", 1]
+    assert cell.failed().sum() == 1
+    np.testing.assert_allclose(cell.losses.mean(axis=2), cell.scores["log_loss"], rtol=1e-6)
+
+
+def test_the_histogram_is_scored_as_by_hand(folder):
+    config = plan(folder)
+    results = run_sweep(config, folder / "out")
+    (reading, _) = load_tasks(config)
+    for draw, rows in enumerate(draw_subsets(reading, 9, 3, 0)):
+        counts = np.bincount(reading.pool_labels[rows], minlength=5) + 1
+        expected = -np.log(counts / counts.sum())[reading.report_labels].mean()
+        found = results.score("stars", "a", 9, "histogram", "log_loss")[draw]
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_subsets_are_nested_and_the_same_for_every_reader(folder):
+    first, second = load_tasks(plan(folder))
+    small, large = draw_subsets(first, 4, 3, 0), draw_subsets(first, 9, 3, 0)
+    np.testing.assert_array_equal(large[:, :4], small)
+    np.testing.assert_array_equal(draw_subsets(second, 9, 3, 0), large)
+    np.testing.assert_array_equal(first.pool_labels, second.pool_labels)
+    assert all(len(set(rows)) == 9 for rows in large.tolist())
+    assert (draw_subsets(first, 9, 3, 1) != large).any()
+    assert not set(first.report_ids) & {"none"} and len(set(first.report_ids)) == 30
+
+
+def test_the_table_and_what_made_it(folder):
+    run_sweep(plan(folder), folder / "out")
+    table = pq.read_table(folder / "out" / "results.parquet").to_pylist()
+    columns = ("task", "reader", "method", "n", "draw", "metric", "value", "reason")
+    assert tuple(table[0]) == columns
+    failed = [row for row in table if row["metric"] == "failed"]
+    assert len(failed) == 2 and all(row["value"] is None for row in failed)
+    assert {row["reader"] for row in failed} == {"a", "b"} and "draw 1" in failed[0]["reason"]
+    losses = [row for row in table if row["metric"] == "log_loss"]
+    assert len(losses) == 2 * 2 * 4 * 3 - 2
+    config = json.loads((folder / "out" / "sweep.json").read_text())
+    assert config["budgets"] == [4, 9] and config["draws"] == 3
+    assert config["cells"][0]["options"] == ["1", "2", "3", "4", "5"]
+    assert config["cells"][0]["report"] == 30 and config["cells"][0]["pool"] == 60
+
+
+def test_an_interrupted_sweep_goes_on(folder, monkeypatch):
+    config, made = plan(folder), []
+    whole = run_sweep(config, folder / "whole")
+    make = running.make_cell
+
+    def stop_at_third(*arguments):
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        made.append(arguments)
+        return make(*arguments)
+
+    monkeypatch.setattr(running, "make_cell", stop_at_third)
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(config, folder / "out")
+    assert len(Results.load(folder / "out").cells) == 2
+    monkeypatch.setattr(running, "make_cell", lambda *a: made.append(a) or make(*a))
+    run_sweep(config, folder / "out")
+    assert len(made) == 4
+    resumed = Results.load(folder / "out")
+    assert resumed.columns() == whole.columns()
+    monkeypatch.setattr(running, "make_cell", lambda *a: pytest.fail("nothing was left to do"))
+    assert run_sweep(config, folder / "out").columns() == whole.columns()
+
+
+def test_more_budgets_join_what_is_there(folder, monkeypatch):
+    run_sweep(plan(folder), folder / "out")
+    made, make = [], running.make_cell
+    monkeypatch.setattr(running, "make_cell", lambda *a: made.append(a[1].n) or make(*a))
+    run_sweep(plan(folder, budgets=[4, 9, 12]), folder / "out")
+    assert made == [12, 12]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"seed": 1}, {"draws": 2}, {"methods": ["raw"]}, {"task": {"report": 31}}]
+)
+def test_results_of_another_sweep_are_not_mixed_in(folder, changes):
+    run_sweep(plan(folder, task={"readers": ["a"]}), folder / "out")
+    before = sorted(folder.rglob("*"))
+    task = {"readers": ["a"]} | changes.get("task", {})
+    with pytest.raises(InputError, match="was made with other methods, draws, seed, data"):
+        run_sweep(plan(folder, **changes | {"task": task}), folder / "out")
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_damaged_cell_is_found(folder):
+    run_sweep(plan(folder), folder / "out")
+    path = folder / "out" / "cells" / "stars" / "a" / "4.cell"
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(FileError, match="4.cell is damaged"):
+        run_sweep(plan(folder), folder / "out")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"budgets": [4, 61]}, "budgets[1] is 61, but task 'stars' has only 60 texts"),
+        ({"task": {"readers": ["a", "c"]}}, "task.stars: readers[1] must be one of a, b; got 'c'"),
+        ({"task": {"report": 90}}, "task.stars: report is 90, but there are 90 labelled texts"),
+        ({"task": {"covariates": ["length"]}}, "task.stars: there is no column 'length'"),
+        ({"task": {"name": "other"}}, "task.stars: "),
+        ({"external": {"x": {"probabilities": "labels.csv"}}}, "no column 'p_1'"),
+    ],
+)
+def test_what_does_not_fit_the_data_is_refused_before_the_work(folder, changes, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        run_sweep(plan(folder, **changes), folder / "out")
+    assert not (folder / "out").exists()
+
+
+def test_a_folder_that_cannot_be(folder):
+    (folder / "file").write_text("")
+    with pytest.raises(FileError, match="cannot make .*file"):
+        run_sweep(plan(folder), folder / "file")
+    with pytest.raises(FileError, match="holds no sweep"):
+        Results.load(folder)
+
+
+def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):
+    def fail(*_, **__):
+        raise MemoryError("out of memory")
+
+    monkeypatch.setattr("cordial_ppl.cordial.parts._predict", fail)
+    results = run_sweep(plan(folder), folder / "out")
+    for cell in results.cells.values():
+        assert cell.reasons["temperature", 0] == "out of memory"
+        assert np.isfinite(cell.scores["log_loss"][cell.methods.index("raw")]).all()
+    with pytest.raises(InputError, match="the sweep has no log_loss of 'paper'"):
+        results.score("stars", "a", 4, "paper", "log_loss")
+
+
+def test_predictions_that_are_none_fail_alone(folder):
+    path = folder / "shots.parquet"
+    columns = {"item_id": IDS} | {f"p_{k}": [0.25] * 90 for k in range(1, 6)}
+    write_table(path, columns)
+    results = run_sweep(plan(folder), folder / "out")
+    cell = results.cells["stars", "b", 9]
+    assert set(cell.reasons) == {("shots", draw) for draw in range(3)}
+    assert "sum to one" in cell.reasons["shots", 0]
+
+
+def test_the_command(folder, cordial):
+    toml = """
+        draws = 2
+        budgets = [4]
+        methods = ["raw", "temperature"]
+        [task.stars]
+        readings = "readings.parquet"
+        labels = "labels.csv"
+        report = 30
+        readers = ["a"]
+        """
+    (folder / "sweep.toml").write_text(toml)
+    shown = cordial("sweep", folder / "sweep.toml", "-o", "out").stdout
+    assert "stars, a: mean log loss by number of labels" in shown and "temperature" in shown
+    found = json.loads(cordial("sweep", folder / "sweep.toml", "-o", "out", "--json").stdout)
+    assert found["cells"] == 1 and found["failed_fits"] == 0
+    assert {row["method"] for row in found["mean_log_loss"]} == {"raw", "temperature"}
+    assert cordial("sweep", folder / "sweep.toml", "-o", "out", "--quiet").stdout == ""
+    (folder / "sweep.toml").write_text(toml.replace("temperature", "platt"))
+    result = cordial("sweep", folder / "sweep.toml", "-o", "other", status=2)
+    assert "methods[1] must be one of" in result.stderr and not (folder / "other").exists()
