@@ -56,11 +56,37 @@ def paired_interval(
     Raises:
         InputError: a difference is not finite, there is none, or an option is out of range.
     """
-    subsets, n = differences.shape
+    return paired_intervals(differences[None], level=level, draws=draws, seed=seed)[0]
+
+
+def paired_intervals(
+    differences: Float[np.ndarray, "methods subsets n"],
+    *,
+    level: float = 0.95,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> list[Interval]:
+    """Bootstrap several methods' mean differences with the same resamples.
+
+    Each interval is that of `paired_interval`; making the resamples is most of the work.
+
+    Args:
+        differences: Differences [M, S, n] of M methods.
+        level: Share of the draws that lies inside, in (0, 1).
+        draws: Number of bootstrap draws.
+        seed: Seed of NumPy's generator.
+
+    Returns:
+        One interval a method.
+
+    Raises:
+        InputError: a difference is not finite, there is none, or an option is out of range.
+    """
+    _, subsets, n = differences.shape
     if not differences.size or not np.isfinite(differences).all():
         raise InputError(
-            "differences must be finite, for at least one subset and one text; "
-            f"got shape {differences.shape} with {(~np.isfinite(differences)).sum()} not finite."
+            "differences must be finite, for at least one subset and one text; got "
+            f"{subsets} and {n} with {(~np.isfinite(differences)).sum()} not finite."
         )
     if not 0 < level < 1 or draws < 1:
         raise InputError(
@@ -74,17 +100,19 @@ def paired_interval(
             for done in range(0, draws, chunk)
         ]
     )
-    lower, upper = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(differences.mean()), float(lower), float(upper))
+    lower, upper = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    ends = zip(differences.mean(axis=(1, 2)), lower, upper, strict=True)
+    return [Interval(*map(float, own)) for own in ends]
 
 
 def _resampled_means(
-    rng: np.random.Generator, differences: Float[np.ndarray, "subsets n"], draws: int
-) -> Float[np.ndarray, " draws"]:
+    rng: np.random.Generator, differences: Float[np.ndarray, "methods subsets n"], draws: int
+) -> Float[np.ndarray, "draws methods"]:
     """Means over resampled texts and subsets."""
-    subsets, n = differences.shape
+    methods, subsets, n = differences.shape
     texts, rows = _times_taken(rng, draws, n), _times_taken(rng, draws, subsets)
-    return ((texts @ differences.T) * rows).sum(axis=1) / (subsets * n)
+    sums = (texts @ differences.reshape(-1, n).T).reshape(draws, methods, subsets)
+    return (sums * rows[:, None, :]).sum(axis=2) / (subsets * n)
 
 
 def _times_taken(

@@ -89,21 +89,40 @@ def shrink_channel(
         algorithm"; Varadhan and Roland (2008), "Simple and globally convergent methods for
         accelerating the convergence of any EM algorithm".
     """
+    probs = jnp.asarray(probs)
+    chosen = jax.nn.one_hot(labels, probs.shape[1], dtype=probs.dtype)
+    return shrink_channel_to_counts(probs, chosen, centre, strength)
+
+
+def shrink_channel_to_counts(
+    probs: Probabilities,
+    counts: Float[AnyArray, "n K"],
+    centre: Float[AnyArray, "K K"],
+    strength: Float[AnyArray, ""] | float,
+) -> Float[Array, "K K"]:
+    """Fit the channel of :func:`shrink_channel` to readings that have several labels, or none.
+
+    Args:
+        probs: readings q, shape ``[n, K]``.
+        counts: how often each reading got each label, shape ``[n, K]``.
+        centre: T^0, positive, a row a stated option.
+        strength: lambda > 0, in labels a row.
+
+    Returns:
+        The channel T; its rows sum to one.
+    """
     probs, start = jnp.asarray(probs), jnp.asarray(centre)
     prior = jnp.asarray(strength) * start
-    chosen = jax.nn.one_hot(labels, probs.shape[1], dtype=probs.dtype)
-    seen = jnp.asarray(labels) >= 0
     tolerance = jnp.finfo(probs.dtype).eps ** 0.6
     least = jnp.finfo(probs.dtype).tiny
 
     def objective(channel: Array) -> Array:
-        mixtures = jnp.sum(chosen * (probs @ channel), axis=1)
-        return jnp.sum(jnp.where(seen, jnp.log(mixtures), 0.0)) + jnp.sum(prior * jnp.log(channel))
+        return jnp.sum(counts * jnp.log(probs @ channel)) + jnp.sum(prior * jnp.log(channel))
 
     def update(channel: Array) -> Array:
         # Text i adds q_i(y) T(z_i | y) / p_i(z_i) to the count of y and z_i.
-        counts = prior + channel * (probs.T @ (chosen / (probs @ channel)))
-        return counts / jnp.sum(counts, axis=1, keepdims=True)
+        expected = prior + channel * (probs.T @ (counts / (probs @ channel)))
+        return expected / jnp.sum(expected, axis=1, keepdims=True)
 
     def going(state: _Round) -> Array:
         return (state.change > tolerance) & (state.rounds < MAX_ROUNDS)

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import FLOOR, pad_rows
+from cordial_ppl.arrays import FLOOR, pad_rows, wide_bucket
 from cordial_ppl.compilation import compiled, workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.parts import CalibratorPart, ChannelPart, Part, PartFit, Texts
@@ -73,9 +73,9 @@ def fit_subsets(
         if isinstance(estimators[name], Stack)
     }
     unique = {part.key: part for own in needed.values() for part in own}
-    folded = subsets.shape[1] >= MIN_LABELS
     whole = _make_batch(pool, labels, subsets, seeds, folded=False)
-    split = _make_batch(pool, labels, subsets, seeds, folded=True) if folded else whole
+    # Also with too few labels to use the folds: the program is then the one for more of them.
+    split = _make_batch(pool, labels, subsets, seeds, folded=True)
 
     def fit(part: Part) -> PartFit | Exception:
         try:
@@ -97,7 +97,7 @@ def fit_subsets(
         own = [found[part.key] for part in needed[name]]
         fits = [fit for fit in own if isinstance(fit, PartFit)]
         errors = [fit for fit in own if isinstance(fit, Exception)]
-        results[name] = errors[0] if errors else _mix(estimator, fits, labels[subsets], folded)
+        results[name] = errors[0] if errors else _mix(estimator, fits, labels[subsets])
     return results
 
 
@@ -134,17 +134,15 @@ def _make_batch(
     sets = []
     for rows, seed in zip(subsets, seeds, strict=True):
         folds = assign_folds(len(rows), FOLDS, np.random.default_rng(seed)) if folded else None
-        texts = pool.take(rows)
-        sets.append(make_lanes(texts.logits, labels[rows], folds, dict(texts.covariates)))
+        texts, size = pool.take(rows), wide_bucket(len(rows))
+        sets.append(make_lanes(texts.logits, labels[rows], folds, dict(texts.covariates), size))
     return jax.tree.map(lambda *leaves: np.stack(leaves), *sets)
 
 
-def _mix(
-    estimator: Estimator, fits: Sequence[PartFit], labels: Int[np.ndarray, "S n"], folded: bool
-) -> BatchFit:
+def _mix(estimator: Estimator, fits: Sequence[PartFit], labels: Int[np.ndarray, "S n"]) -> BatchFit:
     """Weigh the members of every subset, and predict with their mixture."""
     weights = np.full((len(labels), len(fits)), 1 / len(fits))
-    if isinstance(estimator, Stack) and folded:
+    if isinstance(estimator, Stack) and labels.shape[1] >= MIN_LABELS:
         held_out = np.stack([fit.held_out for fit in fits], axis=-1)
         picked = np.arange(len(labels))[:, None], np.arange(labels.shape[1])[None], labels
         logs = np.log(np.maximum(held_out[picked], FLOOR))

@@ -69,6 +69,7 @@ def make_lanes(
     labels: Int[np.ndarray, " n"],
     folds: Int[np.ndarray, " n"] | None = None,
     covariates: dict[str, np.ndarray] | None = None,
+    rows: int | None = None,
 ) -> Lanes:
     """Pad a data set to its bucket and mask its labels, once whole and once for each fold.
 
@@ -77,12 +78,13 @@ def make_lanes(
         labels: options 0..K-1.
         folds: fold of each text, 0..F-1; None for a single lane.
         covariates: per-text covariates.
+        rows: what to pad to; by default the bucket.
 
     Returns:
         ``1 + F`` lanes; a fold's histogram counts the labels that the fold sees.
     """
     size, count = logits.shape[1], len(labels)
-    rows = bucket(count)
+    rows = bucket(count) if rows is None else rows
     lane = np.zeros(count, np.int64) if folds is None else folds + 1
     masks = [np.ones(count, bool)] + [lane != f for f in range(1, lane.max() + 1)]
     visible = [np.where(mask, labels, -1) for mask in masks]

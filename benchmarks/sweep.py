@@ -1,0 +1,206 @@
+"""How many fits a second a sweep makes, batched against one by one and against other libraries.
+
+    python benchmarks/sweep.py                    # fits per second, by method and batch size
+    python benchmarks/sweep.py --grid one         # wall time of one task and reader
+    python benchmarks/sweep.py --grid whole       # the paper's grid: 4 tasks x 4 readers
+
+The same commands run on a GPU where JAX finds one; the device is printed and written with the
+figures.  Warm times are of other labels after a first batch that compiled; "first" is that one.
+Rivals do the same job one fit at a time: our own estimators in a loop, scikit-learn's logistic
+regression with 18 penalties and four folds for Dirichlet calibration, statsmodels' ordinal model
+for proportional odds, and netcal, where it is installed, for temperature scaling.  A grid is run in
+an empty folder, without kept compilations, so that its time is that of a first run.
+
+Prints a table and writes everything as JSON.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import cordial_ppl as cp
+from cordial_ppl.cordial.estimator import Estimator
+from cordial_ppl.cordial.parts import Texts
+from cordial_ppl.cordial.subsets import fit_subsets
+from cordial_ppl.readings import as_logits
+from cordial_ppl.sweep import parse_config, read_config, run_sweep
+from cordial_ppl.synthetic import reviews
+
+METHODS: dict[str, Callable[[int], Estimator]] = {
+    "paper": lambda seed: cp.Cordial.paper(seed=seed),
+    "default": lambda seed: cp.Cordial(seed=seed),
+    "logit stack": lambda seed: cp.LogitStack(seed=seed),
+    "dirichlet": lambda seed: cp.DirichletCalibration(),
+    "odds": lambda seed: cp.ProportionalOdds(),
+    "temperature": lambda seed: cp.TemperatureScaling(),
+}
+LARGEST_LOOP = 10
+"""Fits that a loop is timed over."""
+TEXTS, PREDICTED = 2000, 8
+GRIDS = Path(__file__).parent
+
+
+def draw(n: int, count: int, seed: int) -> np.ndarray:
+    """Rows of `count` subsets."""
+    rng = np.random.default_rng([seed, n])
+    return np.stack([rng.choice(TEXTS, n, replace=False) for _ in range(count)])
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """Seconds that a call takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def batched(method: str, n: int, count: int, repeats: int) -> dict[str, float]:
+    """Fits per second of one call for many subsets; the fit alone, a handful of texts predicted."""
+    texts = reviews(TEXTS)
+    pool, labels = Texts(as_logits(texts.logits)), texts.labels
+    report = pool.take(slice(0, PREDICTED))
+
+    def work(seed: int) -> None:
+        rows = draw(n, count, seed)
+        found = fit_subsets(
+            {method: METHODS[method](0)}, pool, labels, rows, range(seed, seed + count), report
+        )
+        if isinstance(found[method], Exception):
+            raise found[method]  # type: ignore[misc]
+
+    first = timed(lambda: work(0))
+    seconds = [timed(lambda seed=seed: work(seed)) for seed in range(1, repeats + 1)]
+    return {"first": first, "median": float(np.median(seconds)), "best": min(seconds)}
+
+
+def one_by_one(method: str, n: int) -> float:
+    """Seconds of a fit in a loop over subsets, after one that compiled."""
+    texts = reviews(TEXTS)
+    seconds = []
+    for seed, rows in enumerate(draw(n, LARGEST_LOOP + 1, 1)):
+        estimator = METHODS[method](seed)
+        seconds.append(timed(lambda: estimator.fit(texts.logits[rows], texts.labels[rows])))  # noqa: B023
+    return float(np.median(seconds[1:]))
+
+
+def sklearn_grid(logits: np.ndarray, labels: np.ndarray) -> None:
+    """Penalised multinomial regression on the log probabilities, as Dirichlet calibration is."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, KFold
+
+    logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    grid = {"C": np.logspace(-4, 4, 18)}
+    GridSearchCV(LogisticRegression(max_iter=500), grid, cv=KFold(4)).fit(logs, labels)
+
+
+def statsmodels_odds(logits: np.ndarray, labels: np.ndarray) -> None:
+    """Ordinal regression by maximum likelihood, without the penalty that few labels need."""
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    codes = np.unique(labels, return_inverse=True)[1]
+    OrderedModel(codes, logits[:, 1:], distr="logit").fit(method="bfgs", disp=False)
+
+
+def netcal_temperature(logits: np.ndarray, labels: np.ndarray) -> None:
+    """Temperature scaling by netcal."""
+    from netcal.scaling import TemperatureScaling  # type: ignore[import-not-found]
+
+    probs = np.exp(logits - np.logaddexp.reduce(logits, axis=1, keepdims=True))
+    TemperatureScaling().fit(probs, labels)
+
+
+RIVALS = {
+    "dirichlet": ("scikit-learn", sklearn_grid),
+    "odds": ("statsmodels", statsmodels_odds),
+    "temperature": ("netcal", netcal_temperature),
+}
+
+
+def rival(method: str, n: int) -> tuple[str, float] | None:
+    """The library that does the same job, and its median seconds a fit; None where it is absent."""
+    if method not in RIVALS:
+        return None
+    name, fit = RIVALS[method]
+    texts, seconds = reviews(TEXTS), []
+    for rows in draw(n, LARGEST_LOOP, 1):
+        if len(np.unique(texts.labels[rows])) > 1:
+            try:
+                seconds.append(timed(lambda: fit(texts.logits[rows], texts.labels[rows])))  # noqa: B023
+            except ImportError:
+                return None
+    return name, float(np.median(seconds))
+
+
+def run_grid(which: str) -> dict[str, Any]:
+    """Wall time of a grid, as `cordial sweep` runs it for the first time."""
+    config = read_config(GRIDS / "grid.toml")
+    if which == "one":
+        config = parse_config({"task": {"music": {"benchmark": "music", "readers": ["main"]}}})
+    labels: list[str] = []
+
+    def show(progress: Any) -> None:
+        if progress.label not in labels:
+            labels.append(progress.label)
+            elapsed = time.perf_counter() - start
+            print(f"{elapsed:7.0f} s  {progress.done:4.0%}  {progress.label}", flush=True)
+
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        results = run_sweep(config, folder, show)
+        seconds = time.perf_counter() - start
+    fits = len(results.cells) * config.draws * len(config.methods)
+    print(f"{which}: {fits} fits in {seconds:.0f} s, {fits / seconds:.1f} a second")
+    cells = [
+        {"task": t, "reader": r, "n": n, "seconds": cell.seconds}
+        for (t, r, n), cell in results.cells.items()
+    ]
+    return {"grid": which, "fits": fits, "seconds": seconds, "cells": cells}
+
+
+def main() -> None:
+    """Time the sweep."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--grid", choices=("one", "whole"), help="time a grid instead")
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--labels", type=int, nargs="+", default=[20])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 5, 20, 60])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=Path("sweep.json"))
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    device = jax.devices()[0].device_kind
+    print(f"{len(jax.devices())} x {device}")
+    settings = {k: str(v) if isinstance(v, Path) else v for k, v in vars(args).items()}
+    content: dict[str, Any] = {"device": device, "settings": settings}
+    if args.grid:
+        args.out.write_text(json.dumps(content | run_grid(args.grid)))
+        return
+    rows = []
+    header = "".join(
+        f"{name:>10s}" for name in ("first, s", "fits/s", "best", "loop/s", "ratio", "rival/s")
+    )
+    print(f"{'':14s}{'n':>5s}{'batch':>7s}{header}")
+    for method in args.methods:
+        for n in args.labels:
+            loop, other = one_by_one(method, n), rival(method, n)
+            for size in args.sizes:
+                found = batched(method, n, size, args.repeats)
+                speed, best = size / found["median"], size / found["best"]
+                row = {"method": method, "n": n, "batch": size, **found, "loop": loop}
+                rows.append(row | {"rival": other})
+                line = f"{found['first']:10.1f}{speed:10.1f}{best:10.1f}{1 / loop:10.1f}"
+                line += f"{speed * loop:10.1f}"
+                line += f"{1 / other[1]:10.1f}  {other[0]}" if other else ""
+                print(f"{method:14s}{n:5d}{size:7d}{line}", flush=True)
+    args.out.write_text(json.dumps(content | {"rows": rows}))
+
+
+if __name__ == "__main__":
+    main()

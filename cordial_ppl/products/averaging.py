@@ -1,0 +1,50 @@
+"""What averaging over the posterior is worth: a form of ours that does not, minus ours."""
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.products.comparison import base_of, our_method
+from cordial_ppl.products.differences import (
+    difference_record,
+    draw_differences,
+    show_differences,
+)
+from cordial_ppl.products.means import count_failures
+from cordial_ppl.products.product import Product, Table
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.methods import label
+
+
+def averaging_gain(results: Results, *, ours: str | None = None, other: str = "mode") -> Product:
+    """Return another method's log loss minus ours by number of labels, with paired intervals.
+
+    Args:
+        results: the sweep.
+        ours: the method that is subtracted; by default the one that the other is a variant of.
+        other: the other method.
+
+    Returns:
+        The product `averaging`.
+
+    Raises:
+        InputError: the sweep lacks one of the two; the message says what to add to its file.
+    """
+    if other not in results.methods:
+        raise InputError(
+            f"this needs a variant of ours that does not average, {other!r}: add to the sweep's "
+            f'file [method.{other}] with base = "cordial" and inference = "mode".'
+        )
+    base = base_of(results, other)
+    ours = our_method(results, ours or (base if base != other else None))
+    if ours == other:
+        raise InputError(f"this compares two methods; got {ours!r} for both.")
+    table = Table.of([difference_record(results, key, other, ours) for key in results.cells])
+    return Product(
+        name="averaging",
+        title="What averaging over the posterior is worth",
+        caption=f"Log loss of {label(other)} minus that of {label(ours)} (nats; above zero: "
+        f"{label(ours)} is better) by number of labels, with paired 95 % bootstrap intervals over "
+        "report texts and label subsets; bold: the interval excludes zero.",
+        table=table,
+        shown=show_differences(table),
+        notes=(count_failures(results.cells.values(), (ours, other)),),
+        draw=lambda: draw_differences(results, table, ours, (other,)),
+    )

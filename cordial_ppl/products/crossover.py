@@ -1,0 +1,89 @@
+"""From how many labels an unrestricted calibrator leads: as predicted, and as observed."""
+
+import numpy as np
+
+from cordial_ppl import scores
+from cordial_ppl.analyses import first_lead
+from cordial_ppl.products.comparison import need_methods, our_method
+from cordial_ppl.products.differences import intervals
+from cordial_ppl.products.means import count_failures
+from cordial_ppl.products.product import Product, Record, Table, number
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.methods import label
+
+OTHER = "dirichlet"
+STRUCTURED = 5
+"""Parameters of the affine channel."""
+
+
+def crossover_table(results: Results, *, ours: str | None = None) -> Product:
+    """Return from how many labels Dirichlet calibration leads, as predicted and as observed.
+
+    The prediction is `n* = (K (K + 1) - 5) / (2 delta)` with our log loss minus Dirichlet
+    calibration's at the most labels for delta; observed is the first lead whose 95 % interval
+    excludes zero.
+
+    Args:
+        results: the sweep.
+        ours: our method.
+
+    Returns:
+        The product `crossover`; infinite where Dirichlet calibration does not lead.
+
+    Raises:
+        InputError: the sweep lacks ours or Dirichlet calibration.
+    """
+    ours = our_method(results, ours)
+    need_methods(results, OTHER)
+    table = Table.of([_row(results, task, reader, ours) for task, reader in results.pairs])
+    return Product(
+        name="crossover",
+        title="Where Dirichlet calibration overtakes",
+        caption=f"Delta: log loss (nats) of {label(ours)} minus that of Dirichlet calibration "
+        "with the most labels; predicted: n* = (K (K + 1) - 5) / (2 delta); observed: the fewest "
+        "labels with which Dirichlet calibration leads by a paired 95 % bootstrap interval that "
+        "excludes zero; ratio: observed to predicted.",
+        table=table,
+        shown=_show(table),
+        notes=(count_failures(results.cells.values(), (ours, OTHER)),),
+    )
+
+
+def _row(results: Results, task: str, reader: str, ours: str) -> Record:
+    budgets = results.budgets(task, reader)
+    found = {n: intervals(results, (task, reader, n), ours).get(OTHER) for n in budgets}
+    known = {n: interval for n, interval in found.items() if interval is not None}
+    most = max(known, default=max(budgets))
+    size = len(results.cells[task, reader, most].stated)
+    delta = -known[most].mean if known else np.nan
+    predicted = scores.crossover(size * (size + 1), STRUCTURED, delta) if known else np.nan
+    observed = first_lead(known) if known else np.nan
+    both = np.isfinite([predicted, observed]).all()
+    return {
+        "task": task,
+        "reader": reader,
+        "options": size,
+        "most": most,
+        "delta": delta,
+        "predicted": predicted,
+        "observed": observed,
+        "ratio": observed / predicted if both else None,
+    }
+
+
+def _show(table: Table) -> Table:
+    rows = []
+    for own in table.records():
+        never = {"predicted": "never", "observed": f"> {own['most']}"}
+        rows.append(
+            {
+                "task": own["task"],
+                "reader": own["reader"],
+                "K": own["options"],
+                "most labels": own["most"],
+                "delta": number(own["delta"], "+.3f"),
+            }
+            | {k: never[k] if own[k] == np.inf else number(own[k], ".0f") for k in never}
+            | {"ratio": number(own["ratio"], ".2f")}
+        )
+    return Table.of(rows)

@@ -1,0 +1,107 @@
+"""Log losses minus ours, with paired intervals: the numbers, the table and the figure."""
+
+from collections.abc import Mapping, Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from cordial_ppl.analyses import Interval, paired_intervals
+from cordial_ppl.products.comparison import Key
+from cordial_ppl.products.figure import Figure
+from cordial_ppl.products.means import shared_draws, succeeded
+from cordial_ppl.products.panels import Line, Panel, draw_panels, panel_title, read_lines
+from cordial_ppl.products.product import Record, Table, number, with_labels
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.cell import Cell
+from cordial_ppl.sweep.methods import label
+
+MARGIN = 0.08
+"""Share of a panel's height that is left free above and below."""
+
+_KNOWN: WeakKeyDictionary[Results, dict[tuple[Key, str], dict[str, Interval]]] = WeakKeyDictionary()
+
+
+def intervals(results: Results, key: Key, ours: str) -> Mapping[str, Interval]:
+    """Return each other method's log loss minus ours (nats) in a cell, with its 95 % interval.
+
+    It is `analyses.paired_interval` of each, over report texts and the draws in which the two
+    succeeded; a method that shares no draw with ours is left out.  A sweep's intervals are kept as
+    long as the sweep: several products need them, and each takes 10,000 resamples.
+    """
+    known = _KNOWN.setdefault(results, {})
+    if (key, ours) not in known:
+        known[key, ours] = _intervals(results.cells[key], ours)
+    return known[key, ours]
+
+
+def difference_record(
+    results: Results, key: tuple[str, str, int], method: str, ours: str
+) -> Record:
+    """Return a row on a method's log loss minus ours in a cell, empty where it cannot be known."""
+    cell, (task, reader, n) = results.cells[key], key
+    found = intervals(results, key, ours).get(method, Interval(np.nan, np.nan, np.nan))
+    known = not np.isnan(found.mean)
+    return {
+        "task": task,
+        "reader": reader,
+        "n": n,
+        "method": method,
+        "difference": found.mean,
+        "lower": found.lower,
+        "upper": found.upper,
+        "resolved": found.resolved if known else None,
+        "draws": int(shared_draws(cell, (method, ours)).sum()) if known else 0,
+    }
+
+
+def show_differences(table: Table) -> Table:
+    """Lay differences out by number of labels, resolved ones in bold."""
+
+    def shown(record: Record) -> str:
+        text = number(record["difference"], "+.3f")
+        return f"**{text}**" if record["resolved"] else text
+
+    return with_labels(table).spread(("task", "reader", "method"), ("n",), shown)
+
+
+def draw_differences(results: Results, table: Table, ours: str, banded: Sequence[str]) -> Figure:
+    """Draw differences by number of labels; some with bands, which set the vertical range.
+
+    Args:
+        results: the sweep.
+        table: its differences.
+        ours: the method that is subtracted.
+        banded: the methods that get bands.
+    """
+    panels = []
+    for task, reader in results.pairs:
+        lines = read_lines(table, task, reader, "difference", banded)
+        panels.append(Panel(panel_title(results, task, reader), lines, _limits(lines)))
+    return draw_panels(results, panels, "log loss minus ours (nats)", zero=f"{label(ours)} (ours)")
+
+
+def _limits(lines: Sequence[Line]) -> tuple[float, float]:
+    """Return a range in which all bands are whole, and all that lies below zero."""
+    lows, highs = [0.0], [0.0]
+    for line in lines:
+        lows += [min(line.values), *(line.band[0] if line.band else ())]
+        highs += [max(line.band[1])] if line.band else []
+    least, most = min(lows), max(highs)
+    room = MARGIN * (most - least or 1.0)
+    return least - room, most + room
+
+
+def _intervals(cell: Cell, ours: str) -> dict[str, Interval]:
+    own = cell.losses[cell.methods.index(ours)].astype(float)
+    # Methods that share the same draws with ours are resampled together.
+    groups: dict[bytes, list[str]] = {}
+    for method in cell.methods:
+        shared = succeeded(cell, method) & succeeded(cell, ours)
+        if method != ours and shared.any():
+            groups.setdefault(shared.tobytes(), []).append(method)
+    found: dict[str, Interval] = {}
+    for mask, methods in groups.items():
+        shared = np.frombuffer(mask, bool)
+        theirs = np.stack([cell.losses[cell.methods.index(m)][shared] for m in methods])
+        found |= dict(zip(methods, paired_intervals(theirs - own[shared]), strict=True))
+    return found

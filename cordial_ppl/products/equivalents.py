@@ -1,0 +1,82 @@
+"""How many labels our method is worth: with how many labels the others match it."""
+
+import numpy as np
+
+from cordial_ppl.analyses import label_equivalents
+from cordial_ppl.products.comparison import need_budgets, our_method, rivals
+from cordial_ppl.products.means import count_failures, mean_scores, shared_draws
+from cordial_ppl.products.product import NOTHING, Product, Record, Table, number, with_labels
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.methods import label
+
+
+def equivalent_labels(results: Results, *, ours: str | None = None, n: int = 20) -> Product:
+    """Return with how many labels each other method reaches the log loss of ours with n labels.
+
+    Its learning curve is its mean log loss by number of labels, straight in between on a log axis;
+    see `analyses.label_equivalents`.
+
+    Args:
+        results: the sweep.
+        ours: our method.
+        n: our number of labels.
+
+    Returns:
+        The product `equivalents`; infinite where the curve never gets there.
+
+    Raises:
+        InputError: the sweep lacks ours, other methods, or the budget.
+    """
+    ours = our_method(results, ours)
+    others = rivals(results, ours)
+    need_budgets(results, n)
+    records = [
+        _match(results, task, reader, method, ours, n)
+        for task, reader in results.pairs
+        for method in others
+    ]
+    table = Table.of(records)
+    return Product(
+        name="equivalents",
+        title=f"Labels that match {label(ours)} with {n}",
+        caption=f"Number of labels with which each method has the mean log loss that {label(ours)} "
+        f"has with {n}, read off its learning curve; ≤: with fewer than were tried; >: not with as "
+        "many as were tried.",
+        table=table,
+        shown=with_labels(table).spread(("method",), ("task", "reader"), _shown),
+        notes=(count_failures(results.cells.values(), (ours, *others)),),
+    )
+
+
+def _match(results: Results, task: str, reader: str, method: str, ours: str, n: int) -> Record:
+    """Return a row on where a method's curve reaches ours, both over the draws that they share."""
+    curve = {}
+    for budget in results.budgets(task, reader):
+        cell = results.cells[task, reader, budget]
+        if shared_draws(cell, (method, ours)).any():
+            curve[budget] = mean_scores(cell, (method, ours))
+    means = {budget: own[method].mean for budget, own in curve.items()}
+    means = {budget: mean for budget, mean in sorted(means.items()) if np.isfinite(mean)}
+    reached = curve[n][ours].mean if n in curve else np.nan
+    found = np.nan
+    if means and np.isfinite(reached):
+        found = label_equivalents(list(means), list(means.values()), reached)
+    return {
+        "task": task,
+        "reader": reader,
+        "method": method,
+        "n": n,
+        "log_loss": reached,
+        "labels": found,
+        "fewest": min(means, default=None),
+        "most": max(means, default=None),
+    }
+
+
+def _shown(record: Record) -> str:
+    if record["labels"] is None:
+        return NOTHING
+    if record["labels"] == np.inf:
+        return f"> {record['most']}"
+    least = "≤ " if record["labels"] == record["fewest"] else ""
+    return least + number(record["labels"], ".0f")

@@ -1,0 +1,119 @@
+"""How figures look: sizes, letters, and a colour, dash and mark for each method.
+
+Matplotlib is imported where something is drawn: tables need none.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cordial_ppl.errors import InputError
+
+Figure = Any
+"""A `matplotlib.figure.Figure`."""
+
+COLUMN, PAGE = 3.4, 7.0
+"""Widths of a column and of a page, inches."""
+
+INK, PALE = "#333333", "#b8b8b8"
+LOOK: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 7,
+    "axes.titlesize": 7,
+    "axes.labelsize": 7,
+    "axes.titlepad": 3,
+    "axes.labelpad": 2,
+    "axes.linewidth": 0.5,
+    "axes.edgecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.labelsize": 6,
+    "ytick.labelsize": 6,
+    "xtick.major.size": 2,
+    "ytick.major.size": 2,
+    "xtick.major.width": 0.5,
+    "ytick.major.width": 0.5,
+    "xtick.major.pad": 2,
+    "ytick.major.pad": 2,
+    "hatch.linewidth": 0.4,
+    "legend.fontsize": 6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.0,
+    "lines.markersize": 2.5,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+}
+
+
+class Style(NamedTuple):
+    """How a method is drawn.
+
+    Attributes:
+        color: a colour that colour-blind readers can tell from the others (Okabe and Ito, 2008).
+        dash: the line.
+        mark: the marks on it.
+    """
+
+    color: str
+    dash: str = "-"
+    mark: str = "o"
+
+
+STYLES = {
+    "raw": Style("#8c8c8c", ":", "x"),
+    "histogram": Style("#8c8c8c", "--", "+"),
+    "batch": Style("#8c8c8c", "-.", "1"),
+    "temperature": Style("#CC79A7", "-", "s"),
+    "vector": Style("#E69F00", "-", "^"),
+    "odds": Style("#009E73", "-", "D"),
+    "odds-fixed": Style("#009E73", "--", "D"),
+    "dirichlet": Style("#D55E00", "-", "v"),
+    "logit-stack": Style("#0072B2", "-", "o"),
+    "scalar-stack": Style("#56B4E9", "--", "s"),
+    "full-stack": Style("#56B4E9", "-.", "^"),
+    "paper": Style("#000000", "-", "o"),
+    "paper-one-count": Style("#000000", "--", "o"),
+    "cordial": Style("#000000", "-.", "o"),
+}
+OTHERS = [
+    Style(color, dash, mark)
+    for dash, mark in (("--", "P"), (":", "*"), ("-.", "X"))
+    for color in ("#E69F00", "#0072B2", "#009E73", "#D55E00", "#CC79A7")
+]
+"""For methods that a file describes, one after the other."""
+
+
+def styles(methods: tuple[str, ...]) -> dict[str, Style]:
+    """Give each method of a sweep its style, the same in every figure of it."""
+    own = [method for method in methods if method not in STYLES]
+    return {m: STYLES.get(m) or OTHERS[own.index(m) % len(OTHERS)] for m in methods}
+
+
+@contextmanager
+def looking() -> Iterator[None]:
+    """Set the look of what is drawn inside.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise InputError('a figure needs matplotlib: pip install "cordial-ppl[plots]".') from error
+    with matplotlib.rc_context(LOOK):
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of that size, inches, which belongs to no window."""
+    from matplotlib import figure
+
+    return figure.Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure by the ending of a file's name; the same figure gives the same file."""
+    with looking():
+        dated = path.suffix == ".pdf"
+        figure.savefig(path, metadata={"CreationDate": None} if dated else None)

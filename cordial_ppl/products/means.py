@@ -1,0 +1,101 @@
+"""Means over draws of labels, and who has the lowest.
+
+A fit that failed is in no mean: means are over the draws in which all compared methods succeeded.
+A method that failed in every draw of a cell is not compared there.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from cordial_ppl.products.comparison import Key, rivals
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.cell import Cell
+from cordial_ppl.sweep.methods import label
+
+
+class Mean(NamedTuple):
+    """A score over draws; NaN where there are too few.
+
+    Attributes:
+        mean: mean over the draws.
+        error: its standard error over the draws.
+        draws: how many there are.
+    """
+
+    mean: float
+    error: float
+    draws: int
+
+
+def succeeded(cell: Cell, method: str) -> Bool[np.ndarray, " S"]:
+    """Return in which draws a method's fit succeeded."""
+    return np.isfinite(score_row(cell, method, "log_loss"))
+
+
+def score_row(cell: Cell, method: str, metric: str) -> Float[np.ndarray, " S"]:
+    """Return a method's score in each draw."""
+    return cell.scores[metric][cell.methods.index(method)]
+
+
+def shared_draws(cell: Cell, methods: Sequence[str]) -> Bool[np.ndarray, " S"]:
+    """Return the draws in which all methods succeeded, but for those that never did."""
+    rows = np.stack([succeeded(cell, method) for method in methods])
+    alive = rows.any(axis=1)
+    return rows[alive].all(axis=0) & alive.any()
+
+
+def mean_of(values: Float[np.ndarray, " draws"]) -> Mean:
+    """Return the mean over draws with its standard error."""
+    draws = len(values)
+    error = float(values.std(ddof=1) / np.sqrt(draws)) if draws > 1 else np.nan
+    return Mean(float(values.mean()) if draws else np.nan, error, draws)
+
+
+def mean_scores(cell: Cell, methods: Sequence[str], metric: str = "log_loss") -> dict[str, Mean]:
+    """Return each method's score over the draws that all share; no draw for one that failed."""
+    shared = shared_draws(cell, methods)
+    return {
+        method: mean_of(score_row(cell, method, metric)[shared & succeeded(cell, method)])
+        for method in methods
+    }
+
+
+def leads(results: Results, ours: str, least: int, most: int) -> dict[Key, float]:
+    """Return by how much log loss (nats) ours leads the best rival, by cell; negative: it trails.
+
+    Args:
+        results: the sweep.
+        ours: our method.
+        least: fewest labels.
+        most: most labels.
+
+    Returns:
+        A lead for each cell with as many labels; NaN where ours failed.
+    """
+    others, found = rivals(results, ours), {}
+    for key, cell in results.cells.items():
+        if least <= key[2] <= most:
+            means = {m: own.mean for m, own in mean_scores(cell, (ours, *others)).items()}
+            best = min((means[m] for m in others if not np.isnan(means[m])), default=np.nan)
+            found[key] = best - means[ours]
+    return found
+
+
+def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:
+    """Say how many fits of these methods failed, and what that means for means."""
+    failed, fits = dict.fromkeys(methods, 0), 0
+    for cell in cells:
+        for method in methods:
+            fine = succeeded(cell, method)
+            failed[method] += int((~fine).sum())
+            fits += len(fine)
+    if not any(failed.values()):
+        return f"None of the {fits} fits failed."
+    named = ", ".join(f"{label(method)} {count}" for method, count in failed.items() if count)
+    return (
+        f"{sum(failed.values())} of the {fits} fits failed ({named}); means are over the draws in "
+        "which all compared methods succeeded, without methods that failed in every draw."
+    )

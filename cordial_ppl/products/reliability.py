@@ -1,0 +1,99 @@
+"""Fig. 2: what texts get, by people and by methods, given the class that the reader states."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.products.comparison import need_budgets, need_methods, our_method
+from cordial_ppl.products.heatmaps import Heatmap, draw_heatmaps
+from cordial_ppl.products.means import count_failures, mean_scores, shared_draws
+from cordial_ppl.products.product import Product, Record, Table, number
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.cell import Cell
+from cordial_ppl.sweep.methods import label
+
+PEOPLE = "empirical"
+"""What the label histogram goes by among the methods."""
+
+
+def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) -> Product:
+    """Return the labels' distribution given the stated class, and what methods make of it.
+
+    Args:
+        results: the sweep.
+        ours: our method, shown beside the raw reading, the logit stack and Dirichlet calibration.
+        n: number of labels.
+
+    Returns:
+        The product `reliability`.
+
+    Raises:
+        InputError: the sweep lacks a method or the budget.
+    """
+    ours = our_method(results, ours)
+    methods = tuple(dict.fromkeys(("raw", ours, "logit-stack", "dirichlet")))
+    need_methods(results, *methods)
+    need_budgets(results, n)
+    records, shown, maps = [], [], []
+    for task, reader in results.pairs:
+        cell = results.cells[task, reader, n]
+        tables = {PEOPLE: cell.empirical} | _mean_tables(cell, methods)
+        distances = mean_scores(cell, methods, "class_weighted_kl")
+        names = _options(results, task, reader, len(cell.stated))
+        place_name, row = f"{task}, {reader}", []
+        for method, own in tables.items():
+            distance = distances[method].mean if method in distances else 0.0
+            place = {"task": task, "reader": reader, "method": method}
+            records += _long(place | {"class_weighted_kl": distance}, own, cell.stated, names)
+            if method == PEOPLE:
+                row.append(Heatmap(place_name, "Empirical", "", own, names))
+                continue
+            title, draws = label(method), distances[method].draws
+            shown.append(place | {"method": title, "KL": number(distance), "draws": draws})
+            row.append(Heatmap(place_name, title, f"KL {number(distance, '.2f')}", own, names))
+        maps.append(row)
+    return Product(
+        name="reliability",
+        title=f"Labels given the reader's stated class, with {n} labels",
+        caption="Distribution of the label z (columns) given the class y that the reader states "
+        f"(rows): observed, and the mean prediction of methods with {n} labels, over the draws of "
+        "labels; KL: class-weighted divergence from the observed (nats); hatched: no text has "
+        "that class; outlined: z = y.",
+        table=Table.of(records),
+        shown=Table.of(shown),
+        notes=(count_failures((results.cells[*pair, n] for pair in results.pairs), methods),),
+        draw=lambda: draw_heatmaps(maps),
+    )
+
+
+def _mean_tables(cell: Cell, methods: Sequence[str]) -> dict[str, Float[np.ndarray, "K K"]]:
+    """Return the mean prediction by stated class over the draws that all methods share."""
+    shared = shared_draws(cell, methods)
+    own = {m: cell.given_stated[cell.methods.index(m)][shared] for m in methods}
+    nothing = np.full_like(cell.empirical, np.nan)
+    return {m: tables.mean(axis=0) if len(tables) else nothing for m, tables in own.items()}
+
+
+def _long(
+    place: Record, own: Float[np.ndarray, "K K"], texts: np.ndarray, names: Sequence[str]
+) -> list[Record]:
+    return [
+        place
+        | {
+            "stated": names[y],
+            "texts": int(texts[y]),
+            "label": names[z],
+            "probability": float(own[y, z]),
+        }
+        for y in range(len(names))
+        for z in range(len(names))
+    ]
+
+
+def _options(results: Results, task: str, reader: str, size: int) -> tuple[str, ...]:
+    """Return the options' names, or their positions where the configuration has none."""
+    for own in results.config.get("cells", ()):
+        if (own["task"], own["reader"]) == (task, reader) and "options" in own:
+            return tuple(own["options"])
+    return tuple(map(str, range(size)))

@@ -1,0 +1,74 @@
+"""The other scores: ranked probability score, accuracy, agreement and absolute error."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cordial_ppl.products.comparison import need_methods, our_method
+from cordial_ppl.products.means import (
+    Mean,
+    count_failures,
+    mean_of,
+    mean_scores,
+    score_row,
+    shared_draws,
+)
+from cordial_ppl.products.product import Product, Record, Table, number, with_labels
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.cell import Cell
+from cordial_ppl.sweep.methods import label
+
+METRICS = ("rps", "accuracy", "qwk", "mae")
+
+REFERENCE = "logit-stack"
+MINUS = " - "
+"""Between the two methods of a difference."""
+
+
+def further_scores(results: Results, *, ours: str | None = None) -> Product:
+    """Return four further scores of each method, and ours minus the logit stack's.
+
+    Args:
+        results: the sweep.
+        ours: our method.
+
+    Returns:
+        The product `scores`.
+
+    Raises:
+        InputError: the sweep lacks ours or the logit stack.
+    """
+    ours = our_method(results, ours)
+    need_methods(results, REFERENCE)
+    table = Table.of(
+        [
+            {"task": task, "reader": reader, "n": n, "metric": metric, "method": method}
+            | {"value": own.mean, "standard_error": own.error, "draws": own.draws}
+            for (task, reader, n), cell in results.cells.items()
+            for metric in METRICS
+            for method, own in _means(cell, metric, ours)
+        ]
+    )
+    return Product(
+        name="scores",
+        title="Further scores",
+        caption="Mean ranked probability score (rps; lower is better), accuracy, quadratic "
+        "weighted kappa (qwk; higher is better) and absolute error in classes (mae; lower is "
+        "better) by number of labels, over the draws of labels, and those of "
+        f"{label(ours)} minus those of the logit stack.",
+        table=table,
+        shown=with_labels(table).spread(("task", "reader", "metric", "method"), ("n",), _shown),
+        notes=(count_failures(results.cells.values(), results.methods),),
+    )
+
+
+def _means(cell: Cell, metric: str, ours: str) -> Iterator[tuple[str, Mean]]:
+    yield from mean_scores(cell, cell.methods, metric).items()
+    both = (ours, REFERENCE)
+    one, other = (score_row(cell, method, metric) for method in both)
+    differences = (one - other)[shared_draws(cell, both)]
+    yield MINUS.join(both), mean_of(differences[np.isfinite(differences)])
+
+
+def _shown(record: Record) -> str:
+    return number(record["value"], "+.3f" if MINUS in record["method"] else ".3f")

@@ -1,0 +1,82 @@
+"""Table 1: mean log loss of every method."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cordial_ppl.products.comparison import need_budgets, our_method, rivals
+from cordial_ppl.products.means import count_failures, leads, mean_scores
+from cordial_ppl.products.product import NOTHING, Product, Record, Table, number, with_labels
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.methods import label
+
+BUDGETS = (20, 200)
+"""What the paper's table shows."""
+
+FEW = 100
+"""Most labels for which wins are counted."""
+
+
+def loss_table(
+    results: Results, *, ours: str | None = None, budgets: Sequence[int] | None = None
+) -> Product:
+    """Return the mean log loss of each method, for each task, reader and number of labels.
+
+    Args:
+        results: the sweep.
+        ours: the method whose wins are counted.
+        budgets: numbers of labels; None for those of 20 and 200 that the sweep has, and for all
+            where it has neither.
+
+    Returns:
+        The product `table`.
+
+    Raises:
+        InputError: the sweep lacks ours, a budget that was asked for, or other methods.
+    """
+    ours = our_method(results, ours)
+    known = {n for _, _, n in results.cells}
+    chosen = budgets or [n for n in BUDGETS if n in known] or sorted(known)
+    need_budgets(results, *chosen)
+    records: list[Record] = []
+    for (task, reader, n), cell in results.cells.items():
+        if n not in chosen:
+            continue
+        means = mean_scores(cell, cell.methods)
+        best = min((m.mean for m in means.values() if m.draws), default=np.nan)
+        for method, own in means.items():
+            records.append(
+                {
+                    "task": task,
+                    "reader": reader,
+                    "n": n,
+                    "method": method,
+                    "log_loss": own.mean,
+                    "standard_error": own.error,
+                    "best": own.mean == best,
+                    "draws": own.draws,
+                }
+            )
+    table = Table.of(records)
+    numbers = " and ".join(map(str, chosen)) if len(chosen) < 3 else ", ".join(map(str, chosen))
+    won = leads(results, ours, 1, FEW)
+    wins = sum(lead >= 0 for lead in won.values())
+    counted = (
+        f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods in "
+        f"{wins} of {len(won)} settings (task, reader, number of labels) with at most {FEW} "
+        "labels; other forms of it are not counted as methods."
+    )
+    return Product(
+        name="table",
+        title="Log loss",
+        caption=f"Mean log loss (nats) on the report texts with {numbers} labels, over the draws "
+        "of labels; bold: the lowest.",
+        table=table,
+        shown=with_labels(table).spread(("reader", "method"), ("task", "n"), _shown),
+        notes=(counted, count_failures(results.cells.values(), results.methods)),
+    )
+
+
+def _shown(record: Record) -> str:
+    text = number(record["log_loss"])
+    return f"**{text}**" if record["best"] and text != NOTHING else text
