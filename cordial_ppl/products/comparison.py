@@ -65,7 +65,8 @@ def need_budgets(results: Results, *budgets: int) -> None:
             if n not in found:
                 raise InputError(
                     f"this needs fits to {n} labels, which {task!r} read by {reader!r} lacks: add "
-                    f"{n} to budgets in the sweep's file; it has {', '.join(map(str, found))}."
+                    f"{n} to budgets in the sweep's file and run it; it has "
+                    f"{', '.join(map(str, found))}."
                 )
 
 

@@ -77,7 +77,7 @@ def draw_differences(results: Results, table: Table, ours: str, banded: Sequence
     for task, reader in results.pairs:
         lines = read_lines(table, task, reader, "difference", banded)
         panels.append(Panel(panel_title(results, task, reader), lines, _limits(lines)))
-    return draw_panels(results, panels, "log loss minus ours (nats)", zero=f"{label(ours)} (ours)")
+    return draw_panels(results, panels, "log loss\nminus ours (nats)", zero=f"{label(ours)} (ours)")
 
 
 def _limits(lines: Sequence[Line]) -> tuple[float, float]:

@@ -40,7 +40,8 @@ LOOK: dict[Any, Any] = {
     "legend.fontsize": 6,
     "legend.frameon": False,
     "lines.linewidth": 1.0,
-    "lines.markersize": 2.5,
+    "lines.markersize": 3.2,
+    "lines.markeredgewidth": 0.8,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
 }

@@ -7,7 +7,10 @@ from textwrap import fill
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.products.figure import COLUMN, INK, PALE, Figure, looking, new_figure
+from cordial_ppl.products.figure import COLUMN, INK, PAGE, PALE, Figure, looking, new_figure
+
+HIGHEST = 4
+"""Rows of heatmaps in a column; more of them stand side by side."""
 
 WIDTH = 12
 """Letters in a line above a heatmap."""
@@ -40,40 +43,43 @@ class Heatmap:
 
 def draw_heatmaps(rows: Sequence[Sequence[Heatmap]]) -> Figure:
     """Draw rows of heatmaps with one colour scale, from 0 to 1."""
+    across = 1 if len(rows) <= HIGHEST else 2
+    down, count = -(-len(rows) // across), len(rows[0])
     with looking():
-        figure = new_figure(COLUMN, 0.95 * len(rows) + 0.45)
-        axes = figure.subplots(len(rows), len(rows[0]), squeeze=False)
-        image = None
-        for line, maps in zip(axes, rows, strict=True):
+        figure = new_figure(COLUMN if across == 1 else PAGE, 0.85 * down + 0.7)
+        axes = figure.subplots(down, across * count, squeeze=False)
+        lines = axes.reshape(down * across, count)
+        for place, (line, maps) in enumerate(zip(lines, rows, strict=False)):
             for axis, own in zip(line, maps, strict=True):
-                image = _draw(axis, own)
+                _draw(axis, own, headed=place < across)
+                if place + across >= len(rows):
+                    axis.set_xlabel("label z")
             line[0].set_ylabel(f"{maps[0].row}\nstated class y")
             line[0].set_yticks(*_ticks(maps[0].names))
-        for axis, own in zip(axes[0], rows[0], strict=True):
-            axis.set_title(f"{fill(own.title, WIDTH)}\n{own.note}")
-        for axis in axes[-1]:
-            axis.set_xlabel("label z")
-        bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.5, aspect=30, pad=0.02)
+        for axis in lines[len(rows) :].ravel():
+            axis.remove()
+        bar = figure.colorbar(
+            axes[0, 0].images[0], ax=axes, location="bottom", aspect=30, shrink=0.5, pad=0.02
+        )
         bar.set_label("probability")
         bar.outline.set_visible(False)
     return figure
 
 
-def _draw(axis, own: Heatmap):
+def _draw(axis, own: Heatmap, headed: bool) -> None:
     size = len(own.names)
-    image = axis.imshow(own.probs, cmap="Blues", vmin=0, vmax=1)
+    axis.imshow(own.probs, cmap="Blues", vmin=0, vmax=1)
     for y in range(size):
         if np.isnan(own.probs[y]).all():
             axis.axhspan(y - 0.5, y + 0.5, fill=False, hatch="/////", ec=PALE, lw=0)
         else:
             edges = np.array([y - 0.5, y + 0.5, y + 0.5, y - 0.5, y - 0.5])
             axis.plot(edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=0.4, marker="")
-    axis.set_title(own.note)
+    axis.set_title(f"{fill(own.title, WIDTH)}\n{own.note}" if headed else own.note)
     axis.set_xticks(*_ticks(own.names))
     axis.set_yticks([])
     axis.tick_params(length=0, labelsize=5)
     axis.spines[:].set_visible(True)
-    return image
 
 
 def _ticks(names: Sequence[str]) -> tuple[list[int], list[str]]:

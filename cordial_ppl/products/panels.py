@@ -90,7 +90,7 @@ def draw_panels(
 
     Args:
         results: the sweep, for the styles of its methods.
-        panels: the panels, reader by reader.
+        panels: the panels, task by task.
         ylabel: what the lines are.
         zero: what stands for zero, in words; None for no line there.
     """
@@ -124,6 +124,7 @@ def _draw(axis, panel: Panel, looks: Mapping[str, Style], zero: str | None) -> N
             color=look.color,
             ls=look.dash,
             marker=look.mark,
+            mfc="none",  # Methods that coincide stay in sight.
             label=label(line.method),
         )
         if line.band is not None:
@@ -161,11 +162,11 @@ def _ends(rows: Sequence[Record]) -> tuple[list[float], list[float]]:
 
 
 def _across(results: Results, panels: int) -> int:
-    """Panels in a row: a row for each reader, or two in a row where there are few."""
+    """Panels in a row: two where there are few, or a task's readers."""
     if panels <= 4:
         return min(2, panels)
-    tasks = len({task for task, _ in results.pairs})
-    return tasks if 1 < tasks <= 4 else 4
+    readers = len({reader for _, reader in results.pairs})
+    return readers if 1 < readers <= 4 else 4
 
 
 def panel_title(results: Results, task: str, reader: str) -> str:
