@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
+from statsmodels.discrete.conditional_models import ConditionalLogit
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from cordial_ppl.calibrators import CALIBRATORS
@@ -206,7 +207,7 @@ def test_batched_is_looped(name):
 
 def test_vector_scaling_of_two_classes_is_logistic_regression():
     rng = np.random.default_rng(2)
-    log_odds = rng.normal(size=(300, 1))
+    log_odds = rng.normal(size=(2000, 1))
     labels = rng.binomial(1, expit(0.5 + 1.5 * log_odds[:, 0]))
     theirs = LogisticRegression(C=1e8, tol=1e-12, max_iter=1000).fit(log_odds, labels)
     logits = np.hstack([-0.5 * log_odds, 0.5 * log_odds])
@@ -226,8 +227,8 @@ def test_odds_of_two_classes_is_penalised_logistic_regression():
 
 def test_unpenalised_odds_is_an_ordered_logit():
     rng = np.random.default_rng(4)
-    logits = centred(rng.normal(size=(400, 4)))
-    latent = logits @ [-1.0, -0.3, 0.4, 0.9] + rng.logistic(size=400)
+    logits = centred(rng.normal(size=(2000, 4)))
+    latent = logits @ [-1.0, -0.3, 0.4, 0.9] + rng.logistic(size=2000)
     labels = np.digitize(latent, [-1.0, 0.2, 1.5])
     # Centred logits have one column too many for a model without a penalty.
     columns = logits[:, 1:] - logits[:, :1]
@@ -235,6 +236,38 @@ def test_unpenalised_odds_is_an_ordered_logit():
     theirs = model.fit(method="newton", disp=False, maxiter=100)
     ours = log_probs("odds", fit_odds(logits, labels, 1e-9, 1e-12), logits)
     np.testing.assert_allclose(np.exp(ours), theirs.predict(columns), atol=1e-6)
+
+
+def test_temperature_and_vector_scaling_are_conditional_logits():
+    """Every option is an alternative with its own logit, and with its own constant or none."""
+    n, size = 2000, 4
+    rng = np.random.default_rng(6)
+    logits = centred(2.0 * rng.normal(size=(n, size)))
+    utility = logits * [0.4, 0.6, 0.5, 0.9] + [0.3, 0.0, -0.5, 0.2]
+    labels = np.argmax(utility + rng.gumbel(size=(n, size)), axis=1)
+    chosen, texts = np.eye(size)[labels].ravel(), np.repeat(np.arange(n), size)
+
+    def coefficients(columns):
+        return ConditionalLogit(chosen, columns, groups=texts).fit(method="newton").params
+
+    (slope,) = coefficients(logits.reshape(-1, 1))
+    assert fit_temperature(logits, labels).temperature == pytest.approx(1 / slope, rel=1e-6)
+    own = (logits[:, :, None] * np.eye(size)).reshape(-1, size)
+    constants = np.tile(np.eye(size)[:, 1:], (n, 1))
+    theirs = coefficients(np.hstack([own, constants]))
+    ours = fit_vector(logits, labels, 1e-9)
+    np.testing.assert_allclose(ours.weights, theirs[:size], atol=1e-6)
+    np.testing.assert_allclose(ours.bias[1:] - ours.bias[0], theirs[size:], atol=1e-6)
+
+
+def test_temperature_of_two_classes_is_logistic_regression_without_intercept():
+    rng = np.random.default_rng(7)
+    log_odds = 3.0 * rng.normal(size=(2000, 1))
+    labels = rng.binomial(1, expit(log_odds[:, 0] / 1.8))
+    theirs = LogisticRegression(C=1e9, tol=1e-12, max_iter=1000, fit_intercept=False)
+    slope = theirs.fit(log_odds, labels).coef_.item()
+    ours = fit_temperature(np.hstack([-0.5 * log_odds, 0.5 * log_odds]), labels)
+    assert ours.temperature == pytest.approx(1 / slope, rel=1e-5)
 
 
 def test_temperature_recovers_what_it_undoes():

@@ -14,7 +14,12 @@ from scipy.special import softmax
 
 import cordial_ppl as cp
 from cordial_ppl.calibrators import CALIBRATORS
-from cordial_ppl.calibrators.full import fit_scalar, full_log_probs, shrink_channel
+from cordial_ppl.calibrators.full import (
+    fit_scalar,
+    full_log_probs,
+    shrink_channel,
+    shrink_channel_to_counts,
+)
 from cordial_ppl.calibrators.vector import vector_log_probs
 from cordial_ppl.cordial.comparisons import FULL_CHANNELS
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS
@@ -67,6 +72,15 @@ def test_the_ends_of_the_penalty():
     table = certain.T @ np.eye(5)[labels]
     found = shrink(certain, labels, CENTRE, 1e-9)
     np.testing.assert_allclose(found, table / table.sum(axis=1, keepdims=True), atol=1e-8)
+
+
+def test_a_count_is_the_same_reading_several_times():
+    counts = np.random.default_rng(0).poisson(0.4, (30, 5)).astype(float)
+    rows, labels = np.nonzero(counts)
+    often = np.repeat(np.arange(len(rows)), counts[rows, labels].astype(int))
+    single = shrink(STATED[rows[often]], labels[often], CENTRE, 3.0)
+    counted = jax.jit(shrink_channel_to_counts)(STATED, counts, CENTRE, 3.0)
+    np.testing.assert_allclose(counted, single, atol=1e-8)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.3, 3.0, 30.0]))

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scoringrules
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
@@ -46,6 +47,14 @@ def test_log_loss_is_scikit_learns_where_no_floor_is_met(drawn):
     probs = 0.9 * probs + 0.1 / probs.shape[1]
     theirs = metrics.log_loss(labels, probs, labels=np.arange(probs.shape[1]))
     assert scores.log_loss(probs, labels) == pytest.approx(theirs)
+
+
+@given(predictions())
+def test_rps_is_that_of_scoringrules(drawn):
+    probs, labels = drawn
+    # It too is a sum over thresholds and no mean; its categories begin at one.
+    theirs = scoringrules.rps_score(labels + 1, probs)
+    np.testing.assert_allclose(scores.rps(probs, labels, per_text=True), theirs, atol=1e-12)
 
 
 @given(predictions())

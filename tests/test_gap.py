@@ -1,0 +1,139 @@
+"""The experiment at a known gap: excess losses follow d / (2 n), and the full channel overtakes."""
+
+import jax
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel_to_counts
+from cordial_ppl.errors import InputError
+from cordial_ppl.sweep import gap as module
+from cordial_ppl.sweep.channels import affine_matrix
+from cordial_ppl.sweep.gap import ExcessLosses, excess_losses
+from cordial_ppl.synthetic import affine_channel, known_gap, nearest_affine
+from cordial_ppl.synthetic.gap import AFFINE
+
+TEXTS, K, DRAWS, FOLDS = 150, 4, 32, 4
+DELTAS = 0.02, 0.08
+MULTIPLES = 0.25, 0.5, 1, 2, 40
+
+
+@pytest.fixture(scope="module")
+def populations():
+    return {delta: known_gap(delta, 2, n=TEXTS, options=K) for delta in DELTAS}
+
+
+@pytest.fixture(scope="module")
+def losses(populations):
+    return {
+        delta: excess_losses(gap, [int(m * 4 / gap.delta) for m in MULTIPLES], DRAWS)
+        for delta, gap in populations.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def sample(populations):
+    """Readings, 2000 labels of each draw by fold, and the channels fitted to them."""
+    gap, rng = populations[0.02], np.random.default_rng(1)
+    reading = np.exp(gap.logits) / np.exp(gap.logits).sum(axis=1, keepdims=True)
+    rows = rng.integers(0, TEXTS, (DRAWS, FOLDS, 500))
+    labels = gap.draw(rng, rows.ravel()).reshape(rows.shape)
+    folds = np.zeros((DRAWS, FOLDS, TEXTS, K))
+    draw, fold, _ = np.ogrid[:DRAWS, :FOLDS, :500]
+    np.add.at(folds, (draw, fold, rows, labels), 1)
+    return reading, folds, jax.tree.map(np.asarray, module._program()(reading, folds))
+
+
+def nearest(reading, counts):
+    """The maximum likelihood fit of another search, to labels one by one."""
+    row, label = np.nonzero(counts)
+    often = np.repeat(np.arange(len(row)), counts[row, label].astype(int))
+    phi = nearest_affine(reading[row[often]], np.eye(K)[label[often]])
+    return affine_channel(phi, K)[0]
+
+
+def test_with_ample_labels_excess_losses_count_the_parameters(losses):
+    def ample(fit):
+        return np.mean([found.dimensions(fit)[-1] for found in losses.values()])
+
+    assert ample("affine") == pytest.approx(4, abs=1.5)
+    assert ample("full") == pytest.approx(K * (K - 1), abs=3)
+    for found in losses.values():
+        assert (found.dimensions("shrunk")[:3] < found.dimensions("full")[:3]).all()
+
+
+def test_a_smaller_gap_is_overtaken_later_and_shrinkage_overtakes_sooner(losses):
+    wide, narrow = losses[0.08], losses[0.02]
+    for found in (wide, narrow):
+        assert found.crossover == pytest.approx((K * (K - 1) - 4) / (2 * found.delta))
+        assert 0.5 < found.overtaking("full") / found.crossover < 2.5
+        assert found.overtaking("shrunk") < found.overtaking("full")
+    assert narrow.overtaking("full") > 2 * wide.overtaking("full")
+
+
+def test_the_affine_fit_is_where_general_optimisers_end(sample):
+    reading, folds, fits = sample
+    counts = folds[0].sum(axis=0)
+
+    def loss(phi):
+        return -(counts * np.log(reading @ affine_channel(phi, K)[0])).sum() / counts.sum()
+
+    theirs = minimize(loss, AFFINE, method="BFGS", options={"gtol": 1e-7})
+    np.testing.assert_allclose(fits.affine[0], affine_channel(theirs.x, K)[0], atol=1e-4)
+    np.testing.assert_allclose(fits.affine[0], nearest(reading, counts), atol=1e-3)
+
+
+def test_more_freedom_fits_the_labels_better(sample):
+    reading, folds, fits = sample
+    counts = folds.sum(axis=1)
+    affine, full, shrunk = ((counts * np.log(reading @ own)).sum(axis=(1, 2)) for own in fits)
+    assert (full > shrunk).all() and (shrunk > affine).all()
+
+
+def test_the_strength_is_the_best_of_a_loop_over_folds(sample):
+    reading, folds, fits = sample
+    shrink = jax.jit(shrink_channel_to_counts)
+
+    for draw in range(2):
+        whole, held_out = folds[draw].sum(axis=0), np.zeros(len(STRENGTHS))
+        for out in folds[draw]:
+            centre = nearest(reading, whole - out)
+            fitted = [shrink(reading, whole - out, centre, own) for own in STRENGTHS]
+            held_out -= [(out * np.log(reading @ np.asarray(own))).sum() for own in fitted]
+        best = STRENGTHS[int(np.argmin(held_out))]
+        expected = shrink(reading, whole, nearest(reading, whole), best)
+        np.testing.assert_allclose(fits.shrunk[draw], expected, atol=1e-3)
+
+
+def test_the_channel_is_the_populations():
+    for phi in (AFFINE, np.array([-3.0, 0.7, -2.0, -5.0]), np.array([6.0, -6.0, 6.0, 6.0])):
+        ours = affine_matrix(jax.numpy.asarray(phi), 5)
+        np.testing.assert_allclose(ours, affine_channel(phi, 5)[0], rtol=1e-12, atol=1e-15)
+
+
+def curves(delta, budgets, *dimensions):
+    n = np.array(budgets)
+    return ExcessLosses(delta, 5, n, *(np.repeat(d / (2 * n[:, None]), 3, 1) for d in dimensions))
+
+
+def test_curves_that_follow_the_theory_cross_where_it_says():
+    found = curves(0.01, [50 * 2**k for k in range(7)], 4, 20, 12)
+    np.testing.assert_allclose(found.dimensions("full"), 20)
+    assert found.crossover == pytest.approx(800)
+    assert found.overtaking("full") == pytest.approx(800, rel=0.02)
+    assert found.overtaking("shrunk") == pytest.approx(400, rel=0.02)
+
+
+def test_overtaking_out_of_reach_throughout_and_after_a_lead_that_is_lost():
+    budgets = [100, 200, 300]
+    assert curves(0.001, budgets, 4, 20, 12).overtaking("full") == np.inf
+    assert curves(0.09, budgets, 4, 20, 12).overtaking("full") == 100
+    full = np.array([[0.01], [0.03], [0.01]])
+    back = ExcessLosses(0.02, 5, np.array(budgets), np.zeros((3, 1)), full, full)
+    assert 200 < back.overtaking("full") < 300
+
+
+@pytest.mark.parametrize(("budgets", "draws"), [([], 3), ([0, 8], 3), ([8], 0)])
+def test_nothing_to_fit_is_refused(populations, budgets, draws):
+    with pytest.raises(InputError, match="must be positive; got draws="):
+        excess_losses(populations[0.02], budgets, draws)
