@@ -75,3 +75,18 @@ def test_the_seam_is_all_that_an_author_writes(tmp_path):
     same = np.repeat(texts.logits[:1], 2, axis=0)
     short, long = judge.predict_proba(same, {"length": np.array([-1.0, 1.0])})
     assert np.abs(short - long).max() > 1e-6
+
+
+def test_the_sweep_that_is_described_can_be_run():
+    from cordial_ppl.products import PRODUCTS
+    from cordial_ppl.sweep import METHODS, parse_config
+
+    page = (ROOT / "docs" / "sweeps.md").read_text()
+    (code,) = code_of(page, "toml")
+    config = parse_config(tomllib.loads(code), ROOT)
+    assert [method.name for method in config.methods][-3:] == ["mode", "mine", "shots"]
+    assert config.tasks[1].report == 1000 and config.tasks[1].readers is None
+    listed = re.findall(r"^\| `(\w+)` \|", page.split("--analyse NAME")[1], flags=re.MULTILINE)
+    assert listed == list(PRODUCTS)
+    (named,) = re.findall(r"^\| `methods` \| (.*?); without", page, flags=re.MULTILINE)
+    assert {*re.findall(r"`([\w-]+)`", named), "channel"} == set(METHODS)

@@ -21,7 +21,7 @@ IDS = [f"t{i}" for i in range(90)]
 @pytest.fixture
 def folder(tmp_path):
     """Two readers' readings, labels, and probabilities made elsewhere that lack one draw."""
-    columns = {"item_id": IDS * 2, "reader": ["a"] * 90 + ["b"] * 90}
+    columns: dict = {"item_id": IDS * 2, "reader": ["a"] * 90 + ["b"] * 90}
     for k in range(5):
         both = np.concatenate([TEXTS.logits[:, k], TEXTS.logits[::-1, k]])
         columns[f"logit_{k + 1}"] = both

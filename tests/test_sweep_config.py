@@ -56,7 +56,8 @@ def test_a_file_and_its_paths(tmp_path):
         Method("bent", "channel", {"channel": "location"}),
         External("shots", tmp_path / "shots.parquet"),
     )
-    assert getattr(config.methods[2].build(7), "seed") == 7  # noqa: B009
+    variant = config.methods[2]
+    assert isinstance(variant, Method) and vars(variant.build(7))["seed"] == 7
 
 
 def test_only_variants_means_no_others():

@@ -82,7 +82,8 @@ def score_cell(
     methods, size = tuple(found), reading.scale.size
     draws, texts = len(next(iter(found.values()))), len(reading.report_labels)
     shape = len(methods), draws
-    losses = np.full((*shape, texts), np.nan)
+    # The largest array by far, and no figure needs more digits.
+    losses = np.full((*shape, texts), np.nan, np.float32)
     table = {name: np.full(shape, np.nan) for name in (*METRICS, *FURTHER)}
     given = np.full((*shape, size, size), np.nan)
     saturated = np.full((*shape, size, size), np.nan)
