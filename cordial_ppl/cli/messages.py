@@ -12,7 +12,6 @@ from rich.console import Console
 
 from cordial_ppl.cli.options import as_option
 from cordial_ppl.errors import ChannelError, CordialError, CordialWarning, InputError
-from cordial_ppl.formats import discard_unfinished
 from cordial_ppl.scale import SettingNeeded
 
 STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -44,6 +43,7 @@ def leaving_at_once() -> Iterator[None]:
 
     Threads that compile would otherwise be waited for.  What is only half written is removed.
     """
+    from cordial_ppl.formats import discard_unfinished
 
     def leave(*_: object) -> None:
         STDERR.show_cursor()
