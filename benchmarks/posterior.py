@@ -33,7 +33,8 @@ from numpyro.infer.hmc import hmc
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.fit import fit_channel, make_lanes
+from cordial_ppl.inference.fit import fit_channel
+from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.laplace import starts
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.problem import Problem

@@ -6,8 +6,14 @@ busy with something else then holds up every step.  Whole programs run in thread
 
 import os
 from collections.abc import Callable
+from functools import wraps
+from threading import RLock
 
 import jax
+from jax.core import Tracer
+
+TRACING = RLock()
+"""Tracing is work for Python, which threads that do it at once only keep from one another."""
 
 OPTIONS = {"xla_cpu_multi_thread_eigen": False}
 
@@ -15,10 +21,33 @@ OPTIONS = {"xla_cpu_multi_thread_eigen": False}
 def compiled[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function with ``jax.jit``, to run on one core of a CPU; no difference elsewhere.
 
+    Threads trace one after the other, and compile and run side by side.
+
     Args:
         function: a pure function of arrays.
     """
-    return jax.jit(function, compiler_options=OPTIONS)
+    program = jax.jit(function, compiler_options=OPTIONS)
+    known, compiling = set(), RLock()
+
+    @wraps(function, updated=())
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        leaves = jax.tree.leaves((args, kwargs))
+        shapes = tuple(
+            (getattr(leaf, "shape", ()), getattr(leaf, "dtype", None)) for leaf in leaves
+        )
+        if shapes in known or any(isinstance(leaf, Tracer) for leaf in leaves):
+            return program(*args, **kwargs)
+        # Whoever comes second waits rather than compile the same program again.
+        with compiling:
+            if shapes not in known:
+                with TRACING:
+                    # JAX remembers what it has lowered: the call below only compiles it.
+                    program.lower(*args, **kwargs)
+            result = program(*args, **kwargs)
+            known.add(shapes)
+        return result
+
+    return run
 
 
 def workers(jobs: int) -> int:

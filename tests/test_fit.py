@@ -14,8 +14,8 @@ from cordial_ppl.inference.fit import (
     fit_channel,
     fit_lanes,
     fit_laplace,
-    make_lanes,
 )
+from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.inference.tempering import DEFAULT_EFFORT
 from cordial_ppl.readings import as_logits, label_histogram

@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.inference import folds
-from cordial_ppl.inference.folds import carry
-from cordial_ppl.inference.problem import Problem, predict
+from cordial_ppl.inference import tempering
+from cordial_ppl.inference.fit import fit_lanes
+from cordial_ppl.inference.lanes import make_lanes
+from cordial_ppl.inference.problem import Problem, predict, problem_in_precision
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.inference.tempering import sample_tempered
+from cordial_ppl.inference.tempering import (
+    DEFAULT_EFFORT,
+    Phase,
+    advance,
+    as_cloud,
+    from_particles,
+    from_prior,
+)
 from cordial_ppl.readings import Readings, as_logits, label_histogram
+from cordial_ppl.stacking import assign_folds
 from cordial_ppl.synthetic import reviews
 
 TEXTS = reviews(64, seed=3)
@@ -25,6 +34,9 @@ def readings(labels, rows=slice(24)):
     return Readings(jnp.asarray(LOGITS[rows]), jnp.asarray(label_histogram(labels, 5)))
 
 
+TEST = readings(FOLD, slice(24, None))
+
+
 def rms(first, second):
     return float(jnp.sqrt(jnp.mean((first - second) ** 2)))
 
@@ -32,24 +44,55 @@ def rms(first, second):
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
 @pytest.mark.parametrize("limit", [-1.0, np.inf], ids=["moved", "weighed"])
 def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
-    monkeypatch.setattr(folds, "KHAT_LIMIT", limit)
     target = build_target(CHANNELS[name], 5)
 
     def problem(labels):
-        return Problem(target, target.prior, readings(np.asarray(labels)), jnp.asarray(labels))
+        seen = readings(np.asarray(labels))
+        return problem_in_precision(Problem(target, target.prior, seen, jnp.asarray(labels)))
 
-    fit = jax.jit(lambda key: sample_tempered(problem(ALL), key))
-    fit_fold = jax.jit(lambda key: sample_tempered(problem(FOLD), key))
-    run = jax.jit(lambda cloud, key: carry(problem(ALL), cloud, problem(FOLD), key))
-    cloud = fit(jax.random.key(0))
-    carried = run(cloud, jax.random.key(1))
-    assert bool((carried.draws == cloud.draws).all()) == (limit > 0)
-    assert carried.draws.dtype == cloud.draws.dtype
-    np.testing.assert_allclose(jnp.exp(carried.log_weights).sum(), 1.0, rtol=1e-6)
-    predictor = jax.jit(partial(predict, target))
-    texts = readings(FOLD, slice(24, None))
-    expected = predictor(fit_fold(jax.random.key(2)), texts)
-    found, unchanged = predictor(carried, texts), predictor(cloud, texts)
+    def fit(labels, key):
+        start = from_prior(problem(labels), DEFAULT_EFFORT)
+        return advance(problem(labels), start, key, DEFAULT_EFFORT)
+
+    whole = jax.jit(partial(fit, ALL))(jax.random.key(0))
+    alone = jax.jit(partial(fit, FOLD))(jax.random.key(2))
+    monkeypatch.setattr(tempering, "KHAT_LIMIT", limit)
+    start = jax.jit(lambda particles: from_particles(problem(FOLD), particles))(whole.particles)
+    run = jax.jit(lambda start, key: advance(problem(FOLD), start, key, DEFAULT_EFFORT))
+    carried = run(start, jax.random.key(1))
+    kept = bool((carried.particles.points == whole.particles.points).all())
+    assert kept == (limit > 0) and int(carried.stages) == (limit < 0)
+    assert int(carried.phase) == Phase.DONE
+    assert float(carried.khat) == float(start.khat) < 2
+    predictor = jax.jit(lambda state: predict(target, as_cloud(problem(FOLD), state), TEST))
+    found, expected, unchanged = map(predictor, (carried, alone, whole))
     # Both sides carry Monte Carlo error; weights alone, of a few draws, more of it.
     assert rms(found, expected) < (0.03 if limit > 0 else 0.015)
     assert rms(found, expected) < rms(unchanged, expected)
+
+
+def test_moves_keep_the_log_density_of_where_particles_are():
+    target = build_target(CHANNELS["mixture"], 5)
+    problem = problem_in_precision(Problem(target, target.prior, readings(ALL), jnp.asarray(ALL)))
+    run = jax.jit(
+        lambda key: advance(problem, from_prior(problem, DEFAULT_EFFORT), key, DEFAULT_EFFORT)
+    )
+    particles = run(jax.random.key(0)).particles
+    log_prior, log_likelihood = jax.jit(lambda points: problem.evaluate(points))(particles.points)
+    np.testing.assert_allclose(particles.log_prior, log_prior, rtol=1e-5)
+    np.testing.assert_allclose(particles.log_likelihood, log_likelihood, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["location", "mixture"])
+def test_a_family_fits_each_channel_as_alone(name):
+    """One program for two channels draws what a program for either does."""
+    targets = tuple(build_target(CHANNELS[each], 5) for each in ("mixture", "location"))
+    own = build_target(CHANNELS[name], 5)
+    lanes = make_lanes(LOGITS[:24], LABELS, assign_folds(24, 4, np.random.default_rng(0)))
+    key = jax.random.key(0)
+    alone = fit_lanes(own, lanes, key)
+    together = fit_lanes(own, lanes, key, family=targets)
+    np.testing.assert_allclose(together.held_out, alone.held_out, rtol=0, atol=0.01)
+    means, spread = (np.asarray(moment(alone.cloud.draws, axis=0)) for moment in (np.mean, np.std))
+    gap = np.asarray(together.cloud.draws).mean(axis=0) - means
+    assert np.abs(gap / spread).max() < 0.15

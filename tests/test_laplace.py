@@ -3,6 +3,7 @@
 import json
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +26,7 @@ from cordial_ppl.inference.laplace import (
     starts,
 )
 from cordial_ppl.inference.problem import Cloud, Problem, predict
-from cordial_ppl.inference.target import build_target
+from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.readings import Readings
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "channels.json").read_text())
@@ -147,7 +148,7 @@ def test_the_search_starts_where_the_paper_does():
         (0.0, -1.0, 0.0, 0.0, 0.0),
         (1.5, 0.0, 0.0, -2.0, 0.0),
     }
-    np.testing.assert_array_equal(starts(toy()[0].target), np.zeros((1, 2)))
+    np.testing.assert_array_equal(starts(cast(Target, toy()[0].target)), np.zeros((1, 2)))
 
 
 def test_the_mode_is_one_draw():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cordial_ppl.inference.moves import EXTRA_NOISE, Moments, Particles, distances, moments, move
+from cordial_ppl.inference.moves import BLOCK, Moments, Particles, distances, moments, move
 
 COUNT, MOVES = 4000, 12
 LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
@@ -21,12 +21,11 @@ def run(log_density, points, gaussian, moves=MOVES, temper=TO_ONE, seed=1):
     def evaluate(points):
         return jnp.zeros(len(points)), jax.vmap(log_density)(points)
 
-    noise = jax.random.normal(
-        jax.random.key(seed), (moves, *np.add(points.shape, (0, EXTRA_NOISE)))
-    )
     start = Particles(points, *evaluate(points))
     step = jnp.log(jnp.asarray(0.6))
-    return jax.jit(partial(move, evaluate))(start, gaussian, temper, step, noise)
+    return jax.jit(partial(move, evaluate))(
+        start, gaussian, temper, step, jax.random.key(seed), moves // BLOCK
+    )
 
 
 def assert_quantiles(draws, expected):

@@ -63,7 +63,7 @@ def make(name, seed):
 def fit(estimators, n=20, **settings):
     """The fits, none of which may have failed."""
     found = fit_subsets(estimators, POOL, LABELS, draw(n), SEEDS, REPORT, **settings)
-    assert all(isinstance(own, BatchFit) for own in found.values())
+    assert all(isinstance(own, BatchFit) for own in found.values()), found
     return {name: own for name, own in found.items() if isinstance(own, BatchFit)}
 
 

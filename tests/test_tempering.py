@@ -143,7 +143,7 @@ def test_posteriors_are_calibrated():
     sets, draws, bins = 60, 127, 8
     target = build_target(CHANNELS["location"], 5)
     texts = Readings(jnp.asarray(LOGITS[:ROWS]), jnp.asarray([0.1, 0.15, 0.2, 0.25, 0.3]))
-    effort = Effort(particles=draws, proposals=16, last_moves=10)
+    effort = Effort(particles=draws, proposals=16, last_moves=3)
 
     def simulate(key):
         truth_key, label_key, fit_key = jax.random.split(key, 3)
@@ -165,7 +165,7 @@ def test_posteriors_are_calibrated():
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 200), st.floats(0, 0.9))
 def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
     log_likelihood = jnp.asarray(spread * np.random.default_rng(seed).normal(size=256))
-    found = float(NEXT(jnp.asarray(temper), log_likelihood))
+    found = float(NEXT(jnp.asarray(temper), jnp.zeros(256), log_likelihood))
     assert temper < found <= 1.0
     kept = float(effective_sample_size((found - temper) * log_likelihood))
     if found < 1.0:

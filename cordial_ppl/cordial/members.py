@@ -20,9 +20,10 @@ from cordial_ppl.calibrators import CALIBRATORS, Calibrator
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import compiled
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.inference.fit import Lanes, as_posterior, fit_lanes
+from cordial_ppl.inference.fit import as_posterior, fit_lanes
+from cordial_ppl.inference.lanes import Lanes
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.tempering import Effort
 
 
@@ -92,6 +93,7 @@ def fit_channel_member(
     method: str,
     prior: Prior | None,
     effort: Effort,
+    family: tuple[Target, ...] = (),
 ) -> tuple[Posterior, Float[np.ndarray, "n K"]]:
     """Fit a channel to every lane.
 
@@ -103,6 +105,7 @@ def fit_channel_member(
         method: name of the inference method.
         prior: location and scale that replace the channel's own.
         effort: how much work the default method does.
+        family: targets that the default method is compiled for together; by default this alone.
 
     Returns:
         The posterior of the first lane and the held-out probabilities of each text.
@@ -110,7 +113,8 @@ def fit_channel_member(
     with jax.enable_x64(True):
         target = build_target(channel, lanes.logits.shape[1], tuple(lanes.covariates))
         key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
-        fit = fit_lanes(target, lanes, key, method=method, prior=prior, effort=effort)
+        settings: dict[str, Any] = {"method": method, "prior": prior, "effort": effort}
+        fit = fit_lanes(target, lanes, key, **settings, family=family)
         cloud, held_out = jax.device_get((fit.cloud, fit.held_out))
         return as_posterior(channel, method, cloud, lanes), held_out
 

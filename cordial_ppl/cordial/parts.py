@@ -15,7 +15,8 @@ from cordial_ppl.batching import at_once, mapped
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.members import fit_calibrator
-from cordial_ppl.inference.fit import Lanes, fit_batch
+from cordial_ppl.inference.batches import fit_batch
+from cordial_ppl.inference.lanes import Lanes
 from cordial_ppl.inference.posterior import Diagnostics, diagnose
 from cordial_ppl.inference.problem import PREDICT_ELEMENTS, Cloud, in_precision, predict
 from cordial_ppl.inference.target import Prior, Target, build_target

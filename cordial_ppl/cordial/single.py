@@ -19,7 +19,7 @@ from cordial_ppl.cordial.members import (
 )
 from cordial_ppl.cordial.settings import check_method, check_seed
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.fit import make_lanes
+from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort

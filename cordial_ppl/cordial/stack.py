@@ -35,7 +35,7 @@ from cordial_ppl.cordial.settings import (
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.inference.export import to_datatree
-from cordial_ppl.inference.fit import make_lanes
+from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort
@@ -246,10 +246,18 @@ class Stack(Estimator):
         lanes = make_lanes(logits, labels, folds, covariates)
         names = tuple(lanes.covariates)
         with jax.enable_x64(True):
-            sizes = [build_target(c, logits.shape[1], names).size for c in self.channels]
+            targets = [build_target(c, logits.shape[1], names) for c in self.channels]
+        families = {
+            each.size: tuple(other for other in targets if other.size == each.size)
+            for each in targets
+        }
         with ThreadPoolExecutor(max_workers=workers(len(self.channels) + 1)) as pool:
-            # The slowest first: those with the most parameters.
-            order = sorted(enumerate(self.channels), key=lambda job: -sizes[job[0]])
+            # The slowest first, those with the most parameters, but one of each family before the
+            # others of any: they wait for its program.
+            place = [families[each.size].index(each) for each in targets]
+            order = sorted(
+                enumerate(self.channels), key=lambda job: (place[job[0]], -targets[job[0]].size)
+            )
             running = {
                 channel.name: pool.submit(
                     fit_channel_member,
@@ -259,6 +267,7 @@ class Stack(Estimator):
                     self.inference,
                     self.prior.get(channel.name),
                     self.effort,
+                    families[targets[index].size],
                 )
                 for index, channel in order
             }

@@ -19,7 +19,7 @@ from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.parts import CalibratorPart, ChannelPart, Part, PartFit, Texts
 from cordial_ppl.cordial.single import ChannelCalibrator, LabelFree, LogitCalibrator
 from cordial_ppl.cordial.stack import FOLDS, Stack
-from cordial_ppl.inference.fit import Lanes, make_lanes
+from cordial_ppl.inference.lanes import Lanes, make_lanes
 from cordial_ppl.inference.posterior import Diagnostics
 from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
 

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import FLOOR, pad_rows
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.fit import Lanes
+from cordial_ppl.inference.lanes import Lanes
 from cordial_ppl.stacking import stack_weights
 
 

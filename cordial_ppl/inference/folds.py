@@ -1,67 +1,121 @@
-"""Carrying a posterior of all labels over to a fold of them, with no fit of its own."""
+"""The default fit of every lane: the first from the prior, the others from the first one's draws.
+
+Leaving out a quarter of the labels widens a posterior only a little, so that the smoothed
+importance weights of the draws mostly serve as well as a fit of its own would.  Where their k-hat
+or effective sample size is poor, the stages of the default posterior go on from there.
+"""
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from cordial_ppl.inference.importance import (
-    KHAT_LIMIT,
-    effective_sample_size,
-    pareto_smooth,
-    resample,
+from cordial_ppl.inference.lanes import LaneFit, Lanes, held_out
+from cordial_ppl.inference.moves import Particles
+from cordial_ppl.inference.problem import (
+    PRECISION,
+    Cloud,
+    Density,
+    Problem,
+    in_precision,
+    problem_in_precision,
 )
-from cordial_ppl.inference.moves import (
-    EXTRA_NOISE,
-    Particles,
-    first_step,
-    moments,
-    move,
-    take,
+from cordial_ppl.inference.target import Prior
+from cordial_ppl.inference.tempering import (
+    Effort,
+    State,
+    advance,
+    as_cloud,
+    from_particles,
+    from_prior,
 )
-from cordial_ppl.inference.noise import uniform_and_normal
-from cordial_ppl.inference.problem import PRECISION, Cloud, Problem, problem_in_precision
-
-MOVES = 8
 
 
-def carry(problem: Problem, cloud: Cloud, fold: Problem, key: jax.Array) -> Cloud:
-    """Carry a posterior over to a subset of its labels by importance weights.
-
-    Leaving out a quarter of the labels widens a posterior only a little, so that smoothed weights
-    mostly serve as well as a fit of its own would.  Where their k-hat exceeds 0.7, the draws are
-    resampled by them and moved under the fold's own posterior.
+def sample_lanes(
+    target: Density, lanes: Lanes, prior: Prior, key: jax.Array, effort: Effort
+) -> LaneFit:
+    """Sample the posterior of the first lane and carry it over to the others.
 
     Args:
-        problem: the problem that ``cloud`` solves.
-        cloud: its posterior, equally weighted draws.
-        fold: the same texts with some labels left out, and the histogram of the labels that remain.
-        key: random key of the moves.
+        target: the channel.
+        lanes: the data.
+        prior: location and scale of the unconstrained parameters.
+        key: random key.
+        effort: how much work to do.
 
     Returns:
-        Draws with the weights of the fold's posterior; k-hat and ESS are those of the weights, also
-        where the draws were moved.
+        The posterior of the first lane, whose ``fold_khat`` is the worst k-hat of the others, and
+        the predictions of the others.
     """
-    kind, exact = cloud.draws.dtype, fold
-    points = problem.whiten(cloud.draws).astype(PRECISION)
-    old = problem_in_precision(problem).evaluate(points)
-    fold = problem_in_precision(fold)
-    new = fold.evaluate(points)
-    change = new[0] + new[1] - old[0] - old[1]
-    smoothed, khat = pareto_smooth(change.astype(kind))
+    count = lanes.labels.shape[0]
+    precise: Lanes = in_precision(lanes)
 
-    def keep() -> tuple[Array, Array]:
-        return cloud.draws, smoothed
+    def one(whole: Particles, own: tuple) -> tuple[Particles, State]:
+        index, labels, histogram, own_key = own
+        problem = problem_in_precision(precise.problem(target, prior, labels, histogram))
+        start = from_prior(problem, effort)
+        if count > 1:
+            carried = from_particles(problem, whole)
+            start = _choose(index == 0, start, carried)
+        state = advance(problem, start, own_key, effort)
+        return _choose(index == 0, state.particles, whole), state
 
-    def repair() -> tuple[Array, Array]:
-        count, weights = len(points), smoothed.astype(PRECISION)
-        shape = MOVES, count, points.shape[1] + EXTRA_NOISE
-        comb, noise = uniform_and_normal(key, shape, points.dtype)
-        chosen = take(Particles(points, *new), resample(comb, weights, count))
-        one, around = jnp.ones((), PRECISION), moments(points, weights)
-        moved, _, _ = move(fold.evaluate, chosen, around, one, first_step(points), noise)
-        equal = jnp.full(count, -jnp.log(jnp.asarray(count, kind)), kind)
-        return exact.colour(moved.points.astype(kind)).astype(kind), equal
+    # One after the other: most lanes are done before they begin.
+    nowhere = from_prior(lanes.problem(target, prior, None, None), effort).particles
+    each = (
+        jnp.arange(count),
+        jnp.asarray(lanes.labels),
+        precise.histograms,
+        jax.random.split(key, count),
+    )
+    _, states = jax.lax.scan(one, nowhere, each)
+    first, rest = (jax.tree.map(lambda leaf, at=at: leaf[at], states) for at in (0, slice(1, None)))
+    whole = lanes.problem(target, prior, lanes.labels[0], lanes.histograms[0])
+    return _fit(target, lanes, as_cloud(whole, first), precise, prior, rest)
 
-    draws, log_weights = jax.lax.cond(khat <= KHAT_LIMIT, keep, repair)
-    ess = effective_sample_size(smoothed)
-    return cloud._replace(draws=draws, log_weights=log_weights, khat=khat, ess=ess)
+
+def carry_lanes(
+    target: Density, lanes: Lanes, prior: Prior, cloud: Cloud, key: jax.Array, effort: Effort
+) -> LaneFit:
+    """Carry a posterior of the first lane, equally weighted draws, over to the others.
+
+    Args:
+        target: the channel.
+        lanes: the data.
+        prior: location and scale of the unconstrained parameters.
+        cloud: the posterior.
+        key: random key.
+        effort: how much work to do where the weights are poor.
+    """
+    precise: Lanes = in_precision(lanes)
+
+    def problem(labels: Array, histogram: Array) -> Problem:
+        return problem_in_precision(precise.problem(target, prior, labels, histogram))
+
+    whole = problem(jnp.asarray(lanes.labels)[0], precise.histograms[0])
+    points = whole.whiten(cloud.draws.astype(PRECISION))
+    particles = Particles(points, *whole.evaluate(points))
+
+    def one(own: tuple) -> State:
+        labels, histogram, own_key = own
+        fold = problem(labels, histogram)
+        return advance(fold, from_particles(fold, particles), own_key, effort)
+
+    labels, histograms = jnp.asarray(lanes.labels)[1:], precise.histograms[1:]
+    states = jax.lax.map(one, (labels, histograms, jax.random.split(key, len(labels))))
+    return _fit(target, lanes, cloud, precise, prior, states)
+
+
+def _choose[T](which: Array, one: T, other: T) -> T:
+    return jax.tree.map(lambda first, second: jnp.where(which, first, second), one, other)
+
+
+def _fit(
+    target: Density, lanes: Lanes, cloud: Cloud, precise: Lanes, prior: Prior, states: State
+) -> LaneFit:
+    if not len(states.khat):
+        return LaneFit(cloud, jnp.zeros_like(jnp.asarray(lanes.logits)))
+    problem = problem_in_precision(precise.problem(target, prior, None, None))
+    clouds = jax.vmap(lambda state: as_cloud(problem, state))(states)
+    found = held_out(target, precise, clouds).astype(lanes.logits.dtype)
+    worst = jnp.max(states.khat).astype(cloud.khat.dtype)
+    return LaneFit(cloud._replace(fold_khat=worst), found)

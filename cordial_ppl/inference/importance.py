@@ -9,7 +9,6 @@ from math import ceil, floor, sqrt
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
 KHAT_LIMIT = 0.7
@@ -17,7 +16,8 @@ KHAT_LIMIT = 0.7
 
 def normalise(log_weights: Float[Array, " S"]) -> Float[Array, " S"]:
     """Shift log weights so that the weights sum to one."""
-    return log_weights - logsumexp(log_weights)
+    shifted = log_weights - jnp.max(log_weights)
+    return shifted - jnp.log(jnp.sum(jnp.exp(shifted)))
 
 
 def effective_sample_size(log_weights: Float[Array, " S"]) -> Float[Array, ""]:
@@ -31,7 +31,8 @@ def effective_sample_size(log_weights: Float[Array, " S"]) -> Float[Array, ""]:
     Returns:
         A number between 1 and S.
     """
-    return jnp.exp(2 * logsumexp(log_weights) - logsumexp(2 * log_weights))
+    weights = jnp.exp(log_weights - jnp.max(log_weights))
+    return jnp.sum(weights) ** 2 / jnp.sum(weights**2)
 
 
 def resample(
@@ -44,11 +45,20 @@ def resample(
         log_weights: unnormalised log weights in nats.
         draws: how many indices to return.
     """
-    total = jnp.cumsum(jnp.exp(normalise(log_weights)))
-    below = jnp.ceil(total / total[-1] * draws - start).astype(jnp.int32)
-    # A point's index is the number of cumulative weights that do not reach it.
-    passed = jnp.cumsum(jnp.bincount(jnp.clip(below, 0, draws), length=draws + 1))
-    return jnp.minimum(passed[:draws], log_weights.shape[0] - 1)
+    total = _cumulative(jnp.exp(log_weights - jnp.max(log_weights)))
+    comb = (jnp.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
+    found = jnp.searchsorted(total, comb, side="right")
+    return jnp.minimum(found, log_weights.shape[0] - 1).astype(jnp.int32)
+
+
+def _cumulative(values: Float[Array, " S"]) -> Float[Array, " S"]:
+    """Cumulative sum by products with triangles of ones, which compile to little code."""
+    count = values.shape[0]
+    width = ceil(sqrt(count))
+    rows = jnp.pad(values, (0, width**2 - count)).reshape(width, width)
+    within = rows @ jnp.triu(jnp.ones((width, width), values.dtype))
+    before = jnp.tril(jnp.ones((width, width), values.dtype), -1) @ within[:, -1]
+    return (within + before[:, None]).reshape(-1)[:count]
 
 
 def pareto_smooth(
@@ -67,10 +77,10 @@ def pareto_smooth(
     draws = log_weights.shape[0]
     tail = ceil(min(0.2 * draws, 3 * sqrt(draws)))
     shifted = log_weights - jnp.max(log_weights)
-    order = jnp.argsort(shifted)
-    cutoff = jnp.exp(shifted[order[draws - tail - 1]])
-    largest = order[draws - tail :]
-    excess = jnp.exp(shifted[largest]) - cutoff
+    # Only the tail need be sorted, largest first; without the barrier XLA sorts all of them.
+    top, order = jax.lax.optimization_barrier(jax.lax.top_k(shifted, tail + 1))
+    cutoff, largest = jnp.exp(top[tail]), order[:tail][::-1]
+    excess = jnp.exp(top[:tail][::-1]) - cutoff
     shape, scale = _fit_pareto(excess)
     levels = (jnp.arange(tail, dtype=shifted.dtype) + 0.5) / tail
     quantiles = scale * _pareto_quantile(levels, shape)

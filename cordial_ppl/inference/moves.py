@@ -17,12 +17,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
+
+from cordial_ppl.inference.noise import normal_and_uniform
 
 ACCEPTANCE = 0.4
 STEP_SPREAD = 0.5
-EXTRA_NOISE = 3
 RIDGE = 1e-6
+BLOCK = 4
 
 
 class Particles(NamedTuple):
@@ -62,7 +64,8 @@ def move(
     gaussian: Moments,
     temper: Float[Array, ""],
     log_step: Float[Array, ""],
-    noise: Float[Array, "steps S normals"],
+    key: jax.Array,
+    blocks: int | Int[Array, ""] = 1,
 ) -> tuple[Particles, Float[Array, ""], Float[Array, ""]]:
     """Move every particle a few times under ``prior * likelihood ** temper``.
 
@@ -72,19 +75,20 @@ def move(
         gaussian: mean and covariance factor that resemble the tempered posterior.
         temper: power of the likelihood, between 0 and 1.
         log_step: log of the typical step b, adapted towards an acceptance of 0.4.
-        noise: standard normal numbers, for each move and particle one for each coordinate, one for
-            the size of the step and two for its acceptance.
+        key: random key.
+        blocks: number of moves, in blocks of four whose random numbers are drawn together.
 
     Returns:
         The particles, the adapted log step, and the acceptance rate of the last move.
     """
-    size = particles.points.shape[1]
+    count, size = particles.points.shape
+    dtype = particles.points.dtype
 
-    def once(index: Array, state: tuple) -> tuple:
-        particles, distance, log_step, _ = state
-        step = jnp.minimum(jnp.exp(log_step + STEP_SPREAD * noise[index, :, size, None]), 1.0)
+    def once(state: tuple, numbers: tuple[Array, Array]) -> tuple[tuple, None]:
+        (particles, distance, log_step, _), (normal, log_uniform) = state, numbers
+        step = jnp.minimum(jnp.exp(log_step + STEP_SPREAD * normal[:, size:]), 1.0)
         pulled = jnp.sqrt(1 - step**2) * (particles.points - gaussian.mean[None])
-        shaken = step * (noise[index, :, :size] @ gaussian.factor.T)
+        shaken = step * (normal[:, :size] @ gaussian.factor.T)
         points = gaussian.mean[None] + pulled + shaken
         proposed = Particles(points, *evaluate(points))
         proposed_distance = distances(gaussian, points)
@@ -92,19 +96,25 @@ def move(
         log_ratio += 0.5 * (proposed_distance - distance)
         log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
         rate = jnp.mean(jnp.exp(jnp.minimum(log_ratio, 0.0)))
-        # Half the sum of two squared normal numbers is exponential: minus the log of a uniform.
-        accept = -0.5 * jnp.sum(noise[index, :, size + 1 :] ** 2, axis=1) < log_ratio
+        accept = log_uniform < log_ratio
         kept = Particles(
             jnp.where(accept[:, None], points, particles.points),
             jnp.where(accept, proposed.log_prior, particles.log_prior),
             jnp.where(accept, proposed.log_likelihood, particles.log_likelihood),
         )
         distance = jnp.where(accept, proposed_distance, distance)
-        return kept, distance, jnp.clip(log_step + rate - ACCEPTANCE, -4.0, 0.0), rate
+        adapted = jnp.clip(log_step + rate - ACCEPTANCE, -4.0, 0.0)
+        return (kept, distance, adapted, rate), None
 
-    nothing = jnp.zeros((), particles.points.dtype)
+    def block(index: Array, state: tuple) -> tuple:
+        # A normal number for each coordinate and one for the size of the step.
+        own, shape = jax.random.fold_in(key, index), (BLOCK, count)
+        normal, uniform = normal_and_uniform(own, (*shape, size + 1), shape, dtype)
+        return jax.lax.scan(once, state, (normal, jnp.log(uniform)))[0]
+
+    nothing = jnp.zeros((), dtype)
     start = (particles, distances(gaussian, particles.points), log_step, nothing)
-    particles, _, log_step, rate = jax.lax.fori_loop(0, noise.shape[0], once, start)
+    particles, _, log_step, rate = jax.lax.fori_loop(0, blocks, block, start)
     return particles, log_step, rate
 
 

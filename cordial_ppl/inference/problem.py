@@ -5,13 +5,13 @@ Whitened coordinates ``w`` are the unconstrained parameters in units of the prio
 standard normal.  The methods of inference take a problem and return a :class:`Cloud`.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.target import Prior
 from cordial_ppl.readings import Readings
 
 PRECISION = jnp.float32
@@ -47,6 +47,25 @@ class Cloud(NamedTuple):
     divergences: Int[Any, ""] = 0
 
 
+@runtime_checkable
+class Density(Protocol):
+    """What inference needs of a `Target`, or of one of several that share a program."""
+
+    size: int
+
+    def log_prior(self, flat: Any, prior: Prior, readings: Readings) -> Array:
+        """Log prior density in nats."""
+        ...
+
+    def log_likelihood(self, flat: Any, readings: Readings, labels: Any) -> Array:
+        """Log likelihood of the labels in nats."""
+        ...
+
+    def probs(self, flat: Any, readings: Readings) -> Array:
+        """Probabilities of the options for each text."""
+        ...
+
+
 class Problem(NamedTuple):
     """A target with everything that its log density depends on.
 
@@ -57,7 +76,7 @@ class Problem(NamedTuple):
         labels: their options; -1 leaves a row out.
     """
 
-    target: Target
+    target: Density
     prior: Prior
     readings: Readings
     labels: Int[Any, " n"]
@@ -123,7 +142,7 @@ def problem_in_precision(problem: Problem) -> Problem:
     return problem._replace(prior=prior, readings=readings)
 
 
-def predict(target: Target, cloud: Cloud, readings: Readings) -> Float[Array, "n K"]:
+def predict(target: Density, cloud: Cloud, readings: Readings) -> Float[Array, "n K"]:
     r"""Posterior predictive distribution of each text.
 
     .. math:: \hat p(z \mid x) = \sum_s w_s\, \hat p(z \mid x, \phi_s)
