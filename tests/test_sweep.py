@@ -171,6 +171,23 @@ def test_what_does_not_fit_the_data_is_refused_before_the_work(folder, changes, 
     assert not (folder / "out").exists()
 
 
+def test_a_channel_that_lacks_its_covariate_is_refused_before_the_work(folder):
+    path = folder / "lengthy.py"
+    path.write_text(
+        "import jax, jax.numpy as jnp, numpyro\n"
+        "import numpyro.distributions as dist\n"
+        "from cordial_ppl.channel import observe\n"
+        "def model(readings, labels=None):\n"
+        "    slope = numpyro.sample('slope', dist.Normal(0.0, 1.0))\n"
+        "    lean = slope * readings.covariates['length'][:, None]\n"
+        "    observe(jax.nn.log_softmax(readings.logits + lean * readings.logits), labels)\n"
+    )
+    mine = {"method": {"mine": {"base": "channel", "channel": str(path)}}}
+    with pytest.raises(InputError, match=r"method.mine, task 'stars': .*'length'"):
+        run_sweep(plan(folder, **mine), folder / "out")
+    assert not (folder / "out").exists()
+
+
 def test_a_folder_that_cannot_be(folder):
     (folder / "file").write_text("")
     with pytest.raises(FileError, match="cannot make .*file"):

@@ -21,6 +21,7 @@ from cordial_ppl.cordial.single import ChannelCalibrator, LabelFree, LogitCalibr
 from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.inference.lanes import Lanes, make_lanes
 from cordial_ppl.inference.posterior import Diagnostics
+from cordial_ppl.inference.target import build_target
 from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
 
 
@@ -120,6 +121,24 @@ def parts(estimator: Estimator) -> tuple[Part, ...]:
         )
         return (*channels, *map(CalibratorPart, estimator.calibrators))
     raise TypeError(f"a {type(estimator).__name__} cannot be fitted in a batch")
+
+
+def check_covariates(estimator: Estimator, texts: Texts) -> None:
+    """Check that texts have what the channels of an estimator need.
+
+    Args:
+        estimator: what is to be fitted.
+        texts: what it is to be fitted to.
+
+    Raises:
+        InputError: a channel uses a covariate that the texts lack.
+        ChannelError: a channel breaks the contract.
+    """
+    size = texts.logits.shape[1]
+    for part in parts(estimator):
+        if isinstance(part, ChannelPart):
+            with jax.enable_x64(True):
+                build_target(part.channel, size, tuple(texts.covariates))
 
 
 def _make_batch(

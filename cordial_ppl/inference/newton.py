@@ -211,7 +211,9 @@ def _step(fun: Callable[[Array], Array], state: _State, max_length: float) -> _S
     factor = jnp.where(state.steps > 0, jnp.where(accept, factor, ladder[-1]), 1.0)
     damping = jnp.maximum(state.damping * factor, LEAST)
     bend = jnp.abs(curvature)[None] + (damping * ladder)[:, None]
-    moves = -((axes.T @ gradient)[None] / jnp.maximum(bend, eps)) @ axes.T
+    along = -_turned(gradient, axes)[None] / jnp.maximum(bend, eps)
+    # Sums written out are faster than products of small matrices in a batch.
+    moves = jnp.sum(along[:, None, :] * axes[None], axis=-1)
     length = jnp.linalg.norm(moves, axis=1, keepdims=True)
     trials = x[None] + moves * jnp.minimum(1.0, max_length / jnp.maximum(length, eps))
     return _State(
@@ -238,9 +240,14 @@ def _end(last: _State) -> Minimum:
 def _distance(gradient: Array, curvature: Array, axes: Array) -> Array:
     """Length of Newton's step; infinite where the Hessian is not that of a minimum."""
     eps = jnp.finfo(gradient.dtype).eps
-    step = (axes.T @ gradient) / jnp.maximum(jnp.abs(curvature), eps)
+    step = _turned(gradient, axes) / jnp.maximum(jnp.abs(curvature), eps)
     definite = curvature[0] >= -64.0 * eps * jnp.abs(curvature[-1])
     return jnp.where(definite, jnp.linalg.norm(step), jnp.inf)
+
+
+def _turned(gradient: Array, axes: Array) -> Array:
+    """The gradient along the axes."""
+    return jnp.sum(axes * gradient[:, None], axis=0)
 
 
 def _derivatives(fun: Callable, x: Array, basis: Array) -> tuple[tuple[Array, Array], Array]:

@@ -85,8 +85,7 @@ class Results:
 
 
 def write_results(folder: Path, results: Results) -> None:
-    """Write the long table and the configuration that made it."""
-    write_config(folder, results.config)
+    """Write the long table."""
     write_table(folder / TABLE, results.columns())
 
 

@@ -1,14 +1,9 @@
 """Running a sweep: cell by cell, each kept as soon as it is done, so that a run can be resumed."""
 
-import hashlib
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +13,8 @@ from cordial_ppl.formats import Predictions, check_writable
 from cordial_ppl.sweep.cell import Cell, read_cell, write_cell
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.methods import External, Method
-from cordial_ppl.sweep.results import CONFIG, Results, cell_path, write_config, write_results
+from cordial_ppl.sweep.plan import Job, check_methods, describe, naming, plan
+from cordial_ppl.sweep.results import CONFIG, Results, write_config, write_results
 from cordial_ppl.sweep.scoring import Prediction, score_cell, split_fits, with_saturated
 from cordial_ppl.sweep.tasks import Reading, draw_subsets, load_tasks
 
@@ -36,25 +32,6 @@ class Progress(NamedTuple):
 
     done: float
     label: str
-
-
-@dataclass(frozen=True)
-class Job:
-    """One cell to make.
-
-    Attributes:
-        reading: the task and reader.
-        n: number of labels.
-        path: where the cell is kept.
-        fingerprint: what it is made from.
-        done: whether an earlier run has made it.
-    """
-
-    reading: Reading
-    n: int
-    path: Path
-    fingerprint: str
-    done: bool
 
 
 def run_sweep(
@@ -82,12 +59,13 @@ def run_sweep(
     external = {}
     for method in config.methods:
         if isinstance(method, External):
-            with _naming(f"external.{method.name}"):
+            with naming(f"external.{method.name}"):
                 external[method.name] = Predictions(method.path)
     for name, table in external.items():
         for reading in readings:
-            with _naming(f"external.{name}"):
+            with naming(f"external.{name}"):
                 table.check(reading.scale)
+    check_methods(config, readings)
     _make_folder(folder)
     jobs = plan(config, readings, folder)
     description = describe(config, jobs)
@@ -115,25 +93,6 @@ def run_sweep(
     results = Results(description, cells)
     write_results(folder, results)
     return results
-
-
-def plan(config: SweepConfig, readings: Sequence[Reading], folder: Path) -> list[Job]:
-    """List the cells of a sweep, and find those that are there already."""
-    jobs = []
-    for reading in readings:
-        data = _digest_data(reading)
-        for n in config.budgets:
-            made_from = [version("cordial-ppl"), data, _describe_methods(config)]
-            digest = _digest(json.dumps([*made_from, config.draws, config.seed, n]).encode())
-            path = cell_path(folder, reading.task, reading.reader, n)
-            done = path.exists()
-            if done and read_cell(path)[1] != digest:
-                raise InputError(
-                    f"{path} was made with other methods, draws, seed, data or another version: "
-                    "choose another folder, or remove the old results."
-                )
-            jobs.append(Job(reading, n, path, digest, done))
-    return jobs
 
 
 def make_cell(
@@ -172,49 +131,6 @@ def make_cell(
     return score_cell(reading, n, predictions, time.perf_counter() - start)
 
 
-def describe(config: SweepConfig, jobs: Sequence[Job]) -> dict[str, Any]:
-    """The configuration in plain data, with what it ran on."""
-    import jax
-
-    return {
-        "tasks": [_plain(asdict(task)) for task in config.tasks],
-        "methods": _describe_methods(config),
-        "budgets": list(config.budgets),
-        "draws": config.draws,
-        "seed": config.seed,
-        "cells": [
-            {
-                "task": job.reading.task,
-                "reader": job.reading.reader,
-                "n": job.n,
-                "options": list(job.reading.scale.options),
-                "pool": len(job.reading.pool_labels),
-                "report": len(job.reading.report_labels),
-            }
-            for job in jobs
-        ],
-        "versions": {name: version(name) for name in ("cordial-ppl", "jax", "numpyro", "numpy")},
-        "devices": [device.device_kind for device in jax.devices()],
-    }
-
-
-def _describe_methods(config: SweepConfig) -> list[dict[str, Any]]:
-    return [_describe_method(method) for method in config.methods]
-
-
-def _describe_method(method: Method | External) -> dict[str, Any]:
-    if isinstance(method, External):
-        return {
-            "name": method.name,
-            "probabilities": str(method.path),
-            "digest": _digest(method.path.read_bytes()),
-        }
-    files = [method.settings.get("channel", ""), *method.settings.get("channels", ())]
-    digests = [_digest(Path(file).read_bytes()) for file in files if file.endswith(".py")]
-    own = {"name": method.name, "base": method.base, "settings": _plain(dict(method.settings))}
-    return own | ({"channel_files": digests} if digests else {})
-
-
 def _look_up(
     table: Predictions, reading: Reading, n: int, draws: int
 ) -> list[Prediction | Exception]:
@@ -228,34 +144,6 @@ def _look_up(
         except InputError as error:
             found.append(error)
     return found
-
-
-def _digest_data(reading: Reading) -> str:
-    arrays = [reading.pool.logits, reading.pool_labels, reading.report.logits]
-    arrays += [reading.report_labels, *reading.pool.covariates.values()]
-    return _digest(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays))
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can express: paths as text, tuples as lists."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return str(value) if isinstance(value, Path) else value
-
-
-@contextmanager
-def _naming(key: str) -> Iterator[None]:
-    """Put the key of the file before what is wrong with it."""
-    try:
-        yield
-    except InputError as error:
-        raise type(error)(f"{key}: {error}") from error
 
 
 def _make_folder(folder: Path) -> None:
