@@ -15,28 +15,9 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
+from cordial_ppl.sweep.gap import ExcessLosses, around_crossover
 
-from cordial_ppl import scores
-from cordial_ppl.sweep.gap import PARAMETERS, ExcessLosses, excess_losses
-from cordial_ppl.synthetic import known_gap
-
-TEXTS = 500
-"""Readings of a population: labels are drawn of the same ones again and again."""
-
-MULTIPLES = 2.0 ** np.arange(-4, 3)
-"""Numbers of labels, in crossovers."""
-
-LEAST = 8
 FITS = ("affine", "full", "shrunk")
-
-
-def measure(delta: float, options: int, draws: int, seed: int) -> ExcessLosses:
-    """Fit the channels around the crossover that is expected."""
-    gap = known_gap(delta, seed, n=TEXTS, options=options)
-    expected = scores.crossover(options * (options - 1), PARAMETERS, gap.delta)
-    budgets = sorted({max(LEAST, round(expected * multiple)) for multiple in MULTIPLES})
-    return excess_losses(gap, budgets, draws, seed)
 
 
 def main() -> None:
@@ -56,7 +37,7 @@ def main() -> None:
     print(header + "".join(f"{'d ' + fit:>12s}" for fit in FITS))
     for options in args.options:
         for delta in args.deltas:
-            losses = measure(delta, options, args.draws, args.seed)
+            losses = around_crossover(delta, options, args.draws, args.seed)
             found.append(losses)
             table = zip(losses.budgets, *map(losses.dimensions, FITS), strict=True)
             for n, *dimensions in table:

@@ -10,10 +10,11 @@ import pytest
 from cordial_ppl import scores
 from cordial_ppl.analyses import paired_interval
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.products import PRODUCTS, Table, write_product
+from cordial_ppl.products import ALL, PRODUCTS, Table, known_gap, write_product
 from cordial_ppl.products.differences import intervals
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.cell import Cell
+from cordial_ppl.sweep.gap import ExcessLosses
 
 DRAWS, TEXTS, SIZE = 4, 12, 3
 SCORES = ("log_loss", "rps", "accuracy", "qwk", "mae", "class_weighted_kl", "reversed")
@@ -102,7 +103,8 @@ def test_every_product_goes_by_its_name(results):
         for key, own in results.cells.items()
     }
     full = sweep(cells, {"mode": "cordial"})
-    for name, make in PRODUCTS.items():
+    for name in ALL:
+        make = PRODUCTS[name]
         product = make(full)
         assert product.name == name
         assert product.caption.endswith(".") and ". " not in product.caption
@@ -407,7 +409,7 @@ def test_a_missing_method_is_named(results, name, method):
         PRODUCTS[name](sweep(cells))
 
 
-@pytest.mark.parametrize("name", [name for name in PRODUCTS if name != "averaging"])
+@pytest.mark.parametrize("name", [name for name in ALL if name != "averaging"])
 def test_a_sweep_without_ours_is_refused(results, name):
     cells = {
         key: {m: 1.0 for m in own.methods if m != "cordial"} for key, own in results.cells.items()
@@ -494,3 +496,28 @@ def test_a_table_in_markdown_keeps_its_cells_apart():
     )
     assert table.markdown().splitlines()[2] == "| a \\| b c | 0.123 | yes | 7 | – |"
     assert table.rows[0][-1] is None
+
+
+def test_the_known_gap_shows_the_parameters_and_the_crossover(monkeypatch):
+    def exact(delta, options, draws, seed):
+        """What theory says: d / (2 n), whence the lines cross where they should."""
+        budgets = np.round((options * (options - 1) - 4) / (2 * delta) * 2.0 ** np.arange(-3, 3))
+        cost = np.full((len(budgets), draws), 1 / (2 * budgets[:, None]))
+        full = options * (options - 1)
+        return ExcessLosses(delta, options, budgets.astype(int), 4 * cost, full * cost, 2 * cost)
+
+    monkeypatch.setattr(known_gap, "around_crossover", exact)
+    product = known_gap.gap_table(sweep({("music", "main", 20): {"cordial": 0.5}}), deltas=(0.01,))
+    found = product.table.records()
+    assert {row["fit"] for row in found} == {"affine", "full", "shrunk"}
+    dimensions = {"affine": 4, "full": 6, "shrunk": 2}
+    for row in found:
+        assert row["d"] == pytest.approx(dimensions[row["fit"]])
+    (shown,) = product.shown.records()
+    assert (shown["K"], shown["n*"], shown["d, full"]) == (3, "100", "6.0")
+    assert float(shown["full overtakes, / n*"]) == pytest.approx(1, abs=0.03)
+    assert float(shown["full, shrunk overtakes, / n*"]) < 0.2
+    assert product.draw is not None
+    figure = product.draw()
+    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
+    np.testing.assert_allclose(lines["affine"].get_ydata(), lines["gap + d / (2 n)"].get_ydata())

@@ -56,12 +56,13 @@ def sweep(
     file for each task, reader and number of labels.
     """
     from cordial_ppl.cli.output import show_json, show_table
-    from cordial_ppl.products import PRODUCTS, write_product
+    from cordial_ppl.products import ALL, PRODUCTS, write_product
 
     unknown = [name for name in analyse or () if name not in (*PRODUCTS, "all")]
     if unknown:
         raise InputError(f"--analyse may be all, {', '.join(PRODUCTS)}; got {unknown[0]!r}.")
-    wanted = list(PRODUCTS) if "all" in (analyse or ()) else list(analyse or ())
+    asked = dict.fromkeys(analyse or ())
+    wanted = [name for own in asked for name in (ALL if own == "all" else (own,))]
     with working("loading", quiet):
         from cordial_ppl.sweep import read_config, run_sweep
 
@@ -70,11 +71,12 @@ def sweep(
     with leaving_at_once(), _progress(quiet) as show:
         results = run_sweep(plan, output, show)
     written, left_out = [], {}
-    for name in wanted:
+    for name in dict.fromkeys(wanted):
         try:
-            written += write_product(PRODUCTS[name](results), output)
+            with working(f"analysing: {name}", quiet):
+                written += write_product(PRODUCTS[name](results), output)
         except InputError as error:
-            if "all" not in (analyse or ()):
+            if name in asked:
                 raise
             left_out[name] = str(error)
     failed = sum(len(cell.reasons) for cell in results.cells.values())

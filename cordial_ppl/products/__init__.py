@@ -10,6 +10,7 @@ from cordial_ppl.products.averaging import averaging_gain
 from cordial_ppl.products.crossover import crossover_table
 from cordial_ppl.products.curves import loss_curves
 from cordial_ppl.products.equivalents import equivalent_labels
+from cordial_ppl.products.known_gap import gap_table
 from cordial_ppl.products.product import Product, Table, write_product
 from cordial_ppl.products.readers import reader_table
 from cordial_ppl.products.reliability import stated_classes
@@ -27,7 +28,11 @@ PRODUCTS: Mapping[str, Callable[..., Product]] = {
     "averaging": averaging_gain,
     "readers": reader_table,
     "crossover": crossover_table,
+    "known-gap": gap_table,
 }
 """What each name makes of the results of a sweep."""
 
-__all__ = ["PRODUCTS", "Product", "Table", "write_product"]
+ALL = tuple(name for name in PRODUCTS if name != "known-gap")
+"""What `all` stands for: everything that takes no fits of its own."""
+
+__all__ = ["ALL", "PRODUCTS", "Product", "Table", "write_product"]

@@ -21,7 +21,15 @@ from cordial_ppl.calibrators.crossvalidation import FOLDS
 from cordial_ppl.compilation import compiled
 from cordial_ppl.errors import InputError
 from cordial_ppl.sweep.channels import fit_channels
-from cordial_ppl.synthetic import KnownGap
+from cordial_ppl.synthetic import KnownGap, known_gap
+
+TEXTS = 500
+"""Readings of a population: labels are drawn of the same ones again and again."""
+
+MULTIPLES = 2.0 ** np.arange(-4, 3)
+"""Numbers of labels around a crossover, in crossovers."""
+
+LEAST = 8
 
 PARAMETERS = 4
 """Offset, log gain, log concentration and log odds of strength: the affine channel's."""
@@ -76,6 +84,24 @@ class ExcessLosses:
         ratio = getattr(self, fit).mean(axis=1) / (self.delta + self.affine.mean(axis=1))
         last = max(np.flatnonzero(ratio > 1), default=0)
         return label_equivalents(self.budgets[last:], np.log(ratio[last:]), 0.0)
+
+
+def around_crossover(delta: float, options: int, draws: int, seed: int = 0) -> ExcessLosses:
+    """Make a population of this gap and fit the channels with labels around the crossover.
+
+    Args:
+        delta: What the nearest affine channel loses to the truth (nats).
+        options: Number of options K.
+        draws: Number S of draws.
+        seed: Seed of the population and of the draws.
+
+    Returns:
+        The excess log losses (nats) from a sixteenth of the expected crossover to four of them.
+    """
+    gap = known_gap(delta, seed, n=TEXTS, options=options)
+    expected = scores.crossover(options * (options - 1), PARAMETERS, gap.delta)
+    budgets = sorted({max(LEAST, round(expected * multiple)) for multiple in MULTIPLES})
+    return excess_losses(gap, budgets, draws, seed)
 
 
 def excess_losses(gap: KnownGap, budgets: Sequence[int], draws: int, seed: int = 0) -> ExcessLosses:

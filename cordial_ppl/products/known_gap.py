@@ -1,0 +1,122 @@
+"""When a full channel overtakes the affine one, on made-up labels at a known distance from it."""
+
+from collections.abc import Iterator, Sequence
+
+from cordial_ppl.products.figure import INK, PAGE, Figure, Style, looking, new_figure
+from cordial_ppl.products.product import Product, Record, Table, number
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.gap import PARAMETERS, ExcessLosses, around_crossover
+
+DELTAS = (0.001, 0.01, 0.09)
+DRAWS = 30
+FITS = {
+    "affine": ("affine", Style("#000000", "-", "o")),
+    "full": ("full", Style("#D55E00", "-", "v")),
+    "shrunk": ("full, shrunk", Style("#56B4E9", "--", "s")),
+}
+"""What the three channels are called, and how they are drawn."""
+
+
+def gap_table(
+    results: Results, *, deltas: Sequence[float] = DELTAS, draws: int = DRAWS, seed: int = 0
+) -> Product:
+    """Return what estimating a channel costs, and where the full one overtakes.
+
+    Labels come from a channel that the affine family misses by a known delta. It takes of the sweep
+    only the numbers of options, and fits for some minutes.
+
+    Args:
+        results: the sweep.
+        deltas: gaps (nats).
+        draws: samples of labels for each gap and number of labels.
+        seed: seed of the populations and of the samples.
+
+    Returns:
+        The product `known-gap`.
+    """
+    sizes = sorted({len(cell.stated) for cell in results.cells.values()})
+    found = [around_crossover(delta, size, draws, seed) for size in sizes for delta in deltas]
+    table = Table.of([row for losses in found for row in _rows(losses)])
+    return Product(
+        name="known-gap",
+        title="What estimating a channel costs, at a known gap",
+        caption="Made-up labels from a channel that the best affine one misses by delta (nats). "
+        "d: twice the number of labels times the mean excess loss of estimation, which should come "
+        f"to the number of parameters, {PARAMETERS} for the affine channel and K (K - 1) for the "
+        "full one; overtakes: labels from which on the full channel loses no more than the affine "
+        "one, over the predicted n* = (K (K - 1) - 4) / (2 delta).",
+        table=table,
+        shown=Table.of([_summary(losses) for losses in found]),
+        notes=(f"{draws} samples of labels for each gap and number of labels.",),
+        draw=lambda: _draw(found, sizes),
+    )
+
+
+def _rows(losses: ExcessLosses) -> Iterator[Record]:
+    for fit in FITS:
+        overtaking = None if fit == "affine" else losses.overtaking(fit)
+        excess = getattr(losses, fit).mean(axis=1)
+        rows = zip(losses.budgets, excess, losses.dimensions(fit), strict=True)
+        for n, loss, dimensions in rows:
+            yield {
+                "options": losses.options,
+                "delta": losses.delta,
+                "predicted": losses.crossover,
+                "fit": fit,
+                "n": int(n),
+                "excess": float(loss),
+                "d": float(dimensions),
+                "overtaking": overtaking,
+            }
+
+
+def _summary(losses: ExcessLosses) -> Record:
+    """What the table says of one gap: d at the expected crossover."""
+    near = int(abs(losses.budgets - losses.crossover).argmin())
+    row: Record = {
+        "K": losses.options,
+        "delta": number(losses.delta, ".4f"),
+        "n*": number(losses.crossover, ".0f"),
+    }
+    row |= {
+        f"d, {name}": number(losses.dimensions(k)[near], ".1f") for k, (name, _) in FITS.items()
+    }
+    for fit in ("full", "shrunk"):
+        ratio = losses.overtaking(fit) / losses.crossover
+        row[f"{FITS[fit][0]} overtakes, / n*"] = number(ratio, ".2f")
+    return row
+
+
+def _draw(found: Sequence[ExcessLosses], sizes: Sequence[int]) -> Figure:
+    across = len(found) // len(sizes)
+    with looking():
+        figure = new_figure(PAGE, 1.5 * len(sizes) + 0.5)
+        axes = figure.subplots(len(sizes), across, squeeze=False)
+        for axis, losses in zip(axes.ravel(), found, strict=True):
+            _draw_gap(axis, losses)
+        for row in axes:
+            row[0].set_ylabel("excess log loss (nats)")
+        for axis in axes[-1]:
+            axis.set_xlabel("number of labels")
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=len(names))
+    return figure
+
+
+def _draw_gap(axis, losses: ExcessLosses) -> None:
+    axis.set_title(f"K = {losses.options}, delta = {losses.delta:.3g}")
+    n = losses.budgets
+    for fit, (name, look) in FITS.items():
+        gap = losses.delta if fit == "affine" else 0.0
+        excess = gap + getattr(losses, fit).mean(axis=1)
+        axis.plot(
+            n, excess, color=look.color, ls=look.dash, marker=look.mark, mfc="none", label=name
+        )
+    full = losses.options * (losses.options - 1)
+    axis.plot(
+        n, losses.delta + PARAMETERS / (2 * n), color=INK, lw=0.6, ls=":", label="gap + d / (2 n)"
+    )
+    axis.plot(n, full / (2 * n), color=INK, lw=0.6, ls=":")
+    axis.axvline(losses.crossover, color=INK, lw=0.5, label="predicted crossover")
+    axis.set_xscale("log")
+    axis.set_yscale("log")
