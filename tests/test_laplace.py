@@ -85,7 +85,7 @@ def test_golden_importance_weights(name):
         gradient_norm=nothing,
         repairs=jnp.zeros((), jnp.int32),
     )
-    probs = jax.jit(lambda c: predict(problem.target, c, TEST))(cloud)
+    probs = jax.jit(lambda c: predict(cast(Target, problem.target), c, TEST))(cloud)
     np.testing.assert_allclose(probs, golden["probs"], rtol=0, atol=1e-7)
 
 

@@ -4,44 +4,44 @@ Nine tenths of the default's program does not depend on the channel.  A program 
 compiles in little more time than one for either.
 """
 
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
 import jax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
-from cordial_ppl.inference.target import Prior, Target
-from cordial_ppl.readings import Readings
+from cordial_ppl.inference.target import Target
 
 
-class OneOf:
-    """One target of a family, as functions of a flat vector like `Target`.
+class OneOf(NamedTuple):
+    """One target of a family.
 
-    Args:
+    Attributes:
         family: targets of one size.
         index: which of them, an integer that a program may learn when it runs.
     """
 
-    def __init__(self, family: tuple[Target, ...], index: Int[Array, ""]):
-        """Note the size that all of them have."""
-        self.family = family
-        self.index = index
-        self.size = family[0].size
+    family: tuple[Target, ...]
+    index: Int[Array, ""]
 
-    def log_prior(
-        self, flat: Float[Array, " P"], prior: Prior, readings: Readings
-    ) -> Float[Array, ""]:
-        """Log prior density in nats, as `Target.log_prior`."""
-        return self._switch([each.log_prior for each in self.family], flat, prior, readings)
+    @property
+    def size(self) -> int:
+        """Number of unconstrained parameters P, the same for all."""
+        return self.family[0].size
 
-    def log_likelihood(
-        self, flat: Float[Array, " P"], readings: Readings, labels: Int[Array, " n"]
-    ) -> Float[Array, ""]:
-        """Log likelihood of the labels in nats, as `Target.log_likelihood`."""
-        return self._switch([each.log_likelihood for each in self.family], flat, readings, labels)
 
-    def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
-        """Probabilities of the options for each text, as `Target.probs`."""
-        return self._switch([each.probs for each in self.family], flat, readings)
+def of_target[T](target: Target | OneOf, function: Callable[[Target], T]) -> T:
+    """Compute something of a target, or of the one that is chosen while the program runs.
 
-    def _switch(self, branches, *arguments):
-        if len(branches) == 1:
-            return branches[0](*arguments)
-        return jax.lax.switch(self.index, branches, *arguments)
+    Whole computations go into it: what a branch returns is not fused with what uses it.
+
+    Args:
+        target: the target, or a family of them.
+        function: arrays of one target.
+    """
+    if isinstance(target, Target):
+        return function(target)
+    if len(target.family) == 1:
+        return function(target.family[0])
+    return jax.lax.switch(target.index, [partial(function, each) for each in target.family])

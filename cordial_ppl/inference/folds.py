@@ -9,17 +9,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from cordial_ppl.inference.family import OneOf
 from cordial_ppl.inference.lanes import LaneFit, Lanes, held_out
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.problem import (
     PRECISION,
     Cloud,
-    Density,
     Problem,
     in_precision,
     problem_in_precision,
 )
-from cordial_ppl.inference.target import Prior
+from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tempering import (
     Effort,
     State,
@@ -31,7 +31,7 @@ from cordial_ppl.inference.tempering import (
 
 
 def sample_lanes(
-    target: Density, lanes: Lanes, prior: Prior, key: jax.Array, effort: Effort
+    target: Target | OneOf, lanes: Lanes, prior: Prior, key: jax.Array, effort: Effort
 ) -> LaneFit:
     """Sample the posterior of the first lane and carry it over to the others.
 
@@ -74,7 +74,7 @@ def sample_lanes(
 
 
 def carry_lanes(
-    target: Density, lanes: Lanes, prior: Prior, cloud: Cloud, key: jax.Array, effort: Effort
+    target: Target | OneOf, lanes: Lanes, prior: Prior, cloud: Cloud, key: jax.Array, effort: Effort
 ) -> LaneFit:
     """Carry a posterior of the first lane, equally weighted draws, over to the others.
 
@@ -110,7 +110,7 @@ def _choose[T](which: Array, one: T, other: T) -> T:
 
 
 def _fit(
-    target: Density, lanes: Lanes, cloud: Cloud, precise: Lanes, prior: Prior, states: State
+    target: Target | OneOf, lanes: Lanes, cloud: Cloud, precise: Lanes, prior: Prior, states: State
 ) -> LaneFit:
     if not len(states.khat):
         return LaneFit(cloud, jnp.zeros_like(jnp.asarray(lanes.logits)))

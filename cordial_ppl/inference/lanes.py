@@ -4,6 +4,7 @@ The first lane sees all labels, the others leave one fold out.  What predicts a 
 lane that has not seen its label.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -12,8 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.arrays import bucket, pad_rows
-from cordial_ppl.inference.problem import Cloud, Density, Problem, predict
-from cordial_ppl.inference.target import Prior
+from cordial_ppl.inference.family import OneOf, of_target
+from cordial_ppl.inference.problem import Cloud, Problem, predict
+from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings, label_histogram
 
 
@@ -34,7 +36,7 @@ class Lanes(NamedTuple):
     histograms: Float[Any, "L K"]
     lane: Int[Any, " n"]
 
-    def problem(self, target: Density, prior: Prior, labels: Any, histogram: Any) -> Problem:
+    def problem(self, target: Target | OneOf, prior: Prior, labels: Any, histogram: Any) -> Problem:
         """The problem of these labels and their histogram."""
         return Problem(target, prior, Readings(self.logits, histogram, self.covariates), labels)
 
@@ -79,7 +81,7 @@ def make_lanes(
     )
 
 
-def held_out(target: Density, lanes: Lanes, clouds: Cloud) -> Float[Array, "n K"]:
+def held_out(target: Target | OneOf, lanes: Lanes, clouds: Cloud) -> Float[Array, "n K"]:
     """Predict each text from the lane that has not seen its label.
 
     Args:
@@ -93,14 +95,15 @@ def held_out(target: Density, lanes: Lanes, clouds: Cloud) -> Float[Array, "n K"
     if not clouds.draws.shape[0]:
         return jnp.zeros_like(jnp.asarray(lanes.logits))
 
-    def one(histogram: Array, cloud: Cloud) -> Array:
-        return predict(target, cloud, Readings(lanes.logits, histogram, lanes.covariates))
+    def one(own: Target, histogram: Array, cloud: Cloud) -> Array:
+        return predict(own, cloud, Readings(lanes.logits, histogram, lanes.covariates))
 
-    probs = jax.vmap(one)(jnp.asarray(lanes.histograms)[1:], clouds)
+    histograms = jnp.asarray(lanes.histograms)[1:]
+    probs = of_target(target, lambda own: jax.vmap(partial(one, own))(histograms, clouds))
     return probs[jnp.maximum(jnp.asarray(lanes.lane) - 1, 0), jnp.arange(probs.shape[1])]
 
 
-def lane_fit(target: Density, lanes: Lanes, clouds: Cloud) -> LaneFit:
+def lane_fit(target: Target | OneOf, lanes: Lanes, clouds: Cloud) -> LaneFit:
     """The first lane's posterior, and what the others say of the texts that they have not seen.
 
     Args:

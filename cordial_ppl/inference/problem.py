@@ -5,13 +5,14 @@ Whitened coordinates ``w`` are the unconstrained parameters in units of the prio
 standard normal.  The methods of inference take a problem and return a :class:`Cloud`.
 """
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.inference.target import Prior
+from cordial_ppl.inference.family import OneOf, of_target
+from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 
 PRECISION = jnp.float32
@@ -47,36 +48,17 @@ class Cloud(NamedTuple):
     divergences: Int[Any, ""] = 0
 
 
-@runtime_checkable
-class Density(Protocol):
-    """What inference needs of a `Target`, or of one of several that share a program."""
-
-    size: int
-
-    def log_prior(self, flat: Any, prior: Prior, readings: Readings) -> Array:
-        """Log prior density in nats."""
-        ...
-
-    def log_likelihood(self, flat: Any, readings: Readings, labels: Any) -> Array:
-        """Log likelihood of the labels in nats."""
-        ...
-
-    def probs(self, flat: Any, readings: Readings) -> Array:
-        """Probabilities of the options for each text."""
-        ...
-
-
 class Problem(NamedTuple):
     """A target with everything that its log density depends on.
 
     Attributes:
-        target: the channel's flat log density.
+        target: the channel's flat log density, or one of a family of them.
         prior: location and scale of the unconstrained parameters.
         readings: the texts that carry labels, padded.
         labels: their options; -1 leaves a row out.
     """
 
-    target: Density
+    target: Target | OneOf
     prior: Prior
     readings: Readings
     labels: Int[Any, " n"]
@@ -93,11 +75,13 @@ class Problem(NamedTuple):
 
     def log_prior(self, whitened: Float[Array, " P"]) -> Float[Array, ""]:
         """Log prior density of one point."""
-        return self.target.log_prior(self.colour(whitened), self.prior, self.readings)
+        flat = self.colour(whitened)
+        return of_target(self.target, lambda own: own.log_prior(flat, self.prior, self.readings))
 
     def log_likelihood(self, whitened: Float[Array, " P"]) -> Float[Array, ""]:
         """Log likelihood at one point."""
-        return self.target.log_likelihood(self.colour(whitened), self.readings, self.labels)
+        flat, texts = self.colour(whitened), self.readings
+        return of_target(self.target, lambda own: own.log_likelihood(flat, texts, self.labels))
 
     def log_density(self, whitened: Float[Array, " P"]) -> Float[Array, ""]:
         """Log of prior times likelihood at one point."""
@@ -113,10 +97,14 @@ class Problem(NamedTuple):
         """
         points, (rows, size) = whitened.shape[0], self.readings.logits.shape
         chunk = max(8, CHUNK_ELEMENTS // (rows * size))
-        if points <= chunk:
-            prior, likelihood = jax.vmap(self._terms)(whitened)
-        else:
-            prior, likelihood = jax.lax.map(self._terms, whitened, batch_size=chunk)
+
+        def terms(target: Target) -> tuple[Array, Array]:
+            own = self._replace(target=target)
+            if points <= chunk:
+                return jax.vmap(own._terms)(whitened)
+            return jax.lax.map(own._terms, whitened, batch_size=chunk)
+
+        prior, likelihood = of_target(self.target, terms)
         bad = ~(jnp.isfinite(prior) & jnp.isfinite(likelihood))
         return jnp.where(bad, 0.0, prior), jnp.where(bad, -jnp.inf, likelihood)
 
@@ -142,7 +130,7 @@ def problem_in_precision(problem: Problem) -> Problem:
     return problem._replace(prior=prior, readings=readings)
 
 
-def predict(target: Density, cloud: Cloud, readings: Readings) -> Float[Array, "n K"]:
+def predict(target: Target, cloud: Cloud, readings: Readings) -> Float[Array, "n K"]:
     r"""Posterior predictive distribution of each text.
 
     .. math:: \hat p(z \mid x) = \sum_s w_s\, \hat p(z \mid x, \phi_s)
