@@ -1,6 +1,8 @@
 """Programs are compiled once for each bucket of texts, and for nothing else."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Barrier
 from typing import Any
 
 import jax
@@ -11,6 +13,7 @@ import numpyro.distributions as dist
 import pytest
 
 from cordial_ppl.channel import Channel, observe
+from cordial_ppl.compilation import compiled
 from cordial_ppl.cordial.judges import Cordial
 from cordial_ppl.cordial.single import ChannelCalibrator
 from cordial_ppl.cordial.stack import Stack
@@ -18,7 +21,8 @@ from cordial_ppl.inference.target import Prior
 from cordial_ppl.synthetic import reviews
 
 TEXTS = reviews(400, seed=1)
-EVENT = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+LOWERING = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+BACKEND = "/jax/core/compile/backend_compile_duration"
 
 
 def tempered(readings, labels=None):
@@ -30,12 +34,12 @@ CHANNEL = Channel("tempered", tempered)
 
 
 @contextmanager
-def compilations():
+def compilations(watched=LOWERING):
     """Names of the programs that JAX lowers meanwhile; a cache of compiled ones hides nothing."""
     names = []
 
     def listen(event: str, duration_secs: float, **kwargs: Any):
-        if event == EVENT:
+        if event == watched:
             names.append(kwargs.get("fun_name"))
 
     jax.monitoring.register_event_duration_secs_listener(listen)
@@ -99,6 +103,28 @@ def test_predictions_compile_once_for_each_bucket():
                 stack.predict_interval(TEXTS.logits[:count])
         assert first
         assert others == []
+
+
+def test_threads_that_ask_at_once_compile_once():
+    traces, together = [], Barrier(4)
+
+    @compiled
+    def program(x: Any) -> Any:
+        traces.append(x.shape)
+        for _ in range(30):
+            x = jnp.cos(x) + 0.5 * x.T
+        return x
+
+    def ask(value):
+        together.wait()
+        return program(np.full((3, 3), value))
+
+    with compilations(BACKEND) as names, ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(ask, [0.1, 0.2, 0.3, 0.4]))
+    assert traces == [(3, 3)] and len(names) == 1
+    assert len({float(each[0, 0]) for each in found}) == 4
+    # Inside another program it is part of that.
+    assert float(jax.jit(lambda x: program(x)[0, 0])(np.full((3, 3), 0.1))) == float(found[0][0, 0])
 
 
 @pytest.mark.parametrize("method", ["default", "laplace"])
