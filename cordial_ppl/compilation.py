@@ -10,7 +10,6 @@ from functools import wraps
 from threading import RLock
 
 import jax
-from jax.core import Tracer
 
 TRACING = RLock()
 """Tracing is work for Python, which threads that do it at once only keep from one another."""
@@ -24,7 +23,7 @@ def compiled[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     Threads trace one after the other, and compile and run side by side.
 
     Args:
-        function: a pure function of arrays.
+        function: a pure function of arrays; not to be called within another program.
     """
     program = jax.jit(function, compiler_options=OPTIONS)
     known, compiling = set(), RLock()
@@ -35,7 +34,7 @@ def compiled[**P, R](function: Callable[P, R]) -> Callable[P, R]:
         shapes = tuple(
             (getattr(leaf, "shape", ()), getattr(leaf, "dtype", None)) for leaf in leaves
         )
-        if shapes in known or any(isinstance(leaf, Tracer) for leaf in leaves):
+        if shapes in known:
             return program(*args, **kwargs)
         # Whoever comes second waits rather than compile the same program again.
         with compiling:
