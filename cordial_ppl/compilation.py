@@ -20,7 +20,8 @@ OPTIONS = {"xla_cpu_multi_thread_eigen": False}
 def compiled[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function with ``jax.jit``, to run on one core of a CPU; no difference elsewhere.
 
-    Threads trace one after the other, and compile and run side by side.
+    Threads trace one after the other; what they compile and run of different functions, they do
+    side by side.
 
     Args:
         function: a pure function of arrays; not to be called within another program.

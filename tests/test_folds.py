@@ -10,11 +10,13 @@ import pytest
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference import tempering
 from cordial_ppl.inference.fit import fit_lanes
+from cordial_ppl.inference.folds import sample_lanes
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.problem import Problem, predict, problem_in_precision
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tempering import (
     DEFAULT_EFFORT,
+    Effort,
     Phase,
     advance,
     as_cloud,
@@ -96,3 +98,25 @@ def test_a_family_fits_each_channel_as_alone(name):
     means, spread = (np.asarray(moment(alone.cloud.draws, axis=0)) for moment in (np.mean, np.std))
     gap = np.asarray(together.cloud.draws).mean(axis=0) - means
     assert np.abs(gap / spread).max() < 0.15
+
+
+def test_a_batch_fits_each_data_set_as_alone():
+    """Under ``vmap`` every branch runs, and loops go on until the slowest is done."""
+    target = build_target(CHANNELS["mixture"], 5)
+    effort = Effort(particles=256, proposals=16)
+    folds = assign_folds(24, 4, np.random.default_rng(0))
+    rows = [slice(0, 24), slice(24, 48)]
+    sets = [make_lanes(LOGITS[own], TEXTS.labels[own], folds) for own in rows]
+    many = jax.tree.map(lambda *leaves: np.stack(leaves), *sets)
+    keys = jax.random.split(jax.random.key(0), 2)
+
+    def run(lanes, key):
+        return sample_lanes(target, lanes, target.prior, key, effort)
+
+    together = jax.jit(jax.vmap(run))(many, keys)
+    alone = jax.jit(run)
+    for place, lanes in enumerate(sets):
+        own = alone(lanes, keys[place])
+        assert rms(together.held_out[place], own.held_out) < 0.02
+        gap = together.cloud.draws[place].mean(axis=0) - own.cloud.draws.mean(axis=0)
+        assert float(jnp.abs(gap / own.cloud.draws.std(axis=0)).max()) < 0.3

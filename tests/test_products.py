@@ -3,6 +3,7 @@
 import builtins
 import csv
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -521,3 +522,11 @@ def test_the_known_gap_shows_the_parameters_and_the_crossover(monkeypatch):
     figure = product.draw()
     lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
     np.testing.assert_allclose(lines["affine"].get_ydata(), lines["gap + d / (2 n)"].get_ydata())
+
+
+def test_two_options_have_no_known_gap():
+    results = sweep({("music", "main", 20): {"cordial": 0.5}})
+    (key,) = results.cells
+    two = replace(results.cells[key], stated=np.array([1, 2]))
+    with pytest.raises(InputError, match="three options or more"):
+        known_gap.gap_table(Results(results.config, {key: two}))

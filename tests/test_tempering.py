@@ -14,11 +14,18 @@ from scipy import stats
 
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
+from cordial_ppl.inference import tempering
 from cordial_ppl.inference.importance import effective_sample_size
 from cordial_ppl.inference.posterior import diagnose
-from cordial_ppl.inference.problem import Problem, predict
+from cordial_ppl.inference.problem import Problem, predict, problem_in_precision
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.inference.tempering import Effort, next_temper, sample_tempered
+from cordial_ppl.inference.tempering import (
+    Effort,
+    Phase,
+    from_prior,
+    next_temper,
+    sample_tempered,
+)
 from cordial_ppl.readings import Readings, as_logits, label_histogram
 from cordial_ppl.synthetic import reviews
 
@@ -108,6 +115,47 @@ def test_draws_that_fell_into_one_of_many_modes_are_not_trusted():
     assert spread or not diagnose("default", cloud).trusted
 
 
+def bounded(readings, labels=None):
+    """A coin whose model fails for shares below a bound that most prior draws lie below."""
+    share = numpyro.sample("share", dist.Beta(1.0, 1.0))
+    probs = jnp.stack([1 - share, share])[None] + 0.0 * readings.logits
+    observe(None, labels, probs=jnp.where(jnp.asarray(share) > 0.6, probs, jnp.nan))
+
+
+def test_points_without_a_density_are_left_out():
+    labels = jnp.where(jnp.arange(ROWS) < 20, jnp.where(jnp.arange(ROWS) < 14, 1, 0), -1)
+    flat = Readings(jnp.zeros((ROWS, 2)), jnp.full(2, 0.5))
+    cloud = solver(Channel("bounded", bounded), 2)(flat, labels, 0)
+    share = 1 / (1 + np.exp(-np.asarray(cloud.draws)[:, 0]))
+    exact = stats.beta(1 + 14, 1 + 6)
+    below = exact.cdf(0.6)
+    assert share.min() >= 0.6
+    for level in (0.1, 0.5, 0.9):
+        found = (share <= exact.ppf(below + level * (1 - below))).mean()
+        assert found == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / 512))
+    assert diagnose("default", cloud).trusted and int(cloud.repairs) <= 1
+
+
+def nested(readings, labels=None):
+    """A scale that another parameter's prior depends on."""
+    scale = numpyro.sample("scale", dist.Normal(0.0, 2.0))
+    bias = numpyro.sample("bias", dist.Normal(0.0, jnp.exp(scale)))
+    observe(jax.nn.log_softmax(readings.logits + 0.0 * bias), labels)
+
+
+def test_a_prior_that_is_no_gaussian_is_where_particles_start():
+    target = build_target(Channel("nested", nested), 5)
+    problem = problem_in_precision(
+        Problem(target, target.prior, readings(LABELS), jnp.full(ROWS, -1))
+    )
+    start = from_prior(problem, Effort(moves=0))
+    state = jax.jit(lambda key: tempering._stage(problem, start, key, Effort()))(jax.random.key(0))
+    assert not target.gaussian and int(state.phase) == Phase.WEIGH
+    scale, bias = np.asarray(problem.colour(state.particles.points)).T
+    assert stats.kstest(scale, stats.norm(0, 2).cdf).pvalue > 1e-3
+    assert stats.kstest(bias / np.exp(scale), stats.norm.cdf).pvalue > 1e-3
+
+
 def rugged(readings, labels=None):
     """A density with more needles than any number of particles can visit."""
     place = numpyro.sample("place", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
@@ -172,3 +220,12 @@ def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
         assert kept == pytest.approx(128, abs=1.5) or found - temper < 1.1e-5
     else:
         assert kept >= 127
+
+
+def test_the_next_temper_leaves_out_points_without_a_density():
+    log_likelihood = jnp.where(jnp.arange(256) < 64, -jnp.inf, -jnp.arange(256.0))
+    found = float(
+        jax.jit(partial(next_temper, least_ess=100.0))(0.0, jnp.zeros(256), log_likelihood)
+    )
+    kept = float(effective_sample_size(found * log_likelihood))
+    assert 0 < found < 1 and kept == pytest.approx(100, abs=1.5)

@@ -251,28 +251,25 @@ class Stack(Estimator):
             each.size: tuple(other for other in targets if other.size == each.size)
             for each in targets
         }
-        with ThreadPoolExecutor(max_workers=workers(len(self.channels) + 1)) as pool:
-            # The slowest first, those with the most parameters, but one of each family before the
-            # others of any: they wait for its program.
-            place = [families[each.size].index(each) for each in targets]
-            order = sorted(
-                enumerate(self.channels), key=lambda job: (place[job[0]], -targets[job[0]].size)
+
+        def fit(place: int) -> tuple[Posterior, np.ndarray]:
+            channel, family = self.channels[place], families[targets[place].size]
+            prior, seed = self.prior.get(channel.name), (self.seed, place)
+            return fit_channel_member(
+                channel, lanes, seed, self.inference, prior, self.effort, family
             )
-            running = {
-                channel.name: pool.submit(
-                    fit_channel_member,
-                    channel,
-                    lanes,
-                    (self.seed, index),
-                    self.inference,
-                    self.prior.get(channel.name),
-                    self.effort,
-                    families[targets[index].size],
-                )
-                for index, channel in order
-            }
+
+        with ThreadPoolExecutor(max_workers=workers(len(self.channels) + 1)) as pool:
+            # The slowest first, those with the most parameters.  All but one of a family wait for
+            # its program, so they come last, lest they keep the calibrators from a thread.
+            waits = [families[each.size].index(each) > 0 for each in targets]
+            order = sorted(range(len(targets)), key=lambda place: -targets[place].size)
+            running = {place: pool.submit(fit, place) for place in order if not waits[place]}
             others = pool.submit(fit_calibrators, self.calibrators, lanes)
-            found: dict[str, Any] = {name: job.result() for name, job in running.items()}
+            running |= {place: pool.submit(fit, place) for place in order if waits[place]}
+            found: dict[str, Any] = {
+                self.channels[place].name: job.result() for place, job in running.items()
+            }
             found |= others.result()
         self._fits: dict[str, Fitted] = {name: found[name][0] for name in self.members}
         self.posteriors_ = {channel.name: found[channel.name][0] for channel in self.channels}

@@ -30,6 +30,11 @@ class OneOf(NamedTuple):
         """Number of unconstrained parameters P, the same for all."""
         return self.family[0].size
 
+    @property
+    def gaussian(self) -> bool:
+        """Whether every prior is a fixed Gaussian in the unconstrained space."""
+        return all(each.gaussian for each in self.family)
+
 
 def of_target[T](target: Target | OneOf, function: Callable[[Target], T]) -> T:
     """Compute something of a target, or of the one that is chosen while the program runs.

@@ -1,7 +1,7 @@
 """Fitting a channel by name of the method: one call for all labels and every fold of them.
 
-One compiled program a channel, method and bucket fits all lanes and predicts every text from the
-lane that has not seen its label.
+One compiled program fits all lanes of a bucket of rows and predicts every text from the lane that
+has not seen its label: one a channel and method, and by the default one a family of channels.
 """
 
 from collections.abc import Callable, Mapping

@@ -2,7 +2,7 @@
 
 Leaving out a quarter of the labels widens a posterior only a little, so that the smoothed
 importance weights of the draws mostly serve as well as a fit of its own would.  Where their k-hat
-or effective sample size is poor, the stages of the default posterior go on from there.
+exceeds 0.7, the draws are resampled by them and moved under the fold's own posterior.
 """
 
 import jax
@@ -36,7 +36,7 @@ def sample_lanes(
     """Sample the posterior of the first lane and carry it over to the others.
 
     Args:
-        target: the channel.
+        target: the channel, or one of a family.
         lanes: the data.
         prior: location and scale of the unconstrained parameters.
         key: random key.
@@ -79,7 +79,7 @@ def carry_lanes(
     """Carry a posterior of the first lane, equally weighted draws, over to the others.
 
     Args:
-        target: the channel.
+        target: the channel, or one of a family.
         lanes: the data.
         prior: location and scale of the unconstrained parameters.
         cloud: the posterior.

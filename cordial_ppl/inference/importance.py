@@ -47,12 +47,17 @@ def resample(
     """
     total = _cumulative(jnp.exp(log_weights - jnp.max(log_weights)))
     comb = (jnp.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
+    # Rounding must not carry the last tooth past the last draw that has weight.
+    comb = jnp.minimum(comb, jnp.nextafter(total[-1], jnp.zeros_like(total[-1])))
     found = jnp.searchsorted(total, comb, side="right")
     return jnp.minimum(found, log_weights.shape[0] - 1).astype(jnp.int32)
 
 
 def _cumulative(values: Float[Array, " S"]) -> Float[Array, " S"]:
-    """Cumulative sum by products with triangles of ones, which compile to little code."""
+    """Cumulative sum by products with triangles of ones, which compile to little code.
+
+    Neighbours may be out of order by rounding, which moves a tooth of the comb no further.
+    """
     count = values.shape[0]
     width = ceil(sqrt(count))
     rows = jnp.pad(values, (0, width**2 - count)).reshape(width, width)

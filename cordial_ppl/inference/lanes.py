@@ -85,7 +85,7 @@ def held_out(target: Target | OneOf, lanes: Lanes, clouds: Cloud) -> Float[Array
     """Predict each text from the lane that has not seen its label.
 
     Args:
-        target: the channel.
+        target: the channel, or one of a family.
         lanes: the data.
         clouds: the posterior of every lane but the first, each array with one more axis in front.
 
@@ -107,7 +107,7 @@ def lane_fit(target: Target | OneOf, lanes: Lanes, clouds: Cloud) -> LaneFit:
     """The first lane's posterior, and what the others say of the texts that they have not seen.
 
     Args:
-        target: the channel.
+        target: the channel, or one of a family.
         lanes: the data.
         clouds: the posterior of every lane, each array with one more axis in front.
     """

@@ -39,6 +39,7 @@ class Target:
         sites: its sampled parameters, in the order in which the model samples them.
         prior: default location and scale of the flat vector, NumPy float64.
         size: number of unconstrained parameters P.
+        gaussian: whether the whole prior is a fixed Gaussian in the unconstrained space.
     """
 
     def __init__(self, channel: Channel, sites: tuple[Site, ...], prior: Prior):
@@ -46,6 +47,7 @@ class Target:
         self.sites = sites
         self.prior = prior
         self.size = len(prior.loc)
+        self.gaussian = all(site.gaussian for site in sites)
 
     @property
     def coordinates(self) -> list[str]:
@@ -112,7 +114,7 @@ class Target:
         normal_key, model_key = jax.random.split(key)
         noise = standard_normal(normal_key, (draws, self.size), loc.dtype)
         flat = loc[None] + scale[None] * noise
-        if not all(site.gaussian for site in self.sites):
+        if not self.gaussian:
             keys = jax.random.split(model_key, draws)
             flat = jax.vmap(lambda k, u: sample_sites(self.channel, self.sites, k, readings, u))(
                 keys, flat

@@ -2,10 +2,9 @@ r"""The default posterior: particles tempered from the prior, weighed by importa
 
 Stages follow one another until the weights are good:
 
-1. The first proposes points from a Gaussian with the prior's mean and spread and weighs them by
-   ``likelihood ** beta`` as far as their effective size allows.  The particles resampled from them
-   are moved and reweighted again until ``beta = 1`` (sequential Monte Carlo, Del Moral, Doucet and
-   Jasra 2006).
+1. The first draws points from the prior and weighs them by ``likelihood ** beta`` as far as their
+   effective size allows.  The particles resampled from them are moved and reweighted again until
+   ``beta = 1`` (sequential Monte Carlo, Del Moral, Doucet and Jasra 2006).
 2. Then a mixture of two Student-t distributions, one with the particles' mean and covariance, one
    with those of their core where the likelihood is high, proposes fresh points.  Their importance
    weights remove what bias the particles carry, and k-hat and the effective sample size say
@@ -25,6 +24,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from cordial_ppl.inference.family import of_target
 from cordial_ppl.inference.importance import (
     KHAT_LIMIT,
     effective_sample_size,
@@ -140,7 +140,7 @@ def next_temper(
     """
 
     def enough(candidate: Array) -> Array:
-        weights = log_weights + (candidate - temper) * log_likelihood
+        weights = log_weights + _raised(candidate - temper, log_likelihood)
         return effective_sample_size(weights) > least_ess
 
     def halve(_: Array, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -265,6 +265,8 @@ def _stage(problem: Problem, state: State, key: jax.Array, effort: Effort) -> St
     tempering = (phase == Phase.START) | (phase == Phase.CLIMB)
     # At the full power proposals come before moves.
     climbing = jnp.where(temper < 1, effort.moves, 0)
+    # In a batch what is done waits for the others, and need not move.
+    last_moves = jnp.where(phase == Phase.DONE, 0, effort.last_moves)
     particles, log_step, rate = move(
         problem.evaluate,
         chosen.particles,
@@ -272,7 +274,7 @@ def _stage(problem: Problem, state: State, key: jax.Array, effort: Effort) -> St
         temper,
         state.log_step,
         move_key,
-        jnp.where(tempering, climbing, effort.last_moves),
+        jnp.where(tempering, climbing, last_moves),
     )
     weighing = phase == Phase.WEIGH
     again = weighing & ~_good(chosen, effort) & (state.rounds < effort.repairs)
@@ -296,7 +298,7 @@ def _choose_particles(state: State, comb: Array) -> _Choice:
     """Reweight the particles at hand by a higher power of the likelihood and resample them."""
     particles, count = state.particles, len(state.log_weights)
     temper = next_temper(state.temper, state.log_weights, particles.log_likelihood, count / 2)
-    change = (temper - state.temper) * particles.log_likelihood
+    change = _raised(temper - state.temper, particles.log_likelihood)
     log_weights = normalise(state.log_weights + change)
     return _Choice(
         take(particles, resample(comb, log_weights, count)),
@@ -322,17 +324,20 @@ def _choose_proposals(
 
     def propose(_: Array, nothing: tuple) -> tuple:
         points, log_proposal = _propose(state, key, total)
-        return points, *problem.evaluate(points), log_proposal
+        if not problem.target.gaussian:
+            points = jnp.where(first, _draw_prior(problem, key, total), points)
+        log_prior, log_likelihood = problem.evaluate(points)
+        return points, log_prior, log_likelihood, jnp.where(first, log_prior, log_proposal)
 
     nothing = jnp.zeros(total, PRECISION)
     empty = (jnp.zeros((total, problem.target.size), PRECISION), nothing, nothing, nothing)
     # In a batch this branch always runs, and the loop only while it is needed by any problem.
     *parts, log_proposal = jax.lax.fori_loop(0, jnp.where(fresh, 1, 0), propose, empty)
     found = Particles(*parts)
-    log_weights = found.log_prior - log_proposal + state.temper * found.log_likelihood
+    log_weights = found.log_prior - log_proposal + _raised(state.temper, found.log_likelihood)
     least_ess = count / 2 * effort.proposals**0.5
     temper = next_temper(state.temper, log_weights, found.log_likelihood, least_ess)
-    log_weights += (temper - state.temper) * found.log_likelihood
+    log_weights += _raised(temper - state.temper, found.log_likelihood)
     smoothed, khat = pareto_smooth(log_weights)
     ess = effective_sample_size(log_weights)
     chosen = _Choice(
@@ -351,7 +356,7 @@ def _choose_proposals(
 def _propose(
     state: State, key: jax.Array, total: int
 ) -> tuple[Float[Array, "M P"], Float[Array, " M"]]:
-    """Points with the log density of their proposal: like the prior at first, then Student-t."""
+    """Standard normal points at first, then Student-t ones with their log density."""
     first, points = state.phase == Phase.START, state.particles.points
     size, dtype = points.shape[1], points.dtype
     prior = Moments(jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype))
@@ -367,8 +372,21 @@ def _propose(
     half = total // 2
     around_all = whole.mean[None] + student[:half] @ whole.factor.T
     proposed = jnp.concatenate([around_all, core.mean[None] + student[half:] @ core.factor.T])
-    mixture = jnp.logaddexp(_log_student(whole, proposed), _log_student(core, proposed))
-    return proposed, jnp.where(first, -0.5 * jnp.sum(normal**2, axis=1), mixture)
+    return proposed, jnp.logaddexp(_log_student(whole, proposed), _log_student(core, proposed))
+
+
+def _draw_prior(problem: Problem, key: jax.Array, total: int) -> Float[Array, "M P"]:
+    """Draws from a prior that is no fixed Gaussian."""
+    flat = of_target(
+        problem.target,
+        lambda own: own.sample_prior(key, problem.prior, problem.readings, total),
+    )
+    return problem.whiten(flat).astype(PRECISION)
+
+
+def _raised(power: Array, log_likelihood: Array) -> Array:
+    """Log of a power of the likelihood, whose power of nothing is one even where it is zero."""
+    return jnp.where(power > 0, power * log_likelihood, 0.0)
 
 
 def _log_student(gaussian: Moments, points: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from cordial_ppl.errors import InputError
 from cordial_ppl.products.figure import INK, PAGE, Figure, Style, looking, new_figure
 from cordial_ppl.products.product import Product, Record, Table, number
 from cordial_ppl.sweep import Results
@@ -23,7 +24,7 @@ def gap_table(
     """Return what estimating a channel costs, and where the full one overtakes.
 
     Labels come from a channel that the affine family misses by a known delta. It takes of the sweep
-    only the numbers of options, and fits for some minutes.
+    only the numbers of options, three or more, and fits for some minutes.
 
     Args:
         results: the sweep.
@@ -33,8 +34,13 @@ def gap_table(
 
     Returns:
         The product `known-gap`.
+
+    Raises:
+        InputError: no task has three options or more.
     """
-    sizes = sorted({len(cell.stated) for cell in results.cells.values()})
+    sizes = sorted({len(cell.stated) for cell in results.cells.values()} - {2})
+    if not sizes:
+        raise InputError("a gap to the affine channels needs a task of three options or more.")
     found = [around_crossover(delta, size, draws, seed) for size in sizes for delta in deltas]
     table = Table.of([row for losses in found for row in _rows(losses)])
     return Product(
