@@ -1,7 +1,6 @@
 """Families: targets of one size that share a compiled program, which is told which of them to fit.
 
-Nine tenths of the default's program does not depend on the channel.  A program for two channels
-compiles in little more time than one for either.
+Much of the default's program does not depend on the channel, and is compiled once for all of them.
 """
 
 from collections.abc import Callable

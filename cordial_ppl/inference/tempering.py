@@ -137,6 +137,9 @@ def next_temper(
         log_weights: unnormalised log weights in nats.
         log_likelihood: log likelihood of each point in nats.
         least_ess: the effective sample size to keep.
+
+    Returns:
+        The power, above ``temper``; 1 where ``temper`` is 1 already.
     """
 
     def enough(candidate: Array) -> Array:
