@@ -12,6 +12,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
+from cordial_ppl import compilation
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.compilation import compiled
 from cordial_ppl.cordial.judges import Cordial
@@ -119,10 +120,22 @@ def test_threads_that_ask_at_once_compile_once():
         together.wait()
         return program(np.full((3, 3), value))
 
+    compilation._accepted()  # what is tried out is compiled too
     with compilations(BACKEND) as names, ThreadPoolExecutor(4) as threads:
         found = list(threads.map(ask, [0.1, 0.2, 0.3, 0.4]))
     assert traces == [(3, 3)] and len(names) == 1
     assert len({float(each[0, 0]) for each in found}) == 4
+
+
+def test_an_option_that_xla_does_not_know_is_left_out(monkeypatch):
+    monkeypatch.setitem(compilation.OPTIONS, "xla_cpu_no_such_option", True)
+    compilation._accepted.cache_clear()
+    try:
+        assert "xla_cpu_no_such_option" not in compilation._accepted()
+        assert "xla_cpu_multi_thread_eigen" in compilation._accepted()
+        assert compiled(lambda x: x + 1)(np.ones(3)).sum() == 6
+    finally:
+        compilation._accepted.cache_clear()
 
 
 @pytest.mark.parametrize("method", ["default", "laplace"])

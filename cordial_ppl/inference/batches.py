@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,13 +12,13 @@ from cordial_ppl.batching import at_once, mapped
 from cordial_ppl.inference.fit import SAMPLERS, fit_lanes
 from cordial_ppl.inference.folds import sample_lanes
 from cordial_ppl.inference.lanes import LaneFit, Lanes, lane_fit
-from cordial_ppl.inference.laplace import find_modes, starts
+from cordial_ppl.inference.laplace import DRAWS, find_modes, starts
 from cordial_ppl.inference.problem import Problem
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort
 from cordial_ppl.readings import Readings
 
-MODES_SHARE = 0.25
+MODES_SHARE = 0.15
 """Share of the working memory that goes to second derivatives: the search itself keeps more."""
 
 
@@ -61,7 +62,8 @@ def fit_batch(
     # Second derivatives of every text's log likelihood, and what a search keeps of its path.
     width = at_once(8.0 * texts * (target.size + 1), MODES_SHARE)
     size = at_once(8.0 * count * len(starts(target)) * (2 * target.size**2 + 16 * target.size))
-    return _mode_fitter(target, method, size, width)(prior, (lanes, keys))
+    batch = at_once(8.0 * count * DRAWS * texts)
+    return _mode_fitter(target, method, size, width, batch)(prior, (lanes, keys))
 
 
 @lru_cache(maxsize=512)
@@ -81,7 +83,9 @@ def _default_fitter(target: Target, effort: Effort, size: int) -> Callable[..., 
 
 
 @lru_cache(maxsize=512)
-def _mode_fitter(target: Target, method: str, size: int, width: int) -> Callable[..., LaneFit]:
+def _mode_fitter(
+    target: Target, method: str, size: int, width: int, batch: int
+) -> Callable[..., LaneFit]:
     sample = SAMPLERS[method]
 
     def run(prior: Prior, own: tuple[Lanes, Array]) -> LaneFit:
@@ -103,8 +107,15 @@ def _mode_fitter(target: Target, method: str, size: int, width: int) -> Callable
             return Problem(target, prior, Readings(logits, histogram, covariates), labels)
 
         modes = find_modes(make, target, prior, data, width)
-        clouds = jax.vmap(lambda own, key, mode: sample(make(own), key, mode))(data, each, modes)
-        split = jax.tree.map(lambda leaf: leaf.reshape(sets, count, *leaf.shape[1:]), clouds)
-        return jax.vmap(partial(lane_fit, target))(lanes, split)
+        found = jax.tree.map(
+            lambda leaf: leaf.reshape(sets, count, *leaf.shape[1:]), (data, each, modes)
+        )
+
+        def draw(own: Any) -> LaneFit:
+            lanes, of_lanes = own
+            clouds = jax.vmap(lambda data, key, mode: sample(make(data), key, mode))(*of_lanes)
+            return lane_fit(target, lanes, clouds)
+
+        return jax.lax.map(draw, (lanes, found), batch_size=batch)
 
     return mapped(run, size)

@@ -19,10 +19,10 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.inference.family import OneOf
 from cordial_ppl.inference.folds import carry_lanes, sample_lanes
 from cordial_ppl.inference.lanes import LaneFit, Lanes, lane_fit, make_lanes
-from cordial_ppl.inference.laplace import sample_laplace, sample_mode
+from cordial_ppl.inference.laplace import find_modes, sample_laplace, sample_mode
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import Posterior, diagnose
-from cordial_ppl.inference.problem import Cloud
+from cordial_ppl.inference.problem import Cloud, Problem
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort
 from cordial_ppl.loading import load_channel
@@ -85,11 +85,14 @@ def _mode_fitter(target: Target, method: str) -> Callable[..., LaneFit]:
     sample = SAMPLERS[method]
 
     def run(lanes: Lanes, prior: Prior, key: jax.Array) -> LaneFit:
-        def one(labels: Array, histogram: Array, key: jax.Array) -> Cloud:
-            return sample(lanes.problem(target, prior, labels, histogram), key)
+        def make(own: tuple[Array, Array]) -> Problem:
+            return lanes.problem(target, prior, *own)
 
+        data = lanes.labels, lanes.histograms
+        modes = find_modes(make, target, prior, data)
         keys = jax.random.split(key, lanes.labels.shape[0])
-        return lane_fit(target, lanes, jax.vmap(one)(lanes.labels, lanes.histograms, keys))
+        clouds = jax.vmap(lambda own, *rest: sample(make(own), *rest))(data, keys, modes)
+        return lane_fit(target, lanes, clouds)
 
     return compiled(run)
 

@@ -80,7 +80,11 @@ def find_mode(problem: Problem) -> Gaussian:
 
 
 def find_modes[Data](
-    make: Callable[[Data], Problem], target: Target, prior: Prior, data: Data, width: int
+    make: Callable[[Data], Problem],
+    target: Target,
+    prior: Prior,
+    data: Data,
+    width: int | None = None,
 ) -> Gaussian:
     """Find the modes of N problems of one form, as `find_mode` would each.
 
@@ -89,7 +93,7 @@ def find_modes[Data](
         target: the channel.
         prior: location and scale of the unconstrained parameters.
         data: what is each problem's own, arrays whose first axis counts the problems.
-        width: how many starts are followed at a time.
+        width: how many starts are followed at a time; by default half, as few take many steps.
 
     Returns:
         The Gaussians, every array with one more axis in front.
@@ -100,7 +104,7 @@ def find_modes[Data](
         lambda w, own: -make(own).log_density(w),
         jnp.tile(first, (count, 1)),
         jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), data),
-        width,
+        -(-count * each // 2) if width is None else width,
         group=each,
     )
     grouped = jax.tree.map(lambda leaf: leaf.reshape(count, each, *leaf.shape[1:]), found)
