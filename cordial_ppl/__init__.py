@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from cordial_ppl.inference.fit import fit_nuts as fit_nuts
     from cordial_ppl.inference.posterior import Diagnostics as Diagnostics
     from cordial_ppl.inference.posterior import Posterior as Posterior
+    from cordial_ppl.inference.state import Effort as Effort
     from cordial_ppl.inference.target import Prior as Prior
-    from cordial_ppl.inference.tempering import Effort as Effort
     from cordial_ppl.readings import Readings as Readings
     from cordial_ppl.readings import readings_from_counts as readings_from_counts
     from cordial_ppl.readings import readings_from_probabilities as readings_from_probabilities

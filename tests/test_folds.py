@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.inference import tempering
+from cordial_ppl.inference import state
 from cordial_ppl.inference.fit import fit_lanes
 from cordial_ppl.inference.folds import sample_lanes
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.problem import Problem, predict, problem_in_precision
-from cordial_ppl.inference.target import build_target
-from cordial_ppl.inference.tempering import (
+from cordial_ppl.inference.state import (
     DEFAULT_EFFORT,
     Effort,
     Phase,
-    advance,
     as_cloud,
     from_particles,
     from_prior,
 )
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.inference.tempering import advance
 from cordial_ppl.readings import Readings, as_logits, label_histogram
 from cordial_ppl.stacking import assign_folds
 from cordial_ppl.synthetic import reviews
@@ -58,7 +58,7 @@ def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
 
     whole = jax.jit(partial(fit, ALL))(jax.random.key(0))
     alone = jax.jit(partial(fit, FOLD))(jax.random.key(2))
-    monkeypatch.setattr(tempering, "KHAT_LIMIT", limit)
+    monkeypatch.setattr(state, "KHAT_LIMIT", limit)
     start = jax.jit(lambda particles: from_particles(problem(FOLD), particles))(whole.particles)
     run = jax.jit(lambda start, key: advance(problem(FOLD), start, key, DEFAULT_EFFORT))
     carried = run(start, jax.random.key(1))

@@ -15,17 +15,13 @@ from scipy import stats
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference import tempering
+from cordial_ppl.inference.choice import next_temper
 from cordial_ppl.inference.importance import effective_sample_size
 from cordial_ppl.inference.posterior import diagnose
 from cordial_ppl.inference.problem import Problem, predict, problem_in_precision
+from cordial_ppl.inference.state import Effort, Phase, from_prior
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.inference.tempering import (
-    Effort,
-    Phase,
-    from_prior,
-    next_temper,
-    sample_tempered,
-)
+from cordial_ppl.inference.tempering import sample_tempered
 from cordial_ppl.readings import Readings, as_logits, label_histogram
 from cordial_ppl.synthetic import reviews
 

@@ -8,8 +8,8 @@ from cordial_ppl.cordial.comparisons import FullChannelStack, ScalarStack
 from cordial_ppl.cordial.files import blaming, read
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.errors import InputError
+from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort
 from cordial_ppl.scale import Scale
 
 PAPER_CHANNELS: tuple[str, ...] = ("mixture", "mixture-vector", "location", "location-vector")

@@ -23,8 +23,8 @@ from cordial_ppl.errors import CordialWarning
 from cordial_ppl.inference.fit import as_posterior, fit_lanes
 from cordial_ppl.inference.lanes import Lanes
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.state import Effort
 from cordial_ppl.inference.target import Prior, Target, build_target
-from cordial_ppl.inference.tempering import Effort
 
 
 class Fitted(Protocol):

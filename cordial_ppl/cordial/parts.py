@@ -19,8 +19,8 @@ from cordial_ppl.inference.batches import fit_batch
 from cordial_ppl.inference.lanes import Lanes
 from cordial_ppl.inference.posterior import Diagnostics, diagnose
 from cordial_ppl.inference.problem import PREDICT_ELEMENTS, Cloud, in_precision, predict
+from cordial_ppl.inference.state import Effort
 from cordial_ppl.inference.target import Prior, Target, build_target
-from cordial_ppl.inference.tempering import Effort
 from cordial_ppl.readings import Readings
 
 TYPICAL_OPTIONS = 8

@@ -21,8 +21,8 @@ from cordial_ppl.cordial.settings import check_method, check_seed
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale

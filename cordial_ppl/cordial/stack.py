@@ -37,8 +37,8 @@ from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior, build_target
-from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort
 from cordial_ppl.loading import load_channel
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds

@@ -23,8 +23,8 @@ from cordial_ppl.inference.laplace import find_modes, sample_laplace, sample_mod
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import Posterior, diagnose
 from cordial_ppl.inference.problem import Cloud, Problem
+from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior, Target, build_target
-from cordial_ppl.inference.tempering import DEFAULT_EFFORT, Effort
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
