@@ -142,6 +142,12 @@ def test_wins_are_counted_up_to_100_labels_and_not_against_other_forms_of_ours()
     results = sweep(cells, {"fast": "cordial"})
     product = PRODUCTS["table"](results)
     assert "has the lowest log loss of 2 methods in 2 of 3 settings" in product.notes[0]
+    assert product.notes[0].endswith("Not lowest, by nats behind: music, main, 50 (0.100).")
+    assert product.notes[1].startswith("CORDIAL, literal has the lowest log loss of 2 methods in 3")
+    assert product.notes[3].startswith(
+        "CORDIAL, default is at most as high as CORDIAL, literal in 0"
+    )
+    assert "Higher, by nats: music, main, 2 (0.400); music, main, 100 (0.400); " in product.notes[3]
     with_stack = sweep({k: c | {"logit-stack": 0.7} for k, c in cells.items()}, {"fast": "cordial"})
     assert "3 methods in 1 of 2 settings" in PRODUCTS["readers"](with_stack, n=50).notes[0]
     of_raw = PRODUCTS["table"](results, ours="raw")

@@ -11,11 +11,13 @@ from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.formats import write_table
 from cordial_ppl.sweep import Results, parse_config, run_sweep
 from cordial_ppl.sweep import run as running
+from cordial_ppl.sweep.results import cell_path
 from cordial_ppl.sweep.tasks import draw_subsets, load_tasks
 from cordial_ppl.synthetic import reviews
 
 TEXTS = reviews(90, seed=5)
 IDS = [f"t{i}" for i in range(90)]
+LENGTHS = {"length": [float(i) for i in range(90)]}
 
 
 @pytest.fixture
@@ -28,6 +30,9 @@ def folder(tmp_path):
     write_table(tmp_path / "readings.parquet", columns)
     labels = {"item_id": IDS, "label": [str(z + 1) for z in TEXTS.labels]}
     write_table(tmp_path / "labels.csv", labels)
+    write_table(
+        tmp_path / "one.csv", {n: v[:90] for n, v in columns.items() if n != "reader"} | LENGTHS
+    )
     rows = [(i, n, d) for n in (4, 9) for d in range(3) for i in IDS if (n, d) != (9, 1)]
     shots = {"item_id": [r[0] for r in rows], "n": [r[1] for r in rows]}
     shots |= {"draw": [r[2] for r in rows]} | {f"p_{k}": [0.2] * len(rows) for k in range(1, 6)}
@@ -83,7 +88,8 @@ def test_subsets_are_nested_and_the_same_for_every_reader(folder):
     np.testing.assert_array_equal(first.pool_labels, second.pool_labels)
     assert all(len(set(rows)) == 9 for rows in large.tolist())
     assert (draw_subsets(first, 9, 3, 1) != large).any()
-    assert not set(first.report_ids) & {"none"} and len(set(first.report_ids)) == 30
+    assert len(set(first.report_ids)) == 30 and set(first.report_ids).isdisjoint(first.pool_ids)
+    assert {*first.report_ids, *first.pool_ids} == set(IDS)
 
 
 def test_the_table_and_what_made_it(folder):
@@ -146,6 +152,44 @@ def test_results_of_another_sweep_are_not_mixed_in(folder, changes):
     assert sorted(folder.rglob("*")) == before
 
 
+@pytest.mark.parametrize("column", ["length", "item_id"])
+def test_any_change_of_the_data_is_noticed(folder, column):
+    config = plan(folder, task={"readings": "one.csv", "covariates": ["length"]}, external={})
+    run_sweep(config, folder / "out")
+    scored = load_tasks(config)[0].report_ids[0]
+    for name in ("one.csv", "labels.csv"):
+        text = (folder / name).read_text()
+        line = next(row for row in text.splitlines() if row.startswith(f"{scored},"))
+        new = line.replace(scored, "renamed") if column == "item_id" else f"{line}9"
+        if name == "one.csv" or column == "item_id":
+            (folder / name).write_text(text.replace(line, new))
+    with pytest.raises(InputError, match="was made with other methods, draws, seed, data"):
+        run_sweep(config, folder / "out")
+
+
+def test_what_is_labelled_and_scored_is_written_down(folder):
+    config = plan(folder)
+    run_sweep(config, folder / "out")
+    table = pq.read_table(folder / "out" / "subsets.parquet").to_pylist()
+    known = dict(zip(IDS, TEXTS.labels, strict=True))
+    assert all(row["label"] == str(known[row["item_id"]] + 1) for row in table)
+    first, second = load_tasks(config)
+    for reading in (first, second):
+        own = [row for row in table if row["reader"] == reading.reader]
+        scored = [row["item_id"] for row in own if row["draw"] is None]
+        assert tuple(scored) == reading.report_ids
+        for draw, rows in enumerate(draw_subsets(reading, 4, 3, 0)):
+            found = [r["item_id"] for r in own if r["draw"] == draw and r["place"] <= 4]
+            assert found == [reading.pool_ids[row] for row in rows]
+
+
+def test_cells_stay_in_the_folder(tmp_path):
+    for task, reader in (("..", ".."), (".", "a"), ("a/b", "..")):
+        path = cell_path(tmp_path, task, reader, 5)
+        assert (tmp_path / "cells") in path.resolve().parents
+        assert path.resolve().relative_to(tmp_path / "cells").parts[2:] == ("5.cell",)
+
+
 def test_a_damaged_cell_is_found(folder):
     run_sweep(plan(folder), folder / "out")
     path = folder / "out" / "cells" / "stars" / "a" / "4.cell"
@@ -162,6 +206,7 @@ def test_a_damaged_cell_is_found(folder):
         ({"task": {"report": 90}}, "task.stars: report is 90, but there are 90 labelled texts"),
         ({"task": {"covariates": ["length"]}}, "task.stars: there is no column 'length'"),
         ({"task": {"name": "other"}}, "task.stars: "),
+        ({"task": {"readings": "one.csv", "readers": ["a"]}}, "has no column reader"),
         ({"external": {"x": {"probabilities": "labels.csv"}}}, "no column 'p_1'"),
     ],
 )
@@ -209,6 +254,15 @@ def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):
         results.score("stars", "a", 4, "paper", "log_loss")
 
 
+def test_a_method_without_labels_fails_alone_too(folder, monkeypatch):
+    def fail(*_):
+        raise MemoryError("out of memory")
+
+    monkeypatch.setattr("cordial_ppl.cordial.subsets._without_labels", fail)
+    cell = run_sweep(plan(folder), folder / "out").cells["stars", "a", 4]
+    assert cell.reasons["raw", 2] == "out of memory" and ("temperature", 0) not in cell.reasons
+
+
 def test_predictions_that_are_none_fail_alone(folder):
     path = folder / "shots.parquet"
     columns = {"item_id": IDS} | {f"p_{k}": [0.25] * 90 for k in range(1, 6)}
@@ -237,6 +291,12 @@ def test_the_command(folder, cordial):
     assert found["cells"] == 1 and found["failed_fits"] == 0
     assert {row["method"] for row in found["mean_log_loss"]} == {"raw", "temperature"}
     assert cordial("sweep", folder / "sweep.toml", "-o", "out", "--quiet").stdout == ""
+    with_all = cordial("sweep", folder / "sweep.toml", "-o", "out", "--analyse", "all")
+    assert "left out table: the sweep has none of the methods cordial" in with_all.stderr
+    both = ("--analyse", "table", "--analyse", "scores")
+    named = cordial("sweep", folder / "sweep.toml", "-o", "out", *both, status=2)
+    assert "--analyse table: the sweep has none" in named.stderr
+    assert "stars, a: mean log loss" in named.stdout
     (folder / "sweep.toml").write_text(toml.replace("temperature", "platt"))
     result = cordial("sweep", folder / "sweep.toml", "-o", "other", status=2)
     assert "methods[1] must be one of" in result.stderr and not (folder / "other").exists()

@@ -104,7 +104,17 @@ def test_only_variants_means_no_others():
         ),
         ({**TASK, "method": {"x": {"channel": "afine"}}}, "method.x: "),
         ({**TASK, "method": {"x": {"base": "channel"}}}, "method.x needs channel"),
+        ({**TASK, "method": {"x": {"weight_counts": 5}}}, "method.x.weight_counts must be a table"),
+        (
+            {**TASK, "method": {"x": {"base": "logit-stack", "weight_counts": ["odds"]}}},
+            "method.x.weight_counts must be a table",
+        ),
+        ({"task": {" ": {"benchmark": "music"}}}, "a task must have a name"),
         ({**TASK, "external": {"icl": {}}}, "external.icl needs probabilities"),
+        (
+            {**TASK, "external": {"Temperature": {"probabilities": "x.csv"}}},
+            "external.Temperature: the name is taken",
+        ),
         ({**TASK, "external": {"raw": {"probabilities": "x.csv"}}}, "external.raw: the name is"),
     ],
 )

@@ -5,13 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from cordial_ppl.cli.compilation import keep_compiled
 from cordial_ppl.cli.messages import STDERR, count, leaving_at_once, say, working
 from cordial_ppl.cli.options import Json, Quiet
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from cordial_ppl.sweep import Progress, Results
@@ -55,7 +54,7 @@ def sweep(
     DIR gets results.parquet, one row a score of a fit, sweep.json with the configuration, and a
     file for each task, reader and number of labels.
     """
-    from cordial_ppl.cli.output import show_json, show_table
+    from cordial_ppl.cli.output import show_json
     from cordial_ppl.products import ALL, PRODUCTS, write_product
 
     unknown = [name for name in analyse or () if name not in (*PRODUCTS, "all")]
@@ -70,15 +69,16 @@ def sweep(
         plan = read_config(config)
     with leaving_at_once(), _progress(quiet) as show:
         results = run_sweep(plan, output, show)
-    written, left_out = [], {}
+    written, left_out, missing = [], {}, []
     for name in dict.fromkeys(wanted):
         try:
             with working(f"analysing: {name}", quiet):
                 written += write_product(PRODUCTS[name](results), output)
+        except FileError:
+            raise
         except InputError as error:
-            if name in asked:
-                raise
             left_out[name] = str(error)
+            missing += [name] if name in asked else []
     failed = sum(len(cell.reasons) for cell in results.cells.values())
     if json:
         content = {"output": str(output), "cells": len(results.cells), "failed_fits": failed}
@@ -88,9 +88,18 @@ def sweep(
         ]
         products = {"written": list(map(str, written)), "left_out": left_out}
         show_json(content | {"mean_log_loss": losses} | products)
-        return
-    if quiet:
-        return
+    elif not quiet:
+        _summarise(results, output, written, left_out, failed)
+    if missing:
+        # What can be shown has been; what was asked for by name and cannot be is an error.
+        raise InputError(f"--analyse {missing[0]}: {left_out[missing[0]]}")
+
+
+def _summarise(
+    results: "Results", output: Path, written: list[Path], left_out: dict[str, str], failed: int
+) -> None:
+    from cordial_ppl.cli.output import show_table
+
     for task, reader in results.pairs:
         budgets = results.budgets(task, reader)
         cells = {(n, m): loss for t, r, n, m, loss in _losses(results) if (t, r) == (task, reader)}
@@ -139,11 +148,12 @@ def _progress(quiet: bool) -> Iterator[Callable[["Progress"], None]]:
 
 
 def _losses(results: "Results") -> Iterator[tuple[str, str, int, str, float | None]]:
-    """Mean log loss of each method over the draws that did not fail."""
+    """Mean log loss of each method over the draws that all share, as the products have it."""
+    from cordial_ppl.products.means import mean_scores
+
     for (task, reader, n), cell in results.cells.items():
-        for method, losses in zip(cell.methods, cell.scores["log_loss"], strict=True):
-            known = losses[np.isfinite(losses)]
-            yield task, reader, n, method, float(known.mean()) if len(known) else None
+        for method, found in mean_scores(cell, cell.methods).items():
+            yield task, reader, n, method, found.mean if found.draws else None
 
 
 def _shown(loss: float | None) -> str:

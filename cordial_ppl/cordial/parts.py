@@ -79,7 +79,8 @@ class CalibratorPart:
         count, rows = lanes.labels.shape[1:]
         size = lanes.logits.shape[2]
         with jax.enable_x64(True):
-            each = at_once(8.0 * count * rows * size * size)
+            fits = count * CALIBRATORS[self.name].fits
+            each = at_once(8.0 * fits * rows * size * size)
             params, held_out = _calibrator_fitter(self.name, each)(None, lanes)
             probs = _predict(_calibrator_predictor(self.name), params, report, np.float64)
             return PartFit(np.asarray(held_out), probs, ())

@@ -90,15 +90,14 @@ def fit_subsets(
         found = dict(zip(unique, threads.map(fit, unique.values()), strict=True))
     results: dict[str, BatchFit | Exception] = {}
     for name, estimator in estimators.items():
-        if isinstance(estimator, LabelFree):
-            probs = estimator.fit(pool.logits).predict_proba(report.logits)
-            repeated = np.broadcast_to(probs, (len(subsets), *probs.shape))
-            results[name] = BatchFit(repeated, np.ones((len(subsets), 1)), ())
-            continue
         own = [found[part.key] for part in needed[name]]
-        fits = [fit for fit in own if isinstance(fit, PartFit)]
-        errors = [fit for fit in own if isinstance(fit, Exception)]
-        results[name] = errors[0] if errors else _mix(estimator, fits, labels[subsets])
+        try:
+            if isinstance(estimator, LabelFree):
+                results[name] = _without_labels(estimator, pool, len(subsets), report)
+            else:
+                results[name] = _mix(estimator, own, labels[subsets])
+        except Exception as error:  # The fits of the other estimators are kept.
+            results[name] = error
     return results
 
 
@@ -158,8 +157,21 @@ def _make_batch(
     return jax.tree.map(lambda *leaves: np.stack(leaves), *sets)
 
 
-def _mix(estimator: Estimator, fits: Sequence[PartFit], labels: Int[np.ndarray, "S n"]) -> BatchFit:
+def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
+    """The same predictions for every subset."""
+    probs = estimator.fit(pool.logits).predict_proba(report.logits)
+    return BatchFit(np.broadcast_to(probs, (draws, *probs.shape)), np.ones((draws, 1)), ())
+
+
+def _mix(
+    estimator: Estimator, found: Sequence[PartFit | Exception], labels: Int[np.ndarray, "S n"]
+) -> BatchFit:
     """Weigh the members of every subset, and predict with their mixture."""
+    fits = []
+    for fit in found:
+        if isinstance(fit, Exception):
+            raise fit
+        fits.append(fit)
     weights = np.full((len(labels), len(fits)), 1 / len(fits))
     if isinstance(estimator, Stack) and labels.shape[1] >= MIN_LABELS:
         held_out = np.stack([fit.held_out for fit in fits], axis=-1)

@@ -41,6 +41,12 @@ def rivals(results: Results, ours: str) -> tuple[str, ...]:
     return found
 
 
+def family(results: Results, ours: str) -> tuple[str, ...]:
+    """Return ours and every other form of it that the sweep has."""
+    own = _family(results, ours)
+    return tuple(m for m in results.methods if m == ours or _family(results, m) == own)
+
+
 def base_of(results: Results, method: str) -> str:
     """Return what a method is a variant of; itself where it is none."""
     known = {own["name"]: own.get("base") for own in results.config.get("methods", ())}

@@ -1,10 +1,10 @@
 """Table 1: mean log loss of every method."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cordial_ppl.products.comparison import need_budgets, our_method, rivals
+from cordial_ppl.products.comparison import Key, family, need_budgets, our_method, rivals
 from cordial_ppl.products.means import count_failures, leads, mean_scores
 from cordial_ppl.products.product import NOTHING, Product, Record, Table, number, with_labels
 from cordial_ppl.sweep import Results
@@ -59,13 +59,9 @@ def loss_table(
             )
     table = Table.of(records)
     numbers = " and ".join(map(str, chosen)) if len(chosen) < 3 else ", ".join(map(str, chosen))
-    won = leads(results, ours, 1, FEW)
-    wins = sum(lead >= 0 for lead in won.values())
-    counted = (
-        f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods in "
-        f"{wins} of {len(won)} settings (task, reader, number of labels) with at most {FEW} "
-        "labels; other forms of it are not counted as methods."
-    )
+    others = [form for form in family(results, ours) if form != ours]
+    counted = [_count_wins(results, form) for form in (ours, *others)]
+    counted += [_compare_forms(results, ours, other) for other in others]
     return Product(
         name="table",
         title="Log loss",
@@ -73,8 +69,40 @@ def loss_table(
         "of labels; bold: the lowest.",
         table=table,
         shown=with_labels(table).spread(("reader", "method"), ("task", "n"), _shown),
-        notes=(counted, count_failures(results.cells.values(), results.methods)),
+        notes=(*counted, count_failures(results.cells.values(), results.methods)),
     )
+
+
+def _count_wins(results: Results, ours: str) -> str:
+    """In how many settings ours is lowest, and where it is not."""
+    won = leads(results, ours, 1, FEW)
+    lost = {key: -lead for key, lead in won.items() if not lead >= 0}
+    counted = (
+        f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods in "
+        f"{len(won) - len(lost)} of {len(won)} settings (task, reader, number of labels) with at "
+        f"most {FEW} labels; other forms of it are not counted as methods."
+    )
+    return counted + _name_settings(" Not lowest, by nats behind: ", lost)
+
+
+def _compare_forms(results: Results, ours: str, other: str) -> str:
+    """In how many settings one form of ours is lower than another, and where it is not."""
+    behind = {}
+    for key, cell in results.cells.items():
+        if key[2] <= FEW:
+            means = mean_scores(cell, (ours, other))
+            behind[key] = means[ours].mean - means[other].mean
+    lost = {key: more for key, more in behind.items() if not more <= 0}
+    counted = (
+        f"{label(ours)} is at most as high as {label(other)} in {len(behind) - len(lost)} of "
+        f"{len(behind)} of them."
+    )
+    return counted + _name_settings(" Higher, by nats: ", lost)
+
+
+def _name_settings(start: str, settings: Mapping[Key, float]) -> str:
+    named = [f"{', '.join(map(str, key))} ({number(by)})" for key, by in settings.items()]
+    return start + "; ".join(named) + "." if named else ""
 
 
 def _shown(record: Record) -> str:

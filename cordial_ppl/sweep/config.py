@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import ChannelError, FileError, InputError
-from cordial_ppl.sweep.methods import METHODS, NINE, SETTINGS, External, Method
+from cordial_ppl.sweep.methods import LABELS, METHODS, NINE, SETTINGS, External, Method
 from cordial_ppl.synthetic import TASKS
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
@@ -109,6 +109,9 @@ def parse_config(content: Mapping[str, Any], folder: Path = Path()) -> SweepConf
     budgets = _numbers(content, "budgets", BUDGETS)
     if list(budgets) != sorted(set(budgets)):
         raise InputError(f"budgets must ascend, each once; got {list(budgets)}.")
+    for name in _table(content.get("task", {}), "task"):
+        if not name.strip():
+            raise InputError("task: a task must have a name.")
     tasks = tuple(
         _task(name, _table(table, f"task.{name}"), folder)
         for name, table in _table(content.get("task", {}), "task").items()
@@ -192,6 +195,8 @@ def _variant(key: str, name: str, table: Mapping[str, Any], folder: Path) -> Met
     if "channels" in settings:
         given = _texts(table, key, "channels") or ()
         settings["channels"] = tuple(_channel(channel, folder) for channel in given)
+    if "weight_counts" in settings:
+        _table(settings["weight_counts"], f"{key}.weight_counts")
     if base == "channel":
         channel = _text(table, key, "channel")
         if channel is None:
@@ -211,7 +216,8 @@ def _channel(given: str, folder: Path) -> str:
 
 
 def _new(key: str, name: str, found: Mapping[str, Any]) -> None:
-    if name in found or name in METHODS:
+    # Tables and figures show labels: two methods must not look alike.
+    if name in found or name in METHODS or name in LABELS.values():
         raise InputError(f"{key}: the name is taken; a variant needs one of its own.")
 
 

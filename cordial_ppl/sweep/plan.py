@@ -127,8 +127,12 @@ def _describe_method(method: Method | External) -> dict[str, Any]:
 
 def _digest_data(reading: Reading) -> str:
     arrays = [reading.pool.logits, reading.pool_labels, reading.report.logits]
-    arrays += [reading.report_labels, *reading.pool.covariates.values()]
-    return _digest(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays))
+    arrays += [reading.report_labels]
+    arrays += [*reading.pool.covariates.values(), *reading.report.covariates.values()]
+    names = [reading.scale.options, tuple(reading.pool.covariates)]
+    names += [reading.pool_ids, reading.report_ids]
+    parts = [json.dumps(names).encode()]
+    return _digest(b"".join(parts + [np.ascontiguousarray(array).tobytes() for array in arrays]))
 
 
 def _digest(data: bytes) -> str:

@@ -13,7 +13,7 @@ from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.formats import replacing, write_table
 from cordial_ppl.sweep.cell import Cell, read_cell
 
-CONFIG, TABLE, CELLS = "sweep.json", "results.parquet", "cells"
+CONFIG, TABLE, SUBSETS, CELLS = "sweep.json", "results.parquet", "subsets.parquet", "cells"
 COLUMNS = ("task", "reader", "method", "n", "draw", "metric", "value", "reason")
 
 
@@ -97,7 +97,13 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> None:
 
 def cell_path(folder: Path, task: str, reader: str, n: int) -> Path:
     """Where a cell is kept."""
-    return folder / CELLS / quote(task, safe="") / quote(reader, safe="") / f"{n}.cell"
+    return folder / CELLS / _folder_name(task) / _folder_name(reader) / f"{n}.cell"
+
+
+def _folder_name(name: str) -> str:
+    """A name that can be a folder's: "." and ".." mean others."""
+    quoted = quote(name, safe="")
+    return quoted if quoted.strip(".") else quoted.replace(".", "%2E") or "%"
 
 
 def _rows(cell: Cell) -> Iterator[tuple]:

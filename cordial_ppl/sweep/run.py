@@ -9,14 +9,14 @@ import numpy as np
 
 from cordial_ppl.cordial.subsets import BatchFit, fit_subsets, parts
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats import Predictions, check_writable
+from cordial_ppl.formats import Predictions, check_writable, write_table
 from cordial_ppl.sweep.cell import Cell, read_cell, write_cell
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.methods import External, Method
 from cordial_ppl.sweep.plan import Job, check_methods, describe, naming, plan
-from cordial_ppl.sweep.results import CONFIG, Results, write_config, write_results
+from cordial_ppl.sweep.results import CONFIG, SUBSETS, Results, write_config, write_results
 from cordial_ppl.sweep.scoring import Prediction, score_cell, split_fits, with_saturated
-from cordial_ppl.sweep.tasks import Reading, draw_subsets, load_tasks
+from cordial_ppl.sweep.tasks import Reading, draw_subsets, load_tasks, subset_columns
 
 OVERHEAD = 100
 """Labels that compiling and predicting take as long as, for the estimate of the time left."""
@@ -70,6 +70,7 @@ def run_sweep(
     jobs = plan(config, readings, folder)
     description = describe(config, jobs)
     write_config(folder, description)
+    write_table(folder / SUBSETS, subset_columns(config, readings))
     weights = [0.0 if job.done else float(job.n + OVERHEAD) for job in jobs]
     total, before = max(sum(weights), 1.0), 0.0
     cells = {}

@@ -1,6 +1,6 @@
 """The texts of a sweep: for each task and reader a pool to draw labels from and texts to score."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,7 @@ class Reading:
         report: texts that methods are scored on.
         report_labels: their labels, 0..K-1.
         report_ids: their names.
+        pool_ids: names of the texts of the pool.
     """
 
     task: str
@@ -41,6 +42,7 @@ class Reading:
     report: Texts
     report_labels: Int[np.ndarray, " m"]
     report_ids: tuple[str, ...]
+    pool_ids: tuple[str, ...]
 
 
 def load_tasks(config: SweepConfig) -> list[Reading]:
@@ -82,6 +84,37 @@ def draw_subsets(reading: Reading, n: int, draws: int, seed: int) -> Int[np.ndar
     return np.stack(orders)[:, :n]
 
 
+def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, list]:
+    """Which texts a sweep labels and scores, for probabilities that are made elsewhere.
+
+    Args:
+        config: the sweep.
+        readings: its tasks and readers.
+
+    Returns:
+        Columns of a table: ``task`` and ``reader``; ``draw``, None for a text that methods are
+        scored on; ``place``, from 1: with n labels a draw has places 1 to n; ``item_id``;
+        ``label``.
+    """
+    rows = []
+    for reading in readings:
+        key, options = (reading.task, reading.reader), reading.scale.options
+        for draw, picked in enumerate(
+            draw_subsets(reading, max(config.budgets), config.draws, config.seed)
+        ):
+            rows += [
+                (*key, draw, place, reading.pool_ids[row], options[reading.pool_labels[row]])
+                for place, row in enumerate(picked, 1)
+            ]
+        scored = zip(reading.report_ids, reading.report_labels, strict=True)
+        rows += [
+            (*key, None, place, item, options[label])
+            for place, (item, label) in enumerate(scored, 1)
+        ]
+    names = ("task", "reader", "draw", "place", "item_id", "label")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
 def _load(source: TaskSource, seed: int) -> Iterator[Reading]:
     yield from _embedded(source) if source.benchmark else _tables(source, seed)
 
@@ -100,12 +133,15 @@ def _embedded(source: TaskSource) -> Iterator[Reading]:
             Texts(logits[report]),
             task.labels[report],
             tuple(map(str, report)),
+            tuple(map(str, pool)),
         )
 
 
 def _tables(source: TaskSource, seed: int) -> Iterator[Reading]:
     assert source.readings is not None and source.labels is not None
     names = list_values(source.readings, "reader")
+    if source.readers and not names:
+        raise InputError("readers: the table of readings has no column reader; leave the key out.")
     for reader in _readers(source, names) if names else ("reader",):
         table = read_readings(
             source.readings,
@@ -133,6 +169,7 @@ def _tables(source: TaskSource, seed: int) -> Iterator[Reading]:
             texts.take(report),
             labels.labels[report],
             tuple(labels.item_ids[row] for row in report),
+            tuple(labels.item_ids[row] for row in pool),
         )
 
 
