@@ -86,6 +86,8 @@ def fit_subsets(
         finally:
             on_done()
 
+    # The longest first, so that no core is left with much at the end.
+    unique = dict(sorted(unique.items(), key=lambda item: -_dimension(item[1], whole)))
     with ThreadPoolExecutor(max_workers=workers(max(1, len(unique)))) as threads:
         found = dict(zip(unique, threads.map(fit, unique.values()), strict=True))
     results: dict[str, BatchFit | Exception] = {}
@@ -155,6 +157,17 @@ def _make_batch(
         texts, size = pool.take(rows), wide_bucket(len(rows))
         sets.append(make_lanes(texts.logits, labels[rows], folds, dict(texts.covariates), size))
     return jax.tree.map(lambda *leaves: np.stack(leaves), *sets)
+
+
+def _dimension(part: Part, lanes: Lanes) -> int:
+    """Parameters of a channel; 0 of a calibrator, and of a channel that cannot be fitted."""
+    if not isinstance(part, ChannelPart):
+        return 0
+    try:
+        with jax.enable_x64(True):
+            return build_target(part.channel, lanes.logits.shape[2], tuple(lanes.covariates)).size
+    except Exception:  # The fit will say why.
+        return 0
 
 
 def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
