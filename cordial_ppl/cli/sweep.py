@@ -51,8 +51,9 @@ def sweep(
 ) -> None:
     """Compare calibrators: every method on the same subsets of the labels, task by task.
 
-    DIR gets results.parquet, one row a score of a fit, sweep.json with the configuration, and a
-    file for each task, reader and number of labels.
+    DIR gets results.parquet, one row a score of a fit, subsets.parquet, which texts are labelled
+    and scored, sweep.json with the configuration, and a file for each task, reader and number of
+    labels.
     """
     from cordial_ppl.cli.output import show_json
     from cordial_ppl.products import ALL, PRODUCTS, write_product

@@ -41,7 +41,7 @@ def rivals(results: Results, ours: str) -> tuple[str, ...]:
     return found
 
 
-def family(results: Results, ours: str) -> tuple[str, ...]:
+def forms(results: Results, ours: str) -> tuple[str, ...]:
     """Return ours and every other form of it that the sweep has."""
     own = _family(results, ours)
     return tuple(m for m in results.methods if m == ours or _family(results, m) == own)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cordial_ppl.products.comparison import Key, family, need_budgets, our_method, rivals
+from cordial_ppl.products.comparison import Key, forms, need_budgets, our_method, rivals
 from cordial_ppl.products.means import count_failures, leads, mean_scores
 from cordial_ppl.products.product import NOTHING, Product, Record, Table, number, with_labels
 from cordial_ppl.sweep import Results
@@ -59,7 +59,7 @@ def loss_table(
             )
     table = Table.of(records)
     numbers = " and ".join(map(str, chosen)) if len(chosen) < 3 else ", ".join(map(str, chosen))
-    others = [form for form in family(results, ours) if form != ours]
+    others = [form for form in forms(results, ours) if form != ours]
     counted = [_count_wins(results, form) for form in (ours, *others)]
     counted += [_compare_forms(results, ours, other) for other in others]
     return Product(
