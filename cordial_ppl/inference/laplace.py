@@ -93,7 +93,8 @@ def find_modes[Data](
         target: the channel.
         prior: location and scale of the unconstrained parameters.
         data: what is each problem's own, arrays whose first axis counts the problems.
-        width: how many starts are followed at a time; by default half, as few take many steps.
+        width: how many starts are followed at a time; by default a quarter of them, as few
+            take many steps, but no fewer than one problem has.
 
     Returns:
         The Gaussians, every array with one more axis in front.
@@ -104,7 +105,7 @@ def find_modes[Data](
         lambda w, own: -make(own).log_density(w),
         jnp.tile(first, (count, 1)),
         jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), data),
-        -(-count * each // 2) if width is None else width,
+        max(each, count * each // 4) if width is None else width,
         group=each,
     )
     grouped = jax.tree.map(lambda leaf: leaf.reshape(count, each, *leaf.shape[1:]), found)

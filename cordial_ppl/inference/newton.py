@@ -17,8 +17,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 RUNGS, RATIO, FIRST, LEAST = 8, 4.0, 0.1, 1e-3
 MAX_STEPS, MAX_LENGTH = 100, 10.0
-EXACTLY, ROUGHLY = 0.6, 0.25
-"""Powers of the precision: how short Newton's step is at the end, and near it."""
+EXACTLY = 0.6
+"""Power of the precision: how short Newton's step is at the end."""
+ROUGHLY = 0.01
+"""How much lower the function may still go, by its quadratic model, where searches are compared."""
 
 
 class Minimum(NamedTuple):
@@ -49,6 +51,7 @@ class _State(NamedTuple):
     curvature: Array
     axes: Array
     distance: Array
+    decrement: Array
     trials: Array
     damping: Array
     steps: Array
@@ -118,7 +121,7 @@ def minimise_pool[Data](
 
     def active(states: _State) -> Array:
         unfinished = _going(states, max_steps)
-        far = (unfinished & ~_near(states, ROUGHLY)).reshape(-1, group)
+        far = (unfinished & ~(states.decrement <= ROUGHLY)).reshape(-1, group)
         lowest = jnp.argmin(states.value.reshape(-1, group), axis=1)
         chosen = jnp.arange(group)[None] == lowest[:, None]
         return (far | (~jnp.any(far, axis=1, keepdims=True) & chosen)).reshape(-1) & unfinished
@@ -154,6 +157,7 @@ def _begin(start: Array) -> _State:
         curvature=jnp.ones_like(start),
         axes=identity,
         distance=infinite,
+        decrement=infinite,
         trials=jnp.tile(start[None], (RUNGS, 1)),
         damping=jnp.asarray(FIRST, dtype),
         steps=jnp.zeros((), jnp.int32),
@@ -166,16 +170,11 @@ def _going(state: _State, max_steps: int) -> Array:
     return (state.steps == 0) | (~_flat(state) & ~stuck & (state.steps < max_steps))
 
 
-def _near(state: _State, power: float) -> Array:
-    """Whether Newton's step is shorter than a power of the precision."""
-    eps = jnp.finfo(state.x.dtype).eps
-    return state.distance <= eps**power * (1.0 + jnp.max(jnp.abs(state.x), axis=-1))
-
-
 def _flat(state: _State) -> Array:
     eps = jnp.finfo(state.x.dtype).eps
     slope = jnp.max(jnp.abs(state.gradient), axis=-1)
-    return _near(state, EXACTLY) | (slope <= 64.0 * eps * (1.0 + jnp.abs(state.value)))
+    near = state.distance <= eps**EXACTLY * (1.0 + jnp.max(jnp.abs(state.x), axis=-1))
+    return near | (slope <= 64.0 * eps * (1.0 + jnp.abs(state.value)))
 
 
 def _step(fun: Callable[[Array], Array], state: _State, max_length: float) -> _State:
@@ -196,15 +195,15 @@ def _step(fun: Callable[[Array], Array], state: _State, max_length: float) -> _S
     x = state.trials[rung]
     (gradient, value), hessian = _derivatives(fun, x, jnp.eye(size, dtype=dtype))
     curvature, axes = jnp.linalg.eigh(hessian)
-    distance = _distance(gradient, curvature, axes)
+    distance, decrement = _distance(gradient, curvature, axes)
     # At the end of the road changes of the value are rounding noise: the distance decides.
     same = jnp.abs(value - state.value) <= noise(least)
     accept = jnp.where(same, distance < state.distance, value < state.value)
     accept &= jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
     accept &= jnp.all(jnp.isfinite(hessian))
-    found = (x, value, gradient, hessian, curvature, axes, distance)
-    x, value, gradient, hessian, curvature, axes, distance = (
-        jnp.where(accept, new, old) for new, old in zip(found, state[:7], strict=True)
+    found = (x, value, gradient, hessian, curvature, axes, distance, decrement)
+    x, value, gradient, hessian, curvature, axes, distance, decrement = (
+        jnp.where(accept, new, old) for new, old in zip(found, state[:8], strict=True)
     )
     # The next ladder is centred on the rung that did best, or starts where this one ended.
     factor = jnp.where(rung > 0, ladder[rung] / RATIO**3, 1.0 / RATIO)
@@ -224,6 +223,7 @@ def _step(fun: Callable[[Array], Array], state: _State, max_length: float) -> _S
         curvature,
         axes,
         distance,
+        decrement,
         trials,
         damping,
         state.steps + 1,
@@ -237,12 +237,14 @@ def _end(last: _State) -> Minimum:
     return Minimum(last.x, last.value, norm, last.hessian, last.steps, converged)
 
 
-def _distance(gradient: Array, curvature: Array, axes: Array) -> Array:
-    """Length of Newton's step; infinite where the Hessian is not that of a minimum."""
+def _distance(gradient: Array, curvature: Array, axes: Array) -> tuple[Array, Array]:
+    """Length of Newton's step and how far down it leads; infinite where there is no minimum."""
     eps = jnp.finfo(gradient.dtype).eps
-    step = _turned(gradient, axes) / jnp.maximum(jnp.abs(curvature), eps)
+    slope = _turned(gradient, axes)
+    step = slope / jnp.maximum(jnp.abs(curvature), eps)
     definite = curvature[0] >= -64.0 * eps * jnp.abs(curvature[-1])
-    return jnp.where(definite, jnp.linalg.norm(step), jnp.inf)
+    distance, decrement = jnp.linalg.norm(step), 0.5 * jnp.sum(slope * step)
+    return jnp.where(definite, distance, jnp.inf), jnp.where(definite, decrement, jnp.inf)
 
 
 def _turned(gradient: Array, axes: Array) -> Array:
