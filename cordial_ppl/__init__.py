@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cordial_ppl.inference.posterior import Posterior as Posterior
     from cordial_ppl.inference.state import Effort as Effort
     from cordial_ppl.inference.target import Prior as Prior
+    from cordial_ppl.personal import UserShift as UserShift
     from cordial_ppl.readings import Readings as Readings
     from cordial_ppl.readings import readings_from_counts as readings_from_counts
     from cordial_ppl.readings import readings_from_probabilities as readings_from_probabilities
@@ -69,7 +70,8 @@ _ROOMS = {
     "cordial_ppl.inference.fit": ("fit_channel", "fit_laplace", "fit_nuts"),
     "cordial_ppl.inference.posterior": ("Diagnostics", "Posterior"),
     "cordial_ppl.inference.target": ("Prior",),
-    "cordial_ppl.inference.tempering": ("Effort",),
+    "cordial_ppl.inference.state": ("Effort",),
+    "cordial_ppl.personal": ("UserShift",),
     "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}

@@ -190,7 +190,7 @@ def reversals(probs: ArrayLike, tolerance: float = 0.05) -> Bool[np.ndarray, " p
     Raises:
         InputError: `probs` is not as described.
     """
-    rises = np.diff(_cumulative(_probabilities(probs)), axis=0)
+    rises = np.diff(_cumulative(as_probabilities(probs)), axis=0)
     return rises.max(axis=1) > tolerance
 
 
@@ -226,7 +226,7 @@ def _predictions(
     probs: ArrayLike, labels: ArrayLike, *, name: str = "labels"
 ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
     """Check predictions and the labels (or stated classes) that go with them."""
-    p = _probabilities(probs)
+    p = as_probabilities(probs)
     z = np.asarray(labels)
     if z.shape != p.shape[:1]:
         raise InputError(
@@ -235,7 +235,7 @@ def _predictions(
     return p, Scale.default(p.shape[1]).encode(z, noun=name)
 
 
-def _probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
+def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     """Check that rows are distributions over at least two options."""
     try:
         p = np.asarray(probs, dtype=np.float64)

@@ -1,0 +1,343 @@
+"""Estimators of per-user effects on a population's predictions."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.personal.effects import EFFECTS, Effect
+from cordial_ppl.personal.evidence import (
+    SPREAD_PROBS,
+    SPREADS,
+    highest,
+    log_densities,
+    log_evidence,
+    log_likelihoods,
+    log_normals,
+    normalised,
+    predict_values,
+)
+from cordial_ppl.personal.history import History, arrange, as_order, as_users
+from cordial_ppl.readings import label_histogram
+from cordial_ppl.scale import Scale
+from cordial_ppl.scores import as_probabilities
+
+U = TypeVar("U", bound="UserEffect")
+
+SIGMAS = ("posterior", "cross-validated")
+BLOCK_ELEMENTS = 1 << 22
+
+
+class _Spreads(NamedTuple):
+    """Standard deviations that users' values may have, and how probable each is.
+
+    Attributes:
+        logs: log prior of the values under each, shape ``[S, G]``.
+        log_shares: log posterior of each, up to a constant, shape ``[S]``.
+        evidence: what each fitted user's labels contributed to that, shape ``[U, S]``.
+    """
+
+    logs: Float[np.ndarray, "S G"]
+    log_shares: Float[np.ndarray, " S"]
+    evidence: Float[np.ndarray, "U S"]
+
+
+class UserEffect:
+    r"""One value a user on top of a population's calibrated predictions; base of the named ones.
+
+    .. math:: v_u \sim N(0, \sigma^2), \qquad z \sim f(p(\cdot \mid x), v_u)
+
+    Values live on a fine grid, where their posterior is exact.  A user without labels gets the
+    population's prediction as it is.
+
+    Args:
+        options: names of the K ordered options, in order; by default 0..K-1.
+        average: average the prediction over each user's posterior, or plug in its mode.
+        sigma: "posterior" (averaged over, with a half-normal prior of the effect's unit),
+            "cross-validated" (the best predictions of each label from the user's earlier ones), or
+            a number in the effect's units.
+
+    Raises:
+        InputError: ``sigma`` is none of those.
+
+    Attributes:
+        scale_: the scale.
+        sigma_: standard deviation of users' values: its posterior mean, or the one chosen.
+        users_: names of the users with labels.
+        values_: each one's value: posterior mean, or mode where ``average`` is false.
+        counts_: each one's number of labels.
+    """
+
+    effect: ClassVar[Effect]
+
+    scale_: Scale
+    sigma_: float
+
+    def __init__(
+        self,
+        options: Sequence[str] | Scale | None = None,
+        *,
+        average: bool = True,
+        sigma: str | float = "posterior",
+    ):
+        """Remember the settings."""
+        number = isinstance(sigma, int | float) and not isinstance(sigma, bool)
+        if not (sigma in SIGMAS or (number and 0 < float(sigma) < np.inf)):
+            raise InputError(
+                f"sigma must be 'posterior', 'cross-validated' or a number above 0; got {sigma!r}."
+            )
+        self.options, self.average, self.sigma = options, average, sigma
+
+    def fit(self: U, probs: Any, labels: Any, users: Any, order: Any = None) -> U:
+        """Learn how far users differ, and each user's value, from their labelled texts.
+
+        Args:
+            probs: the population's probabilities, shape ``[n, K]``; of a judge that has not seen
+                these labels, such as ``judge.out_of_fold_``.
+            labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
+            users: who gave each label, shape ``[n]``.
+            order: when, in numbers that grow with time, shape ``[n]``; by default as the rows come.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            InputError: the probabilities, labels, users or times cannot be used.
+        """
+        population = as_probabilities(probs)
+        scale = Scale.of(self.options, population.shape[1])
+        codes, names = self._labelled(population, labels, users, scale)
+        times = as_order(order, len(codes))
+        self.scale_ = scale
+        self._histogram = np.asarray(label_histogram(codes, scale.size))
+        self._index: dict[str, int] = {}
+        self._totals = np.zeros((0, len(self._grid)))
+        self._counts = np.zeros(0, np.int64)
+        rows = log_likelihoods(self.effect, population, codes, self._histogram)
+        numbers = self._add(rows, names)
+        self._spreads, self.sigma_ = self._learn_spread(rows, arrange(numbers, times))
+        return self
+
+    def partial_fit(self: U, probs: Any, labels: Any, users: Any) -> U:
+        """Add labels of known or new users; ``sigma_`` and all others stay as they are.
+
+        Args:
+            probs: the population's probabilities, shape ``[n, K]``.
+            labels: options, shape ``[n]``.
+            users: who gave each label, shape ``[n]``.
+
+        Raises:
+            InputError: the probabilities, labels or users cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        population = self._enter(probs)
+        codes, names = self._labelled(population, labels, users, self.scale_)
+        self._add(log_likelihoods(self.effect, population, codes, self._histogram), names)
+        return self
+
+    def predict_proba(self, probs: Any, users: Any) -> Float[np.ndarray, "m K"]:
+        """Probabilities of each text's options for its user.
+
+        Args:
+            probs: the population's probabilities, shape ``[m, K]``.
+            users: whose label is predicted, shape ``[m]``; for a user without labels the
+                population's probabilities are returned.
+
+        Raises:
+            InputError: the probabilities or users cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        population = self._enter(probs)
+        rows = np.array([self._index.get(name, -1) for name in as_users(users, len(population))])
+        known = rows >= 0
+        if not known.any():
+            return population.copy()
+        who, place = np.unique(rows[known], return_inverse=True)
+        weights = self._weigh(self._totals[who], who)[place]
+        found = population.copy()
+        found[known] = predict_values(self.effect, population[known], weights, self._histogram)
+        return found
+
+    def predict_in_order(
+        self, probs: Any, labels: Any, users: Any, order: Any = None
+    ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
+        """Predict each text from its user's earlier labels only, as if they came in one by one.
+
+        Labels that ``fit`` and ``partial_fit`` have seen count as earlier than all of these; labels
+        of one user at the same time do not know of each other.
+
+        Args:
+            probs: the population's probabilities, shape ``[n, K]``.
+            labels: options, shape ``[n]``.
+            users: who gave each label, shape ``[n]``.
+            order: when, in numbers that grow with time; by default as the rows come.
+
+        Returns:
+            Probabilities, shape ``[n, K]``, and the number of earlier labels of each text's user.
+
+        Raises:
+            InputError: the probabilities, labels, users or times cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        population = self._enter(probs)
+        codes, names = self._labelled(population, labels, users, self.scale_)
+        _, numbers = np.unique(names, return_inverse=True)
+        history = arrange(numbers, as_order(order, len(codes)))
+        rows = np.array([self._index.get(name, -1) for name in names])[history.rows]
+        seen = np.append(self._counts, 0)[rows] + history.earlier
+        before = np.concatenate([self._totals, np.zeros((1, len(self._grid)))])
+        found, earlier = population.copy(), np.zeros(len(codes), np.int64)
+        earlier[history.rows] = seen
+        for block in history.blocks(BLOCK_ELEMENTS // len(self._grid)):
+            texts = history.rows[block]
+            own = population[texts]
+            new = log_likelihoods(self.effect, own, codes[texts], self._histogram)
+            totals = before[rows[block]] + history.sums_before(new, block)
+            weights = self._weigh(totals, rows[block])
+            some = seen[block] > 0
+            if some.any():
+                probs = predict_values(self.effect, own[some], weights[some], self._histogram)
+                found[texts[some]] = probs
+        return found, earlier
+
+    @property
+    def users_(self) -> list[str]:
+        """Names of the users with labels."""
+        self._check_fitted()
+        return list(self._index)
+
+    @property
+    def values_(self) -> dict[str, float]:
+        """Each user's value."""
+        self._check_fitted()
+        values = self._weigh(self._totals, np.arange(len(self._totals))) @ self._grid
+        return dict(zip(self._index, values.tolist(), strict=True))
+
+    @property
+    def counts_(self) -> dict[str, int]:
+        """Each user's number of labels."""
+        self._check_fitted()
+        return dict(zip(self._index, self._counts.tolist(), strict=True))
+
+    @property
+    def _grid(self) -> np.ndarray:
+        return self.effect.grid(self.scale_.size)
+
+    def _weigh(self, totals: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Weights of the values of users, by their log likelihoods and their row or -1."""
+        spreads = self._spreads
+        own = np.concatenate([spreads.evidence, np.zeros((1, len(spreads.log_shares)))])
+        # A user's labels must not count again where they have told of the spread already.
+        rows = np.where(rows < len(spreads.evidence), rows, -1)
+        shares = normalised(spreads.log_shares[None] - own[rows])
+        prior = np.log(np.maximum(shares @ np.exp(spreads.logs), np.finfo(float).tiny))
+        return normalised(totals + prior) if self.average else highest(totals + prior)
+
+    def _add(self, rows: np.ndarray, names: list[str]) -> np.ndarray:
+        """Add log likelihoods to their users', and return the users' numbers."""
+        for name in names:
+            self._index.setdefault(name, len(self._index))
+        numbers = np.array([self._index[name] for name in names])
+        new = len(self._index) - len(self._totals)
+        self._totals = np.pad(self._totals, ((0, new), (0, 0)))
+        self._counts = np.pad(self._counts, (0, new))
+        by_user = np.argsort(numbers, kind="stable")
+        who, first = np.unique(numbers[by_user], return_index=True)
+        self._totals[who] += np.add.reduceat(rows[by_user], first, axis=0)
+        self._counts[who] += np.diff(np.append(first, len(names)))
+        return numbers
+
+    def _learn_spread(self, rows: np.ndarray, history: History) -> tuple[_Spreads, float]:
+        """Weigh the spreads, and say which one stands for them."""
+        # A mode is that of a density; averages need the mass beyond the grid too.
+        prior = log_normals if self.average else log_densities
+        if not isinstance(self.sigma, str):
+            only = prior(self._grid, np.array([self.sigma]))
+            return _Spreads(only, np.zeros(1), np.zeros((0, 1))), float(self.sigma)
+        spreads = self.effect.unit * SPREADS
+        logs = prior(self._grid, spreads)
+        if self.sigma == "posterior":
+            evidence = log_evidence(self._totals, log_normals(self._grid, spreads))
+            log_shares = evidence.sum(axis=0) + np.log(SPREAD_PROBS)
+            mean = float(normalised(log_shares[None])[0] @ spreads)
+            return _Spreads(logs, log_shares, evidence), mean
+        best = int(np.argmax(self._sequential(rows[history.rows], history, logs)))
+        return _Spreads(logs[[best]], np.zeros(1), np.zeros((0, 1))), float(spreads[best])
+
+    def _sequential(
+        self, rows: np.ndarray, history: History, logs: np.ndarray
+    ) -> Float[np.ndarray, " S"]:
+        """Log probability of all labels, each predicted from the earlier ones, a spread each."""
+        total = np.zeros(len(logs))
+        for block in history.blocks(BLOCK_ELEMENTS // len(self._grid)):
+            # The first label of a user is predicted by the population, whatever the spread.
+            later = history.earlier[block] > 0
+            before, new = history.sums_before(rows[block], block)[later], rows[block][later]
+            if self.average:
+                total += np.sum(
+                    log_evidence(before + new, logs) - log_evidence(before, logs), axis=0
+                )
+                continue
+            place = np.arange(len(before))
+            for number, prior in enumerate(logs):
+                total[number] += new[place, (before + prior[None]).argmax(axis=1)].sum()
+        return total
+
+    def _labelled(
+        self, probs: np.ndarray, labels: Any, users: Any, scale: Scale
+    ) -> tuple[np.ndarray, list[str]]:
+        codes = scale.encode(labels)
+        if len(codes) != len(probs):
+            raise InputError(
+                f"every label needs one row of probs: {len(probs)} rows came with {len(codes)} "
+                "labels."
+            )
+        return codes, as_users(users, len(probs))
+
+    def _enter(self, probs: Any) -> np.ndarray:
+        self._check_fitted()
+        population = as_probabilities(probs)
+        if population.shape[1] != self.scale_.size:
+            raise InputError(
+                f"probs must have {self.scale_.size} columns; found {population.shape[1]}."
+            )
+        return population
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "sigma_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted: call fit(probs, labels, users) first."
+            )
+
+
+class UserShift(UserEffect):
+    """Per-user shift: mass moves along the scale by Delta_u classes (Section 2.7 of the paper).
+
+    The paper plugs in the mode under a cross-validated sigma: ``average=False,
+    sigma="cross-validated"``, here on a grid of 0.05 classes.
+    """
+
+    effect = EFFECTS["shift"]
+
+
+class UserTemperature(UserEffect):
+    """Per-user temperature: makes a user's predictions more or less confident."""
+
+    effect = EFFECTS["temperature"]
+
+
+class UserIntercept(UserEffect):
+    """Per-user intercept on the cumulative logits.
+
+    On the predictions of ``ProportionalOdds`` it is random-intercept ordinal regression.
+    """
+
+    effect = EFFECTS["intercept"]
+
+
+class UserReliability(UserEffect):
+    """Per-user reliability: how far a user's prediction is drawn to the label histogram."""
+
+    effect = EFFECTS["reliability"]

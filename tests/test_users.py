@@ -1,0 +1,350 @@
+"""Per-user effects: the grid against golden values, against NUTS, and one label at a time."""
+
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
+from numpyro.infer import MCMC, NUTS
+
+import cordial_ppl as cp
+from cordial_ppl.arrays import FLOOR
+from cordial_ppl.personal import UserEffect, UserIntercept, UserReliability, UserTemperature
+from cordial_ppl.personal.effects import EFFECTS, Effect, shift
+from cordial_ppl.personal.evidence import log_evidence, log_likelihoods, log_normals
+from cordial_ppl.personal.history import arrange
+from cordial_ppl.personal.model import user_effects
+from cordial_ppl.readings import label_histogram
+
+GOLDEN = json.loads((Path(__file__).parent / "reference" / "users.json").read_text())
+KINDS = [cp.UserShift, UserTemperature, UserIntercept, UserReliability]
+SIZE, USERS, EACH = 5, 12, 16
+pytestmark = pytest.mark.x64
+
+
+def made(seed=0, users=USERS, each=EACH, spread=0.8, alpha=0.5):
+    """Population predictions, labels of users who differ by a shift, and who they are."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(alpha * np.ones(SIZE), users * each)
+    who = np.repeat(np.arange(users), each)
+    deltas = spread * rng.standard_normal(users)
+    moved = np.asarray(jax.vmap(shift)(jnp.asarray(probs), jnp.asarray(deltas[who])))
+    labels = (moved.cumsum(axis=1) > rng.random((len(who), 1)) * (1 - 1e-12)).argmax(axis=1)
+    return probs, labels, [f"user {u}" for u in who], deltas
+
+
+PROBS, LABELS, WHO, DELTAS = made()
+
+
+def loss(probs, labels):
+    return cp.scores.log_loss(probs, labels)
+
+
+@pytest.mark.parametrize("case", GOLDEN["shift"], ids=lambda case: str(case["delta"]))
+def test_golden_shifts(case):
+    (still,) = (c["p"] for c in GOLDEN["shift"] if c["delta"] == 0)
+    moved = jax.vmap(shift, (0, None))(jnp.asarray(still), jnp.asarray(case["delta"]))
+    np.testing.assert_allclose(moved, case["p"], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", GOLDEN["best_shift"], ids=lambda case: str(case["sigma"]))
+def test_golden_modes(case):
+    """The estimator's own mode, on a grid as fine as the golden value's tolerance."""
+    probs = np.array(case["p"])
+    fine = EFFECTS["shift"]._replace(low=lambda _: 0.0, high=lambda _: 1.2, step=1e-6)
+
+    class Fine(UserEffect):
+        effect = fine
+
+    found = Fine(average=False, sigma=case["sigma"])
+    found.fit(probs / probs.sum(axis=1, keepdims=True), np.array(case["z"], int), ["u"] * 8)
+    assert found.values_["u"] == pytest.approx(case["delta"], abs=2e-6)
+
+
+distributions = arrays(np.float64, SIZE, elements=st.floats(0.001, 1)).map(lambda p: p / p.sum())
+
+
+@given(distributions, st.floats(-6, 6), st.floats(0, 3))
+def test_a_shift_moves_the_mean_by_no_more_and_in_order(probs, delta, further):
+    first, second = (
+        np.asarray(shift(jnp.asarray(probs), jnp.asarray(d))) for d in (delta, delta + further)
+    )
+    assert first.sum() == pytest.approx(1)
+    assert (second.cumsum() <= first.cumsum() + 1e-12).all()
+    mean = np.arange(SIZE) @ (first - probs)
+    assert abs(mean) <= abs(delta) + 1e-9
+    assert mean * delta >= -1e-12
+
+
+@pytest.mark.parametrize("effect", EFFECTS.values(), ids=lambda effect: effect.name)
+@given(probs=distributions)
+def test_zero_changes_nothing(effect, probs):
+    grid = effect.grid(SIZE)
+    assert (grid == 0).sum() == 1
+    histogram = jnp.full(SIZE, 1 / SIZE)
+    found = jax.vmap(lambda v: effect.apply(jnp.asarray(probs), v, histogram))(jnp.asarray(grid))
+    np.testing.assert_allclose(found[grid == 0][0], probs, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=0, atol=1e-9)
+    assert (np.asarray(found) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_label_counts_once(kind):
+    """One after the other or all together, in whatever order, and others do not matter."""
+    whole = kind(sigma=0.7).fit(PROBS, LABELS, WHO)
+    order = np.random.default_rng(1).permutation(len(LABELS))
+    start, rest = order[:40], order[40:]
+    names = np.array(WHO)
+    parts = kind(sigma=0.7).fit(PROBS[start], LABELS[start], names[start])
+    # The histogram is that of the first labels; only the reliability depends on it.
+    parts._histogram = whole._histogram
+    parts._totals[:] = 0
+    parts._counts[:] = 0
+    parts.partial_fit(PROBS[start], LABELS[start], names[start])
+    for row in rest:
+        parts.partial_fit(PROBS[row : row + 1], LABELS[row : row + 1], names[row : row + 1])
+    assert parts.counts_ == {name: EACH for name in parts.users_}
+    found = parts.predict_proba(PROBS, WHO)
+    np.testing.assert_allclose(found, whole.predict_proba(PROBS, WHO), rtol=0, atol=1e-9)
+    for name, value in whole.values_.items():
+        assert parts.values_[name] == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("average", [True, False])
+def test_in_order_is_as_one_at_a_time(kind, average):
+    probs, labels, who, _ = made(seed=5, users=3, each=5)
+    fitted = kind(average=average).fit(PROBS, LABELS, WHO)
+    new = [f"new {name}" for name in who]
+    times = np.random.default_rng(2).permutation(15) + 0.5
+    found, earlier = fitted.predict_in_order(probs, labels, new, times)
+    one = kind(average=average).fit(PROBS, LABELS, WHO)
+    counts = dict.fromkeys(new, 0)
+    for row in np.argsort(times):
+        alone = one.predict_proba(probs[row : row + 1], [new[row]])
+        np.testing.assert_allclose(found[row], alone[0], rtol=0, atol=1e-9)
+        assert earlier[row] == counts[new[row]]
+        counts[new[row]] += 1
+        one.partial_fit(probs[row : row + 1], labels[row : row + 1], [new[row]])
+
+
+def test_labels_at_the_same_time_do_not_know_of_each_other():
+    fitted = cp.UserShift(sigma=1.0).fit(PROBS, LABELS, WHO)
+    probs, labels, _, _ = made(seed=6, users=1, each=6)
+    found, earlier = fitted.predict_in_order(probs, labels, ["x"] * 6, [1, 2, 2, 2, 3, 0])
+    np.testing.assert_array_equal(earlier, [1, 2, 2, 2, 5, 0])
+    np.testing.assert_array_equal(found[5], probs[5])
+    swapped, _ = fitted.predict_in_order(
+        probs[[0, 3, 1, 2, 4, 5]], labels[[0, 3, 1, 2, 4, 5]], ["x"] * 6, [1, 2, 2, 2, 3, 0]
+    )
+    np.testing.assert_allclose(swapped[[0, 2, 3, 1, 4, 5]], found, rtol=0, atol=1e-12)
+
+
+def test_known_users_bring_their_labels():
+    fitted = cp.UserShift().fit(PROBS, LABELS, WHO)
+    _, earlier = fitted.predict_in_order(PROBS[:2], LABELS[:2], [WHO[0], "x"])
+    np.testing.assert_array_equal(earlier, [EACH, 0])
+
+
+def test_a_new_user_gets_the_population():
+    fitted = cp.UserShift().fit(PROBS, LABELS, WHO)
+    np.testing.assert_array_equal(fitted.predict_proba(PROBS[:3], ["a", "b", "c"]), PROBS[:3])
+
+
+def test_blocks_change_nothing(monkeypatch):
+    fitted = cp.UserShift(sigma="cross-validated").fit(PROBS, LABELS, WHO)
+    whole, earlier = fitted.predict_in_order(PROBS, LABELS, WHO)
+    monkeypatch.setattr("cordial_ppl.personal.users.BLOCK_ELEMENTS", 1)
+    again = cp.UserShift(sigma="cross-validated").fit(PROBS, LABELS, WHO)
+    assert again.sigma_ == fitted.sigma_
+    parts, _ = again.predict_in_order(PROBS, LABELS, WHO)
+    np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-12)
+    assert earlier.min() == EACH
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("average", [True, False])
+def test_cross_validation_picks_the_best_sequential_predictions(kind, average):
+    """Against each sigma by itself, through the public door."""
+    found = kind(average=average, sigma="cross-validated").fit(PROBS, LABELS, WHO)
+
+    def sequential(sigma):
+        # No labels at the start: sigma is given, and the fit's own users are others.
+        one = kind(average=average, sigma=sigma).fit(PROBS, LABELS, WHO)
+        probs, earlier = one.predict_in_order(PROBS, LABELS, [f"{name} again" for name in WHO])
+        return loss(probs[earlier > 0], LABELS[earlier > 0])
+
+    best = sequential(found.sigma_)
+    for factor in (0.5, 2.0**-0.25, 2.0**0.25, 2.0):
+        other = found.sigma_ * factor
+        if 0.0125 * found.effect.unit <= other <= 3.2 * found.effect.unit:
+            assert best <= sequential(other) + 1e-9
+
+
+@pytest.mark.parametrize("kind", [cp.UserShift, UserIntercept])
+def test_the_grid_agrees_with_nuts(kind):
+    """Sigma's posterior, every user's, and what they predict, within NUTS's own error.
+
+    Chains do not cross from one mode of a user's value to another as often as they should; vague
+    predictions have one each.
+    """
+    probs, labels, _, _ = made(seed=3, users=6, each=24, alpha=8.0)
+    users = np.repeat(np.arange(6), 24)
+    effect, histogram = kind.effect, label_histogram(labels, SIZE)
+    fitted = kind().fit(probs, labels, users)
+    kernel = NUTS(user_effects, target_accept_prob=0.9)
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        settings = {"num_chains": 4, "chain_method": "vectorized", "progress_bar": False}
+        chains = MCMC(kernel, num_warmup=1000, num_samples=2000, **settings)
+        chains.run(jax.random.key(0), effect, probs, users, 6, histogram, labels)
+    draws = chains.get_samples(group_by_chain=True)
+    found = [fitted.values_[str(u)] for u in range(6)]
+    for ours, theirs in (
+        (fitted.sigma_, draws["sigma"][..., None]),
+        (np.array(found), draws["value"]),
+    ):
+        samples = np.asarray(theirs)
+        error = samples.std(axis=(0, 1)) / np.sqrt(effective_sample_size(samples))
+        assert np.max(split_gelman_rubin(samples)) < 1.01
+        assert np.all(error < 0.03)
+        assert np.all(np.abs(ours - samples.mean(axis=(0, 1))) < 4 * error)
+    first = probs[:6]
+    each = jax.vmap(effect.apply, (None, 0, None))
+    moved = jax.vmap(each, (0, 1, None))(
+        jnp.asarray(first), draws["value"].reshape(-1, 6), jnp.asarray(histogram)
+    )
+    predicted = fitted.predict_proba(first, range(6))
+    np.testing.assert_allclose(predicted, moved.mean(axis=1), rtol=0, atol=0.01)
+
+
+def test_evidence_is_the_integral_over_values():
+    logs = log_normals(np.linspace(-2, 2, 9), np.array([0.3, 1.0]))
+    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1)
+    totals = np.random.default_rng(0).normal(size=(4, 9)) - 800.0
+    expected = [[np.log(np.sum(np.exp(t + 800 + row))) - 800 for row in logs] for t in totals]
+    np.testing.assert_allclose(log_evidence(totals, logs), expected, rtol=1e-12)
+
+
+def test_likelihoods_are_those_of_the_moved_predictions():
+    effect, histogram = EFFECTS["intercept"], np.full(SIZE, 1 / SIZE)
+    found = log_likelihoods(effect, PROBS[:7], LABELS[:7], histogram)
+    for g, value in enumerate(effect.grid(SIZE)):
+        moved = jax.vmap(effect.apply, (0, None, None))(
+            jnp.asarray(PROBS[:7]), jnp.asarray(value), jnp.asarray(histogram)
+        )
+        own = np.maximum(np.asarray(moved)[np.arange(7), LABELS[:7]], FLOOR)
+        np.testing.assert_allclose(found[:, g], np.log(own), rtol=0, atol=1e-9)
+
+
+def test_shifts_are_recovered_and_pay():
+    probs, labels, who, deltas = made(seed=11, users=60, each=40)
+    half = np.arange(len(labels)) % 2 == 0
+    names = np.array(who)
+    fitted = cp.UserShift().fit(probs[half], labels[half], names[half])
+    assert fitted.sigma_ == pytest.approx(np.std(deltas), abs=0.2)
+    found = [fitted.values_[f"user {u}"] for u in range(60)]
+    assert np.corrcoef(found, deltas)[0, 1] > 0.9
+    after = fitted.predict_proba(probs[~half], names[~half])
+    gain = loss(probs[~half], labels[~half]) - loss(after, labels[~half])
+    plugged = cp.UserShift(average=False, sigma="cross-validated")
+    plugged.fit(probs[half], labels[half], names[half])
+    mode = loss(plugged.predict_proba(probs[~half], names[~half]), labels[~half])
+    assert gain > 0.3
+    assert loss(after, labels[~half]) < mode
+
+
+def test_users_who_do_not_differ_keep_the_population():
+    probs, labels, who, _ = made(seed=8, users=100, each=16, spread=0.0)
+    fitted = cp.UserShift().fit(probs, labels, who)
+    assert fitted.sigma_ < 0.12
+    again = fitted.predict_proba(probs, who)
+    assert abs(again - probs).mean() < 0.01
+
+
+def test_one_label_and_one_user():
+    fitted = cp.UserShift().fit(PROBS[:1], LABELS[:1], ["a"])
+    found = fitted.predict_proba(PROBS[:5], ["a"] * 5)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert fitted.counts_ == {"a": 1}
+
+
+def test_arranged_by_user_then_time():
+    found = arrange(np.array([1, 0, 1, 1, 0]), np.array([3.0, 2.0, 1.0, 1.0, 1.0]))
+    np.testing.assert_array_equal(found.rows, [4, 1, 2, 3, 0])
+    np.testing.assert_array_equal(found.earlier, [0, 1, 0, 0, 2])
+    assert list(found.blocks(3)) == [slice(0, 2), slice(2, 5)]
+    assert list(found.blocks(5)) == [slice(0, 5)]
+    assert list(found.blocks(1)) == [slice(0, 2), slice(2, 5)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"users": ["a"]}, r"users must name one user for each of 192 texts; got shape \(1,\)"),
+        ({"users": [None] + WHO[1:]}, "every text needs a user; none is named in row 0"),
+        ({"order": [np.nan] + [1.0] * 191}, "order must be finite numbers; not so in row 0"),
+        ({"order": ["soon"] * 192}, "order must be numbers that grow with time"),
+        ({"order": [1, 2]}, r"order must have one number for each of 192 texts; got shape \(2,\)"),
+        ({"labels": LABELS[:3]}, "192 rows came with 3 labels"),
+        ({"labels": [7] * 192}, "7"),
+        ({"probs": 2 * PROBS}, "each row of probs must sum to one"),
+        ({"probs": PROBS[0]}, "probs must have n >= 1 rows"),
+    ],
+)
+def test_bad_input(change, message):
+    given = {"probs": PROBS, "labels": LABELS, "users": WHO, "order": None} | change
+    with pytest.raises(cp.InputError, match=message):
+        cp.UserShift().fit(**given)
+
+
+@pytest.mark.parametrize("sigma", ["best", 0, -1.0, np.inf, np.nan, True])
+def test_bad_sigma(sigma):
+    with pytest.raises(cp.InputError, match="sigma must be"):
+        cp.UserShift(sigma=sigma)
+
+
+def test_nothing_before_the_fit():
+    shifts = cp.UserShift()
+    for ask in (
+        lambda: shifts.predict_proba(PROBS, WHO),
+        lambda: shifts.partial_fit(PROBS, LABELS, WHO),
+        lambda: shifts.predict_in_order(PROBS, LABELS, WHO),
+        lambda: shifts.values_,
+    ):
+        with pytest.raises(cp.NotFittedError, match="UserShift is not fitted"):
+            ask()
+
+
+def test_another_number_of_options():
+    fitted = cp.UserShift().fit(PROBS, LABELS, WHO)
+    with pytest.raises(cp.InputError, match="probs must have 5 columns; found 2"):
+        fitted.predict_proba([[0.5, 0.5]], ["a"])
+
+
+def test_named_options():
+    fitted = cp.UserShift(["a", "b", "c", "d", "e"])
+    fitted.fit(PROBS, ["abcde"[z] for z in LABELS], WHO)
+    plain = cp.UserShift().fit(PROBS, LABELS, WHO)
+    assert fitted.values_ == plain.values_
+
+
+def test_an_effect_of_ones_own():
+    """A new effect is one function and a line."""
+
+    class UserBlend(UserEffect):
+        effect = Effect(
+            "blend",
+            lambda probs, value, histogram: (1 - value) * probs + value * histogram,
+            lambda size: 0.0,
+            lambda size: 1.0,
+            0.1,
+        )
+
+    found = UserBlend().fit(PROBS, LABELS, WHO).predict_proba(PROBS, WHO)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
