@@ -4,7 +4,9 @@ Every exception derives from `CordialError`; where the input is at fault it is a
 A message says what was expected, what came (with its row and column), and what to do.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -34,6 +36,16 @@ class NotFittedError(CordialError, ValueError):
 
 class CordialWarning(UserWarning):
     """Something was repaired or looks doubtful, and the user should know of it."""
+
+
+@contextmanager
+def naming(place: str | Path) -> Iterator[None]:
+    """Put a place before what is wrong there: the name of a file, or a key in it."""
+    try:
+        yield
+    except CordialError as error:
+        problem, *rest = error.args
+        raise type(error)(f"{place}: {problem}", *rest) from error
 
 
 def name_row(position: int) -> str:

@@ -2,22 +2,36 @@
 
 import json
 import re
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.formats import write_table
 from cordial_ppl.sweep import Results, parse_config, run_sweep
 from cordial_ppl.sweep import run as running
-from cordial_ppl.sweep.results import cell_path
+from cordial_ppl.sweep.results import FITTED, cell_path
 from cordial_ppl.sweep.tasks import draw_subsets, load_tasks
 from cordial_ppl.synthetic import reviews
 
 TEXTS = reviews(90, seed=5)
 IDS = [f"t{i}" for i in range(90)]
 LENGTHS = {"length": [float(i) for i in range(90)]}
+MINE = """
+import jax, numpyro
+import numpyro.distributions as dist
+from cordial_ppl.channel import observe
+
+
+def model(readings, labels=None):
+    slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
+    observe(jax.nn.log_softmax(slope * readings.logits), labels)
+"""
+# The fixture's table lacks a draw, which a run says.
+pytestmark = pytest.mark.filterwarnings("ignore:external.shots has no probabilities")
 
 
 @pytest.fixture
@@ -49,7 +63,8 @@ def plan(folder, **changes):
         "task": {"stars": task | changes.pop("task", {})},
         "external": {"shots": {"probabilities": "shots.parquet"}},
     }
-    return parse_config(content | changes, folder)
+    content |= changes
+    return parse_config({k: v for k, v in content.items() if v is not None}, folder)
 
 
 def test_a_sweep_from_tables(folder):
@@ -185,7 +200,7 @@ def test_what_is_labelled_and_scored_is_written_down(folder):
 
 def test_cells_stay_in_the_folder(tmp_path):
     for task, reader in (("..", ".."), (".", "a"), ("a/b", "..")):
-        path = cell_path(tmp_path, task, reader, 5)
+        path = cell_path(tmp_path, task, reader, 5, FITTED)
         assert (tmp_path / "cells") in path.resolve().parents
         assert path.resolve().relative_to(tmp_path / "cells").parts[2:] == ("5.cell",)
 
@@ -194,8 +209,12 @@ def test_a_damaged_cell_is_found(folder):
     run_sweep(plan(folder), folder / "out")
     path = folder / "out" / "cells" / "stars" / "a" / "4.cell"
     path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(FileError, match="4.cell is damaged"):
+    with pytest.raises(FileError, match="4.cell cannot be read: remove the file"):
         run_sweep(plan(folder), folder / "out")
+    with pytest.raises(FileError, match="4.cell is damaged"):
+        Results.load(folder / "out")
+    path.unlink()
+    run_sweep(plan(folder), folder / "out")
 
 
 @pytest.mark.parametrize(
@@ -271,6 +290,95 @@ def test_predictions_that_are_none_fail_alone(folder):
     cell = results.cells["stars", "b", 9]
     assert set(cell.reasons) == {("shots", draw) for draw in range(3)}
     assert "sum to one" in cell.reasons["shots", 0]
+
+
+def test_a_table_made_elsewhere_may_come_later_and_be_mended(folder, monkeypatch):
+    """It is scored whenever it has changed; nothing is fitted again."""
+    run_sweep(plan(folder, external={}), folder / "out")
+    monkeypatch.setattr(running, "make_cell", lambda *a: pytest.fail("all is fitted"))
+    gaps = "shots has no probabilities for 2 of 12 fits; the first: stars, a, 9 labels, draw 1: "
+    with pytest.warns(CordialWarning, match=gaps):
+        first = run_sweep(plan(folder), folder / "out")
+    assert first.methods[-1] == "shots" and len(first.cells["stars", "a", 9].reasons) == 1
+    # Nothing to say again of a table that has not changed.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run_sweep(plan(folder), folder / "out")
+    columns = {"item_id": IDS} | {f"p_{k}": [0.2] * 90 for k in range(1, 6)}
+    write_table(folder / "shots.parquet", columns)
+    mended = run_sweep(plan(folder), folder / "out")
+    assert not any(cell.reasons for cell in mended.cells.values())
+    without = run_sweep(plan(folder, external={}), folder / "out")
+    assert "shots" not in without.methods and "shots" not in Results.load(folder / "out").methods
+
+
+def test_only_what_was_made_elsewhere(folder):
+    write_table(
+        folder / "shots.parquet",
+        {"item_id": IDS} | {f"p_{k}": [0.2] * 90 for k in range(1, 6)},
+    )
+    results = run_sweep(plan(folder, methods=None), folder / "out")
+    assert results.methods == ("shots",)
+    assert results.score("stars", "a", 4, "shots", "log_loss") == pytest.approx(np.log(5))
+
+
+def test_a_folder_may_be_called_by_any_name(folder, monkeypatch):
+    """Files that a sweep names count by their contents, not by how their paths were written."""
+    (folder / "mine.py").write_text(MINE)
+    mine = {"method": {"mine": {"base": "channel", "channel": "mine.py", "inference": "mode"}}}
+    monkeypatch.chdir(folder)
+    run_sweep(plan(Path(), **mine), "out")
+    monkeypatch.setattr(running, "make_cell", lambda *a: pytest.fail("all is fitted"))
+    run_sweep(plan(folder, **mine), folder / "out")
+    (folder / "mine.py").write_text(MINE + "# changed\n")
+    with pytest.raises(InputError, match="was made with other methods"):
+        run_sweep(plan(folder, **mine), folder / "out")
+
+
+def test_settings_are_named_as_keys_of_the_file(folder):
+    table = {"item_id": IDS * 2, "task": ["one"] * 90 + ["two"] * 90}
+    columns = [f"logit_{k + 1}" for k in range(5)]
+    table |= {name: [0.1 * k] * 180 for k, name in enumerate(columns)}
+    write_table(folder / "two.csv", table | {"reader": ["a"] * 90 + ["b"] * 90})
+    two = {"readings": "two.csv"}
+    with pytest.raises(InputError, match=r'task.stars: .*holds 2 tasks.*: name = "one"') as caught:
+        run_sweep(plan(folder, task=two), folder / "out")
+    assert type(caught.value) is InputError
+    from_zero = {"item_id": IDS} | {f"logit_{k}": [0.1 * k] * 90 for k in range(5)}
+    write_table(folder / "one.csv", from_zero)
+    with pytest.raises(InputError, match=r'task.stars: .*options = \["1", "2"'):
+        run_sweep(plan(folder, task={"readings": "one.csv"}), folder / "out")
+
+
+def test_readers_are_those_of_the_task(folder):
+    columns = [f"logit_{k + 1}" for k in range(5)]
+    table = {"item_id": IDS * 2, "task": ["one"] * 90 + ["two"] * 90}
+    table |= {name: [0.1 * k] * 180 for k, name in enumerate(columns)}
+    write_table(folder / "two.csv", table | {"reader": ["a"] * 90 + ["b"] * 90})
+    labels = {"item_id": IDS, "task": ["two"] * 90, "label": ["3"] * 90}
+    write_table(folder / "labels.csv", labels)
+    (own,) = load_tasks(plan(folder, task={"readings": "two.csv", "name": "two"}))
+    assert own.reader == "b"
+
+
+def test_a_reader_that_lacks_texts_is_named(folder):
+    table = {"item_id": IDS + IDS[1:], "reader": ["a"] * 90 + ["b"] * 89}
+    table |= {f"logit_{k + 1}": [0.1 * k] * 179 for k in range(5)}
+    write_table(folder / "readings.parquet", table)
+    with pytest.raises(InputError, match=r"task.stars: reader 'b': 1 of 90 labels"):
+        run_sweep(plan(folder), folder / "out")
+
+
+@pytest.mark.parametrize(
+    "name", ["cells", "cells/stars/a", "results.parquet/x", "subsets.parquet/x"]
+)
+def test_what_cannot_be_written_is_refused_before_the_work(folder, name, monkeypatch):
+    monkeypatch.setattr(running, "make_cell", lambda *a: pytest.fail("nothing may be fitted"))
+    path = folder / "out" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    with pytest.raises(FileError):
+        run_sweep(plan(folder), folder / "out")
 
 
 def test_the_command(folder, cordial):

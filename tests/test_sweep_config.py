@@ -70,11 +70,14 @@ def test_only_variants_means_no_others():
     [
         ({}, "no task: add a table [task.NAME]"),
         ({**TASK, "bugdets": [5]}, "bugdets is not a key; allowed are seed, draws, budgets"),
-        ({**TASK, "draws": 0}, "draws must be a whole number from 1 up; got 0"),
+        ({**TASK, "draws": 0}, "draws must be a whole number from 1 to 2147483647; got 0"),
         ({**TASK, "draws": True}, "draws must be a whole number"),
-        ({**TASK, "seed": -1}, "seed must be a whole number from 0 up"),
+        ({**TASK, "seed": -1}, "seed must be a whole number from 0 to 2147483647"),
         ({**TASK, "budgets": []}, "budgets must be a list of whole numbers"),
-        ({**TASK, "budgets": [5, 2.5]}, "budgets[1] must be a whole number from 1 up; got 2.5"),
+        (
+            {**TASK, "budgets": [5, 2.5]},
+            "budgets[1] must be a whole number from 1 to 2147483647; got 2.5",
+        ),
         ({**TASK, "budgets": [20, 10]}, "budgets must ascend, each once; got [20, 10]"),
         ({**TASK, "budgets": [5, 5]}, "budgets must ascend, each once"),
         ({**TASK, "methods": ["raw", "platt"]}, "methods[1] must be one of raw, histogram"),

@@ -63,7 +63,7 @@ def sweep(
         raise InputError(f"--analyse may be all, {', '.join(PRODUCTS)}; got {unknown[0]!r}.")
     asked = dict.fromkeys(analyse or ())
     wanted = [name for own in asked for name in (ALL if own == "all" else (own,))]
-    with working("loading", quiet):
+    with working("loading", quiet), leaving_at_once():
         from cordial_ppl.sweep import read_config, run_sweep
 
         keep_compiled()

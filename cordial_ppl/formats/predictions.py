@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError, name_rows
+from cordial_ppl.errors import InputError, name_rows, naming
 from cordial_ppl.formats.columns import numbers
 from cordial_ppl.formats.files import list_names, read_columns
-from cordial_ppl.formats.tables import as_name, naming
+from cordial_ppl.formats.tables import as_name
 from cordial_ppl.scale import Scale
 
 FIELDS = ("task", "reader", "n", "draw")

@@ -4,8 +4,6 @@ A file may hold several readers and tasks; one of each is chosen by name. Column
 readings nor labels are passed through.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from cordial_ppl.errors import InputError, name_rows
+from cordial_ppl.errors import InputError, name_rows, naming
 from cordial_ppl.formats.columns import (
     filled,
     find_kind,
@@ -162,20 +160,24 @@ def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> L
     return LabelTable(item_ids, labels, extras, list(columns.rows), columns.unit)
 
 
-def list_values(path: str | Path, field: str) -> list[str]:
+def list_values(path: str | Path, field: str, task: str | None = None) -> list[str]:
     """List the names in a column of a table, such as `reader`, in the order of the file.
 
     Args:
         path: A .csv, .parquet, .jsonl or .ndjson file.
         field: The column.
+        task: The task whose rows count; by default all do.
 
     Returns:
         The names, each once; none if there is no such column.
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
+        InputError: There is no such task.
     """
     columns = read_columns(path)
+    if task is not None:
+        columns = _select(columns, "task", task)
     cells = columns.cells.get(field, ())
     return list(dict.fromkeys(map(as_name, cells)))
 
@@ -213,16 +215,6 @@ def _remedy(unknown: list[str], known: list[str]) -> str:
         if number is not None and number in numbers:
             return f"The readings write {item!r} as {numbers[number]!r}: write both alike."
     return "Remove them, or check that both files belong together."
-
-
-@contextmanager
-def naming(path: str | Path) -> Iterator[None]:
-    """Put the file's name before what is wrong with its cells."""
-    try:
-        yield
-    except InputError as error:
-        problem, *rest = error.args
-        raise type(error)(f"{path}: {problem}", *rest) from error
 
 
 def _select(columns: Columns, field: str, chosen: str | None) -> Columns:

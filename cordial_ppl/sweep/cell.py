@@ -1,7 +1,7 @@
 """A cell of a sweep: everything that one task, reader and number of labels gave, in one file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +50,22 @@ class Cell:
         for method, draw in self.reasons:
             found[self.methods.index(method), draw] = True
         return found
+
+
+def join(first: Cell, second: Cell) -> Cell:
+    """Put the methods of two cells of the same task, reader and labels one after the other."""
+    arrays = {
+        name: np.concatenate([getattr(first, name), getattr(second, name)])
+        for name in ("losses", "given_stated", "saturated")
+    }
+    return replace(
+        first,
+        methods=first.methods + second.methods,
+        scores={k: np.concatenate([v, second.scores[k]]) for k, v in first.scores.items()},
+        reasons={**first.reasons, **second.reasons},
+        seconds=first.seconds + second.seconds,
+        **arrays,
+    )
 
 
 def write_cell(path: Path, cell: Cell, fingerprint: str) -> None:

@@ -237,7 +237,8 @@ def _table(value: Any, key: str) -> Mapping[str, Any]:
 def _number(table: Mapping[str, Any], name: str, default: int, least: int, key: str = "") -> int:
     value = table.get(name, default)
     if type(value) is not int or not least <= value <= LARGEST_SEED:
-        raise InputError(f"{key}{name} must be a whole number from {least} up; got {value!r}.")
+        limits = f"{least} to {LARGEST_SEED}"
+        raise InputError(f"{key}{name} must be a whole number from {limits}; got {value!r}.")
     return value
 
 

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -12,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.cordial.subsets import check_covariates
-from cordial_ppl.errors import CordialError, InputError
+from cordial_ppl.errors import FileError, InputError, naming
 from cordial_ppl.sweep.cell import read_cell
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.methods import External, Method
-from cordial_ppl.sweep.results import cell_path
+from cordial_ppl.sweep.results import EXTERNAL, FITTED, cell_path
 from cordial_ppl.sweep.tasks import Reading
 
 
@@ -27,7 +26,7 @@ class Job:
     Attributes:
         reading: the task and reader.
         n: number of labels.
-        path: where the cell is kept.
+        path: where it is kept.
         fingerprint: what it is made from.
         done: whether an earlier run has made it.
     """
@@ -39,23 +38,46 @@ class Job:
     done: bool
 
 
-def plan(config: SweepConfig, readings: Sequence[Reading], folder: Path) -> list[Job]:
-    """List the cells of a sweep, and find those that are there already."""
+def plan(
+    config: SweepConfig, readings: Sequence[Reading], folder: Path, part: str = FITTED
+) -> list[Job]:
+    """List the cells of a sweep, and find those that are there already.
+
+    Args:
+        config: the sweep.
+        readings: its tasks and readers.
+        folder: where the results go.
+        part: the fitted methods, whose cells must be of this configuration if they are there, or
+            those made elsewhere, which are scored again.
+
+    Raises:
+        FileError: a cell is damaged.
+        InputError: a cell is of another configuration.
+    """
+    methods = [_digest_method(m) for m in config.methods if _part(m) == part]
     jobs = []
-    for reading in readings:
-        data = _digest_data(reading)
+    for reading in readings if methods else ():
+        made_from = [version("cordial-ppl"), _digest_data(reading), methods]
         for n in config.budgets:
-            made_from = [version("cordial-ppl"), data, _describe_methods(config)]
             digest = _digest(json.dumps([*made_from, config.draws, config.seed, n]).encode())
-            path = cell_path(folder, reading.task, reading.reader, n)
-            done = path.exists()
-            if done and read_cell(path)[1] != digest:
+            path = cell_path(folder, reading.task, reading.reader, n, part)
+            same = _fingerprint(path) == digest if path.exists() else False
+            if path.exists() and not same and part == FITTED:
                 raise InputError(
                     f"{path} was made with other methods, draws, seed, data or another version: "
                     "choose another folder, or remove the old results."
                 )
-            jobs.append(Job(reading, n, path, digest, done))
+            jobs.append(Job(reading, n, path, digest, same))
     return jobs
+
+
+def _fingerprint(path: Path) -> str:
+    try:
+        return read_cell(path)[1]
+    except FileError as error:
+        raise FileError(
+            f"the results in {path} cannot be read: remove the file to have them made again."
+        ) from error
 
 
 def check_methods(config: SweepConfig, readings: Sequence[Reading]) -> None:
@@ -73,7 +95,7 @@ def check_methods(config: SweepConfig, readings: Sequence[Reading]) -> None:
                 check_covariates(method.build(0), reading.pool)
 
 
-def describe(config: SweepConfig, jobs: Sequence[Job]) -> dict[str, Any]:
+def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]:
     """The configuration in plain data, with what it ran on."""
     import jax
 
@@ -85,27 +107,19 @@ def describe(config: SweepConfig, jobs: Sequence[Job]) -> dict[str, Any]:
         "seed": config.seed,
         "cells": [
             {
-                "task": job.reading.task,
-                "reader": job.reading.reader,
-                "n": job.n,
-                "options": list(job.reading.scale.options),
-                "pool": len(job.reading.pool_labels),
-                "report": len(job.reading.report_labels),
+                "task": reading.task,
+                "reader": reading.reader,
+                "n": n,
+                "options": list(reading.scale.options),
+                "pool": len(reading.pool_labels),
+                "report": len(reading.report_labels),
             }
-            for job in jobs
+            for reading in readings
+            for n in config.budgets
         ],
         "versions": {name: version(name) for name in ("cordial-ppl", "jax", "numpyro", "numpy")},
         "devices": [device.device_kind for device in jax.devices()],
     }
-
-
-@contextmanager
-def naming(key: str) -> Iterator[None]:
-    """Put the key of the file before what is wrong with it."""
-    try:
-        yield
-    except CordialError as error:
-        raise type(error)(f"{key}: {error}") from error
 
 
 def _describe_methods(config: SweepConfig) -> list[dict[str, Any]]:
@@ -114,15 +128,26 @@ def _describe_methods(config: SweepConfig) -> list[dict[str, Any]]:
 
 def _describe_method(method: Method | External) -> dict[str, Any]:
     if isinstance(method, External):
-        return {
-            "name": method.name,
-            "probabilities": str(method.path),
-            "digest": _digest(method.path.read_bytes()),
-        }
-    files = [method.settings.get("channel", ""), *method.settings.get("channels", ())]
-    digests = [_digest(Path(file).read_bytes()) for file in files if file.endswith(".py")]
-    own = {"name": method.name, "base": method.base, "settings": _plain(dict(method.settings))}
-    return own | ({"channel_files": digests} if digests else {})
+        return {"name": method.name, "probabilities": str(method.path)}
+    return {"name": method.name, "base": method.base, "settings": _plain(dict(method.settings))}
+
+
+def _digest_method(method: Method | External) -> dict[str, Any]:
+    """What results depend on: contents of files, wherever these lie."""
+    if isinstance(method, External):
+        return {"name": method.name, "digest": _digest(method.path.read_bytes())}
+
+    def contents(value: Any) -> Any:
+        if isinstance(value, str) and value.endswith(".py"):
+            return [Path(value).name, _digest(Path(value).read_bytes())]
+        return [contents(part) for part in value] if isinstance(value, list) else value
+
+    settings = {key: contents(value) for key, value in _plain(dict(method.settings)).items()}
+    return {"name": method.name, "base": method.base, "settings": settings}
+
+
+def _part(method: Method | External) -> str:
+    return EXTERNAL if isinstance(method, External) else FITTED
 
 
 def _digest_data(reading: Reading) -> str:

@@ -1,8 +1,8 @@
 """What a sweep leaves in its folder: a cell a file, one long table, and how they were made."""
 
 import json
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,9 +11,11 @@ import numpy as np
 
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.formats import replacing, write_table
-from cordial_ppl.sweep.cell import Cell, read_cell
+from cordial_ppl.sweep.cell import Cell, join, read_cell
 
 CONFIG, TABLE, SUBSETS, CELLS = "sweep.json", "results.parquet", "subsets.parquet", "cells"
+FITTED, EXTERNAL = "", ".external"
+"""The parts of a cell: what was fitted, and what was made elsewhere and is scored anew."""
 COLUMNS = ("task", "reader", "method", "n", "draw", "metric", "value", "reason")
 
 
@@ -44,8 +46,13 @@ class Results:
             raise FileError(f"{folder} holds no sweep: {error.strerror or error}.") from error
         except (ValueError, KeyError, TypeError) as error:
             raise FileError(f"{folder / CONFIG} is damaged: {error!r}.") from error
-        paths = {key: cell_path(folder, *key) for key in keys}
-        cells = {key: read_cell(path)[0] for key, path in paths.items() if path.exists()}
+        kept = kept_parts("probabilities" in method for method in config["methods"])
+        paths = {key: [cell_path(folder, *key, part) for part in kept] for key in keys}
+        cells = {
+            key: reduce(join, [read_cell(path)[0] for path in own])
+            for key, own in paths.items()
+            if all(path.exists() for path in own)
+        }
         if not cells:
             raise FileError(f"{folder} holds no finished cell yet: run the sweep first.")
         return cls(config, cells)
@@ -95,9 +102,15 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> None:
         temporary.write_text(json.dumps(config, ensure_ascii=False, indent=1), "utf-8")
 
 
-def cell_path(folder: Path, task: str, reader: str, n: int) -> Path:
-    """Where a cell is kept."""
-    return folder / CELLS / _folder_name(task) / _folder_name(reader) / f"{n}.cell"
+def kept_parts(external: Iterable[bool]) -> tuple[str, ...]:
+    """Which parts a cell is kept in, from which methods were made elsewhere."""
+    kinds = set(external)
+    return tuple(part for part, kind in ((FITTED, False), (EXTERNAL, True)) if kind in kinds)
+
+
+def cell_path(folder: Path, task: str, reader: str, n: int, part: str) -> Path:
+    """Where a part of a cell is kept."""
+    return folder / CELLS / _folder_name(task) / _folder_name(reader) / f"{n}{part}.cell"
 
 
 def _folder_name(name: str) -> str:

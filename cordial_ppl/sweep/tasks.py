@@ -1,5 +1,6 @@
 """The texts of a sweep: for each task and reader a pool to draw labels from and texts to score."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -7,10 +8,10 @@ import numpy as np
 from jaxtyping import Int
 
 from cordial_ppl.cordial.parts import Texts
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, naming
 from cordial_ppl.formats import list_values, match_labels, read_labels, read_readings
 from cordial_ppl.readings import as_logits
-from cordial_ppl.scale import Scale
+from cordial_ppl.scale import Scale, SettingNeeded
 from cordial_ppl.sweep.config import SweepConfig, TaskSource
 from cordial_ppl.synthetic import benchmark
 
@@ -55,10 +56,8 @@ def load_tasks(config: SweepConfig) -> list[Reading]:
     """
     found = []
     for source in config.tasks:
-        try:
+        with naming(f"task.{source.name}"):
             own = list(_load(source, config.seed))
-        except InputError as error:
-            raise type(error)(f"task.{source.name}: {error}") from error
         size = len(own[0].pool_labels)
         for place, budget in enumerate(config.budgets):
             if budget > size:
@@ -116,7 +115,14 @@ def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
 
 
 def _load(source: TaskSource, seed: int) -> Iterator[Reading]:
-    yield from _embedded(source) if source.benchmark else _tables(source, seed)
+    try:
+        yield from _embedded(source) if source.benchmark else _tables(source, seed)
+    except SettingNeeded as error:
+        # The message is for arguments of a function: here they are keys of a file.
+        key = {"task": "name", "reader": "readers"}.get(error.setting, error.setting)
+        value = [error.value] if error.setting == "reader" else error.value
+        text = json.dumps(value, ensure_ascii=False)
+        raise InputError(f"{error.problem} {error.advice}: {key} = {text}.") from error
 
 
 def _embedded(source: TaskSource) -> Iterator[Reading]:
@@ -139,7 +145,7 @@ def _embedded(source: TaskSource) -> Iterator[Reading]:
 
 def _tables(source: TaskSource, seed: int) -> Iterator[Reading]:
     assert source.readings is not None and source.labels is not None
-    names = list_values(source.readings, "reader")
+    names = list_values(source.readings, "reader", source.task)
     if source.readers and not names:
         raise InputError("readers: the table of readings has no column reader; leave the key out.")
     for reader in _readers(source, names) if names else ("reader",):
@@ -150,7 +156,8 @@ def _tables(source: TaskSource, seed: int) -> Iterator[Reading]:
             task=source.task,
         )
         labels = read_labels(source.labels, table.scale, task=source.task)
-        rows = match_labels(table, labels)
+        with naming(f"reader {reader!r}"):
+            rows = match_labels(table, labels)
         covariates = {name: table.covariate(name)[rows] for name in source.covariates}
         texts, count = Texts(table.logits[rows], covariates), len(rows)
         if source.report >= count:
