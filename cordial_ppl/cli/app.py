@@ -10,6 +10,7 @@ from cordial_ppl.cli.compilation import silence
 from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.judge import fit, predict
 from cordial_ppl.cli.messages import reporting
+from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
 
 
@@ -54,7 +55,7 @@ def cordial(
     """
 
 
-for command in (demo, calibrate, fit, predict, sweep):
+for command in (demo, calibrate, fit, predict, shift, sweep):
     app.command()(command)
 
 

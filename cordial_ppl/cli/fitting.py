@@ -56,14 +56,7 @@ def fit_tables(
         InputError: A table is not as it must be, or they do not fit together.
         ChannelError: A file's model breaks the contract of a channel.
     """
-    table = read_readings(readings, options=options, reader=reader, task=task)
-    found = _read_labels(labels, table, task)
-    if "weight" in found.extras:
-        warnings.warn(
-            f"{labels}: the column 'weight' is not used yet; every label counts alike.",
-            CordialWarning,
-            stacklevel=2,
-        )
+    table, found = read_labelled(readings, labels, options=options, reader=reader, task=task)
     judge = fit_judge(
         table.logits[match_labels(table, found)],
         table.scale.decode(found.labels),
@@ -74,6 +67,37 @@ def fit_tables(
         quiet=quiet,
     )
     return table, len(found.labels), judge
+
+
+def read_labelled(
+    readings: Path,
+    labels: Path,
+    *,
+    options: tuple[str, ...] | None,
+    reader: str | None,
+    task: str | None,
+) -> tuple[ReadingTable, LabelTable]:
+    """Read both tables.
+
+    Args:
+        readings: Table of readings.
+        labels: Table of labels.
+        options: The options in the scale's order; None as in the readings.
+        reader: The reader to take.
+        task: The task to take.
+
+    Raises:
+        InputError: A table is not as it must be, or they do not fit together.
+    """
+    table = read_readings(readings, options=options, reader=reader, task=task)
+    found = _read_labels(labels, table, task)
+    if "weight" in found.extras:
+        warnings.warn(
+            f"{labels}: the column 'weight' is not used yet; every label counts alike.",
+            CordialWarning,
+            stacklevel=3,
+        )
+    return table, found
 
 
 def _read_labels(path: Path, table: ReadingTable, task: str | None) -> LabelTable:

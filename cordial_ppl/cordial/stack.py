@@ -94,6 +94,8 @@ class Stack(Estimator):
         weights_: weight of each member by name.
         posteriors_: posterior of each channel by name.
         expected_: out-of-fold log losses.
+        out_of_fold_: probabilities of the labelled texts by fits that have not seen their labels,
+            shape ``[n, K]``; None with fewer than eight labels, or where the stack was loaded.
     """
 
     kind: ClassVar[str | None] = None
@@ -102,6 +104,7 @@ class Stack(Estimator):
     weights_: dict[str, float]
     posteriors_: dict[str, Posterior]
     expected_: ExpectedLoss
+    out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
     def __init_subclass__(cls, kind: str | None = None, **rest: Any):
         """Take the name that files remember; whoever derives from a named stack has none."""
@@ -277,6 +280,8 @@ class Stack(Estimator):
         counts = np.array([self.weight_counts[name] for name in self.members])
         weights, self.expected_ = weigh(lanes, labels, held_out if enough else None, counts)
         self.weights_ = dict(zip(self.members, weights.tolist(), strict=True))
+        mixed = held_out[: len(labels)] @ weights
+        self.out_of_fold_ = mixed / mixed.sum(axis=1, keepdims=True) if enough else None
         for posterior in self.posteriors_.values():
             warn_if_doubtful(posterior)
 

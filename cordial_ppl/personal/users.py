@@ -161,7 +161,7 @@ class UserEffect:
         return found
 
     def predict_in_order(
-        self, probs: Any, labels: Any, users: Any, order: Any = None
+        self, probs: Any, labels: Any, users: Any, order: Any = None, *, afresh: bool = False
     ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
         """Predict each text from its user's earlier labels only, as if they came in one by one.
 
@@ -173,6 +173,7 @@ class UserEffect:
             labels: options, shape ``[n]``.
             users: who gave each label, shape ``[n]``.
             order: when, in numbers that grow with time; by default as the rows come.
+            afresh: begin without labels, to see what would have been said of those fitted.
 
         Returns:
             Probabilities, shape ``[n, K]``, and the number of earlier labels of each text's user.
@@ -185,7 +186,8 @@ class UserEffect:
         codes, names = self._labelled(population, labels, users, self.scale_)
         _, numbers = np.unique(names, return_inverse=True)
         history = arrange(numbers, as_order(order, len(codes)))
-        rows = np.array([self._index.get(name, -1) for name in names])[history.rows]
+        known = {} if afresh else self._index
+        rows = np.array([known.get(name, -1) for name in names])[history.rows]
         seen = np.append(self._counts, 0)[rows] + history.earlier
         before = np.concatenate([self._totals, np.zeros((1, len(self._grid)))])
         found, earlier = population.copy(), np.zeros(len(codes), np.int64)

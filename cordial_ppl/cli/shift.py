@@ -1,0 +1,159 @@
+"""`cordial shift`: calibrated probabilities of what each user would say."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from cordial_ppl.cli.messages import count, say, working
+from cordial_ppl.cli.options import (
+    Channels,
+    Inference,
+    Json,
+    LabelsPath,
+    Method,
+    Options,
+    Quiet,
+    Reader,
+    ReadingsPath,
+    Seed,
+    TableOut,
+    Task,
+    split_options,
+)
+from cordial_ppl.errors import InputError
+
+if TYPE_CHECKING:
+    from cordial_ppl.cordial.stack import Stack
+    from cordial_ppl.formats import LabelTable, ReadingTable
+
+SHOWN = 10
+"""Users that the summary names: those who differ most."""
+
+Population = Annotated[
+    Path | None,
+    typer.Option(
+        "--judge",
+        metavar="JUDGE",
+        help="A judge fitted to other labels, as `cordial fit` writes it, for the population; by "
+        "default one is fitted to LABELS.",
+    ),
+]
+
+
+def shift(
+    readings: ReadingsPath,
+    labels: LabelsPath,
+    output: TableOut,
+    judge: Population = None,
+    options: Options = None,
+    reader: Reader = None,
+    task: Task = None,
+    channel: Channels = None,
+    seed: Seed = 0,
+    inference: Method = Inference.DEFAULT,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Calibrate every text of READINGS for its user: some rate higher than others, some lower.
+
+    READINGS has a column `user`, whose label is predicted. LABELS may have its own `user`, and a
+    column `order`, numbers that grow with time.
+    """
+    from cordial_ppl import scores
+    from cordial_ppl.cli.fitting import read_labelled
+    from cordial_ppl.cli.output import check_output, show_json, show_table
+    from cordial_ppl.formats import match_labels, write_table
+    from cordial_ppl.personal import UserShift
+
+    names = split_options(options)
+    check_output(output, [readings, labels, *([judge] if judge else [])])
+    table, found = read_labelled(readings, labels, options=names, reader=reader, task=task)
+    users, raters = _users(readings, table, found, match_labels(table, found))
+    order = found.extras.get("order")
+    known, population, texts = _population(
+        judge, table, found, channel, inference=inference, seed=seed, quiet=quiet
+    )
+    with working("comparing users", quiet):
+        given = texts.scale_.decode(found.labels)
+        shifts = UserShift(texts.scale_).fit(known, given, raters, order)
+        probs = shifts.predict_proba(population, users)
+        in_order, _ = shifts.predict_in_order(known, given, raters, order, afresh=True)
+        losses = [scores.log_loss(part, found.labels) for part in (known, in_order)]
+        columns = {
+            "item_id": table.item_ids,
+            "user": users,
+            **{f"p_{option}": probs[:, k] for k, option in enumerate(texts.scale_.options)},
+            "mean": probs @ texts.scale_.values,
+            "label": texts.scale_.decode(probs.argmax(axis=1)),
+        }
+        write_table(output, columns)
+    values, counts = shifts.values_, shifts.counts_
+    if json:
+        content = {"output": str(output), "texts": len(users), "labels": len(found.labels)}
+        content |= {"spread": shifts.sigma_, "shifts": values, "labels_of": counts}
+        losses = dict(zip(("log_loss_population", "log_loss_in_order"), losses, strict=True))
+        show_json(content | losses)
+    elif not quiet:
+        furthest = sorted(values, key=lambda user: -abs(values[user]))[:SHOWN]
+        rows = [(user, str(counts[user]), f"{values[user]:+.2f}") for user in furthest]
+        title = f"{count(len(values), 'user')} differ by {shifts.sigma_:.2f} classes"
+        more = f", the {SHOWN} furthest" if len(values) > SHOWN else ""
+        show_table(f"{title} (standard deviation){more}", ("", "labels", "shift"), rows)
+        say(
+            f"log loss of the labels, each predicted from its user's earlier ones: "
+            f"{losses[1]:.3f}; without users: {losses[0]:.3f}"
+        )
+        say(f"wrote {output}: {count(len(users), 'text')}")
+
+
+def _users(
+    readings: Path, table: "ReadingTable", found: "LabelTable", rows: np.ndarray
+) -> tuple[list[str], list[str]]:
+    """Whose label is predicted, text by text, and who gave the labels that there are."""
+    if "user" not in table.extras:
+        raise InputError(f"{readings} needs a column user: whose label is predicted.")
+    users = table.extras["user"]
+    return users, found.extras.get("user") or [users[row] for row in rows]
+
+
+def _population(
+    path: Path | None,
+    table: "ReadingTable",
+    found: "LabelTable",
+    channels: list[Path] | None,
+    *,
+    inference: Inference,
+    seed: int,
+    quiet: bool,
+) -> tuple[np.ndarray, np.ndarray, "Stack"]:
+    """Predictions of the labelled texts that do not know their labels, and of all texts."""
+    from cordial_ppl.cli.compilation import keep_compiled
+    from cordial_ppl.cli.fitting import fit_judge
+    from cordial_ppl.formats import match_labels
+
+    rows, scale = match_labels(table, found), table.scale
+    if path is None:
+        settings = {"inference": inference, "seed": seed, "channels": channels, "quiet": quiet}
+        labels = scale.decode(found.labels)
+        fitted = fit_judge(table.logits[rows], labels, scale.options, **settings)
+        known = fitted.out_of_fold_
+        if known is None:
+            raise InputError(
+                f"{len(found.labels)} labels are too few to tell users apart: at least 8 are "
+                "needed, or a judge fitted to others, --judge."
+            )
+        return known, fitted.predict_proba(table.logits), fitted
+    with working("loading", quiet):
+        from cordial_ppl.cordial import load
+
+        keep_compiled()
+        fitted = load(path, channels=channels or ())
+    if fitted.scale_ != scale:
+        raise InputError(
+            f"{path} was fitted on the options {', '.join(fitted.scale_.options)}, but the "
+            f"readings have {', '.join(scale.options)}."
+        )
+    population = fitted.predict_proba(table.logits)
+    return population[rows], population, fitted
