@@ -10,6 +10,7 @@ import pytest
 
 from cordial_ppl import scores
 from cordial_ppl.analyses import paired_interval
+from cordial_ppl.cli.sweep import _shown
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.products import ALL, PRODUCTS, Table, known_gap, write_product
 from cordial_ppl.products.differences import intervals
@@ -177,6 +178,44 @@ def test_means_are_over_the_draws_that_all_share():
         "draws": 0,
     }
     assert ("music", "main", "shots", "–") in curves.shown.rows
+
+
+def test_a_method_that_lacks_many_draws_takes_them_from_nobody():
+    losses = {"raw": [1, 2, 3, 4], "zero": 5.0, "one": 5.0, "most": 5.0, "cordial": 0.5}
+    only = {"zero": [0, 3], "one": [1], "most": [0, 1, 2]}
+    failed = [(m, draw) for m, own in only.items() for draw in range(DRAWS) if draw not in own]
+    results = sweep({("music", "main", 20): {"losses": losses, "failed": failed}})
+    product = PRODUCTS["table"](results)
+    means = {r["method"]: r["log_loss"] for r in product.table.records()}
+    assert means == {"raw": 2.0, "zero": None, "one": None, "most": 5.0, "cordial": 0.5}
+    assert "half of them or fewer" in product.notes[-1]
+    assert row(PRODUCTS["curves"](results), method="one")["draws"] == 1
+    assert row(PRODUCTS["equivalents"](results), method="one")["log_loss"] == 0.5
+
+
+def test_an_unknown_lead_is_no_loss():
+    losses = {"raw": 1.0, "logit-stack": 0.7, "paper": 0.4, "cordial": 0.5}
+    gone = [("cordial", draw) for draw in range(DRAWS)]
+    cells = {
+        ("music", "main", n): {"losses": losses, "failed": gone if n == 20 else []} for n in (5, 20)
+    }
+    cells["music", "main", 5]["losses"] = losses | {"paper": 0.6}
+    results = sweep(cells)
+    first, _, forms, _ = PRODUCTS["table"](results).notes
+    assert "3 methods in 1 of 1 settings" in first
+    assert first.endswith("Unknown, with too few shared draws: music, main, 20.")
+    assert "in 1 of 1 of them. Unknown" in forms
+    readers = PRODUCTS["readers"](results)
+    assert "in 1 of 1 settings" in readers.notes[0] and "Unknown" in readers.notes[0]
+    assert (rows(readers)[0]["settings"], rows(readers)[0]["best"]) == (1, 1)
+
+
+def test_the_printed_table_says_failed_only_of_methods_that_did():
+    failed = [("shots", draw) for draw in range(3)]
+    own = cell(("music", "main", 5), {"raw": 1.0, "shots": 1.0}, failed=failed)
+    assert _shown(1.0, own, "raw") == "1.000"
+    assert _shown(None, own, "shots") == "3 failed"
+    assert _shown(None, own, "raw") == "-"
 
 
 def test_curves_have_planted_differences_in_table_and_figure(results):

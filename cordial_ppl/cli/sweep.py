@@ -14,6 +14,7 @@ from cordial_ppl.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from cordial_ppl.sweep import Progress, Results
+    from cordial_ppl.sweep.cell import Cell
 
 ConfigPath = Annotated[
     Path,
@@ -101,12 +102,13 @@ def _summarise(
 ) -> None:
     from cordial_ppl.cli.output import show_table
 
+    losses = {(t, r, n, m): loss for t, r, n, m, loss in _losses(results)}
     for task, reader in results.pairs:
         budgets = results.budgets(task, reader)
-        cells = {(n, m): loss for t, r, n, m, loss in _losses(results) if (t, r) == (task, reader)}
+        cells = [results.cells[task, reader, n] for n in budgets]
         rows = [
-            (method, *(_shown(cells.get((n, method))) for n in budgets))
-            for method in results.methods
+            (m, *(_shown(losses[task, reader, own.n, m], own, m) for own in cells))
+            for m in results.methods
         ]
         title = f"\n{task}, {reader}: mean log loss by number of labels"
         show_table(title, ("", *map(str, budgets)), rows)
@@ -157,5 +159,9 @@ def _losses(results: "Results") -> Iterator[tuple[str, str, int, str, float | No
             yield task, reader, n, method, found.mean if found.draws else None
 
 
-def _shown(loss: float | None) -> str:
-    return "failed" if loss is None else f"{loss:.3f}"
+def _shown(loss: float | None, cell: "Cell", method: str) -> str:
+    """A mean; without one, how many of the method's fits failed."""
+    if loss is not None:
+        return f"{loss:.3f}"
+    failed = sum(own == method for own, _ in cell.reasons)
+    return f"{failed} failed" if failed else "-"

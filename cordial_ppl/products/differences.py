@@ -8,7 +8,7 @@ import numpy as np
 from cordial_ppl.analyses import Interval, paired_intervals
 from cordial_ppl.products.comparison import Key
 from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.means import shared_draws, succeeded
+from cordial_ppl.products.means import paired_draws
 from cordial_ppl.products.panels import Line, Panel, draw_panels, panel_title, read_lines
 from cordial_ppl.products.product import Record, Table, number, with_labels
 from cordial_ppl.sweep import Results
@@ -50,7 +50,7 @@ def difference_record(
         "lower": found.lower,
         "upper": found.upper,
         "resolved": found.resolved if known else None,
-        "draws": int(shared_draws(cell, (method, ours)).sum()) if known else 0,
+        "draws": int(paired_draws(cell, method, ours).sum()),
     }
 
 
@@ -96,7 +96,7 @@ def _intervals(cell: Cell, ours: str) -> dict[str, Interval]:
     # Methods that share the same draws with ours are resampled together.
     groups: dict[bytes, list[str]] = {}
     for method in cell.methods:
-        shared = succeeded(cell, method) & succeeded(cell, ours)
+        shared = paired_draws(cell, method, ours)
         if method != ours and shared.any():
             groups.setdefault(shared.tobytes(), []).append(method)
     found: dict[str, Interval] = {}

@@ -4,7 +4,7 @@ import numpy as np
 
 from cordial_ppl.analyses import label_equivalents
 from cordial_ppl.products.comparison import need_budgets, our_method, rivals
-from cordial_ppl.products.means import count_failures, mean_scores, shared_draws
+from cordial_ppl.products.means import count_failures, mean_pair
 from cordial_ppl.products.product import NOTHING, Product, Record, Table, number, with_labels
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
@@ -50,14 +50,12 @@ def equivalent_labels(results: Results, *, ours: str | None = None, n: int = 20)
 
 def _match(results: Results, task: str, reader: str, method: str, ours: str, n: int) -> Record:
     """Return a row on where a method's curve reaches ours, both over the draws that they share."""
-    curve = {}
-    for budget in results.budgets(task, reader):
-        cell = results.cells[task, reader, budget]
-        if shared_draws(cell, (method, ours)).any():
-            curve[budget] = mean_scores(cell, (method, ours))
-    means = {budget: own[method].mean for budget, own in curve.items()}
-    means = {budget: mean for budget, mean in sorted(means.items()) if np.isfinite(mean)}
-    reached = curve[n][ours].mean if n in curve else np.nan
+    means = {}
+    for budget in sorted(results.budgets(task, reader)):
+        _, theirs = mean_pair(results.cells[task, reader, budget], ours, method)
+        if theirs.draws:
+            means[budget] = theirs.mean
+    reached = mean_pair(results.cells[task, reader, n], ours, method)[0].mean
     found = np.nan
     if means and np.isfinite(reached):
         found = label_equivalents(list(means), list(means.values()), reached)

@@ -1,10 +1,11 @@
 """Means over draws of labels, and who has the lowest.
 
 A fit that failed is in no mean: means are over the draws in which all compared methods succeeded.
-A method that failed in every draw of a cell is not compared there.
+A method that lacks so many draws that half of them or fewer would be left is not compared; in a
+pair two methods are compared over whatever draws they share.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,11 +41,27 @@ def score_row(cell: Cell, method: str, metric: str) -> Float[np.ndarray, " S"]:
     return cell.scores[metric][cell.methods.index(method)]
 
 
-def shared_draws(cell: Cell, methods: Sequence[str]) -> Bool[np.ndarray, " S"]:
-    """Return the draws in which all methods succeeded, but for those that never did."""
-    rows = np.stack([succeeded(cell, method) for method in methods])
-    alive = rows.any(axis=1)
-    return rows[alive].all(axis=0) & alive.any()
+def shared_draws(cell: Cell, methods: Sequence[str]) -> dict[str, Bool[np.ndarray, " S"]]:
+    """Return in which draws each method is compared: the same for all, none for one left out.
+
+    From the method with the most draws on, each is compared if more than half of these draws are
+    left with it: no method, nor several together, can take most of them from the others.
+    """
+    own = {method: succeeded(cell, method) for method in methods}
+    ranked = sorted(methods, key=lambda method: -own[method].sum())
+    shared, compared = own[ranked[0]], set()
+    most = shared.sum()
+    for method in ranked:
+        left = shared & own[method]
+        if 2 * left.sum() > most:
+            shared = left
+            compared.add(method)
+    return {m: shared if m in compared else np.zeros_like(shared) for m in methods}
+
+
+def paired_draws(cell: Cell, one: str, other: str) -> Bool[np.ndarray, " S"]:
+    """Return the draws in which two methods succeeded."""
+    return succeeded(cell, one) & succeeded(cell, other)
 
 
 def mean_of(values: Float[np.ndarray, " draws"]) -> Mean:
@@ -55,12 +72,17 @@ def mean_of(values: Float[np.ndarray, " draws"]) -> Mean:
 
 
 def mean_scores(cell: Cell, methods: Sequence[str], metric: str = "log_loss") -> dict[str, Mean]:
-    """Return each method's score over the draws that all share; no draw for one that failed."""
+    """Return each method's score over `shared_draws`; no draw for one that is left out."""
     shared = shared_draws(cell, methods)
-    return {
-        method: mean_of(score_row(cell, method, metric)[shared & succeeded(cell, method)])
-        for method in methods
-    }
+    return {m: mean_of(score_row(cell, m, metric)[draws]) for m, draws in shared.items()}
+
+
+def mean_pair(cell: Cell, ours: str, other: str) -> tuple[Mean, Mean]:
+    """Return two methods' log losses over the draws that both have, ours over its own without."""
+    both = paired_draws(cell, ours, other)
+    draws = both if both.any() else succeeded(cell, ours)
+    own, theirs = (score_row(cell, method, "log_loss") for method in (ours, other))
+    return mean_of(own[draws]), mean_of(theirs[both])
 
 
 def leads(results: Results, ours: str, least: int, most: int) -> dict[Key, float]:
@@ -73,7 +95,7 @@ def leads(results: Results, ours: str, least: int, most: int) -> dict[Key, float
         most: most labels.
 
     Returns:
-        A lead for each cell with as many labels; NaN where ours failed.
+        A lead for each cell with as many labels; NaN where ours or all others are left out.
     """
     others, found = rivals(results, ours), {}
     for key, cell in results.cells.items():
@@ -96,6 +118,13 @@ def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:
         return f"None of the {fits} fits failed."
     named = ", ".join(f"{label(method)} {count}" for method, count in failed.items() if count)
     return (
-        f"{sum(failed.values())} of the {fits} fits failed ({named}); means are over the draws in "
-        "which all compared methods succeeded, without methods that failed in every draw."
+        f"{sum(failed.values())} of the {fits} fits failed ({named}); means are over the draws "
+        "that the compared methods share, and a method with which half of them or fewer would be "
+        "left is not compared (–); differences of two methods are over the draws that both have."
     )
+
+
+def name_unknown(leads: Mapping[Key, float]) -> str:
+    """Say where a lead is not known; nothing where all are."""
+    named = "; ".join(", ".join(map(str, key)) for key, lead in leads.items() if np.isnan(lead))
+    return f" Unknown, with too few shared draws: {named}." if named else ""

@@ -1,13 +1,18 @@
 """How our method does with each reader."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from cordial_ppl.analyses import Interval
 from cordial_ppl.products.comparison import need_budgets, need_methods, our_method, rivals
 from cordial_ppl.products.differences import intervals
-from cordial_ppl.products.means import count_failures, leads, mean_scores
+from cordial_ppl.products.means import (
+    count_failures,
+    leads,
+    mean_pair,
+    name_unknown,
+)
 from cordial_ppl.products.product import NOTHING, Product, Record, Table, number
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
@@ -40,7 +45,7 @@ def reader_table(results: Results, *, ours: str | None = None, n: int = 20) -> P
     won = leads(results, ours, LEAST, MOST)
     readers = dict.fromkeys(reader for _, reader in results.pairs)
     table = Table.of([row for reader in readers for row in _rows(results, reader, ours, n, won)])
-    wins = sum(lead >= 0 for lead in won.values())
+    counted = _count(won.values())
     return Product(
         name="readers",
         title="Readers",
@@ -52,7 +57,8 @@ def reader_table(results: Results, *, ours: str | None = None, n: int = 20) -> P
         shown=_show(table),
         notes=(
             f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods "
-            f"in {wins} of {len(won)} settings; other forms of it are not counted as methods.",
+            f"in {counted['best']} of {counted['settings']} settings; other forms of it are not "
+            f"counted as methods.{name_unknown(won)}",
             count_failures(results.cells.values(), (ours, *rivals(results, ours))),
         ),
     )
@@ -65,17 +71,17 @@ def _rows(
     losses, gains = [], []
     for task in tasks:
         key = task, reader, n
-        both = mean_scores(results.cells[key], (ours, REFERENCE))
+        own, _ = mean_pair(results.cells[key], ours, REFERENCE)
         nothing = Interval(np.nan, np.nan, np.nan)
         gain = intervals(results, key, ours).get(REFERENCE, nothing)
         settings = [lead for (t, r, _), lead in won.items() if (t, r) == (task, reader)]
-        losses.append(both[ours].mean)
+        losses.append(own.mean)
         gains.append(gain.mean)
         yield {
             "reader": reader,
             "task": task,
             "n": n,
-            "log_loss": both[ours].mean,
+            "log_loss": own.mean,
             "gain": gain.mean,
             "lower": gain.lower,
             "upper": gain.upper,
@@ -97,11 +103,13 @@ def _rows(
         }
 
 
-def _count(settings: list[float]) -> Record:
-    trailing = [-lead for lead in settings if lead < 0]
+def _count(settings: Iterable[float]) -> Record:
+    """Count leads that are known."""
+    known = [lead for lead in settings if not np.isnan(lead)]
+    trailing = [-lead for lead in known if lead < 0]
     return {
-        "settings": len(settings),
-        "best": sum(lead >= 0 for lead in settings),
+        "settings": len(known),
+        "best": sum(lead >= 0 for lead in known),
         "trails_by_at_most": max(trailing, default=None),
     }
 

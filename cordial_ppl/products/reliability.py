@@ -59,7 +59,7 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
         caption="Distribution of the label z (columns) given the class y that the reader states "
         f"(rows): observed, and the mean prediction of methods with {n} labels, over the draws of "
         "labels; KL: class-weighted divergence from the observed (nats); hatched: no text has "
-        "that class; outlined: z = y.",
+        "that class, or the method is not compared; outlined: z = y.",
         table=Table.of(records),
         shown=Table.of(shown),
         notes=(count_failures((results.cells[*pair, n] for pair in results.pairs), methods),),
@@ -68,9 +68,9 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
 
 
 def _mean_tables(cell: Cell, methods: Sequence[str]) -> dict[str, Float[np.ndarray, "K K"]]:
-    """Return the mean prediction by stated class over the draws that all methods share."""
+    """Return the mean prediction by stated class over the draws in which methods are compared."""
     shared = shared_draws(cell, methods)
-    own = {m: cell.given_stated[cell.methods.index(m)][shared] for m in methods}
+    own = {m: cell.given_stated[cell.methods.index(m)][draws] for m, draws in shared.items()}
     nothing = np.full_like(cell.empirical, np.nan)
     return {m: tables.mean(axis=0) if len(tables) else nothing for m, tables in own.items()}
 

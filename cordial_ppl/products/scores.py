@@ -10,8 +10,8 @@ from cordial_ppl.products.means import (
     count_failures,
     mean_of,
     mean_scores,
+    paired_draws,
     score_row,
-    shared_draws,
 )
 from cordial_ppl.products.product import Product, Record, Table, number, with_labels
 from cordial_ppl.sweep import Results
@@ -66,7 +66,7 @@ def _means(cell: Cell, metric: str, ours: str) -> Iterator[tuple[str, Mean]]:
     yield from mean_scores(cell, cell.methods, metric).items()
     both = (ours, REFERENCE)
     one, other = (score_row(cell, method, metric) for method in both)
-    differences = (one - other)[shared_draws(cell, both)]
+    differences = (one - other)[paired_draws(cell, *both)]
     yield MINUS.join(both), mean_of(differences[np.isfinite(differences)])
 
 

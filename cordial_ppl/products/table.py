@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cordial_ppl.products.comparison import Key, forms, need_budgets, our_method, rivals
-from cordial_ppl.products.means import count_failures, leads, mean_scores
+from cordial_ppl.products.means import count_failures, leads, mean_pair, mean_scores, name_unknown
 from cordial_ppl.products.product import NOTHING, Product, Record, Table, number, with_labels
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
@@ -75,14 +75,15 @@ def loss_table(
 
 def _count_wins(results: Results, ours: str) -> str:
     """In how many settings ours is lowest, and where it is not."""
-    won = leads(results, ours, 1, FEW)
-    lost = {key: -lead for key, lead in won.items() if not lead >= 0}
+    found = leads(results, ours, 1, FEW)
+    known = sum(not np.isnan(lead) for lead in found.values())
+    lost = {key: -lead for key, lead in found.items() if lead < 0}
     counted = (
         f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods in "
-        f"{len(won) - len(lost)} of {len(won)} settings (task, reader, number of labels) with at "
+        f"{known - len(lost)} of {known} settings (task, reader, number of labels) with at "
         f"most {FEW} labels; other forms of it are not counted as methods."
     )
-    return counted + _name_settings(" Not lowest, by nats behind: ", lost)
+    return counted + _name_settings(" Not lowest, by nats behind: ", lost) + name_unknown(found)
 
 
 def _compare_forms(results: Results, ours: str, other: str) -> str:
@@ -90,14 +91,15 @@ def _compare_forms(results: Results, ours: str, other: str) -> str:
     behind = {}
     for key, cell in results.cells.items():
         if key[2] <= FEW:
-            means = mean_scores(cell, (ours, other))
-            behind[key] = means[ours].mean - means[other].mean
-    lost = {key: more for key, more in behind.items() if not more <= 0}
+            own, theirs = mean_pair(cell, ours, other)
+            behind[key] = own.mean - theirs.mean
+    known = sum(not np.isnan(more) for more in behind.values())
+    lost = {key: more for key, more in behind.items() if more > 0}
     counted = (
-        f"{label(ours)} is at most as high as {label(other)} in {len(behind) - len(lost)} of "
-        f"{len(behind)} of them."
+        f"{label(ours)} is at most as high as {label(other)} in {known - len(lost)} of "
+        f"{known} of them."
     )
-    return counted + _name_settings(" Higher, by nats: ", lost)
+    return counted + _name_settings(" Higher, by nats: ", lost) + name_unknown(behind)
 
 
 def _name_settings(start: str, settings: Mapping[Key, float]) -> str:
