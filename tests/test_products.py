@@ -11,7 +11,7 @@ import pytest
 from cordial_ppl import scores
 from cordial_ppl.analyses import paired_interval
 from cordial_ppl.cli.sweep import _shown
-from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.products import ALL, PRODUCTS, Table, known_gap, write_product
 from cordial_ppl.products.differences import intervals
 from cordial_ppl.sweep import Results
@@ -521,7 +521,7 @@ def test_nothing_is_left_behind_where_a_file_cannot_be_written(results, tmp_path
         write_product(PRODUCTS["table"](results), tmp_path / "nowhere")
 
 
-def test_without_matplotlib_a_figure_is_refused_and_a_table_is_not(results, tmp_path, monkeypatch):
+def test_without_matplotlib_tables_are_written_and_figures_left_out(results, tmp_path, monkeypatch):
     real = builtins.__import__
 
     def without(name, *arguments, **options):
@@ -530,10 +530,14 @@ def test_without_matplotlib_a_figure_is_refused_and_a_table_is_not(results, tmp_
         return real(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InputError, match=r'pip install "cordial-ppl\[plots\]"'):
-        write_product(PRODUCTS["reversals"](results), tmp_path)
-    assert not list(tmp_path.iterdir())
+    product = PRODUCTS["reversals"](results)
+    with pytest.warns(CordialWarning, match=r'pip install "cordial-ppl\[plots\]"'):
+        written = write_product(product, tmp_path)
+    assert [path.name for path in written] == ["reversals.csv", "reversals.md"]
+    assert "| Raw reading |" in written[1].read_text() and "![" not in written[1].read_text()
     assert len(write_product(PRODUCTS["table"](results), tmp_path)) == 2
+    with pytest.raises(InputError, match=r'pip install "cordial-ppl\[plots\]"'):
+        drawn(product)
 
 
 def test_a_table_in_markdown_keeps_its_cells_apart():

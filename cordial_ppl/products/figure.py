@@ -91,6 +91,19 @@ def styles(methods: tuple[str, ...]) -> dict[str, Style]:
     return {m: STYLES.get(m) or OTHERS[own.index(m) % len(OTHERS)] for m in methods}
 
 
+NEEDED = 'matplotlib: pip install "cordial-ppl[plots]".'
+"""What a figure needs, and how one gets it."""
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 @contextmanager
 def looking() -> Iterator[None]:
     """Set the look of what is drawn inside.
@@ -98,10 +111,10 @@ def looking() -> Iterator[None]:
     Raises:
         InputError: matplotlib is not installed.
     """
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise InputError('a figure needs matplotlib: pip install "cordial-ppl[plots]".') from error
+    if not can_draw():
+        raise InputError(f"a figure needs {NEEDED}")
+    import matplotlib
+
     with matplotlib.rc_context(LOOK):
         yield
 

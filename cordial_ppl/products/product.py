@@ -1,5 +1,6 @@
 """What an analysis gives: a table, a sentence that says what it shows, perhaps a figure; files."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.errors import CordialWarning
 from cordial_ppl.formats import replacing, write_table
-from cordial_ppl.products.figure import Figure, save_figure
+from cordial_ppl.products.figure import NEEDED, Figure, can_draw, save_figure
 from cordial_ppl.sweep.methods import label
 
 Value = str | int | float | bool | None
@@ -93,9 +95,9 @@ class Product:
     notes: tuple[str, ...] = ()
     draw: Callable[[], Figure] | None = None
 
-    def markdown(self) -> str:
-        """Return the page: heading, caption, figure, table and notes."""
-        figure = (f"![{self.title}]({self.name}.png)",) if self.draw else ()
+    def markdown(self, pictured: bool = True) -> str:
+        """Return the page: heading, caption, figure where it is pictured, table and notes."""
+        figure = (f"![{self.title}]({self.name}.png)",) if self.draw and pictured else ()
         parts = (f"# {self.title}", self.caption, *figure, self.shown.markdown(), *self.notes)
         return "\n\n".join(parts) + "\n"
 
@@ -108,19 +110,23 @@ def write_product(product: Product, folder: str | Path) -> list[Path]:
         folder: a folder that is there; files of these names in it are replaced.
 
     Returns:
-        The files.
+        The files; without matplotlib no figure, and a `CordialWarning` says so.
 
     Raises:
         FileError: a file cannot be written; nothing is left behind.
-        InputError: there is a figure, and matplotlib is not installed.
     """
-    figure = product.draw() if product.draw else None
+    draw = product.draw
+    if draw and not can_draw():
+        # The same words each time: a program shows them once.
+        warnings.warn(f"figures are left out; they need {NEEDED}", CordialWarning, stacklevel=2)
+        draw = None
+    figure = draw() if draw else None
     endings = (".csv", ".md", *((".png", ".pdf") if figure else ()))
     paths = [Path(folder) / f"{product.name}{ending}" for ending in endings]
     with ExitStack() as stack:
         table, page, *pictures = [stack.enter_context(replacing(path)) for path in paths]
         write_table(table, product.table.columns())
-        page.write_text(product.markdown(), "utf-8")
+        page.write_text(product.markdown(figure is not None), "utf-8")
         for picture in pictures:
             save_figure(figure, picture)
     return paths
