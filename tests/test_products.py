@@ -275,6 +275,23 @@ def test_a_difference_that_noise_hides_is_not_resolved():
     assert product.shown.rows[1][-1] == "+0.010"
 
 
+def test_few_draws_resolve_nothing():
+    losses = {"logit-stack": 0.6, "dirichlet": 0.4, "cordial": 0.5}
+    failed = [(m, draw) for m in ("logit-stack", "dirichlet") for draw in (1, 3)]
+    plan = {"losses": losses, "failed": failed}
+    results = sweep({("music", "main", 20): plan, ("music", "main", 50): plan | {"failed": []}})
+    curves = PRODUCTS["curves"](results)
+    assert [r["resolved"] for r in rows(curves, method="logit-stack")] == [False, True]
+    assert [line[-2:] for line in curves.shown.rows][0] == ("+0.100", "**+0.100**")
+    assert not rows(PRODUCTS["readers"](results))[0]["resolved"]
+    assert row(PRODUCTS["crossover"](results))["observed"] == 50
+    for name in ("curves", "readers", "crossover"):
+        assert "fewer than 3 shared draws" in PRODUCTS[name](results).notes[-2]
+    single = sweep({("music", "main", 20): plan})
+    assert row(PRODUCTS["crossover"](single))["observed"] is None
+    assert "report texts only" in PRODUCTS["averaging"](single, other="dirichlet").notes[0]
+
+
 def test_reliability_shows_the_mean_tables_and_their_divergence():
     losses = {"raw": 2.0, "logit-stack": 0.75, "dirichlet": 0.75, "paper": 0.5}
     kl = {"paper": [0.1, 0.3, 0.2, 0.2], "raw": 0.625}

@@ -5,6 +5,7 @@ from cordial_ppl.products.comparison import base_of, our_method
 from cordial_ppl.products.differences import (
     difference_record,
     draw_differences,
+    note_few_draws,
     show_differences,
 )
 from cordial_ppl.products.means import count_failures
@@ -45,6 +46,9 @@ def averaging_gain(results: Results, *, ours: str | None = None, other: str = "m
         "report texts and label subsets; bold: the interval excludes zero.",
         table=table,
         shown=show_differences(table),
-        notes=(count_failures(results.cells.values(), (ours, other)),),
+        notes=(
+            *note_few_draws(results, results.cells, (other,), ours),
+            count_failures(results.cells.values(), (ours, other)),
+        ),
         draw=lambda: draw_differences(results, table, ours, (other,)),
     )

@@ -5,7 +5,7 @@ import numpy as np
 from cordial_ppl import scores
 from cordial_ppl.analyses import first_lead
 from cordial_ppl.products.comparison import need_methods, our_method
-from cordial_ppl.products.differences import intervals
+from cordial_ppl.products.differences import enough_draws, intervals, note_few_draws
 from cordial_ppl.products.means import count_failures
 from cordial_ppl.products.product import Product, Record, Table, number
 from cordial_ppl.sweep import Results
@@ -45,7 +45,10 @@ def crossover_table(results: Results, *, ours: str | None = None) -> Product:
         "excludes zero; ratio: observed to predicted.",
         table=table,
         shown=_show(table),
-        notes=(count_failures(results.cells.values(), (ours, OTHER)),),
+        notes=(
+            *note_few_draws(results, results.cells, (OTHER,), ours),
+            count_failures(results.cells.values(), (ours, OTHER)),
+        ),
     )
 
 
@@ -57,7 +60,8 @@ def _row(results: Results, task: str, reader: str, ours: str) -> Record:
     size = len(results.cells[task, reader, most].stated)
     delta = -known[most].mean if known else np.nan
     predicted = scores.crossover(size * (size + 1), STRUCTURED, delta) if known else np.nan
-    observed = first_lead(known) if known else np.nan
+    sure = {n: known[n] for n in known if enough_draws(results, (task, reader, n), OTHER, ours)}
+    observed = first_lead(sure) if sure else np.nan
     both = np.isfinite([predicted, observed]).all()
     return {
         "task": task,

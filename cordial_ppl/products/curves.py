@@ -7,6 +7,7 @@ from cordial_ppl.products.differences import (
     difference_record,
     draw_differences,
     intervals,
+    note_few_draws,
     show_differences,
 )
 from cordial_ppl.products.means import count_failures
@@ -52,7 +53,10 @@ def loss_curves(results: Results, *, ours: str | None = None) -> Product:
         "above a panel's range are cut.",
         table=table,
         shown=show_differences(table),
-        notes=(count_failures(results.cells.values(), results.methods),),
+        notes=(
+            *note_few_draws(results, results.cells, results.methods, ours),
+            count_failures(results.cells.values(), results.methods),
+        ),
         draw=lambda: draw_differences(results, drawn, ours, strongest),
     )
 

@@ -1,6 +1,6 @@
 """Log losses minus ours, with paired intervals: the numbers, the table and the figure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,6 +14,9 @@ from cordial_ppl.products.product import Record, Table, number, with_labels
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.cell import Cell
 from cordial_ppl.sweep.methods import label
+
+ENOUGH = 3
+"""Draws that two methods must share for a difference to be called resolved."""
 
 MARGIN = 0.08
 """Share of a panel's height that is left free above and below."""
@@ -34,11 +37,38 @@ def intervals(results: Results, key: Key, ours: str) -> Mapping[str, Interval]:
     return known[key, ours]
 
 
+def enough_draws(results: Results, key: Key, method: str, ours: str) -> bool:
+    """Return whether a method shares enough draws with ours for its interval to speak of others."""
+    return _shared(results, key, method, ours) >= ENOUGH
+
+
+def resolves(results: Results, key: Key, method: str, ours: str) -> bool:
+    """Return whether a method's interval excludes zero, and comes from enough draws."""
+    found = intervals(results, key, ours).get(method)
+    return found is not None and found.resolved and enough_draws(results, key, method, ours)
+
+
+def note_few_draws(
+    results: Results, keys: Iterable[Key], methods: Sequence[str], ours: str
+) -> tuple[str, ...]:
+    """Say which methods' intervals come from too few draws: a sentence, or none."""
+    pairs = [(key, method) for key in keys for method in methods if method != ours]
+    counts = {pair: _shared(results, *pair, ours) for pair in pairs}
+    few = dict.fromkeys(label(m) for (_, m), draws in counts.items() if 0 < draws < ENOUGH)
+    if not few:
+        return ()
+    return (
+        f"Intervals from fewer than {ENOUGH} shared draws ({', '.join(few)}) say little of other "
+        "label subsets, those from one draw nothing: they are over report texts only. None of them "
+        "is called resolved.",
+    )
+
+
 def difference_record(
     results: Results, key: tuple[str, str, int], method: str, ours: str
 ) -> Record:
     """Return a row on a method's log loss minus ours in a cell, empty where it cannot be known."""
-    cell, (task, reader, n) = results.cells[key], key
+    task, reader, n = key
     found = intervals(results, key, ours).get(method, Interval(np.nan, np.nan, np.nan))
     known = not np.isnan(found.mean)
     return {
@@ -49,8 +79,8 @@ def difference_record(
         "difference": found.mean,
         "lower": found.lower,
         "upper": found.upper,
-        "resolved": found.resolved if known else None,
-        "draws": int(paired_draws(cell, method, ours).sum()),
+        "resolved": resolves(results, key, method, ours) if known else None,
+        "draws": _shared(results, key, method, ours),
     }
 
 
@@ -78,6 +108,10 @@ def draw_differences(results: Results, table: Table, ours: str, banded: Sequence
         lines = read_lines(table, task, reader, "difference", banded)
         panels.append(Panel(panel_title(results, task, reader), lines, _limits(lines)))
     return draw_panels(results, panels, "log loss\nminus ours (nats)", zero=f"{label(ours)} (ours)")
+
+
+def _shared(results: Results, key: Key, method: str, ours: str) -> int:
+    return int(paired_draws(results.cells[key], method, ours).sum())
 
 
 def _limits(lines: Sequence[Line]) -> tuple[float, float]:

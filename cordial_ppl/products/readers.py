@@ -6,7 +6,7 @@ import numpy as np
 
 from cordial_ppl.analyses import Interval
 from cordial_ppl.products.comparison import need_budgets, need_methods, our_method, rivals
-from cordial_ppl.products.differences import intervals
+from cordial_ppl.products.differences import intervals, note_few_draws, resolves
 from cordial_ppl.products.means import (
     count_failures,
     leads,
@@ -45,6 +45,7 @@ def reader_table(results: Results, *, ours: str | None = None, n: int = 20) -> P
     won = leads(results, ours, LEAST, MOST)
     readers = dict.fromkeys(reader for _, reader in results.pairs)
     table = Table.of([row for reader in readers for row in _rows(results, reader, ours, n, won)])
+    shown = [(*pair, n) for pair in results.pairs]
     counted = _count(won.values())
     return Product(
         name="readers",
@@ -59,6 +60,7 @@ def reader_table(results: Results, *, ours: str | None = None, n: int = 20) -> P
             f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods "
             f"in {counted['best']} of {counted['settings']} settings; other forms of it are not "
             f"counted as methods.{name_unknown(won)}",
+            *note_few_draws(results, shown, (REFERENCE,), ours),
             count_failures(results.cells.values(), (ours, *rivals(results, ours))),
         ),
     )
@@ -85,7 +87,7 @@ def _rows(
             "gain": gain.mean,
             "lower": gain.lower,
             "upper": gain.upper,
-            "resolved": None if np.isnan(gain.mean) else gain.resolved,
+            "resolved": None if np.isnan(gain.mean) else resolves(results, key, REFERENCE, ours),
             **_count(settings),
         }
     if len(tasks) > 1:
