@@ -369,7 +369,13 @@ def test_scores_are_by_method_and_ours_minus_the_stacks_is_paired():
     assert difference["value"] == pytest.approx(-0.05) and difference["draws"] == 3
     assert difference["standard_error"] == pytest.approx(0, abs=1e-12)
     assert {r["metric"] for r in product.table.records()} == {"rps", "accuracy", "qwk", "mae"}
-    assert ("music", "main", "rps", "cordial - logit-stack", "-0.050") in product.shown.rows
+    assert (
+        "music",
+        "main",
+        "rps",
+        "CORDIAL, default minus Logit stack (LS)",
+        "-0.050",
+    ) in product.shown.rows
 
 
 def test_reversals_are_shares_of_fits():
@@ -580,6 +586,9 @@ def test_the_known_gap_shows_the_parameters_and_the_crossover(monkeypatch):
     dimensions = {"affine": 4, "full": 6, "shrunk": 2}
     for row in found:
         assert row["d"] == pytest.approx(dimensions[row["fit"]])
+        gap = 0.01 if row["fit"] == "affine" else 0.0
+        assert row["over_truth"] == pytest.approx(row["excess"] + gap, rel=1e-3)
+    assert "over_truth, which the figure shows, has delta besides" in product.notes[-1]
     (shown,) = product.shown.records()
     assert (shown["K"], shown["n*"], shown["d, full"]) == (3, "100", "6.0")
     assert float(shown["full overtakes, / n*"]) == pytest.approx(1, abs=0.03)

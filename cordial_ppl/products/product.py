@@ -1,7 +1,7 @@
 """What an analysis gives: a table, a sentence that says what it shows, perhaps a figure; files."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
@@ -132,9 +132,13 @@ def write_product(product: Product, folder: str | Path) -> list[Path]:
     return paths
 
 
-def with_labels(table: Table) -> Table:
-    """Put the names that readers see in the column of methods."""
-    rows = [own | {"method": label(own["method"])} for own in table.records()]
+def with_labels(table: Table, further: Mapping[str, str] | None = None) -> Table:
+    """Put the names that readers see in the column of methods; further ones come first."""
+    names = further or {}
+    rows = [
+        own | {"method": names.get(own["method"]) or label(own["method"])}
+        for own in table.records()
+    ]
     return Table.of(rows)
 
 

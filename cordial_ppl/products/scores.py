@@ -1,7 +1,5 @@
 """The other scores: ranked probability score, accuracy, agreement and absolute error."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from cordial_ppl.products.comparison import need_methods, our_method
@@ -22,7 +20,7 @@ METRICS = ("rps", "accuracy", "qwk", "mae")
 
 REFERENCE = "logit-stack"
 MINUS = " - "
-"""Between the two methods of a difference."""
+"""Between the two methods of a difference, in the table of numbers."""
 
 
 def further_scores(results: Results, *, ours: str | None = None) -> Product:
@@ -40,15 +38,24 @@ def further_scores(results: Results, *, ours: str | None = None) -> Product:
     """
     ours = our_method(results, ours)
     need_methods(results, REFERENCE)
+    both = (ours, REFERENCE)
+    difference, named = MINUS.join(both), f"{label(ours)} minus {label(REFERENCE)}"
     table = Table.of(
         [
             {"task": task, "reader": reader, "n": n, "metric": metric, "method": method}
             | {"value": own.mean, "standard_error": own.error, "draws": own.draws}
             for (task, reader, n), cell in results.cells.items()
             for metric in METRICS
-            for method, own in _means(cell, metric, ours)
+            for method, own in [
+                *mean_scores(cell, cell.methods, metric).items(),
+                (difference, _mean_difference(cell, metric, both)),
+            ]
         ]
     )
+
+    def shown(record: Record) -> str:
+        return number(record["value"], "+.3f" if record["method"] == named else ".3f")
+
     return Product(
         name="scores",
         title="Further scores",
@@ -57,18 +64,14 @@ def further_scores(results: Results, *, ours: str | None = None) -> Product:
         "better) by number of labels, over the draws of labels, and those of "
         f"{label(ours)} minus those of the logit stack.",
         table=table,
-        shown=with_labels(table).spread(("task", "reader", "metric", "method"), ("n",), _shown),
+        shown=with_labels(table, {difference: named}).spread(
+            ("task", "reader", "metric", "method"), ("n",), shown
+        ),
         notes=(count_failures(results.cells.values(), results.methods),),
     )
 
 
-def _means(cell: Cell, metric: str, ours: str) -> Iterator[tuple[str, Mean]]:
-    yield from mean_scores(cell, cell.methods, metric).items()
-    both = (ours, REFERENCE)
+def _mean_difference(cell: Cell, metric: str, both: tuple[str, str]) -> Mean:
     one, other = (score_row(cell, method, metric) for method in both)
     differences = (one - other)[paired_draws(cell, *both)]
-    yield MINUS.join(both), mean_of(differences[np.isfinite(differences)])
-
-
-def _shown(record: Record) -> str:
-    return number(record["value"], "+.3f" if MINUS in record["method"] else ".3f")
+    return mean_of(differences[np.isfinite(differences)])
