@@ -14,6 +14,7 @@ from cordial_ppl.cli.sweep import _shown
 from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.products import ALL, PRODUCTS, Table, known_gap, write_product
 from cordial_ppl.products.differences import intervals
+from cordial_ppl.products.figure import looking
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.cell import Cell
 from cordial_ppl.sweep.gap import ExcessLosses
@@ -249,6 +250,63 @@ def test_curves_leave_other_forms_of_ours_out_of_the_figure_and_cut_what_is_far(
     assert len(axis.collections) == 3
     named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "Raw reading" not in named and "Ordinal regression" in named
+    assert product.caption.endswith("nothing in sight of Raw reading.")
+
+
+def test_one_wild_curve_leaves_the_others_their_range_and_is_named_where_it_is_hidden():
+    wild = {5: 4.0, 10: 0.3, 20: 0.1}
+    cells = {
+        (task, "main", n): {
+            "losses": {"cordial": 0.5, "logit-stack": 0.63, "dirichlet": 0.5 + own, "raw": raw},
+            "noise": ["dirichlet"] if n == 5 else [],
+        }
+        for n, own in wild.items()
+        for task, raw in (("film", 0.55), ("music", 7.0))
+    }
+    product = PRODUCTS["curves"](sweep(cells))
+    assert product.caption.endswith("nothing in sight of Raw reading (in music).")
+    figure = drawn(product)
+    for axis in figure.axes:
+        low, high = axis.get_ylim()
+        assert 0.13 > 0.05 * (high - low)
+    assert "Raw reading" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_who_leads_ours_is_in_sight_however_far():
+    losses = {"cordial": 5.0, "logit-stack": 5.1, "odds": 5.1, "vector": 5.2, "raw": 0.5}
+    results = sweep({("music", "main", n): losses | {"raw": 9.0 - n} for n in (1, 2, 8)})
+    (axis,) = drawn(PRODUCTS["curves"](results)).axes
+    assert axis.get_ylim()[0] < -4 and axis.get_ylim()[1] < 4
+
+
+def test_a_row_of_panels_holds_one_tasks_readers():
+    pairs = [("music", "a"), ("music", "b"), ("music", "c"), ("film", "d"), ("books", "e")]
+    losses = {"raw": 1.0, "cordial": 0.5}
+    figure = drawn(PRODUCTS["reversals"](sweep({(*pair, 20): losses for pair in pairs})))
+    found = {}
+    for axis in figure.axes:
+        place = axis.get_subplotspec()
+        found.setdefault(place.rowspan.start, []).append(axis.get_title())
+    assert list(found.values()) == [["music, a", "music, b", "music, c"], ["film, d"], ["books, e"]]
+    single = drawn(PRODUCTS["reversals"](sweep({(t, "a", 5): losses for t in "abcde"})))
+    assert [axis.get_subplotspec().rowspan.start for axis in single.axes] == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["curves", "reliability", "reversals"])
+@pytest.mark.parametrize("readers", [2, 3])
+def test_long_names_are_whole_and_apart(name, readers):
+    losses = {"raw": 2.0, "logit-stack": 0.6, "dirichlet": 0.7, "cordial": 0.5}
+    long = "coherence-of-the-whole", "deepseek-r1-distill-qwen-32b"
+    pairs = [(long[0] + task, f"{long[1]}{k}") for task in ("", "s") for k in range(readers)]
+    figure = drawn(PRODUCTS[name](sweep({(*pair, 20): losses for pair in pairs})))
+    with looking():
+        figure.draw_without_rendering()
+    texts = [t for axis in figure.axes for t in (axis.title, axis.yaxis.label) if t.get_text()]
+    boxes = [text.get_window_extent() for text in (*texts, *figure.legends)]
+    for k, box in enumerate(boxes):
+        assert box.x0 >= 0 and box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+        assert not any(box.overlaps(other) for other in boxes[:k])
 
 
 def test_intervals_are_those_of_one_method_at_a_time():

@@ -3,6 +3,8 @@
 from cordial_ppl.errors import InputError
 from cordial_ppl.products.comparison import base_of, our_method
 from cordial_ppl.products.differences import (
+    describe_range,
+    difference_panels,
     difference_record,
     draw_differences,
     note_few_draws,
@@ -38,17 +40,19 @@ def averaging_gain(results: Results, *, ours: str | None = None, other: str = "m
     if ours == other:
         raise InputError(f"this compares two methods; got {ours!r} for both.")
     table = Table.of([difference_record(results, key, other, ours) for key in results.cells])
+    panels = difference_panels(results, table, (other,))
     return Product(
         name="averaging",
         title="What averaging over the posterior is worth",
         caption=f"Log loss of {label(other)} minus that of {label(ours)} (nats; above zero: "
         f"{label(ours)} is better) by number of labels, with paired 95 % bootstrap intervals over "
-        "report texts and label subsets; bold: the interval excludes zero.",
+        "report texts and label subsets; bold: the interval excludes zero; "
+        + describe_range(panels),
         table=table,
         shown=show_differences(table),
         notes=(
             *note_few_draws(results, results.cells, (other,), ours),
             count_failures(results.cells.values(), (ours, other)),
         ),
-        draw=lambda: draw_differences(results, table, ours, (other,)),
+        draw=lambda: draw_differences(results, panels, ours),
     )

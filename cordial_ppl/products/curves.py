@@ -4,6 +4,8 @@ import numpy as np
 
 from cordial_ppl.products.comparison import our_method, rivals
 from cordial_ppl.products.differences import (
+    describe_range,
+    difference_panels,
     difference_record,
     draw_differences,
     intervals,
@@ -43,21 +45,22 @@ def loss_curves(results: Results, *, ours: str | None = None) -> Product:
         ]
     )
     drawn = Table.of([row for row in table.records() if row["method"] in others])
+    panels = difference_panels(results, drawn, strongest)
     return Product(
         name="curves",
         title="Log loss minus ours",
         caption=f"Log loss of each method minus that of {label(ours)} (nats; above zero: "
         f"{label(ours)} is better) by number of labels, with paired 95 % bootstrap intervals over "
         "report texts and label subsets; bold: the interval excludes zero; the figure leaves out "
-        "other forms of ours, its bands are the intervals of the strongest methods, and curves "
-        "above a panel's range are cut.",
+        "other forms of ours, and its bands are the intervals of the strongest methods; "
+        + describe_range(panels),
         table=table,
         shown=show_differences(table),
         notes=(
             *note_few_draws(results, results.cells, results.methods, ours),
             count_failures(results.cells.values(), results.methods),
         ),
-        draw=lambda: draw_differences(results, drawn, ours, strongest),
+        draw=lambda: draw_differences(results, panels, ours),
     )
 
 

@@ -3,6 +3,7 @@
 Matplotlib is imported where something is drawn: tables need none.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,6 +118,21 @@ def looking() -> Iterator[None]:
 
     with matplotlib.rc_context(LOOK):
         yield
+
+
+def wrap(name: str, letters: int) -> str:
+    """Break a name into lines: where a word or a part of it ends, and longer parts anywhere."""
+    parts = [
+        part[start : start + letters]
+        for part in re.findall(r"[^\s/_-]*[\s/_-]*", name)
+        for start in range(0, len(part), letters)
+    ]
+    lines = [""]
+    for part in parts:
+        if len((lines[-1] + part).rstrip()) > letters:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def new_figure(width: float, height: float) -> Figure:

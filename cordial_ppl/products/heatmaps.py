@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import fill
 
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.products.figure import COLUMN, INK, PAGE, PALE, Figure, looking, new_figure
+from cordial_ppl.products.figure import COLUMN, INK, PAGE, PALE, Figure, looking, new_figure, wrap
 
 HIGHEST = 4
 """Rows of heatmaps in a column; more of them stand side by side."""
 
-WIDTH = 12
+WIDTH = 10
 """Letters in a line above a heatmap."""
+
+ROW = 14
+"""Letters in a line beside a row of heatmaps."""
 
 LONGEST = 2
 """Letters of an option's name that fit at an axis; longer names give way to their numbers."""
@@ -54,7 +56,7 @@ def draw_heatmaps(rows: Sequence[Sequence[Heatmap]]) -> Figure:
                 _draw(axis, own, headed=place < across)
                 if place + across >= len(rows):
                     axis.set_xlabel("label z")
-            line[0].set_ylabel(f"{maps[0].row}\nstated class y")
+            line[0].set_ylabel(f"{wrap(maps[0].row, ROW)}\nstated class y")
             line[0].set_yticks(*_ticks(maps[0].names))
         for axis in lines[len(rows) :].ravel():
             axis.remove()
@@ -75,7 +77,7 @@ def _draw(axis, own: Heatmap, headed: bool) -> None:
         else:
             edges = np.array([y - 0.5, y + 0.5, y + 0.5, y - 0.5, y - 0.5])
             axis.plot(edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=0.4, marker="")
-    axis.set_title(f"{fill(own.title, WIDTH)}\n{own.note}" if headed else own.note)
+    axis.set_title(f"{wrap(own.title, WIDTH)}\n{own.note}" if headed else own.note)
     axis.set_xticks(*_ticks(own.names))
     axis.set_yticks([])
     axis.tick_params(length=0, labelsize=5)

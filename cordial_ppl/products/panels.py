@@ -1,7 +1,10 @@
 """Lines against the number of labels, a panel for each task and reader."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from cordial_ppl.products.figure import (
     COLUMN,
@@ -12,16 +15,23 @@ from cordial_ppl.products.figure import (
     looking,
     new_figure,
     styles,
+    wrap,
 )
 from cordial_ppl.products.product import Record, Table
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 
-MOST_TICKS = 5
-"""Budgets that fit under a panel."""
+MOST_TICKS, MOST_ACROSS = 5, 4
+"""Budgets that fit under a panel, and panels in a row."""
 
-LETTER, HANDLE = 0.05, 0.35
-"""Widths of a letter and of what stands beside the words in a legend, inches."""
+LETTER, HANDLE, AXIS = 0.05, 0.35, 0.45
+"""Widths of a letter, of what stands beside the words in a legend and beside an axis, inches."""
+
+LINE = 0.11
+"""Height of a line of a heading, inches."""
+
+NAME = 36
+"""Letters in a line of the legend."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +56,20 @@ class Panel:
     """The lines of a task and reader.
 
     Attributes:
+        task: the task; a row of panels holds one task's where tasks have several readers.
         title: its heading.
         lines: what it shows.
         limits: least and largest value that is in sight; None for all.
     """
 
+    task: str
     title: str
     lines: Sequence[Line]
     limits: tuple[float, float] | None = None
+
+    def hides(self, line: Line) -> bool:
+        """Whether a line is above the range with each of its values."""
+        return self.limits is not None and min(line.values) >= self.limits[1]
 
 
 def read_lines(
@@ -94,28 +110,32 @@ def draw_panels(
         ylabel: what the lines are.
         zero: what stands for zero, in words; None for no line there.
     """
-    looks = styles(results.methods)
-    across = _across(results, len(panels))
-    width, down = COLUMN if across <= 2 else PAGE, -(-len(panels) // across)
+    looks, places = styles(results.methods), _places(panels)
+    down, across = (1 + max(place) for place in zip(*places, strict=True))
+    width = COLUMN if across <= 2 else PAGE
+    titles = [wrap(panel.title, int((width / across - AXIS) / LETTER)) for panel in panels]
+    tallest = max(title.count("\n") for title in titles)
     with looking():
-        figure = new_figure(width, 1.25 * down + 0.85)
-        axes = figure.subplots(down, across, squeeze=False).ravel()
-        for place, axis in enumerate(axes[: len(panels)]):
-            _draw(axis, panels[place], looks, zero)
-            if place % across == 0:
+        figure = new_figure(width, (1.25 + LINE * tallest) * down + 0.85)
+        axes = figure.subplots(down, across, squeeze=False)
+        for (row, column), panel, title in zip(places, panels, titles, strict=True):
+            axis = axes[row, column]
+            axis.set_title(title)
+            _draw(axis, panel, looks, zero)
+            if column == 0:
                 axis.set_ylabel(ylabel)
-            if place + across >= len(panels):
+            if (row + 1, column) not in places:
                 axis.set_xlabel("number of labels")
-        for axis in axes[len(panels) :]:
-            axis.remove()
-        _explain(figure, panels, width)
+        for place, axis in np.ndenumerate(axes):
+            if place not in places:
+                axis.remove()
+        _explain(figure, panels, width, zero)
     return figure
 
 
 def _draw(axis, panel: Panel, looks: Mapping[str, Style], zero: str | None) -> None:
-    axis.set_title(panel.title)
     if zero is not None:
-        axis.axhline(0, color=INK, lw=0.8, zorder=1, label=zero)
+        axis.axhline(0, color=INK, lw=0.8, zorder=1, label=wrap(zero, NAME))
     for line in panel.lines:
         look = looks[line.method]
         axis.plot(
@@ -125,7 +145,7 @@ def _draw(axis, panel: Panel, looks: Mapping[str, Style], zero: str | None) -> N
             ls=look.dash,
             marker=look.mark,
             mfc="none",  # Methods that coincide stay in sight.
-            label=label(line.method),
+            label=wrap(label(line.method), NAME),
         )
         if line.band is not None:
             axis.fill_between(line.budgets, *line.band, color=look.color, alpha=0.2, lw=0)
@@ -138,16 +158,15 @@ def _draw(axis, panel: Panel, looks: Mapping[str, Style], zero: str | None) -> N
         axis.set_ylim(*panel.limits)
 
 
-def _explain(figure: Figure, panels: Sequence[Panel], width: float) -> None:
+def _explain(figure: Figure, panels: Sequence[Panel], width: float, zero: str | None) -> None:
     """Put one legend below the panels, of the lines that are in sight in one of them."""
-    handles = {}
-    for axis, panel in zip(figure.axes, panels, strict=True):
-        top = panel.limits[1] if panel.limits else float("inf")
-        for line in axis.get_lines():
-            if min(line.get_ydata(), default=top) < top:
-                handles[line.get_label()] = line
+    seen = {label(line.method) for own in panels for line in own.lines if not own.hides(line)}
+    names = {wrap(name, NAME) for name in (*seen, zero or "")}
+    drawn = {line.get_label(): line for axis in figure.axes for line in axis.get_lines()}
+    handles = {name: line for name, line in drawn.items() if name in names}
     if handles:
-        columns = width // (LETTER * max(map(len, handles)) + HANDLE)
+        longest = max(len(line) for name in handles for line in name.splitlines())
+        columns = width // (LETTER * longest + HANDLE)
         figure.legend(
             handles=list(handles.values()),
             loc="outside lower center",
@@ -161,12 +180,18 @@ def _ends(rows: Sequence[Record]) -> tuple[list[float], list[float]]:
     return [row["lower"] for row in rows], [row["upper"] for row in rows]
 
 
-def _across(results: Results, panels: int) -> int:
-    """Panels in a row: two where there are few, or a task's readers."""
-    if panels <= 4:
-        return min(2, panels)
-    readers = len({reader for _, reader in results.pairs})
-    return readers if 1 < readers <= 4 else 4
+def _places(panels: Sequence[Panel]) -> list[tuple[int, int]]:
+    """Give each panel a row and a column: a task's readers side by side, or single ones in turn."""
+    readers = Counter(panel.task for panel in panels)
+    most = max(readers.values())
+    if most == 1:
+        across = min(len(panels), 2 if len(panels) <= 4 else MOST_ACROSS)
+        return [divmod(place, across) for place in range(len(panels))]
+    across, places, row = min(most, MOST_ACROSS), [], 0
+    for count in readers.values():
+        places += [(row + place // across, place % across) for place in range(count)]
+        row = places[-1][0] + 1
+    return places
 
 
 def panel_title(results: Results, task: str, reader: str) -> str:

@@ -55,7 +55,7 @@ def _draw(results: Results, table: Table, ours: str) -> Figure:
     for task, reader in results.pairs:
         lines = read_lines(table, task, reader, "reversed")
         lines = [line for line in lines if line.method in shown]
-        panels.append(Panel(panel_title(results, task, reader), lines, LIMITS))
+        panels.append(Panel(task, panel_title(results, task, reader), lines, LIMITS))
     return draw_panels(results, panels, "share of fits reversed")
 
 
