@@ -26,6 +26,7 @@ from cordial_ppl import Cordial, ProportionalOdds, UserShift, scores
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.formats import match_labels, read_labels, read_readings
 from cordial_ppl.personal import UserEffect, UserIntercept, UserReliability, UserTemperature
+from cordial_ppl.stacking import assign_folds
 
 TASKS = ("ESA-1", "ESA-2", "ESA-IAA", "MQM-1", "MQM-IAA")
 READER = "GEMBA-MQM_gpt4"
@@ -87,19 +88,30 @@ def compare(folder: Path, task: str, split: int) -> list[dict]:
             warnings.simplefilter("ignore", CordialWarning)
             judge = Cordial().fit(logits[fitted], labels[fitted])
             odds = ProportionalOdds().fit(logits[fitted], labels[fitted])
+            own_folds, unseen_odds = judge.out_of_fold_, out_of_fold(logits[fitted], labels[fitted])
         seen = labels[fitted], users[fitted], times[fitted]
         after = labels[unseen], users[unseen], times[unseen]
         population = judge.predict_proba(logits[unseen])
         loss = scores.log_loss(population, labels[unseen], per_text=True)
         gains = {}
         for name, (kind, settings) in EFFECTS.items():
-            base = odds if kind is UserIntercept else judge
-            known = base.predict_proba(logits[fitted])
+            base, known = (odds, unseen_odds) if kind is UserIntercept else (judge, own_folds)
             effect = kind(**settings).fit(known, *seen)
             probs, earlier = effect.predict_in_order(base.predict_proba(logits[unseen]), *after)
             own_loss = scores.log_loss(probs, labels[unseen], per_text=True)
             gains[name] = loss - own_loss, earlier, users[unseen]
         found.append(gains)
+    return found
+
+
+def out_of_fold(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Predictions of proportional odds that have not seen their labels."""
+    folds = assign_folds(len(labels), 4, np.random.default_rng(0))
+    found = np.zeros(logits.shape)
+    for fold in range(4):
+        own = folds == fold
+        odds = ProportionalOdds().fit(logits[~own], labels[~own])
+        found[own] = odds.predict_proba(logits[own])
     return found
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cordial_ppl.inference.newton import minimise
+from cordial_ppl.inference.newton import minimise, minimise_pool
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -125,3 +125,50 @@ def test_the_value_never_rises_and_is_the_function_at_the_point():
     assert np.all(np.diff([float(end.value) for end in ends]) <= 0.0)
     assert float(ends[-1].value) == pytest.approx(float(rosenbrock(ends[-1].x)))
     assert ends[-1].value < ends[0].value
+
+
+def wells(x, depth):
+    """Two minima, of which the one below zero is deeper by about twice the depth."""
+    return jnp.sum((x**2 - 1.0) ** 2 + depth * x)
+
+
+@pytest.mark.float32
+@pytest.mark.parametrize("width", [1, 3, 8])
+def test_of_several_searches_the_lowest_goes_to_its_end(width):
+    starts = jnp.asarray([[1.0], [2.0], [-1.6], [0.3]] * 2)
+    depths = jnp.asarray([0.3] * 4 + [-0.3] * 4)
+    found = jax.jit(lambda s, d: minimise_pool(wells, s, d, width, group=4))(starts, depths)
+    for low in (0, 4):
+        best = low + int(jnp.argmin(found.value[low : low + 4]))
+        alone = minimise(lambda x, d=depths[best]: wells(x, d), starts[best])
+        assert found.converged[best]
+        np.testing.assert_allclose(found.x[best], alone.x, atol=10 * precision(starts.dtype))
+        assert float(found.x[best, 0] * depths[best]) < 0
+    alone = jax.vmap(lambda s, d: minimise(lambda x: wells(x, d), s).steps)(starts, depths)
+    assert int(found.steps.sum()) < int(alone.sum())
+
+
+def test_how_close_searches_are_compared_is_in_the_functions_units():
+    """Of a function a thousand times smaller, a thousandth of the tolerance."""
+    starts, small = jnp.asarray([[1.0], [-1.6]]), jnp.asarray([3e-4, 3e-4])
+
+    def shallow(x, depth):
+        return 1e-3 * jnp.sum((x**2 - 1.0) ** 2) + jnp.sum(depth * x)
+
+    found = minimise_pool(shallow, starts, small, 2, group=2, tolerance=1e-5)
+    assert int(jnp.argmin(found.value)) == 1 and found.converged[1]
+
+
+@pytest.mark.parametrize("group", [1, 2, 4])
+def test_a_pool_ends_where_single_searches_do(group):
+    starts = jnp.asarray(np.random.default_rng(0).normal(size=(8, 3)))
+    scales = jnp.linspace(0.5, 2.0, 8)
+
+    def bowl(x, scale):
+        return jnp.sum(jnp.cosh(scale * x)) + jnp.sum(x)
+
+    found = minimise_pool(bowl, starts, scales, 3, group=group)
+    alone = jax.vmap(lambda s, d: minimise(lambda x: bowl(x, d), s))(starts, scales)
+    if group == 1:
+        np.testing.assert_allclose(found.x, alone.x, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.value, alone.value, rtol=0, atol=0.01)

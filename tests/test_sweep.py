@@ -2,7 +2,6 @@
 
 import json
 import re
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -300,9 +299,7 @@ def test_a_table_made_elsewhere_may_come_later_and_be_mended(folder, monkeypatch
     with pytest.warns(CordialWarning, match=gaps):
         first = run_sweep(plan(folder), folder / "out")
     assert first.methods[-1] == "shots" and len(first.cells["stars", "a", 9].reasons) == 1
-    # Nothing to say again of a table that has not changed.
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with pytest.warns(CordialWarning, match=gaps):
         run_sweep(plan(folder), folder / "out")
     columns = {"item_id": IDS} | {f"p_{k}": [0.2] * 90 for k in range(1, 6)}
     write_table(folder / "shots.parquet", columns)
@@ -310,6 +307,15 @@ def test_a_table_made_elsewhere_may_come_later_and_be_mended(folder, monkeypatch
     assert not any(cell.reasons for cell in mended.cells.values())
     without = run_sweep(plan(folder, external={}), folder / "out")
     assert "shots" not in without.methods and "shots" not in Results.load(folder / "out").methods
+
+
+def test_cells_of_other_methods_are_not_taken_for_done(folder):
+    """A run that stops between the configuration and the cells leaves those of an earlier one."""
+    run_sweep(plan(folder), folder / "out")
+    path = folder / "out" / "sweep.json"
+    path.write_text(path.read_text().replace('"shots"', '"others"'))
+    with pytest.raises(FileError, match="holds no finished cell yet"):
+        Results.load(folder / "out")
 
 
 def test_only_what_was_made_elsewhere(folder):

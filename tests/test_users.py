@@ -17,7 +17,14 @@ import cordial_ppl as cp
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.personal import UserEffect, UserIntercept, UserReliability, UserTemperature
 from cordial_ppl.personal.effects import EFFECTS, Effect, shift
-from cordial_ppl.personal.evidence import log_evidence, log_likelihoods, log_normals
+from cordial_ppl.personal.evidence import (
+    SPREAD_PROBS,
+    SPREADS,
+    highest,
+    log_evidence,
+    log_likelihoods,
+    log_normals,
+)
 from cordial_ppl.personal.history import arrange
 from cordial_ppl.personal.model import user_effects
 from cordial_ppl.readings import label_histogram
@@ -223,6 +230,89 @@ def test_the_grid_agrees_with_nuts(kind):
     np.testing.assert_allclose(predicted, moved.mean(axis=1), rtol=0, atol=0.01)
 
 
+def by_hand(kind, groups, spreads, shares):
+    """Posterior means of users' values as sums over every sigma and value, in logarithms."""
+    effect = kind.effect
+    grid = effect.grid(SIZE)
+    logs = log_normals(grid, spreads)
+    totals = []
+    for probs, labels in groups:
+        rows = log_likelihoods(effect, probs, labels, np.full(SIZE, 1 / SIZE))
+        totals.append(rows.sum(axis=0))
+    joint = np.log(shares)
+    for total in totals:
+        joint = joint + np.logaddexp.reduce(total[None] + logs, axis=1)
+    means = []
+    for total in totals:
+        own = np.logaddexp.reduce(total[None] + logs, axis=1)
+        table = (joint - own)[:, None] + logs + total[None]
+        weights = np.exp(table - table.max())
+        means.append((weights / weights.sum()).sum(axis=0) @ grid)
+    return means
+
+
+@pytest.mark.parametrize("kind", [cp.UserShift, UserTemperature, UserIntercept])
+@pytest.mark.parametrize("users", [1, 2, 5])
+def test_users_are_averaged_over_sigma_and_value(kind, users):
+    """A user's own labels count once, in the value and in sigma."""
+    probs, labels, who, _ = made(seed=4, users=users, each=9, spread=1.2)
+    fitted = kind().fit(probs, labels, who)
+    groups = [(probs[9 * u : 9 * u + 9], labels[9 * u : 9 * u + 9]) for u in range(users)]
+    expected = by_hand(kind, groups, fitted.effect.unit * SPREADS, SPREAD_PROBS)
+    np.testing.assert_allclose(list(fitted.values_.values()), expected, rtol=0, atol=1e-9)
+
+
+def test_begun_afresh_a_users_later_labels_are_not_known():
+    """Those of others tell of sigma, and nothing else does."""
+    probs, labels, who, _ = made(seed=2, users=3, each=8, spread=1.5)
+    names = np.array(who)
+    found, earlier = (
+        cp.UserShift().fit(probs, labels, who).predict_in_order(probs, labels, who, afresh=True)
+    )
+    assert earlier.max() == 7
+    own = names == "user 1"
+    others = cp.UserShift().fit(probs[~own], labels[~own], names[~own])
+    alone, _ = others.predict_in_order(probs[own], labels[own], ["new"] * 8)
+    np.testing.assert_allclose(found[own], alone, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [0.02, 0.05, 0.3])
+@pytest.mark.parametrize("average", [True, False])
+def test_a_small_sigma_holds_against_many_labels(sigma, average):
+    """The penalty grows without bound: nothing underflows on the way."""
+    row, count = np.array([0.8, 0.15, 0.03, 0.015, 0.005]), 300
+    fitted = cp.UserShift(average=average, sigma=sigma)
+    fitted.fit(np.tile(row, (count, 1)), np.full(count, 3), ["u"] * count)
+    grid = fitted.effect.grid(SIZE)
+    moved = jax.vmap(shift, (None, 0))(jnp.asarray(row), jnp.asarray(grid))
+    posterior = count * np.log(np.maximum(np.asarray(moved)[:, 3], FLOOR))
+    posterior -= 0.5 * (grid / sigma) ** 2
+    weights = np.exp(posterior - posterior.max())
+    expected = grid @ weights / weights.sum() if average else grid[posterior.argmax()]
+    assert fitted.values_["u"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_of_equal_modes_the_nearest_to_zero():
+    row = np.array([[0.01, 0.01, 0.96, 0.01, 0.01]])
+    fitted = cp.UserShift(average=False, sigma=1.0).fit(row.repeat(4, 0), [0, 4, 0, 4], ["u"] * 4)
+    mirrored = cp.UserShift(average=False, sigma=1.0).fit(row.repeat(4, 0), [4, 0, 4, 0], ["u"] * 4)
+    assert abs(fitted.values_["u"]) == abs(mirrored.values_["u"])
+    assert highest(np.array([[1.0, 3.0, 2.0, 3.0]]), np.array([-2.0, -1.0, 0.0, 0.5])).argmax() == 3
+
+
+def test_one_label_a_user_still_tells_of_sigma():
+    probs, labels, who, _ = made(users=40, each=1)
+    cross = cp.UserShift(sigma="cross-validated").fit(probs, labels, who)
+    assert cross.sigma_ == cp.UserShift().fit(probs, labels, who).sigma_ > 0.05
+
+
+def test_numbers_name_users_whatever_their_type():
+    fitted = cp.UserShift().fit(PROBS[:4], LABELS[:4], [1, 1, 2, 2])
+    again = fitted.predict_proba(PROBS[:2], np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(again, fitted.predict_proba(PROBS[:2], ["1", "2"]))
+    assert fitted.users_ == ["1", "2"]
+
+
 def test_evidence_is_the_integral_over_values():
     logs = log_normals(np.linspace(-2, 2, 9), np.array([0.3, 1.0]))
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1)
@@ -286,7 +376,11 @@ def test_arranged_by_user_then_time():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"users": ["a"]}, r"users must name one user for each of 192 texts; got shape \(1,\)"),
+        (
+            {"users": ["a"]},
+            "users must name one user for each of 192 texts, in one dimension; found 1",
+        ),
+        ({"users": [["a"], ["b", "c"]]}, "in one dimension; found none"),
         ({"users": [None] + WHO[1:]}, "every text needs a user; none is named in row 0"),
         ({"order": [np.nan] + [1.0] * 191}, "order must be finite numbers; not so in row 0"),
         ({"order": ["soon"] * 192}, "order must be numbers that grow with time"),

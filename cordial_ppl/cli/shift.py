@@ -37,7 +37,7 @@ Population = Annotated[
         "--judge",
         metavar="JUDGE",
         help="A judge fitted to other labels, as `cordial fit` writes it, for the population; by "
-        "default one is fitted to LABELS.",
+        "default one is fitted to LABELS, as --inference, --seed and --channel say.",
     ),
 ]
 
@@ -70,7 +70,7 @@ def shift(
     names = split_options(options)
     check_output(output, [readings, labels, *([judge] if judge else [])])
     table, found = read_labelled(readings, labels, options=names, reader=reader, task=task)
-    users, raters = _users(readings, table, found, match_labels(table, found))
+    users, raters = _users(readings, labels, table, found, match_labels(table, found))
     order = found.extras.get("order")
     known, population, texts = _population(
         judge, table, found, channel, inference=inference, seed=seed, quiet=quiet
@@ -102,20 +102,27 @@ def shift(
         more = f", the {SHOWN} furthest" if len(values) > SHOWN else ""
         show_table(f"{title} (standard deviation){more}", ("", "labels", "shift"), rows)
         say(
-            f"log loss of the labels, each predicted from its user's earlier ones: "
-            f"{losses[1]:.3f}; without users: {losses[0]:.3f}"
+            f"log loss of the labels, out of fold: {losses[0]:.3f} by the population, "
+            f"{losses[1]:.3f} by it and the earlier labels of each one's user"
         )
         say(f"wrote {output}: {count(len(users), 'text')}")
 
 
 def _users(
-    readings: Path, table: "ReadingTable", found: "LabelTable", rows: np.ndarray
+    readings: Path, labels: Path, table: "ReadingTable", found: "LabelTable", rows: np.ndarray
 ) -> tuple[list[str], list[str]]:
     """Whose label is predicted, text by text, and who gave the labels that there are."""
+    from cordial_ppl.errors import naming
+    from cordial_ppl.personal.history import as_order, as_users
+
     if "user" not in table.extras:
         raise InputError(f"{readings} needs a column user: whose label is predicted.")
-    users = table.extras["user"]
-    return users, found.extras.get("user") or [users[row] for row in rows]
+    with naming(readings):
+        users = as_users(table.extras["user"], len(table.item_ids), table.where)
+    with naming(labels):
+        as_order(found.extras.get("order"), len(rows))
+        raters = found.extras.get("user") or [users[row] for row in rows]
+        return users, as_users(raters, len(rows), found.where)
 
 
 def _population(

@@ -19,8 +19,6 @@ RUNGS, RATIO, FIRST, LEAST = 8, 4.0, 0.1, 1e-3
 MAX_STEPS, MAX_LENGTH = 100, 10.0
 EXACTLY = 0.6
 """Power of the precision: how short Newton's step is at the end."""
-ROUGHLY = 0.01
-"""How much lower the function may still go, by its quadratic model, where searches are compared."""
 
 
 class Minimum(NamedTuple):
@@ -95,6 +93,7 @@ def minimise_pool[Data](
     width: int,
     *,
     group: int = 1,
+    tolerance: float | Float[Array, ""] = 0.01,
     max_steps: int = MAX_STEPS,
     max_length: float = MAX_LENGTH,
 ) -> Minimum:
@@ -108,8 +107,10 @@ def minimise_pool[Data](
         starts: where to begin, shape `[N, P]`.
         data: what makes them differ: arrays whose first axis counts the functions.
         width: how many are worked on at a time.
-        group: how many in a row are searches for one minimum from several starts: all are brought
-            near their ends, and only the lowest is taken to the end.
+        group: how many in a row are searches for one minimum from several starts: all go on until
+            Newton's step leads down by less than the tolerance, and only the lowest to its end.
+        tolerance: difference of values that does not matter between the searches of a group; by
+            default that of log densities, in nats.
         max_steps: evaluations of each function, its gradient and its Hessian at most.
         max_length: longest step in the Euclidean norm.
 
@@ -121,7 +122,7 @@ def minimise_pool[Data](
 
     def active(states: _State) -> Array:
         unfinished = _going(states, max_steps)
-        far = (unfinished & ~(states.decrement <= ROUGHLY)).reshape(-1, group)
+        far = (unfinished & ~(states.decrement <= tolerance)).reshape(-1, group)
         lowest = jnp.argmin(states.value.reshape(-1, group), axis=1)
         chosen = jnp.arange(group)[None] == lowest[:, None]
         return (far | (~jnp.any(far, axis=1, keepdims=True) & chosen)).reshape(-1) & unfinished

@@ -18,6 +18,7 @@ from cordial_ppl.arrays import FLOOR, chunks, pad_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.personal.effects import Effect
 
+LEAST = 1e-300
 SPREADS = 0.0125 * 2.0 ** np.arange(0, 8.25, 0.25)
 """Standard deviations of users' values that are told apart, in an effect's unit."""
 _EDGES = [0.0, *np.sqrt(SPREADS[1:] * SPREADS[:-1]), math.inf]
@@ -84,13 +85,28 @@ def log_normals(grid: Float[np.ndarray, " G"], spreads: Float[np.ndarray, " S"])
     What lies beyond the grid counts for its end; a grid that begins at zero is of absolute values.
     """
     step = grid[1] - grid[0]
-    probs = step * np.exp(log_densities(grid, spreads))
+    logs = log_densities(grid, spreads) + np.log(step)
     for place in (0, -1):
         if grid[place] != 0:
             ends = (abs(grid[place]) + 0.5 * step) / (spreads * math.sqrt(2))
-            probs[:, place] += [0.5 * math.erfc(end) for end in ends]
-    probs[:, grid == 0] *= 0.5 if grid[0] == 0 else 1.0
-    return np.log(np.maximum(probs / probs.sum(axis=1, keepdims=True), np.finfo(float).tiny))
+            tails = [0.5 * math.erfc(end) for end in ends]
+            beyond = [math.log(tail) if tail else -math.inf for tail in tails]
+            logs[:, place] = np.logaddexp(logs[:, place], beyond)
+    logs[:, grid == 0] += math.log(0.5) if grid[0] == 0 else 0.0
+    return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
+
+
+def log_mixtures(
+    log_shares: Float[np.ndarray, "U S"], logs: Float[np.ndarray, "S G"]
+) -> Float[np.ndarray, "U G"]:
+    r"""Log of mixtures of priors, :math:`\log \sum_s e^{a_s} p_s(v)`, in nats.
+
+    Products of matrices do it, in units of the largest prior of each value; a share below 1e-300
+    counts as that much.
+    """
+    largest = logs.max(axis=0, keepdims=True)
+    shares = np.exp(log_shares - log_shares.max(axis=1, keepdims=True))
+    return np.log(np.maximum(shares, LEAST) @ np.exp(logs - largest)) + largest
 
 
 def log_evidence(
@@ -100,12 +116,18 @@ def log_evidence(
 
     .. math:: \log \sum_g p_s(v_g)\, \exp L_u(v_g)
 
+    A spread under which a user's labels are less probable than 1e-300 times those of the best is
+    taken to be as probable as that.
+
     Args:
         totals: log likelihood L of each user's labels at every value.
         logs: log prior of the values, one row a spread.
     """
-    largest = totals.max(axis=1, keepdims=True)
-    return largest + np.log(np.exp(totals - largest) @ np.exp(logs).T)
+    widest = logs.max(axis=0, keepdims=True)
+    weights = totals + widest
+    largest = weights.max(axis=1, keepdims=True)
+    found = np.exp(weights - largest) @ np.exp(logs - widest).T
+    return largest + np.log(np.maximum(found, LEAST))
 
 
 def normalised(logs: Float[np.ndarray, "n G"]) -> Float[np.ndarray, "n G"]:
@@ -114,10 +136,11 @@ def normalised(logs: Float[np.ndarray, "n G"]) -> Float[np.ndarray, "n G"]:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def highest(logs: Float[np.ndarray, "n G"]) -> Float[np.ndarray, "n G"]:
-    """All weight on the first of the highest values of each row."""
+def highest(logs: Float[np.ndarray, "n G"], grid: Float[np.ndarray, " G"]) -> np.ndarray:
+    """All weight on the highest value of each row; of several, on the one nearest to zero."""
+    nearest = np.argsort(np.abs(grid), kind="stable")
     weights = np.zeros_like(logs)
-    weights[np.arange(len(logs)), logs.argmax(axis=1)] = 1.0
+    weights[np.arange(len(logs)), nearest[logs[:, nearest].argmax(axis=1)]] = 1.0
     return weights
 
 

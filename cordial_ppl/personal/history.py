@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.errors import InputError, name_rows
-from cordial_ppl.scale import is_missing
+from cordial_ppl.errors import InputError, Where, name_rows
+from cordial_ppl.formats.tables import as_name
 
 
 class History(NamedTuple):
@@ -64,21 +64,31 @@ def arrange(users: Int[np.ndarray, " n"], order: Float[np.ndarray, " n"]) -> His
     return History(rows, who, starts, moments)
 
 
-def as_users(users: Any, count: int) -> list[str]:
-    """Names of users, one a text.
+def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
+    """Names of users, one a text; whole numbers are the same user whatever their type.
+
+    Args:
+        users: the names.
+        count: how many texts there are.
+        where: names a text's place in messages; by default its row.
 
     Raises:
         InputError: there are not as many as texts, or one is missing.
     """
-    cells = list(users) if np.ndim(users) == 1 else None
+    try:
+        cells = list(users) if np.ndim(users) == 1 else None
+    except (TypeError, ValueError):
+        cells = None
     if cells is None or len(cells) != count:
+        found = "none" if cells is None else str(len(cells))
         raise InputError(
-            f"users must name one user for each of {count} texts; got shape {np.shape(users)}."
+            f"users must name one user for each of {count} texts, in one dimension; found {found}."
         )
-    missing = np.flatnonzero([is_missing(cell) for cell in cells])
+    names = [as_name(cell) for cell in cells]
+    missing = np.flatnonzero([not name for name in names])
     if missing.size:
-        raise InputError(f"every text needs a user; none is named in {name_rows(missing)}.")
-    return [str(cell) for cell in cells]
+        raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")
+    return names
 
 
 def as_order(order: Any, count: int) -> Float[np.ndarray, " n"]:

@@ -1,6 +1,7 @@
 """Estimators of per-user effects on a population's predictions."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from cordial_ppl.personal.evidence import (
     log_densities,
     log_evidence,
     log_likelihoods,
+    log_mixtures,
     log_normals,
     normalised,
     predict_values,
@@ -56,8 +58,8 @@ class UserEffect:
         options: names of the K ordered options, in order; by default 0..K-1.
         average: average the prediction over each user's posterior, or plug in its mode.
         sigma: "posterior" (averaged over, with a half-normal prior of the effect's unit),
-            "cross-validated" (the best predictions of each label from the user's earlier ones), or
-            a number in the effect's units.
+            "cross-validated" (the best predictions of each label from the user's earlier ones; as
+            "posterior" where no label has any), or a number in the effect's units.
 
     Raises:
         InputError: ``sigma`` is none of those.
@@ -83,7 +85,7 @@ class UserEffect:
         sigma: str | float = "posterior",
     ):
         """Remember the settings."""
-        number = isinstance(sigma, int | float) and not isinstance(sigma, bool)
+        number = isinstance(sigma, Real) and not isinstance(sigma, bool)
         if not (sigma in SIGMAS or (number and 0 < float(sigma) < np.inf)):
             raise InputError(
                 f"sigma must be 'posterior', 'cross-validated' or a number above 0; got {sigma!r}."
@@ -186,9 +188,10 @@ class UserEffect:
         codes, names = self._labelled(population, labels, users, self.scale_)
         _, numbers = np.unique(names, return_inverse=True)
         history = arrange(numbers, as_order(order, len(codes)))
-        known = {} if afresh else self._index
-        rows = np.array([known.get(name, -1) for name in names])[history.rows]
-        seen = np.append(self._counts, 0)[rows] + history.earlier
+        rows = np.array([self._index.get(name, -1) for name in names])[history.rows]
+        # Begun afresh, users keep their rows: what these told of sigma is taken out for each.
+        begun = np.full_like(rows, -1) if afresh else rows
+        seen = np.append(self._counts, 0)[begun] + history.earlier
         before = np.concatenate([self._totals, np.zeros((1, len(self._grid)))])
         found, earlier = population.copy(), np.zeros(len(codes), np.int64)
         earlier[history.rows] = seen
@@ -196,7 +199,7 @@ class UserEffect:
             texts = history.rows[block]
             own = population[texts]
             new = log_likelihoods(self.effect, own, codes[texts], self._histogram)
-            totals = before[rows[block]] + history.sums_before(new, block)
+            totals = before[begun[block]] + history.sums_before(new, block)
             weights = self._weigh(totals, rows[block])
             some = seen[block] > 0
             if some.any():
@@ -230,12 +233,13 @@ class UserEffect:
     def _weigh(self, totals: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Weights of the values of users, by their log likelihoods and their row or -1."""
         spreads = self._spreads
-        own = np.concatenate([spreads.evidence, np.zeros((1, len(spreads.log_shares)))])
         # A user's labels must not count again where they have told of the spread already.
-        rows = np.where(rows < len(spreads.evidence), rows, -1)
-        shares = normalised(spreads.log_shares[None] - own[rows])
-        prior = np.log(np.maximum(shares @ np.exp(spreads.logs), np.finfo(float).tiny))
-        return normalised(totals + prior) if self.average else highest(totals + prior)
+        fitted = np.where(rows < len(spreads.evidence), rows, -1)
+        who, place = np.unique(fitted, return_inverse=True)
+        shares = np.tile(spreads.log_shares, (len(who), 1))
+        shares[who >= 0] -= spreads.evidence[who[who >= 0]]
+        posterior = totals + log_mixtures(shares, spreads.logs)[place]
+        return normalised(posterior) if self.average else highest(posterior, self._grid)
 
     def _add(self, rows: np.ndarray, names: list[str]) -> np.ndarray:
         """Add log likelihoods to their users', and return the users' numbers."""
@@ -243,8 +247,9 @@ class UserEffect:
             self._index.setdefault(name, len(self._index))
         numbers = np.array([self._index[name] for name in names])
         new = len(self._index) - len(self._totals)
-        self._totals = np.pad(self._totals, ((0, new), (0, 0)))
-        self._counts = np.pad(self._counts, (0, new))
+        if new:
+            self._totals = np.pad(self._totals, ((0, new), (0, 0)))
+            self._counts = np.pad(self._counts, (0, new))
         by_user = np.argsort(numbers, kind="stable")
         who, first = np.unique(numbers[by_user], return_index=True)
         self._totals[who] += np.add.reduceat(rows[by_user], first, axis=0)
@@ -260,7 +265,7 @@ class UserEffect:
             return _Spreads(only, np.zeros(1), np.zeros((0, 1))), float(self.sigma)
         spreads = self.effect.unit * SPREADS
         logs = prior(self._grid, spreads)
-        if self.sigma == "posterior":
+        if self.sigma == "posterior" or not history.earlier.any():
             evidence = log_evidence(self._totals, log_normals(self._grid, spreads))
             log_shares = evidence.sum(axis=0) + np.log(SPREAD_PROBS)
             mean = float(normalised(log_shares[None])[0] @ spreads)
@@ -282,9 +287,8 @@ class UserEffect:
                     log_evidence(before + new, logs) - log_evidence(before, logs), axis=0
                 )
                 continue
-            place = np.arange(len(before))
             for number, prior in enumerate(logs):
-                total[number] += new[place, (before + prior[None]).argmax(axis=1)].sum()
+                total[number] += np.sum(highest(before + prior[None], self._grid) * new)
         return total
 
     def _labelled(

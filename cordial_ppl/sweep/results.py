@@ -48,11 +48,14 @@ class Results:
             raise FileError(f"{folder / CONFIG} is damaged: {error!r}.") from error
         kept = kept_parts("probabilities" in method for method in config["methods"])
         paths = {key: [cell_path(folder, *key, part) for part in kept] for key in keys}
-        cells = {
+        found = {
             key: reduce(join, [read_cell(path)[0] for path in own])
             for key, own in paths.items()
             if all(path.exists() for path in own)
         }
+        # A run that stopped early may have left cells of the methods of an earlier one.
+        names = tuple(method["name"] for method in config["methods"])
+        cells = {key: cell for key, cell in found.items() if cell.methods == names}
         if not cells:
             raise FileError(f"{folder} holds no finished cell yet: run the sweep first.")
         return cls(config, cells)

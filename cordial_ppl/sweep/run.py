@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cordial_ppl.cordial.subsets import BatchFit, fit_subsets, parts
 from cordial_ppl.errors import FileError
 from cordial_ppl.formats import check_writable, write_table
-from cordial_ppl.sweep.cell import Cell, write_cell
+from cordial_ppl.sweep.cell import Cell, read_cell, write_cell
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.external import read_externals, score_externals, warn_of_gaps
 from cordial_ppl.sweep.methods import Method
@@ -71,11 +71,14 @@ def run_sweep(
     description = describe(config, readings)
     write_config(folder, description)
     write_table(folder / SUBSETS, subset_columns(config, readings))
-    anew = [job for job in elsewhere if not job.done]
-    scored = [score_externals(config.draws, job, tables) for job in anew]
+    scored = []
+    for job in elsewhere:
+        if job.done:
+            scored.append(read_cell(job.path)[0])
+            continue
+        scored.append(score_externals(config.draws, job, tables))
+        write_cell(job.path, scored[-1], job.fingerprint)
     warn_of_gaps(scored)
-    for job, cell in zip(anew, scored, strict=True):
-        write_cell(job.path, cell, job.fingerprint)
     weights = [0.0 if job.done else float(job.n + OVERHEAD) for job in jobs]
     total, before = max(sum(weights), 1.0), 0.0
     for job, weight in zip(jobs, weights, strict=True):
