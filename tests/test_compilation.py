@@ -54,6 +54,14 @@ def toy(seed):
     return Stack(channels=(CHANNEL,), calibrators=("temperature",), seed=seed)
 
 
+def whole(seed):
+    return Cordial(seed=seed)
+
+
+def short(seed):
+    return Stack(channels=("mixture",), seed=seed)
+
+
 def literal(seed):
     return Stack(channels=("mixture",), inference="laplace", seed=seed)
 
@@ -70,13 +78,12 @@ def test_the_listener_hears():
 
 
 @pytest.mark.parametrize(
-    ("make", "programs"),
-    [(lambda seed: Cordial(seed=seed), 3), (literal, 2)],
-    ids=["default", "laplace"],
+    ("make", "counts", "programs"),
+    [(whole, (20,), 3), (short, (5, 10, 20, 50, 100), 2), (literal, (5, 20, 100), 2)],
+    ids=["whole", "default", "laplace"],
 )
-def test_a_sweep_compiles_once_for_each_bucket(make, programs):
+def test_a_sweep_compiles_once_for_each_bucket(make, counts, programs):
     jax.clear_caches()  # the calibrators may have been compiled for another stack
-    counts = (5, 10, 20, 50, 100)
     for count in counts:
         with compilations() as first:
             fit(count, seed=0, make=make)
