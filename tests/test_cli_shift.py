@@ -35,7 +35,6 @@ def test_users_are_told_apart(cordial, files):
     assert found["shifts"]["user 2"] == min(found["shifts"].values()) < 0
     assert found["labels_of"] == {"user 0": 7, "user 1": 7, "user 2": 6}
     assert found["spread"] > 0
-    # The labels of two users are as the population's, those of the third a class lower.
     assert found["log_loss_in_order"] != found["log_loss_population"]
 
 

@@ -403,6 +403,12 @@ def test_bad_sigma(sigma):
         cp.UserShift(sigma=sigma)
 
 
+@pytest.mark.parametrize("sigma", [np.float32(0.5), np.int64(1)])
+def test_sigma_may_be_any_number(sigma):
+    fitted = cp.UserShift(sigma=sigma).fit(PROBS, LABELS, WHO)
+    assert fitted.values_ == cp.UserShift(sigma=float(sigma)).fit(PROBS, LABELS, WHO).values_
+
+
 def test_nothing_before_the_fit():
     shifts = cp.UserShift()
     for ask in (

@@ -18,7 +18,6 @@ from cordial_ppl.cli.options import (
     Reader,
     ReadingsPath,
     Seed,
-    TableOut,
     Task,
     split_options,
 )
@@ -41,11 +40,21 @@ Population = Annotated[
     ),
 ]
 
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label.",
+    ),
+]
+
 
 def shift(
     readings: ReadingsPath,
     labels: LabelsPath,
-    output: TableOut,
+    output: Output,
     judge: Population = None,
     options: Options = None,
     reader: Reader = None,
@@ -72,21 +81,21 @@ def shift(
     table, found = read_labelled(readings, labels, options=names, reader=reader, task=task)
     users, raters = _users(readings, labels, table, found, match_labels(table, found))
     order = found.extras.get("order")
-    known, population, texts = _population(
+    known, population, fitted = _population(
         judge, table, found, channel, inference=inference, seed=seed, quiet=quiet
     )
     with working("comparing users", quiet):
-        given = texts.scale_.decode(found.labels)
-        shifts = UserShift(texts.scale_).fit(known, given, raters, order)
+        given = fitted.scale_.decode(found.labels)
+        shifts = UserShift(fitted.scale_).fit(known, given, raters, order)
         probs = shifts.predict_proba(population, users)
         in_order, _ = shifts.predict_in_order(known, given, raters, order, afresh=True)
         losses = [scores.log_loss(part, found.labels) for part in (known, in_order)]
         columns = {
             "item_id": table.item_ids,
             "user": users,
-            **{f"p_{option}": probs[:, k] for k, option in enumerate(texts.scale_.options)},
-            "mean": probs @ texts.scale_.values,
-            "label": texts.scale_.decode(probs.argmax(axis=1)),
+            **{f"p_{option}": probs[:, k] for k, option in enumerate(fitted.scale_.options)},
+            "mean": probs @ fitted.scale_.values,
+            "label": fitted.scale_.decode(probs.argmax(axis=1)),
         }
         write_table(output, columns)
     values, counts = shifts.values_, shifts.counts_

@@ -82,7 +82,7 @@ class UserEffect:
         options: Sequence[str] | Scale | None = None,
         *,
         average: bool = True,
-        sigma: str | float = "posterior",
+        sigma: str | float | np.floating | np.integer = "posterior",
     ):
         """Remember the settings."""
         number = isinstance(sigma, Real) and not isinstance(sigma, bool)
@@ -261,7 +261,7 @@ class UserEffect:
         # A mode is that of a density; averages need the mass beyond the grid too.
         prior = log_normals if self.average else log_densities
         if not isinstance(self.sigma, str):
-            only = prior(self._grid, np.array([self.sigma]))
+            only = prior(self._grid, np.array([float(self.sigma)]))
             return _Spreads(only, np.zeros(1), np.zeros((0, 1))), float(self.sigma)
         spreads = self.effect.unit * SPREADS
         logs = prior(self._grid, spreads)
