@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cordial_ppl.errors import FileError as FileError
     from cordial_ppl.errors import InputError as InputError
     from cordial_ppl.errors import NotFittedError as NotFittedError
+    from cordial_ppl.fusion import Fusion as Fusion
     from cordial_ppl.inference.fit import fit_channel as fit_channel
     from cordial_ppl.inference.fit import fit_laplace as fit_laplace
     from cordial_ppl.inference.fit import fit_nuts as fit_nuts
@@ -67,6 +68,7 @@ _ROOMS = {
         "InputError",
         "NotFittedError",
     ),
+    "cordial_ppl.fusion": ("Fusion",),
     "cordial_ppl.inference.fit": ("fit_channel", "fit_laplace", "fit_nuts"),
     "cordial_ppl.inference.posterior": ("Diagnostics", "Posterior"),
     "cordial_ppl.inference.target": ("Prior",),

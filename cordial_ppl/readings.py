@@ -33,7 +33,8 @@ class Readings(NamedTuple):
     """What a channel model sees of the texts (a pytree).
 
     Attributes:
-        logits: Centred logits, [n, K], or [n, R, K] for R readers (nats).
+        logits: Centred logits, [n, K], or [n, R, K] for R readers (nats); NaN for the K options of
+            a reader that has not read the text.
         histogram: Smoothed share of each label, [K].
         covariates: Named values of each text, [n] each.
     """

@@ -46,6 +46,7 @@ def stack_weights(
     prior_counts: Float[AnyArray, " M"],
     floor: float = FLOOR,
     min_labels: int = MIN_LABELS,
+    present: Bool[AnyArray, "n M"] | None = None,
 ) -> Float[Array, " M"]:
     """Mixture weights with the highest posterior under a `Dirichlet(1 + prior_counts)` prior.
 
@@ -56,50 +57,76 @@ def stack_weights(
     would tell apart in thousands of steps, take a dozen.  It ends when no weights could be likelier
     by more than rounding.
 
+    A member that says nothing of a text is left out of its mixture, `sum_m w_m p_m / s_i`, where
+    `s_i` is the sum of the other weights.  The step is then, up to a factor,
+    `w_m = (sum_i r_im + a_m) / (sum_i [m present] / s_i + sum_m a_m)`, which never falls either:
+    it replaces the convex `-log s_i` by its tangent.
+
     Args:
         log_probs: log probability that each member gave to the observed label out of fold, nats.
         mask: the texts that count.
         prior_counts: `a`, nonnegative: 0 for maximum likelihood, 1 for one label's worth a member.
         floor: the least probability that is believed.
         min_labels: fewer labels than this, or none, give equal weights.
+        present: which members say something of which text; by default all of all.
 
     Returns:
         Weights `[M]`, nonnegative, summing to one.
 
     Source:
         Dempster, Laird and Rubin (1977), "Maximum likelihood from incomplete data via the EM
-        algorithm".
+        algorithm"; Hunter and Lange (2004), "A tutorial on MM algorithms".
     """
     log_probs = jnp.maximum(jnp.asarray(log_probs), math.log(floor))
     dtype, members = log_probs.dtype, log_probs.shape[1]
     prior = jnp.asarray(prior_counts, dtype)
     seen = jnp.asarray(mask).astype(dtype)
+    there = None if present is None else jnp.asarray(present)
+    if there is not None:
+        spoken = jnp.any(there, axis=1, keepdims=True)
+        seen, there = jnp.where(spoken[:, 0], seen, 0.0), there | ~spoken
+        log_probs = jnp.where(there, log_probs, -jnp.inf)
+        there = there.astype(dtype)
     # A row's scale moves no weight; one as the best member's keeps every mixture away from zero.
     probs = jnp.exp(log_probs - jnp.max(log_probs, axis=1, keepdims=True))
     total = jnp.sum(seen) + jnp.sum(prior)
     eps = jnp.finfo(dtype).eps
     least = eps**2
+    # Where members are missing Newton's step is a rougher guess.
+    most = MAX_ROUNDS if there is None else 10 * MAX_ROUNDS
     equal = jnp.full(members, 1.0 / members, dtype)
 
     def objective(weights: Array) -> Array:
-        return jnp.sum(seen * jnp.log(probs @ weights)) + jnp.sum(
+        mixed = jnp.log(probs @ weights)
+        if there is not None:
+            mixed = mixed - jnp.log(there @ weights)
+        return jnp.sum(seen * mixed) + jnp.sum(
             jnp.where(prior > 0.0, prior * jnp.log(weights), 0.0)
         )
 
+    def pull(weights: Array) -> Array:
+        """What the slopes are to equal: the slope of what the weights are scaled by."""
+        if there is None:
+            return total
+        return jnp.maximum((seen / (there @ weights)) @ there + jnp.sum(prior), least)
+
     def update(weights: Array) -> Array:
         shares = weights * ((seen / (probs @ weights)) @ probs)
-        return (shares + prior) / jnp.maximum(total, 1.0)
+        if there is None:
+            return (shares + prior) / jnp.maximum(total, 1.0)
+        moved = (shares + prior) / pull(weights)
+        return moved / jnp.maximum(jnp.sum(moved), least)
 
     def going(state: _Round) -> Array:
-        return (state.gap > eps**0.75) & (state.rounds < MAX_ROUNDS)
+        return (state.gap > eps**0.75) & (state.rounds < most)
 
     def slopes(weights: Array) -> Array:
-        """Slope of the log posterior; at its top it is `total` for every weight above zero."""
+        """Slope of the log posterior; at its top it is `pull` for every weight above zero."""
         return (seen / (probs @ weights)) @ probs + prior / jnp.maximum(weights, least)
 
     def leap(weights: Array) -> Array:
-        """Newton's step, as if `total * sum_m w_m` were subtracted; weights may fall to 1 %."""
-        excess = slopes(weights) - total
+        """Newton's step, as if the weights were free to have any sum; they may fall to 1 %."""
+        excess = slopes(weights) - pull(weights)
         shares = probs / (probs @ weights)[:, None]
         # A member that loses is drawn to zero; the floor tells members that are alike apart.
         above = jnp.maximum(weights, least)
@@ -113,7 +140,8 @@ def stack_weights(
         plain = update(state.weights)
         bold = leap(plain)
         weights = jnp.where(objective(bold) >= objective(plain), bold, plain)
-        gap = jnp.max(slopes(weights)) / jnp.maximum(total, 1.0) - 1.0
+        level = pull(weights) if there is not None else jnp.maximum(total, 1.0)
+        gap = jnp.max(slopes(weights) / level) - 1.0
         return _Round(weights, gap, state.rounds + 1)
 
     start = _Round(equal, jnp.asarray(jnp.inf, dtype), jnp.zeros((), jnp.int32))

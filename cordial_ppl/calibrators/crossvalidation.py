@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
-from cordial_ppl.arrays import FLOOR, AnyArray, Logits
+from cordial_ppl.arrays import FLOOR, AnyArray
 
 FOLDS = 4
 
@@ -37,7 +37,7 @@ def spread_folds(labels: Int[AnyArray, " n"], folds: int = FOLDS) -> Int[Array, 
 def cross_validate[Setting, Params](
     fit: Callable[[Array, Array, Setting], Params],
     log_probs: Callable[[Params, Array], AnyArray],
-    logits: Logits,
+    logits: Float[AnyArray, "n *readers K"],
     labels: Int[AnyArray, " n"],
     grid: Setting,
 ) -> Params:
@@ -49,7 +49,7 @@ def cross_validate[Setting, Params](
     Args:
         fit: from logits, labels (-1: ignored) and one setting to parameters.
         log_probs: from parameters and logits to log probabilities `[n, K]`.
-        logits: readings `[n, K]`, nats.
+        logits: readings `[n, K]`, or `[n, R, K]` for R readers, nats.
         labels: positions `[n]` on the scale; -1 marks texts to ignore.
         grid: settings, arrays whose first axis counts them, from the weakest to the strongest.
 
@@ -60,7 +60,7 @@ def cross_validate[Setting, Params](
     logits, labels = jnp.asarray(logits), jnp.asarray(labels)
     folds = spread_folds(labels)
     left_out = folds[None] == jnp.arange(-1, FOLDS, dtype=folds.dtype)[:, None]
-    chosen = jax.nn.one_hot(labels, logits.shape[1], dtype=logits.dtype)
+    chosen = jax.nn.one_hot(labels, logits.shape[-1], dtype=logits.dtype)
 
     # The first lane leaves out what has no label anyway: it sees them all.
     def lane(left_out: Array) -> tuple[Params, Array]:

@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.arrays import AnyArray, Logits, LogProbabilities
+from cordial_ppl.arrays import AnyArray, LogProbabilities
 from cordial_ppl.calibrators.crossvalidation import cross_validate
 from cordial_ppl.calibrators.regression import fit_softmax
+
+Readings = Float[AnyArray, "n *readers K"]
 
 OFF_DIAGONALS = tuple(10.0**power for power in range(-4, 2))
 INTERCEPTS = (1e-3, 0.1, 10.0)
@@ -21,7 +23,7 @@ RIDGE = 1e-6
 class Dirichlet(NamedTuple):
     """Fitted weights (row: the option that is scored) and intercepts (nats)."""
 
-    weights: Float[AnyArray, "K K"]
+    weights: Float[AnyArray, "K features"]
     bias: Float[AnyArray, " K"]
 
 
@@ -33,7 +35,7 @@ class Penalty(NamedTuple):
 
 
 def fit_dirichlet(
-    logits: Logits, labels: Int[AnyArray, " n"], penalty: Penalty, ridge: float = RIDGE
+    logits: Readings, labels: Int[AnyArray, " n"], penalty: Penalty, ridge: float = RIDGE
 ) -> Dirichlet:
     r"""Fit `softmax(W log q + b)`, `q = softmax(logits)`, by penalised maximum likelihood.
 
@@ -42,7 +44,8 @@ def fit_dirichlet(
         + \frac{\mathrm{ridge}}{2} \sum_k (W_{kk} - 1)^2
 
     Args:
-        logits: readings ``[n, K]``, nats.
+        logits: readings ``[n, K]``, nats; or ``[n, R, K]``, with a matrix W for each of R readers,
+            whose scores are added, and the reading as it is their geometric mean.
         labels: positions ``[n]`` on the scale, 0..K-1; -1 marks texts to ignore.
         penalty: lambda and mu, positive.
         ridge: keeps the diagonal finite, positive.
@@ -54,9 +57,9 @@ def fit_dirichlet(
         Kull et al. (2019), "Beyond temperature scaling: obtaining well-calibrated multiclass
         probabilities with Dirichlet calibration" (ODIR).
     """
-    logs = jax.nn.log_softmax(jnp.asarray(logits), axis=1)
-    rows, size = logs.shape
-    identity = jnp.eye(size, dtype=logs.dtype)
+    logs, size = _logs(logits), logits.shape[-1]
+    rows, width = logs.shape
+    identity = jnp.tile(jnp.eye(size, dtype=logs.dtype), width // size)
     off = 2.0 * jnp.asarray(penalty.off_diagonal, logs.dtype) / (size * (size - 1))
     free = 2.0 * jnp.asarray(penalty.intercept, logs.dtype) / size
     strengths = jnp.where(identity > 0.0, ridge, off)
@@ -64,12 +67,12 @@ def fit_dirichlet(
         jnp.hstack([logs, jnp.ones((rows, 1), logs.dtype)]),
         labels,
         jnp.hstack([strengths, jnp.full((size, 1), free)]),
-        jnp.hstack([identity, jnp.zeros((size, 1), logs.dtype)]),
+        jnp.hstack([identity * (size / width), jnp.zeros((size, 1), logs.dtype)]),
     )
-    return Dirichlet(found[:, :size], found[:, size])
+    return Dirichlet(found[:, :width], found[:, width])
 
 
-def fit_dirichlet_validated(logits: Logits, labels: Int[AnyArray, " n"]) -> Dirichlet:
+def fit_dirichlet_validated(logits: Readings, labels: Int[AnyArray, " n"]) -> Dirichlet:
     """Fit Dirichlet calibration with cross-validated penalties.
 
     `lambda` is of {1e-4, 1e-3, ..., 10} and `mu` of {1e-3, 0.1, 10}: the pair with the lowest log
@@ -77,7 +80,7 @@ def fit_dirichlet_validated(logits: Logits, labels: Int[AnyArray, " n"]) -> Diri
     in one batched call.
 
     Args:
-        logits: readings `[n, K]`, nats.
+        logits: readings `[n, K]` or `[n, R, K]`, nats.
         labels: positions `[n]` on the scale, 0..K-1; -1 marks texts to ignore.
 
     Returns:
@@ -91,16 +94,21 @@ def fit_dirichlet_validated(logits: Logits, labels: Int[AnyArray, " n"]) -> Diri
     return cross_validate(fit_dirichlet, dirichlet_log_probs, logits, labels, grid)
 
 
-def dirichlet_log_probs(params: Dirichlet, logits: Logits) -> LogProbabilities:
+def dirichlet_log_probs(params: Dirichlet, logits: Readings) -> LogProbabilities:
     """Log probabilities `log softmax(W log q + b)`, `q = softmax(logits)`.
 
     Args:
         params: weights and intercepts.
-        logits: readings `[n, K]`, nats.
+        logits: readings `[n, K]` or `[n, R, K]`, nats.
 
     Returns:
         Log probabilities `[n, K]`, nats.
     """
-    logs: Array = jax.nn.log_softmax(jnp.asarray(logits), axis=1)
-    scores = logs @ jnp.asarray(params.weights).T + jnp.asarray(params.bias)[None]
+    scores = _logs(logits) @ jnp.asarray(params.weights).T + jnp.asarray(params.bias)[None]
     return jax.nn.log_softmax(scores, axis=1)
+
+
+def _logs(logits: Readings) -> Float[Array, "n features"]:
+    """Log probabilities of all readings of a text, one after the other."""
+    logs = jax.nn.log_softmax(jnp.asarray(logits), axis=-1)
+    return logs.reshape(logs.shape[0], -1)

@@ -29,7 +29,7 @@ Rows = Sequence[Float[Array, " n"]]
 
 def reading(
     logits: Float[Array, "n K"],
-    temperature: Float[Array, ""],
+    temperature: Float[Array, "*one_each"],
     vector: VectorParameters | None = None,
 ) -> Rows:
     r"""Distribution that the reader states, ``q = softmax(exp(eps) * l / tau + b)``.
@@ -38,7 +38,7 @@ def reading(
 
     Args:
         logits: centred option logits, shape ``[n, K]``.
-        temperature: tau > 0.
+        temperature: tau > 0; or one for each row, shape ``[n]``.
         vector: per-option log scales and biases, or None.
 
     Returns:

@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 from cordial_ppl.cli.calibrate import calibrate
 from cordial_ppl.cli.compilation import silence
 from cordial_ppl.cli.demo import demo
+from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.judge import fit, predict
 from cordial_ppl.cli.messages import reporting
 from cordial_ppl.cli.shift import shift
@@ -55,7 +56,7 @@ def cordial(
     """
 
 
-for command in (demo, calibrate, fit, predict, shift, sweep):
+for command in (demo, calibrate, fit, predict, fuse, shift, sweep):
     app.command()(command)
 
 

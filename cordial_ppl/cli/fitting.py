@@ -17,7 +17,7 @@ from cordial_ppl.formats import (
     read_labels,
     read_readings,
 )
-from cordial_ppl.scale import SettingNeeded
+from cordial_ppl.scale import Scale, SettingNeeded
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
@@ -90,29 +90,39 @@ def read_labelled(
         InputError: A table is not as it must be, or they do not fit together.
     """
     table = read_readings(readings, options=options, reader=reader, task=task)
-    found = _read_labels(labels, table, task)
-    if "weight" in found.extras:
-        warnings.warn(
-            f"{labels}: the column 'weight' is not used yet; every label counts alike.",
-            CordialWarning,
-            stacklevel=3,
-        )
-    return table, found
+    return table, read_label_table(labels, table.scale, task, table.kind)
 
 
-def _read_labels(path: Path, table: ReadingTable, task: str | None) -> LabelTable:
-    """Read the labels; where they start at 1 and the options at 0, say what to name otherwise."""
+def read_label_table(path: Path, scale: Scale, task: str | None, kind: str = "p") -> LabelTable:
+    """Read the labels; where they start at 1 and the options at 0, say what to name otherwise.
+
+    Args:
+        path: Table of labels.
+        scale: The options of the readings.
+        task: The task to take.
+        kind: What the columns of the readings are.
+
+    Raises:
+        InputError: The table is not as it must be.
+    """
     try:
-        return read_labels(path, table.scale, task=task)
+        found = read_labels(path, scale, task=task)
     except SettingNeeded as error:
-        if error.setting != "options" or table.kind == "rating":
+        if error.setting != "options" or kind == "rating":
             raise
         # Options that are named by columns cannot be named otherwise by --options.
         first, last = error.value[0], error.value[-1]
         raise InputError(
             f"{error.problem} If your scale starts at 1, name the columns of the readings "
-            f"{table.kind}_{first} to {table.kind}_{last}."
+            f"{kind}_{first} to {kind}_{last}."
         ) from error
+    if "weight" in found.extras:
+        warnings.warn(
+            f"{path}: the column 'weight' is not used yet; every label counts alike.",
+            CordialWarning,
+            stacklevel=3,
+        )
+    return found
 
 
 def fit_judge(

@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats import ReadingTable, check_writable
+from cordial_ppl.formats import ReaderTables, ReadingTable, check_writable
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
+    from cordial_ppl.fusion import Fusion
     from cordial_ppl.summary import Summary
 
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
@@ -43,7 +44,9 @@ def check_output(
             raise InputError(f"the output {path} would replace the input {given}: name another.")
 
 
-def calibrated_columns(judge: "Stack", table: ReadingTable) -> dict[str, Sequence | np.ndarray]:
+def calibrated_columns(
+    judge: "Stack | Fusion", table: ReadingTable | ReaderTables
+) -> dict[str, Sequence | np.ndarray]:
     """Calibrate the readings of a table.
 
     A column that is passed through gives way, as `input_...`, to one of the same name.
@@ -68,7 +71,7 @@ def calibrated_columns(judge: "Stack", table: ReadingTable) -> dict[str, Sequenc
     }
     for name, cells in table.extras.items():
         # Readings of an option that only other tasks of the file have.
-        if name.startswith(f"{table.kind}_"):
+        if isinstance(table, ReadingTable) and name.startswith(f"{table.kind}_"):
             continue
         while name in columns:
             name = f"input_{name}"

@@ -45,8 +45,8 @@ class Estimator(ABC):
         Raises:
             InputError: the readings or the labels cannot be used; the message says where and why.
         """
-        readings = as_logits(logits)
-        scale = Scale.of(self.options, readings.shape[1])
+        readings = self._read(logits)
+        scale = Scale.of(self.options, readings.shape[-1])
         codes = scale.encode(labels)
         if len(codes) != len(readings):
             raise InputError(
@@ -54,9 +54,19 @@ class Estimator(ABC):
                 f"{len(codes)} labels."
             )
         extra = as_covariates(covariates, len(readings))
-        self._fit(readings, codes, extra)
+        return self.fit_centred(readings, codes, extra, scale)
+
+    def fit_centred(
+        self: E,
+        logits: Float[np.ndarray, "n *readers K"],
+        labels: np.ndarray,
+        covariates: dict[str, np.ndarray],
+        scale: Scale,
+    ) -> E:
+        """Learn from readings that are validated and centred, and labels 0..K-1."""
+        self._fit(logits, labels, covariates)
         self.scale_ = scale
-        self._covariate_names = tuple(extra)
+        self._covariate_names = tuple(covariates)
         return self
 
     def predict_proba(
@@ -96,10 +106,14 @@ class Estimator(ABC):
         """
         return self.predict_proba(logits, covariates) @ self.scale_.values
 
+    def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:
+        """Validate and centre readings, of K options if ``size`` says so."""
+        return as_logits(logits, size=size)
+
     @abstractmethod
     def _fit(
         self,
-        logits: Float[np.ndarray, "n K"],
+        logits: Float[np.ndarray, "n *readers K"],
         labels: np.ndarray,
         covariates: dict[str, np.ndarray],
     ) -> None:
@@ -107,7 +121,7 @@ class Estimator(ABC):
 
     @abstractmethod
     def _predict(
-        self, logits: Float[np.ndarray, "m K"], covariates: dict[str, np.ndarray]
+        self, logits: Float[np.ndarray, "m *readers K"], covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
         """Predict validated, centred readings."""
 
@@ -118,5 +132,5 @@ class Estimator(ABC):
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
             )
-        readings = as_logits(logits, size=self.scale_.size)
+        readings = self._read(logits, self.scale_.size)
         return readings, as_covariates(covariates, len(readings), self._covariate_names)

@@ -150,7 +150,9 @@ def _restore(
     posteriors = {}
     for name, channel in found.items():
         entry = meta["channels"][name]
-        fields = {f: arrays.pop(f"channel.{name}.{f}") for f in ("histogram", "draws", "weights")}
+        fields: Any = {
+            f: arrays.pop(f"channel.{name}.{f}") for f in ("histogram", "draws", "weights")
+        }
         diagnostics = Diagnostics(**_from_plain(entry["diagnostics"]))
         covariates = tuple(entry["covariates"])
         posteriors[name] = Posterior(

@@ -1,6 +1,6 @@
 """Credible intervals of a text's expected position on the scale."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -19,74 +19,74 @@ DRAWS = 100
 
 
 def mean_interval(
-    fits: Mapping[str, Any],
-    weights: Mapping[str, float],
-    logits: Float[np.ndarray, "m K"],
+    members: Sequence[tuple[Any, Float[np.ndarray, "m *readers K"]]],
+    shares: Float[np.ndarray, "m M"],
     covariates: dict[str, np.ndarray],
     values: Float[np.ndarray, " K"],
     level: float,
     seed: int,
+    draws: int = DRAWS,
 ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
     """Quantiles of the expected position over members and over the draws of each channel.
 
-    A channel contributes 100 draws from its posterior, a calibrator its one answer, each with the
+    A channel contributes draws from its posterior, a calibrator its one answer, each with the
     member's weight.
 
     Args:
-        fits: fitted members by name.
-        weights: weights of the members.
-        logits: validated, centred readings.
+        members: fitted members, each with the validated, centred readings that it sees.
+        shares: weight of each member in each text's mixture.
         covariates: per-text covariates.
         values: position of each option.
         level: probability inside the interval.
         seed: seed of the choice of draws.
+        draws: how many draws of each channel's posterior.
 
     Returns:
         Lower and upper ends.
     """
     rng = np.random.default_rng(seed)
-    used = [name for name in fits if weights[name] > 0]
-    shares, chosen = [], {}
-    for name in used:
-        fit = fits[name]
-        if isinstance(fit, Posterior):
-            chosen[name] = fit.draws[_systematic(rng, fit.weights)].astype(np.float32)
-        count = DRAWS if name in chosen else 1
-        shares.append(np.full(count, weights[name] / count, np.float32))
-    share, ends = np.concatenate(shares), np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
+    used = np.flatnonzero(shares.any(axis=0)).tolist()
+    chosen = {
+        m: fit.draws[_systematic(rng, fit.weights, draws)].astype(np.float32)
+        for m in used
+        if isinstance(fit := members[m][0], Posterior)
+    }
+    counts = np.array([draws if m in chosen else 1 for m in used])
+    place = np.repeat(np.arange(len(used)), counts)
+    ends = np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
     parts = []
     with jax.enable_x64(True):
-        for rows, size in chunks(len(logits)):
-            chunk = logits[rows]
-            padded = pad_rows(chunk.astype(np.float32), size, 0.0)
+        for rows, size in chunks(len(shares)):
             extra = {
                 name: pad_rows(column[rows].astype(np.float32), size, 0.0)
                 for name, column in covariates.items()
             }
             means = []
-            for name in used:
-                fit = fits[name]
-                if name in chosen:
+            for m in used:
+                fit, logits = members[m][0], members[m][1][rows]
+                if m in chosen:
+                    padded = pad_rows(logits.astype(np.float32), size, 0.0)
                     readings = Readings(padded, fit.histogram.astype(np.float32), extra)
                     run = _channel_means(fit.target)
-                    means.append(run(chosen[name], readings, values.astype(np.float32)))
+                    means.append(run(chosen[m], readings, values.astype(np.float32)))
                 else:
-                    mean = fit.predict_centred(chunk, extra, dtype="float64") @ values
+                    mean = fit.predict_centred(logits, extra, dtype="float64") @ values
                     means.append(pad_rows(mean.astype(np.float32)[:, None], size, 0.0).T)
-            low, high = _quantiles(jnp.concatenate(means), share, ends)
-            parts.append(np.stack([low, high])[:, : len(chunk)])
+            own = pad_rows((shares[rows][:, used] / counts).astype(np.float32), size, 1.0)
+            low, high = _quantiles(jnp.concatenate(means), own, place, ends)
+            parts.append(np.stack([low, high])[:, : len(shares[rows])])
     low, high = np.concatenate(parts, axis=1).astype(np.float64)
     return low, high
 
 
-def _systematic(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
-    points = (np.arange(DRAWS) + rng.random()) / DRAWS
+def _systematic(rng: np.random.Generator, weights: np.ndarray, draws: int) -> np.ndarray:
+    points = (np.arange(draws) + rng.random()) / draws
     return np.minimum(np.searchsorted(np.cumsum(weights), points), len(weights) - 1)
 
 
 @lru_cache(maxsize=256)
 def _channel_means(target: Target):
-    def run(draws: Array, readings: Readings, values: Any) -> Array:
+    def run(draws: Any, readings: Readings, values: Any) -> Array:
         return jax.lax.map(
             lambda draw: target.probs(draw, readings).astype(values.dtype) @ values,
             draws,
@@ -97,11 +97,11 @@ def _channel_means(target: Target):
 
 
 @compiled
-def _quantiles(means: Array, share: Any, ends: Any) -> tuple[Array, Array]:
-    """Weighted quantiles along the first axis."""
+def _quantiles(means: Array, shares: Any, member: Any, ends: Any) -> tuple[Array, Array]:
+    """Weighted quantiles along the first axis; each row has its member's share of each text."""
     order = jnp.argsort(means, axis=0)
     ranked = jnp.take_along_axis(means, order, axis=0)
-    total = jnp.cumsum(share[order], axis=0)
+    total = jnp.cumsum(jnp.take_along_axis(shares.T, member[order], axis=0), axis=0)
 
     def reach(end: Array) -> Array:
         first = jnp.argmax(total >= end * total[-1:], axis=0)[None]

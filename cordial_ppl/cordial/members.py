@@ -111,7 +111,8 @@ def fit_channel_member(
         The posterior of the first lane and the held-out probabilities of each text.
     """
     with jax.enable_x64(True):
-        target = build_target(channel, lanes.logits.shape[1], tuple(lanes.covariates))
+        *readers, size = lanes.logits.shape[1:]
+        target = build_target(channel, size, tuple(lanes.covariates), *readers)
         key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
         settings: dict[str, Any] = {"method": method, "prior": prior, "effort": effort}
         fit = fit_lanes(target, lanes, key, **settings, family=family)

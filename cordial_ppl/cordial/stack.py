@@ -173,9 +173,10 @@ class Stack(Estimator):
         level = check_level(level)
         readings, extra = self._enter(logits, covariates)
         values = self.scale_.values
-        low, high = mean_interval(
-            self._fits, self.weights_, readings, extra, values, level, self.seed
-        )
+        members = [(self._fits[name], readings) for name in self.members]
+        weights = np.array([self.weights_[name] for name in self.members])
+        shares = np.broadcast_to(weights, (len(readings), len(weights)))
+        low, high = mean_interval(members, shares, extra, values, level, self.seed)
         if mean is None:
             mean = self._predict(readings, extra) @ values
         elif np.shape(mean) != (len(readings),):

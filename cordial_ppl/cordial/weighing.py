@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.arrays import FLOOR, pad_rows
 from cordial_ppl.compilation import compiled
@@ -39,6 +39,7 @@ def weigh(
     labels: Int[np.ndarray, " n"],
     held_out: Float[np.ndarray, "rows K M"] | None,
     counts: Float[np.ndarray, " M"],
+    present: Bool[np.ndarray, "n M"] | None = None,
 ) -> tuple[Float[np.ndarray, " M"], ExpectedLoss]:
     """Weights of the members, and the log loss to expect of their mixture.
 
@@ -47,15 +48,13 @@ def weigh(
         labels: the options of the texts.
         held_out: each member's probabilities of texts that it has not seen; None without folds.
         counts: Dirichlet pseudo-counts of the members.
+        present: which members say something of which text; by default all of all.
 
     Returns:
         Weights that sum to one, equal ones without folds, and the losses.
     """
     count, rows = len(labels), len(lanes.lane)
-    logits = lanes.logits[:count]
-    raw = np.exp(logits - logits.max(axis=1, keepdims=True))
-    raw /= raw.sum(axis=1, keepdims=True)
-    raw_loss = _mean_loss(raw[np.arange(count), labels])
+    raw_loss = _mean_loss(stated(lanes.logits[:count])[np.arange(count), labels])
     if held_out is None:
         nothing = float("nan")
         equal = np.full(len(counts), 1 / len(counts))
@@ -63,10 +62,35 @@ def weigh(
     chosen = held_out[np.arange(count), labels]
     with jax.enable_x64(True):
         logs = pad_rows(np.log(np.maximum(chosen, FLOOR)), rows, 0.0)
-        weights = np.asarray(_stacker()(logs, np.arange(rows) < count, counts))
+        there = None if present is None else pad_rows(present, rows, True)
+        weights = np.asarray(_stacker()(logs, np.arange(rows) < count, counts, present=there))
+    if present is None:
+        mixed = chosen @ weights
+    else:
+        shares = shares_of(weights, present)
+        mixed = np.sum(np.where(present, chosen, 0.0) * shares, axis=1)
     histogram = lanes.histograms[lanes.lane[:count], labels]
-    losses = _mean_loss(chosen @ weights), _mean_loss(histogram)
+    losses = _mean_loss(mixed), _mean_loss(histogram)
     return weights, ExpectedLoss(*losses, raw_loss, count)
+
+
+def shares_of(
+    weights: Float[np.ndarray, " M"], present: Bool[np.ndarray, "n M"]
+) -> Float[np.ndarray, "n M"]:
+    """Weights of the members that say something of each text, scaled to sum to one.
+
+    Where these have no weight at all they share alike.
+    """
+    own = np.where(present, weights, 0.0)
+    own = np.where(own.sum(axis=1, keepdims=True) > 0, own, present)
+    return own / own.sum(axis=1, keepdims=True)
+
+
+def stated(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "n K"]:
+    """What is read, as probabilities; of several readers the mean of those who read the text."""
+    raw = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    raw /= raw.sum(axis=-1, keepdims=True)
+    return raw if raw.ndim == 2 else np.nanmean(raw, axis=1)
 
 
 def _mean_loss(probs: np.ndarray) -> float:

@@ -1,11 +1,13 @@
 """Tables of readings and labels in CSV, Parquet and JSON Lines, by the file's ending.
 
 `files` knows the three formats, `writing` puts a file in its place whole or not at all, `columns`
-knows which columns are readings, `tables` makes readings and labels of them, and `predictions`
+knows which columns are readings, `tables` makes readings and labels of them, `several` puts several
+readers side by side, and `predictions`
 takes probabilities that were made elsewhere.
 """
 
 from cordial_ppl.formats.predictions import Predictions
+from cordial_ppl.formats.several import ReaderTables, read_several
 from cordial_ppl.formats.tables import (
     LabelTable,
     ReadingTable,
@@ -19,6 +21,7 @@ from cordial_ppl.formats.writing import check_writable, discard_unfinished, repl
 __all__ = [
     "LabelTable",
     "Predictions",
+    "ReaderTables",
     "ReadingTable",
     "check_writable",
     "discard_unfinished",
@@ -26,6 +29,7 @@ __all__ = [
     "match_labels",
     "read_labels",
     "read_readings",
+    "read_several",
     "replacing",
     "write_table",
 ]

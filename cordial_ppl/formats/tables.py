@@ -6,7 +6,7 @@ readings nor labels are passed through.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -182,7 +182,17 @@ def list_values(path: str | Path, field: str, task: str | None = None) -> list[s
     return list(dict.fromkeys(map(as_name, cells)))
 
 
-def match_labels(readings: ReadingTable, labels: LabelTable) -> Int64[np.ndarray, " n"]:
+@runtime_checkable
+class Items(Protocol):
+    """Anything that has a row for each of some texts."""
+
+    @property
+    def item_ids(self) -> list[str]:
+        """The texts."""
+        ...
+
+
+def match_labels(readings: Items, labels: LabelTable) -> Int64[np.ndarray, " n"]:
     """Find the reading of each labelled text.
 
     Args:

@@ -33,11 +33,14 @@ def to_datatree(posterior: Posterior, seed: int = 0) -> "DataTree":
     vectors = [
         name for name, value in named.items() if value.shape[2:] == posterior.histogram.shape
     ]
-    tree = from_dict(
-        {"posterior": named},
-        dims={name: ["option"] for name in vectors},
-        coords={"option": np.arange(len(posterior.histogram))} if vectors else None,
-    )
+    dims = {name: ["option"] for name in vectors}
+    coords = {"option": np.arange(len(posterior.histogram))} if vectors else {}
+    if posterior.readers is not None:
+        # A channel of several readers has one temperature a reader, and nothing for an option.
+        count = posterior.readers
+        dims = {name: ["reader"] for name, x in named.items() if x.shape[2:] == (count,)}
+        coords = {"reader": np.arange(count)} if dims else {}
+    tree = from_dict({"posterior": named}, dims=dims, coords=coords or None)
     figures = posterior.diagnostics._asdict()
     tree["posterior"].attrs.update({"channel": posterior.channel.name, **figures})
     return tree

@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
@@ -66,7 +67,8 @@ def fit_lanes(
         return _default_fitter(family, effort)(index, lanes, prior, key)
     if method != "nuts":
         return _mode_fitter(target, method)(lanes, prior, key)
-    problem = lanes.problem(target, prior, lanes.labels[0], lanes.histograms[0])
+    first = jnp.asarray(lanes.labels[0]), jnp.asarray(lanes.histograms[0])
+    problem = lanes.problem(target, prior, *first)
     own_key, fold_key = jax.random.split(key)
     cloud = sample_nuts(problem, own_key)
     return _carrier(target, effort)(lanes, prior, cloud, fold_key)
@@ -112,6 +114,7 @@ def as_posterior(channel: Channel, method: str, cloud: Cloud, lanes: Lanes) -> P
         weights=weights / weights.sum(),
         diagnostics=diagnose(method, cloud),
         covariates=tuple(lanes.covariates),
+        readers=lanes.logits.shape[1] if lanes.logits.ndim == 3 else None,
     )
 
 

@@ -107,7 +107,8 @@ def _fit(
     target: Target | OneOf, lanes: Lanes, cloud: Cloud, precise: Lanes, prior: Prior, states: State
 ) -> LaneFit:
     if not len(states.khat):
-        return LaneFit(cloud, jnp.zeros_like(jnp.asarray(lanes.logits)))
+        nothing = (lanes.logits.shape[0], lanes.logits.shape[-1])
+        return LaneFit(cloud, jnp.zeros(nothing, lanes.logits.dtype))
     problem = problem_in_precision(precise.problem(target, prior, None, None))
     clouds = jax.vmap(lambda state: as_cloud(problem, state))(states)
     found = held_out(target, precise, clouds).astype(lanes.logits.dtype)

@@ -23,14 +23,14 @@ class Lanes(NamedTuple):
     """One data set seen through several masks of its labels.
 
     Attributes:
-        logits: centred logits, padded, shape ``[n, K]``.
+        logits: centred logits, padded, shape ``[n, K]``, or ``[n, R, K]`` for R readers.
         covariates: per-text covariates, padded, each of shape ``[n]``.
         labels: visible labels of each lane, -1 for the others, shape ``[L, n]``.
         histograms: smoothed histogram of each lane's labels, shape ``[L, K]``.
         lane: for each text, a lane that has not seen its label, shape ``[n]``; 0 without folds.
     """
 
-    logits: Float[Any, "n K"]
+    logits: Float[Any, "n *readers K"]
     covariates: dict[str, Any]
     labels: Int[Any, "L n"]
     histograms: Float[Any, "L K"]
@@ -49,7 +49,7 @@ class LaneFit(NamedTuple):
 
 
 def make_lanes(
-    logits: Float[np.ndarray, "n K"],
+    logits: Float[np.ndarray, "n *readers K"],
     labels: Int[np.ndarray, " n"],
     folds: Int[np.ndarray, " n"] | None = None,
     covariates: dict[str, np.ndarray] | None = None,
@@ -67,7 +67,7 @@ def make_lanes(
     Returns:
         ``1 + F`` lanes; a fold's histogram counts the labels that the fold sees.
     """
-    size, count = logits.shape[1], len(labels)
+    size, count = logits.shape[-1], len(labels)
     rows = bucket(count) if rows is None else rows
     lane = np.zeros(count, np.int64) if folds is None else folds + 1
     masks = [np.ones(count, bool)] + [lane != f for f in range(1, lane.max() + 1)]
@@ -93,7 +93,7 @@ def held_out(target: Target | OneOf, lanes: Lanes, clouds: Cloud) -> Float[Array
         Probabilities, shape ``[n, K]``; zeros without folds.
     """
     if not clouds.draws.shape[0]:
-        return jnp.zeros_like(jnp.asarray(lanes.logits))
+        return jnp.zeros((lanes.logits.shape[0], lanes.logits.shape[-1]), lanes.logits.dtype)
 
     def one(own: Target, histogram: Array, cloud: Cloud) -> Array:
         return predict(own, cloud, Readings(lanes.logits, histogram, lanes.covariates))

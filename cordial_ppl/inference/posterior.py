@@ -104,6 +104,7 @@ class Posterior:
         weights: weights of the draws, which sum to one, shape ``[S]``.
         diagnostics: how the draws were found and whether they can be believed.
         covariates: names of the covariates that the channel was fitted with.
+        readers: number of readers of each text; None for a channel of one reader.
     """
 
     channel: Channel
@@ -112,11 +113,12 @@ class Posterior:
     weights: Float[np.ndarray, " S"]
     diagnostics: Diagnostics
     covariates: tuple[str, ...] = ()
+    readers: int | None = None
 
     @cached_property
     def target(self) -> Target:
         """The channel's density, which knows the names of the parameters."""
-        return build_target(self.channel, len(self.histogram), self.covariates)
+        return build_target(self.channel, len(self.histogram), self.covariates, self.readers)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Draws of the named parameters in their own units, each of shape ``[S, ...]``."""
@@ -166,7 +168,7 @@ class Posterior:
 
     def predict_centred(
         self,
-        logits: Float[np.ndarray, "m K"],
+        logits: Float[np.ndarray, "m *readers K"],
         covariates: dict[str, np.ndarray],
         *,
         dtype: str = "float64",

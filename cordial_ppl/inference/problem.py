@@ -5,6 +5,7 @@ Whitened coordinates ``w`` are the unconstrained parameters in units of the prio
 standard normal.  The methods of inference take a problem and return a :class:`Cloud`.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -95,8 +96,8 @@ class Problem(NamedTuple):
 
         A density that is not a number counts as zero.
         """
-        points, (rows, size) = whitened.shape[0], self.readings.logits.shape
-        chunk = max(8, CHUNK_ELEMENTS // (rows * size))
+        points = whitened.shape[0]
+        chunk = max(8, CHUNK_ELEMENTS // math.prod(self.readings.logits.shape))
 
         def terms(target: Target) -> tuple[Array, Array]:
             own = self._replace(target=target)
@@ -144,8 +145,8 @@ def predict(target: Target, cloud: Cloud, readings: Readings) -> Float[Array, "n
         Probabilities, shape ``[n, K]``.
     """
     weights = jnp.exp(cloud.log_weights)
-    rows, size = readings.logits.shape
-    block = max(1, min(weights.shape[0], PREDICT_ELEMENTS // (rows * size)))
+    rows, *_, size = readings.logits.shape
+    block = max(1, min(weights.shape[0], PREDICT_ELEMENTS // math.prod(readings.logits.shape)))
     blocks = -(-weights.shape[0] // block)
     short = blocks * block - weights.shape[0]
     draws = jnp.pad(cloud.draws, ((0, short), (0, 0)), mode="edge").reshape(blocks, block, -1)

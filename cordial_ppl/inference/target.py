@@ -153,13 +153,19 @@ class Target:
         return run_model(model, readings, labels)
 
 
-def build_target(channel: Channel, size: int, covariates: tuple[str, ...] = ()) -> Target:
+def build_target(
+    channel: Channel,
+    size: int,
+    covariates: tuple[str, ...] = (),
+    readers: int | None = None,
+) -> Target:
     """Trace a channel once and describe its flat parameter vector.
 
     Args:
         channel: the channel to describe.
         size: number of options K.
         covariates: names of the per-text covariates that the readings carry.
+        readers: number of readers R of each text; None for a channel of one reader.
 
     Returns:
         The target, cached for these arguments.
@@ -172,10 +178,12 @@ def build_target(channel: Channel, size: int, covariates: tuple[str, ...] = ()) 
     """
     # Two threads that ask at once must get the same target, or each would compile all programs.
     with HANDLERS:
-        return _build_target(channel, size, covariates)
+        return _build_target(channel, size, covariates, readers)
 
 
 @lru_cache(maxsize=256)
-def _build_target(channel: Channel, size: int, covariates: tuple[str, ...]) -> Target:
-    sites, loc, scale = describe(channel, size, covariates)
+def _build_target(
+    channel: Channel, size: int, covariates: tuple[str, ...], readers: int | None
+) -> Target:
+    sites, loc, scale = describe(channel, size, covariates, readers)
     return Target(channel, sites, Prior(loc, scale))

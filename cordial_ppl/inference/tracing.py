@@ -45,7 +45,7 @@ class Site(NamedTuple):
 
 
 def describe(
-    channel: Channel, size: int, covariates: tuple[str, ...]
+    channel: Channel, size: int, covariates: tuple[str, ...], readers: int | None = None
 ) -> tuple[tuple[Site, ...], Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
     """Find a channel's parameters, and the location and scale of their priors.
 
@@ -57,6 +57,7 @@ def describe(
         channel: the channel to describe.
         size: number of options K.
         covariates: names of the per-text covariates that the readings carry.
+        readers: number of readers R of each text; None for a channel of one reader.
 
     Returns:
         The sites in the order in which the model samples them; location and scale of the flat
@@ -66,12 +67,17 @@ def describe(
         InputError: the model uses a covariate that the readings do not carry.
         ChannelError: as ``build_target`` says.
     """
-    readings = Readings(
-        np.zeros((2, size)), np.full(size, 1 / size), {name: np.zeros(2) for name in covariates}
-    )
     ramp = np.arange(1.0, size + 1)
+    logits = np.stack([ramp, -ramp])
+    if readers is not None:
+        logits = np.repeat(logits[:, None], readers, axis=1)
+    readings = Readings(
+        np.zeros_like(logits),
+        np.full(size, 1 / size),
+        {name: np.zeros(2) for name in covariates},
+    )
     other = Readings(
-        np.stack([ramp, -ramp]),
+        logits,
         ramp / ramp.sum(),
         {name: np.array([0.5, -2.0]) for name in covariates},
     )
@@ -121,7 +127,8 @@ def _probe(
         )
         for key, each in zip(keys[:2], readings, strict=True)
     ]
-    sites[:] = _find_sites(channel, traces[0], readings[0].logits.shape)
+    texts, *_, size = readings[0].logits.shape
+    sites[:] = _find_sites(channel, traces[0], (texts, size))
     return [[_gaussian(trace[site.name], site.transform) for site in sites] for trace in traces]
 
 
@@ -132,7 +139,7 @@ def run_model(model: Any, *arguments: Any) -> dict[str, Any]:
         return handlers.trace(model).get_trace(*arguments)
 
 
-def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, ...]) -> list[Site]:
+def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int]) -> list[Site]:
     sampled = {name: s for name, s in trace.items() if s["type"] == "sample"}
     label = sampled.pop(LABEL_SITE, None)
     if label is None or not isinstance(label["fn"], Ordinal):
@@ -155,13 +162,13 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, ...])
                 "must be a continuous parameter (sum discrete ones out)."
             )
         transform = biject_to(site["fn"].support)
-        shape = jnp.shape(transform.inv(site["value"]))
-        stop = start + int(np.prod(shape))
+        own = jnp.shape(transform.inv(site["value"]))
+        stop = start + int(np.prod(own))
         # What `sample_log_odds` records beside its site is the parameter in its own units.
         twin = name.removesuffix(LOG_ODDS_SUFFIX)
         recorded = twin in trace and trace[twin]["type"] == "deterministic"
         parameter = twin if recorded else name
-        sites.append(Site(name, shape, slice(start, stop), transform, parameter, False))
+        sites.append(Site(name, own, slice(start, stop), transform, parameter, False))
         start = stop
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")

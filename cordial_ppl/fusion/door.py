@@ -1,0 +1,89 @@
+"""The door of several readers: one array of logits, in which a missing reading is NaN."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from cordial_ppl.errors import InputError, name_row, name_rows
+from cordial_ppl.readings import as_logits
+
+
+def as_reader_logits(
+    values: Any, readers: Sequence[str] | None = None, size: int | None = None
+) -> tuple[Float[np.ndarray, "n R K"], tuple[str, ...]]:
+    """Check the logits of several readers and centre them, each reader and text to mean 0.
+
+    Args:
+        values: an array ``[n, R, K]``, or one ``[n, K]`` a reader by name; a reader that has not
+            read a text has NaN for all K options.
+        readers: the readers' names, in order; by default those of the mapping, or "reader 0" ....
+        size: number of options K expected, if known.
+
+    Returns:
+        Centred logits, NaN where a reading is missing, and the readers' names.
+
+    Raises:
+        InputError: the values have another shape or other readers, a text has no reading at all or
+            only part of one, or a reading is none; the message names the reader and the text.
+    """
+    if isinstance(values, Mapping):
+        table, readers = _stack(values, readers)
+    else:
+        try:
+            table = np.array(values, np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"logits must be numbers of shape [n, R, K]: {error}.") from error
+    if table.ndim != 3 or not table.size:
+        hint = " One reader is an axis too: logits[:, None]." if table.ndim == 2 else ""
+        raise InputError(f"logits must have shape [n, R, K]; found {list(table.shape)}.{hint}")
+    names = readers or tuple(f"reader {number}" for number in range(table.shape[1]))
+    if len(names) != table.shape[1]:
+        raise InputError(
+            f"logits must have one row a text for each of {len(names)} readers, "
+            f"{', '.join(names)}; found {table.shape[1]} readers."
+        )
+    present = ~np.isnan(table).all(axis=2)
+    unread = np.flatnonzero(~present.any(axis=1))
+    if unread.size:
+        raise InputError(f"every text needs a reading; no reader has read {name_rows(unread)}.")
+    for number, name in enumerate(names):
+        rows = np.flatnonzero(present[:, number])
+        if rows.size:
+            table[rows, number] = as_logits(
+                table[rows, number],
+                size=size,
+                where=lambda row, rows=rows, name=name: f"{name_row(int(rows[row]))} of {name!r}",
+            )
+    return table, tuple(names)
+
+
+def read_by(logits: Float[np.ndarray, "n R K"]) -> Bool[np.ndarray, "n R"]:
+    """Which readers have read which texts."""
+    return ~np.isnan(logits[:, :, 0])
+
+
+def _stack(
+    values: Mapping[str, Any], readers: Sequence[str] | None
+) -> tuple[Float[np.ndarray, "n R K"], tuple[str, ...]]:
+    names = tuple(values) if readers is None else tuple(readers)
+    if set(names) != set(values):
+        raise InputError(
+            f"logits must be those of the readers {', '.join(names)}; found "
+            f"{', '.join(map(str, values))}."
+        )
+    try:
+        tables = {str(name): np.asarray(values[name], np.float64) for name in names}
+    except (TypeError, ValueError) as error:
+        raise InputError(f"logits of each reader must be numbers [n, K]: {error}.") from error
+    first = next(iter(tables), None)
+    if first is None:
+        raise InputError("logits must be those of at least one reader; found none.")
+    for name, table in tables.items():
+        if table.ndim != 2 or table.shape != tables[first].shape:
+            raise InputError(
+                "the readers' logits must have one shape [n, K]; that of "
+                f"{name!r} is {list(table.shape)}, that of {first!r} {list(tables[first].shape)}."
+            )
+    return np.stack(list(tables.values()), axis=1), tuple(tables)
