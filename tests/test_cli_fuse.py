@@ -44,7 +44,7 @@ def test_what_is_printed(cordial, files):
     readings, labels, hard = files
     arguments = "fuse", readings, labels, "--also", hard, "-o", "o.csv", "--inference", "mode"
     result = cordial(*arguments)
-    for word in ("logits", "hard", "all readers", "weight"):
+    for word in ("logits", "hard", "joint channel", "average reading", "weight"):
         assert word in result.stdout
     assert "expected log loss: fused " in result.stderr
     found = json.loads(cordial(*arguments, "--json").stdout)
@@ -72,7 +72,8 @@ def test_one_table_of_several_readers(tmp_path):
     assert found.logits[1, 1].argmax() == 1 and found.logits[2, 1].argmax() == 0
     assert found.extras == {"length": ["1", "2", "3"]}
     swapped = read_several([tmp_path / "r.csv"], readers=["two", "one"])
-    np.testing.assert_array_equal(swapped.logits[:, ::-1], found.logits)
+    assert swapped.item_ids == ["c", "b", "a"]
+    np.testing.assert_array_equal(swapped.logits[::-1, ::-1], found.logits)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
 
 import cordial_ppl as cp
 from cordial_ppl.fusion import ConcatenatedDirichlet, LogitFusion, average_reading
+from cordial_ppl.fusion.door import pool
 from cordial_ppl.scores import log_loss
 
 
@@ -29,7 +30,7 @@ def fusion(gappy):
 def test_probabilities_weights_and_losses(fusion):
     probs = fusion.predict_proba(THREE_TEST)
     assert_probabilities(probs, 40, 5)
-    assert tuple(fusion.weights_) == (*NAMES, "all readers")
+    assert tuple(fusion.weights_) == (*NAMES, "average reading", "joint channel")
     assert np.isclose(sum(fusion.weights_.values()), 1)
     assert fusion.weights_["plain"] > fusion.weights_["noise"]
     assert fusion.best_reader_ == "plain"
@@ -44,7 +45,9 @@ def test_probabilities_weights_and_losses(fusion):
 
 def test_it_is_the_mixture_of_its_members(fusion):
     parts = [fusion.stacks_[name].predict_proba(THREE_TEST[:, r]) for r, name in enumerate(NAMES)]
-    parts.append(fusion.posterior_.predict_centred(THREE_TEST, {}))
+    average = pool(THREE_TEST, fusion._spreads)
+    parts.append(fusion.fits_["average reading"].predict_proba(average))
+    parts.append(fusion.fits_["joint channel"].predict_centred(THREE_TEST, {}))
     expected = sum(w * p for w, p in zip(fusion.weights_.values(), parts, strict=True))
     np.testing.assert_allclose(fusion.predict_proba(THREE_TEST), expected, rtol=0, atol=1e-6)
 
@@ -57,8 +60,10 @@ def test_a_missing_reading_is_left_out_of_its_text_alone(fusion):
     np.testing.assert_allclose(found[rest], whole[rest], rtol=0, atol=1e-12)
     weights = fusion.weights_
     own = [fusion.stacks_[NAMES[r]].predict_proba(logits[3:4, r]) for r in (1, 2)]
-    own.append(fusion.posterior_.predict_centred(logits[3:4], {}))
-    shares = np.array([weights[name] for name in ("lower", "noise", "all readers")])
+    average = pool(logits[3:4], fusion._spreads)
+    own.append(fusion.fits_["average reading"].predict_proba(average))
+    own.append(fusion.fits_["joint channel"].predict_centred(logits[3:4], {}))
+    shares = np.array([weights[name] for name in fusion.weights_ if name != "plain"])
     expected = np.tensordot(shares / shares.sum(), np.concatenate(own), 1)
     np.testing.assert_allclose(found[3], expected, rtol=0, atol=1e-6)
 
@@ -86,22 +91,26 @@ def test_a_mapping_names_the_readers(fusion, gappy):
 
 def test_one_reader():
     found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
-    assert set(found.weights_) == {"reader 0", "all readers"}
+    assert found.weights_ == {"reader 0": 1.0}
     assert found.shares_ == {"reader 0": 1.0} and found.best_reader_ == "reader 0"
-    assert_probabilities(found.predict_proba(THREE_TEST[:, :1]), 40, 5)
+    own = found.stacks_["reader 0"]
+    np.testing.assert_allclose(
+        found.predict_proba(THREE_TEST[:, :1]), own.predict_proba(THREE_TEST[:, 0]), atol=1e-12
+    )
+    assert found.expected_.cordial == pytest.approx(own.expected_.cordial)
+    assert found.expected_.raw == pytest.approx(own.expected_.raw)
 
 
 def test_few_labels_weigh_all_alike():
     found = LogitFusion().fit(THREE[:5], LABELS[:5])
-    assert set(found.weights_.values()) == {1 / 3}
+    assert set(found.weights_.values()) == {0.25}
     assert found.out_of_fold_ is None and np.isnan(found.expected_.cordial)
     assert found.best_reader_ == "reader 0"
 
 
 def test_weights_that_collapse_leave_the_others_for_texts_without_that_reader():
-    counts = dict.fromkeys(("reader 0", "reader 1"), 0.0)
-    found = LogitFusion(weight_counts=counts).fit(THREE[:, [0, 2]], LABELS)
-    assert found.weights_["reader 0"] > 0.999
+    found = LogitFusion(average=False).fit(THREE[:, [0, 2]], LABELS)
+    found.weights_ = {"reader 0": 1.0, "reader 1": 0.0}
     logits = THREE_TEST[:, [0, 2]].copy()
     logits[0, 0] = np.nan
     expected = found.stacks_["reader 1"].predict_proba(logits[:1, 1])
@@ -113,7 +122,7 @@ def test_readers_whose_texts_do_not_overlap():
     apart[:10, 0] = np.nan
     apart[10:, 1] = np.nan
     with pytest.warns(cp.CordialWarning, match="no labelled text in common"):
-        found = LogitFusion(readers=("a", "b")).fit(apart, LABELS)
+        found = LogitFusion(readers=("a", "b"), average=False).fit(apart, LABELS)
     assert min(found.weights_.values()) > 0
     apart[:, 1] = np.nan
     with pytest.raises(cp.InputError, match="'b' has none"):
@@ -124,8 +133,7 @@ def test_readers_whose_texts_do_not_overlap():
 
 def test_a_fusion_without_channels():
     found = LogitFusion().fit(THREE, LABELS)
-    assert set(found.weights_) == {"reader 0", "reader 1", "reader 2"}
-    assert found.posterior_ is None and found.shares_ == {}
+    assert set(found.weights_) == {"reader 0", "reader 1", "reader 2", "average reading"}
     assert set(found.stacks_["reader 0"].weights_) == {"temperature", "vector", "odds"}
     assert_probabilities(found.predict_proba(THREE_TEST), 40, 5)
     assert found.predict_interval(THREE_TEST)[0].shape == (40,)
@@ -172,7 +180,7 @@ def test_readings_that_are_refused(logits, message):
 def test_settings_that_are_refused(fusion):
     for settings, message in (
         ({"readers": ("a", "a")}, "'a' occurs twice"),
-        ({"readers": ("a", "all readers")}, "no reader can be called 'all readers'"),
+        ({"readers": ("a", "joint channel")}, "no reader can be called 'joint channel'"),
         ({"readers": ("a", "b"), "weight_counts": {"c": 1.0}}, "got 'c'"),
         ({"inference": "magic"}, "inference must be one of"),
     ):

@@ -19,7 +19,7 @@ DRAWS = 100
 
 
 def mean_interval(
-    members: Sequence[tuple[Any, Float[np.ndarray, "m *readers K"]]],
+    members: Sequence[tuple[Any, Float[np.ndarray, "m ..."]]],
     shares: Float[np.ndarray, "m M"],
     covariates: dict[str, np.ndarray],
     values: Float[np.ndarray, " K"],

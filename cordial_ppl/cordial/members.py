@@ -51,7 +51,7 @@ class CalibratorFit:
 
     def predict_centred(
         self,
-        logits: Float[np.ndarray, "m K"],
+        logits: Float[np.ndarray, "m *readers K"],
         covariates: dict[str, np.ndarray] | None = None,
         *,
         dtype: str = "float64",

@@ -37,7 +37,7 @@ class ExpectedLoss(NamedTuple):
 def weigh(
     lanes: Lanes,
     labels: Int[np.ndarray, " n"],
-    held_out: Float[np.ndarray, "rows K M"] | None,
+    held_out: Float[np.ndarray, "padded K M"] | None,
     counts: Float[np.ndarray, " M"],
     present: Bool[np.ndarray, "n M"] | None = None,
 ) -> tuple[Float[np.ndarray, " M"], ExpectedLoss]:
@@ -67,8 +67,7 @@ def weigh(
     if present is None:
         mixed = chosen @ weights
     else:
-        shares = shares_of(weights, present)
-        mixed = np.sum(np.where(present, chosen, 0.0) * shares, axis=1)
+        mixed = np.sum(chosen * shares_of(weights, present), axis=1)[present.any(axis=1)]
     histogram = lanes.histograms[lanes.lane[:count], labels]
     losses = _mean_loss(mixed), _mean_loss(histogram)
     return weights, ExpectedLoss(*losses, raw_loss, count)
@@ -79,11 +78,12 @@ def shares_of(
 ) -> Float[np.ndarray, "n M"]:
     """Weights of the members that say something of each text, scaled to sum to one.
 
-    Where these have no weight at all they share alike.
+    Where these have no weight at all they share alike; where there are none the row is zero.
     """
     own = np.where(present, weights, 0.0)
     own = np.where(own.sum(axis=1, keepdims=True) > 0, own, present)
-    return own / own.sum(axis=1, keepdims=True)
+    total = own.sum(axis=1, keepdims=True)
+    return own / np.where(total > 0, total, 1.0)
 
 
 def stated(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "n K"]:
@@ -94,6 +94,8 @@ def stated(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "n K"
 
 
 def _mean_loss(probs: np.ndarray) -> float:
+    if not len(probs):
+        return float("nan")
     return float(-np.mean(np.log(np.maximum(probs, FLOOR))))
 
 

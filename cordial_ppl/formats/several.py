@@ -9,9 +9,12 @@ import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.formats.columns import KINDS
 from cordial_ppl.formats.files import list_names
 from cordial_ppl.formats.tables import ReadingTable, list_values, read_readings
 from cordial_ppl.scale import Scale, SettingNeeded
+
+PREFIXES = tuple(f"{kind}_" for kind in KINDS)
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def _join(tables: dict[str, ReadingTable]) -> ReaderTables:
         logits[rows, number] = table.logits
         for name, cells in table.extras.items():
             # The reader's name, and readings of options that only other rows of the file have.
-            if name == "reader" or name.startswith(("logit_", "logprob_", "p_", "n_")):
+            if name in ("reader", "rating") or name.startswith(PREFIXES):
                 continue
             column = extras.setdefault(name, [None] * len(items))
             for row, cell in zip(rows, cells, strict=True):

@@ -15,10 +15,7 @@ from cordial_ppl.fusion.fusion import Fusion
 
 
 class LogitFusion(Fusion):
-    """The same fusion without channels: each reader a logit stack, and no channel over all.
-
-    The readers' weights have the same pseudo-counts.
-    """
+    """The same fusion without channels: logit stacks, also of the average, and no joint channel."""
 
     joint = False
 

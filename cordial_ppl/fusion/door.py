@@ -1,12 +1,14 @@
 """The door of several readers: one array of logits, in which a missing reading is NaN."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from cordial_ppl.errors import InputError, name_row, name_rows
+from cordial_ppl.errors import CordialWarning, InputError, name_row, name_rows
 from cordial_ppl.readings import as_logits
 
 
@@ -62,6 +64,53 @@ def as_reader_logits(
 def read_by(logits: Float[np.ndarray, "n R K"]) -> Bool[np.ndarray, "n R"]:
     """Which readers have read which texts."""
     return ~np.isnan(logits[:, :, 0])
+
+
+def pool(
+    logits: Float[np.ndarray, "n R K"], scales: Float[np.ndarray, " R"]
+) -> Float[np.ndarray, "n K"]:
+    r"""Average logits of the readers of each text, in units of their spreads.
+
+    .. math:: \bar\ell = \bar\sigma\, \frac{1}{|R(x)|} \sum_{r \in R(x)} \ell_r / \sigma_r
+
+    Args:
+        logits: centred logits, NaN where a reading is missing.
+        scales: spread of each reader's logits.
+    """
+    return np.nanmean(logits / scales[None, :, None], axis=1) * scales.mean()
+
+
+def check_names(readers: Sequence[str], taken: Collection[str]) -> None:
+    """Refuse readers of one name, or of a name that is taken."""
+    doubled = [name for name in readers if readers.count(name) > 1]
+    if doubled:
+        raise InputError(f"readers must have different names; {doubled[0]!r} occurs twice.")
+    wrong = [name for name in readers if name in taken]
+    if wrong:
+        raise InputError(f"no reader can be called {wrong[0]!r}: rename it.")
+
+
+def check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:
+    """Refuse a reader without a labelled text; warn of two that share none."""
+    idle = [name for name, own in zip(readers, present.T, strict=True) if not own.any()]
+    if idle:
+        raise InputError(
+            f"every reader needs a reading of a labelled text; {idle[0]!r} has none. Leave it out, "
+            "or have it read texts that are labelled."
+        )
+    apart = [
+        (readers[one], readers[other])
+        for one, other in combinations(range(len(readers)), 2)
+        if not (present[:, one] & present[:, other]).any()
+    ]
+    if apart:
+        more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
+        warnings.warn(
+            f"the readers {apart[0][0]!r} and {apart[0][1]!r}{more} have read no labelled text in "
+            "common: their weights compare them on different texts.",
+            CordialWarning,
+            stacklevel=5,
+        )
 
 
 def _stack(

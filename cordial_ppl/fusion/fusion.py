@@ -1,13 +1,11 @@
 """Fusion: several readers of the same texts, each with its own stack, weighed together.
 
-The stacks' out-of-fold predictions, and those of the location channel over all readers, give the
-weights of a second stack.
+The out-of-fold predictions of the stacks, of one more on the readers' average, and of the location
+channel over all readers give the weights of a second stack.
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -24,39 +22,52 @@ from cordial_ppl.cordial.members import fit_channel_member, warn_if_doubtful
 from cordial_ppl.cordial.settings import check_counts, check_level, check_method, check_seed
 from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.cordial.weighing import ExpectedLoss, shares_of, weigh
-from cordial_ppl.errors import CordialWarning, InputError
-from cordial_ppl.fusion.door import as_reader_logits, read_by
+from cordial_ppl.fusion.door import as_reader_logits, check_names, check_overlap, pool, read_by
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 
-JOINT = Channel("all readers", location_readers)
-"""The location channel over all readers, as a member of the second stack."""
+JOINT = Channel("joint channel", location_readers)
+"""The location channel over all readers."""
 
-COUNT = 1.0
-"""Dirichlet pseudo-count of each member of the second stack."""
+AVERAGE = "average reading"
+"""The member whose stack sees the readers' average."""
+
+COUNTS = {AVERAGE: 3.0, JOINT.name: 0.5}
+READER_COUNT = 0.25
+"""Dirichlet pseudo-counts of the weights: most on the average, which few labels serve best.
+
+On real readings this predicts better than one count for each member (``benchmarks/fusion.py``,
+whose readings it was chosen on).
+"""
 
 
 class Fusion(Estimator):
-    r"""Several readers' calibrated predictions and the channel over all of them, stacked.
+    r"""Several readers' calibrated predictions, stacked.
 
     .. math:: \hat p(z \mid x) = \sum_r \omega_r\, \hat p_r(z \mid x)
-        + \omega_0\, \hat p_{\mathrm{joint}}(z \mid x)
+        + \omega_a\, \hat p_a(z \mid x) + \omega_0\, \hat p_0(z \mid x)
 
-    Each reader r has a stack of its own, fitted to the labelled texts that it has read.  The
-    weights maximise the likelihood of the labels under out-of-fold predictions, with a pseudo-count
-    for each member; with fewer than eight labels they are equal.  A reader that has not read a text
-    is left out of that text's prediction, and the others' weights are scaled to sum to one.
+    Each reader r has a stack of its own, fitted to the labelled texts that it has read.  One more
+    stack, a, sees the readers' average, logits in units of each reader's spread; and 0 is the
+    location channel over all readers, with a weight and a temperature for each.  The weights
+    maximise the likelihood of the labels under out-of-fold predictions with a Dirichlet prior; with
+    fewer than eight labels they are equal.  A reader that has not read a text is left out of that
+    text's prediction, and the other weights are scaled to sum to one.
+
+    The paper has no average among the members, and one pseudo-count each: ``average=False,
+    weight_counts=dict.fromkeys([*readers, "joint channel"], 1.0)``.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
         readers: names of the R readers; by default those of a mapping, or "reader 0" ....
+        average: whether the stack on the readers' average is a member.
         inference: "default", "laplace", "mode" or "nuts".
-        channels: further channels of each reader's stack, by path of their file, whose code is run.
-        weight_counts: Dirichlet pseudo-counts of the weights by reader, and of "all readers", the
-            channel over all of them; 1 where not named.
+        channels: further channels of each stack, by path of their file, whose code is run.
+        weight_counts: Dirichlet pseudo-counts of the weights, where they differ from the default:
+            3 for "average reading", 0.5 for "joint channel", 0.25 for each reader.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 
@@ -65,10 +76,10 @@ class Fusion(Estimator):
 
     Attributes:
         readers_: names of the readers.
-        stacks_: each reader's fitted stack, by name.
-        weights_: weight of each reader's stack, and of "all readers".
-        posterior_: posterior of the channel over all readers.
-        shares_: posterior mean of each reader's weight within that channel.
+        fits_: what is fitted, by member: a stack for each reader and for "average reading", and the
+            posterior of "joint channel"; a single reader has neither of the last two.
+        weights_: weight of each member by name.
+        shares_: posterior mean of each reader's weight within the joint channel.
         best_reader_: the reader whose own stack predicts best out of fold.
         expected_: out-of-fold log losses.
         out_of_fold_: probabilities of the labelled texts by fits that have not seen their labels,
@@ -81,9 +92,8 @@ class Fusion(Estimator):
     """Whether the channel over all readers is a member."""
 
     readers_: tuple[str, ...]
-    stacks_: dict[str, Stack]
+    fits_: dict[str, Stack | Posterior]
     weights_: dict[str, float]
-    posterior_: Posterior | None
     expected_: ExpectedLoss
     out_of_fold_: Float[np.ndarray, "n K"] | None
 
@@ -92,6 +102,7 @@ class Fusion(Estimator):
         options: Sequence[str] | Scale | None = None,
         *,
         readers: Sequence[str] | None = None,
+        average: bool = True,
         inference: str = "default",
         channels: Sequence[str | Path | Channel] = (),
         weight_counts: Mapping[str, float] | None = None,
@@ -101,31 +112,29 @@ class Fusion(Estimator):
         """Check the settings."""
         super().__init__(options)
         self.readers = None if readers is None else tuple(map(str, readers))
+        self.average = average
         self.inference = check_method(inference)
         self.channels = tuple(channels)
         self.weight_counts = dict(weight_counts or {})
         self.seed = check_seed(seed)
         self.effort = effort
         if self.readers is not None:
-            _check_names(self.readers)
-            check_counts(self.weight_counts, (*self.readers, JOINT.name))
+            check_names(self.readers, COUNTS)
+            check_counts(self.weight_counts, self._members(self.readers))
 
     @property
-    def members(self) -> tuple[str, ...]:
-        """Names of the members: the readers, and the channel over all of them."""
-        return (*self.readers_, JOINT.name) if self.joint else self.readers_
+    def stacks_(self) -> dict[str, Stack]:
+        """Each reader's own fitted stack, by name."""
+        return {name: fit for name in self.readers_ if isinstance(fit := self.fits_[name], Stack)}
 
     @property
     def shares_(self) -> dict[str, float]:
-        """Posterior mean of each reader's weight within the channel over all readers."""
-        if self.posterior_ is None:
-            return {}
-        found = np.ones((1, 1))
-        if len(self.readers_) > 1:
-            contrast = self.posterior_.parameters()["contrast"]
-            found = np.asarray(reader_weights(contrast))
-        means = self.posterior_.weights @ found if len(self.readers_) > 1 else found[0]
-        return dict(zip(self.readers_, means.tolist(), strict=True))
+        """Posterior mean of each reader's weight within the joint channel."""
+        posterior = self.fits_.get(JOINT.name)
+        if not isinstance(posterior, Posterior):
+            return dict.fromkeys(self.readers_, 1 / len(self.readers_))
+        weights = np.asarray(reader_weights(posterior.parameters()["contrast"]))
+        return dict(zip(self.readers_, (posterior.weights @ weights).tolist(), strict=True))
 
     @property
     def best_reader_(self) -> str:
@@ -146,36 +155,46 @@ class Fusion(Estimator):
 
         Returns:
             Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``.
+
+        Raises:
+            InputError: ``level`` is not between 0 and 1, or the readings cannot be used.
+            NotFittedError: there was no fit yet.
         """
         level = check_level(level)
         readings, extra = self._enter(logits, covariates)
-        shares = self._shares(readings)
+        views, present = self._views(readings)
+        shares = self._shares(present)
         members, own = [], []
-        for number, stack in enumerate(self.stacks_.values()):
-            # What stands for a missing reading has no share.
-            seen = np.nan_to_num(readings[:, number])
-            for name in stack.members:
-                members.append((stack._fits[name], seen))
-                own.append(shares[:, number] * stack.weights_[name])
-        if self.posterior_ is not None:
-            members.append((self.posterior_, readings))
-            own.append(shares[:, -1])
-        draws = max(8, DRAWS // len(self.stacks_))
+        for place, (fit, seen) in enumerate(zip(self.fits_.values(), views, strict=True)):
+            if isinstance(fit, Posterior):
+                members.append((fit, seen))
+                own.append(shares[:, place])
+                continue
+            for name in fit.members:
+                # What stands for a missing reading has no share.
+                members.append((fit._fits[name], np.nan_to_num(seen)))
+                own.append(shares[:, place] * fit.weights_[name])
+        draws = max(8, DRAWS // len(self.fits_))
         values, share = self.scale_.values, np.stack(own, axis=1)
         low, high = mean_interval(members, share, extra, values, level, self.seed, draws)
         mean = self._predict(readings, extra) @ values if mean is None else mean
         return np.minimum(low, mean), np.maximum(high, mean)
 
+    def _members(self, readers: Sequence[str]) -> tuple[str, ...]:
+        """Names of the members; a reader alone needs no more than its own stack."""
+        more = (AVERAGE,) * self.average + (JOINT.name,) * self.joint
+        return (*readers, *(more if len(readers) > 1 else ()))
+
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
         fitted = size is not None
         found, names = as_reader_logits(logits, self.readers_ if fitted else self.readers, size)
         if not fitted:
-            _check_names(names)
+            check_names(names, COUNTS)
             self.readers_ = names
         return found
 
     def _stack(self, seed: int) -> Stack:
-        """The unfitted stack of one reader."""
+        """An unfitted stack, of one reader or of the average."""
         return Cordial(
             self.options,
             inference=self.inference,
@@ -184,114 +203,82 @@ class Fusion(Estimator):
             effort=self.effort,
         )
 
+    def _views(
+        self, logits: Float[np.ndarray, "n R K"]
+    ) -> tuple[list[np.ndarray], Bool[np.ndarray, "n M"]]:
+        """What each member sees of the readings, and of which texts it sees anything."""
+        views, present = list(logits.swapaxes(0, 1)), read_by(logits)
+        for name in self._members(self.readers_)[len(views) :]:
+            views.append(pool(logits, self._spreads) if name == AVERAGE else logits)
+            present = np.hstack([present, np.ones((len(present), 1), bool)])
+        return views, present
+
     def _fit(
         self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> None:
-        present, (texts, readers, size) = read_by(logits), logits.shape
-        _check_overlap(present, self.readers_)
-        counts = dict.fromkeys(self.members, COUNT)
-        counts |= check_counts(self.weight_counts, self.members)
+        members, (texts, _, size) = self._members(self.readers_), logits.shape
+        check_counts(self.weight_counts, members)
+        counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | self.weight_counts
         scale = Scale.of(self.options, size)
-        # Readers must not share their random numbers, or their errors correlate.
-        seeds = np.random.SeedSequence(self.seed).generate_state(readers + 1).tolist()
+        check_overlap(read_by(logits), self.readers_)
+        found = np.nanstd(logits, axis=(0, 2))
+        self._spreads = np.where(found > 0, found, 1.0)
+        views, present = self._views(logits)
+        # Members must not share their random numbers, or their errors correlate.
+        seeds = np.random.SeedSequence(self.seed).generate_state(len(members)).tolist()
+        folds = assign_folds(texts, FOLDS, np.random.default_rng(self.seed))
         enough = texts >= MIN_LABELS
-        rng = np.random.default_rng(seeds[-1])
-        lanes = make_lanes(
-            logits, labels, assign_folds(texts, FOLDS, rng) if enough else None, covariates
-        )
+        lanes = make_lanes(logits, labels, folds if enough else None, covariates)
 
-        def fit_reader(number: int) -> Stack:
-            rows = present[:, number]
+        def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
+            if members[place] == JOINT.name:
+                settings = self.inference, None, self.effort
+                found = fit_channel_member(JOINT, lanes, (seeds[place], 0), *settings)
+                return found[0], found[1][:texts] if enough else None
+            rows = present[:, place]
             extra = {name: column[rows] for name, column in covariates.items()}
-            own = logits[rows, number], labels[rows], extra, scale
-            return self._stack(seeds[number]).fit_centred(*own)
+            own = views[place][rows], labels[rows], extra, scale
+            stack = self._stack(seeds[place]).fit_centred(*own)
+            return stack, stack.out_of_fold_
 
-        def fit_joint() -> tuple[Posterior, np.ndarray]:
-            settings = self.inference, None, self.effort
-            return fit_channel_member(JOINT, lanes, (seeds[-1], 0), *settings)
-
-        with ThreadPoolExecutor(max_workers=workers(readers + 1)) as pool:
-            joint = pool.submit(fit_joint) if self.joint else None
-            stacks = list(pool.map(fit_reader, range(readers)))
-        self.stacks_ = dict(zip(self.readers_, stacks, strict=True))
-        held_out = np.zeros((len(lanes.lane), size, len(self.members)))
-        known = np.zeros((texts, len(self.members)), bool)
-        for number, stack in enumerate(stacks):
-            if stack.out_of_fold_ is not None:
-                known[:, number] = present[:, number]
-                held_out[:texts][known[:, number], :, number] = stack.out_of_fold_
-        self.posterior_ = None
-        if joint is not None:
-            self.posterior_, held_out[:, :, -1] = joint.result()
-            self._joint_oof = held_out[:texts, :, -1]
-            known[:, -1] = True
-            warn_if_doubtful(self.posterior_)
-        prior = np.array([counts[name] for name in self.members])
-        found = weigh(lanes, labels, held_out if enough else None, prior, known)
-        self.weights_ = dict(zip(self.members, found[0].tolist(), strict=True))
-        self.expected_ = found[1]
-        shares = shares_of(found[0], known)
+        with ThreadPoolExecutor(max_workers=workers(len(members))) as threads:
+            found = list(threads.map(fit, range(len(members))))
+        self.fits_ = {name: own for name, (own, _) in zip(members, found, strict=True)}
+        held_out = np.zeros((texts, size, len(members)))
+        known = present & [own is not None for _, own in found]
+        for place, (own, unseen) in enumerate(found):
+            held_out[known[:, place], :, place] = 0.0 if unseen is None else unseen
+            if isinstance(own, Posterior):
+                warn_if_doubtful(own)
+        prior = np.array([counts[name] for name in members])
+        weights, self.expected_ = weigh(lanes, labels, held_out if enough else None, prior, known)
+        self.weights_ = dict(zip(members, weights.tolist(), strict=True))
         self.out_of_fold_ = None
-        if enough and known.any(axis=1).all():
-            mixed = np.einsum("nkm,nm->nk", held_out[:texts], shares)
+        if known.any(axis=1).all():
+            mixed = np.einsum("nkm,nm->nk", held_out, shares_of(weights, known))
             self.out_of_fold_ = mixed / mixed.sum(axis=1, keepdims=True)
 
-    def _shares(self, logits: Float[np.ndarray, "m R K"]) -> Float[np.ndarray, "m M"]:
+    def _shares(self, present: Bool[np.ndarray, "m M"]) -> Float[np.ndarray, "m M"]:
         """Weight of each member in each text's mixture."""
-        present = read_by(logits)
-        if self.joint:
-            present = np.hstack([present, np.ones((len(present), 1), bool)])
-        return shares_of(np.array([self.weights_[name] for name in self.members]), present)
+        return shares_of(np.array(list(self.weights_.values())), present)
 
     def _predict(
         self, logits: Float[np.ndarray, "m R K"], covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
-        shares = self._shares(logits)
+        views, present = self._views(logits)
+        shares = self._shares(present)
 
-        def weighted(number: int) -> np.ndarray:
-            if number == len(self.stacks_):
-                assert self.posterior_ is not None
-                probs = self.posterior_.predict_centred(logits, covariates, dtype="float32")
-                return shares[:, number, None] * probs
-            rows = np.flatnonzero(shares[:, number])
+        def weighted(place: int, fit: Stack | Posterior) -> np.ndarray:
             found = np.zeros((len(logits), logits.shape[2]))
+            rows = np.flatnonzero(shares[:, place])
             if rows.size:
-                extra = {name: column[rows] for name, column in covariates.items()}
-                own = self.stacks_[self.readers_[number]]._predict(logits[rows, number], extra)
-                found[rows] = shares[rows, number, None] * own
+                seen = views[place][rows], {k: column[rows] for k, column in covariates.items()}
+                joint = isinstance(fit, Posterior)
+                own = fit.predict_centred(*seen, dtype="float32") if joint else fit._predict(*seen)
+                found[rows] = shares[rows, place, None] * own
             return found
 
-        with ThreadPoolExecutor(max_workers=workers(len(self.members))) as pool:
-            probs = sum(pool.map(weighted, range(len(self.members))))
+        with ThreadPoolExecutor(max_workers=workers(len(self.fits_))) as threads:
+            parts = threads.map(weighted, range(len(self.fits_)), self.fits_.values())
+            probs = sum(parts)
         return probs / np.sum(probs, axis=1, keepdims=True)
-
-
-def _check_names(readers: Sequence[str]) -> None:
-    doubled = [name for name in readers if readers.count(name) > 1]
-    if doubled:
-        raise InputError(f"readers must have different names; {doubled[0]!r} occurs twice.")
-    if JOINT.name in readers:
-        raise InputError(f"no reader can be called {JOINT.name!r}: rename it.")
-
-
-def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:
-    """Refuse a reader without a labelled text; warn of two that share none."""
-    idle = [name for name, own in zip(readers, present.T, strict=True) if not own.any()]
-    if idle:
-        raise InputError(
-            f"every reader needs a reading of a labelled text; {idle[0]!r} has none. Leave it out, "
-            "or have it read texts that are labelled."
-        )
-    apart = [
-        (readers[one], readers[other])
-        for one, other in combinations(range(len(readers)), 2)
-        if not (present[:, one] & present[:, other]).any()
-    ]
-    if apart:
-        more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
-        warnings.warn(
-            f"the readers {apart[0][0]!r} and {apart[0][1]!r}{more} have read no labelled text in "
-            "common: their weights compare them on different texts.",
-            CordialWarning,
-            stacklevel=5,
-        )
