@@ -17,16 +17,10 @@ import cordial_ppl as cp
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.personal import UserEffect, UserIntercept, UserReliability, UserTemperature
 from cordial_ppl.personal.effects import EFFECTS, Effect, shift
-from cordial_ppl.personal.evidence import (
-    SPREAD_PROBS,
-    SPREADS,
-    highest,
-    log_evidence,
-    log_likelihoods,
-    log_normals,
-)
+from cordial_ppl.personal.evidence import highest, log_likelihoods
 from cordial_ppl.personal.history import arrange
 from cordial_ppl.personal.model import user_effects
+from cordial_ppl.personal.spreads import SPREAD_PROBS, SPREADS, log_evidence, log_normals
 from cordial_ppl.readings import label_histogram
 
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "users.json").read_text())
@@ -64,7 +58,7 @@ def test_golden_shifts(case):
 def test_golden_modes(case):
     """The estimator's own mode, on a grid as fine as the golden value's tolerance."""
     probs = np.array(case["p"])
-    fine = EFFECTS["shift"]._replace(low=lambda _: 0.0, high=lambda _: 1.2, step=1e-6)
+    fine = EFFECTS["shift"]._replace(low=lambda _: 0.0, high=lambda _: 1.2, step=lambda _: 1e-6)
 
     class Fine(UserEffect):
         effect = fine
@@ -167,7 +161,8 @@ def test_a_new_user_gets_the_population():
 def test_blocks_change_nothing(monkeypatch):
     fitted = cp.UserShift(sigma="cross-validated").fit(PROBS, LABELS, WHO)
     whole, earlier = fitted.predict_in_order(PROBS, LABELS, WHO)
-    monkeypatch.setattr("cordial_ppl.personal.users.BLOCK_ELEMENTS", 1)
+    for room in ("evidence", "labelled", "users"):
+        monkeypatch.setattr(f"cordial_ppl.personal.{room}.CHUNK_ROWS", 8)
     again = cp.UserShift(sigma="cross-validated").fit(PROBS, LABELS, WHO)
     assert again.sigma_ == fitted.sigma_
     parts, _ = again.predict_in_order(PROBS, LABELS, WHO)
@@ -190,7 +185,7 @@ def test_cross_validation_picks_the_best_sequential_predictions(kind, average):
     best = sequential(found.sigma_)
     for factor in (0.5, 2.0**-0.25, 2.0**0.25, 2.0):
         other = found.sigma_ * factor
-        if 0.0125 * found.effect.unit <= other <= 3.2 * found.effect.unit:
+        if 0.0125 * found.effect.unit(SIZE) <= other <= 3.2 * found.effect.unit(SIZE):
             assert best <= sequential(other) + 1e-9
 
 
@@ -258,7 +253,7 @@ def test_users_are_averaged_over_sigma_and_value(kind, users):
     probs, labels, who, _ = made(seed=4, users=users, each=9, spread=1.2)
     fitted = kind().fit(probs, labels, who)
     groups = [(probs[9 * u : 9 * u + 9], labels[9 * u : 9 * u + 9]) for u in range(users)]
-    expected = by_hand(kind, groups, fitted.effect.unit * SPREADS, SPREAD_PROBS)
+    expected = by_hand(kind, groups, fitted.effect.unit(SIZE) * SPREADS, SPREAD_PROBS)
     np.testing.assert_allclose(list(fitted.values_.values()), expected, rtol=0, atol=1e-9)
 
 
@@ -443,7 +438,7 @@ def test_an_effect_of_ones_own():
             lambda probs, value, histogram: (1 - value) * probs + value * histogram,
             lambda size: 0.0,
             lambda size: 1.0,
-            0.1,
+            lambda size: 0.1,
         )
 
     found = UserBlend().fit(PROBS, LABELS, WHO).predict_proba(PROBS, WHO)

@@ -24,21 +24,24 @@ class Effect(NamedTuple):
         apply: probabilities of a text, a user's value and the label histogram, to probabilities.
         low: smallest value for a number of options K.
         high: largest value for a number of options K.
-        step: distance of the values that are told apart.
-        unit: size of a large value, in which the spread of users is measured.
+        step: distance of the values that are told apart, for a number of options K.
+        unit: size of a large value, in which the spread of users is measured, likewise.
+        linear: whether, at any one value, it is a matrix on the probabilities, as a channel is.
     """
 
     name: str
     apply: Rule
     low: Callable[[int], float]
     high: Callable[[int], float]
-    step: float
-    unit: float = 1.0
+    step: Callable[[int], float]
+    unit: Callable[[int], float] = lambda _: 1.0
+    linear: bool = False
 
     def grid(self, size: int) -> Float[np.ndarray, " G"]:
         """Values that are told apart, in order; zero is among them."""
-        first, last = round(self.low(size) / self.step), round(self.high(size) / self.step)
-        return self.step * np.arange(first, last + 1)
+        step = self.step(size)
+        first, last = round(self.low(size) / step), round(self.high(size) / step)
+        return step * np.arange(first, last + 1)
 
 
 def shift(
@@ -67,7 +70,15 @@ def shift(
 def temper(
     probs: Float[Array, " K"], value: Float[Array, ""], histogram: Float[Array, " K"] | None = None
 ) -> Float[Array, " K"]:
-    r"""Per-user temperature :math:`p_u(z) \propto p(z)^{1 / e^{v}}`."""
+    r"""Make a prediction more or less confident: a temperature of one's own.
+
+    .. math:: p_u(z) \propto p(z)^{1 / e^{v}}
+
+    Args:
+        probs: probabilities of the options.
+        value: v, the log temperature.
+        histogram: not used.
+    """
     del histogram
     return jax.nn.softmax(_log(probs) * jnp.exp(-value))
 
@@ -81,6 +92,11 @@ def intercept(
 
     On the predictions of a proportional-odds regression this is the regression with a random
     intercept (Agresti 2010, "Analysis of Ordinal Categorical Data", Section 10.1).
+
+    Args:
+        probs: probabilities of the options.
+        value: v, in units of the logit; positive moves mass up the scale.
+        histogram: not used.
     """
     del histogram
     below = jnp.cumsum(probs)[:-1]
@@ -93,7 +109,15 @@ def intercept(
 def rely(
     probs: Float[Array, " K"], value: Float[Array, ""], histogram: Float[Array, " K"]
 ) -> Float[Array, " K"]:
-    r"""Per-user reliability (Remark 1): :math:`\beta p + (1 - \beta) \pi`, ``beta = exp(-|v|)``."""
+    r"""Draw a prediction to the label histogram: a reliability of one's own (Remark 1).
+
+    .. math:: p_u(z) = \beta p(z) + (1 - \beta) \pi(z), \qquad \beta = e^{-|v|}
+
+    Args:
+        probs: probabilities of the options.
+        value: v; its sign does not matter.
+        histogram: pi, the smoothed label histogram.
+    """
     reliability = jnp.exp(-jnp.abs(value))
     return reliability * probs + (1 - reliability) * histogram
 
@@ -102,12 +126,26 @@ def _log(probs: Array) -> Array:
     return jnp.log(jnp.maximum(probs, jnp.finfo(probs.dtype).tiny))
 
 
+def _shift_step(size: int) -> float:
+    """A twentieth of a class; on long scales, such that no more than 801 shifts are told apart."""
+    return 0.05 * max(1.0, (size - 1) / 20)
+
+
 EFFECTS: dict[str, Effect] = {
     effect.name: effect
     for effect in (
-        Effect("shift", shift, lambda size: 1.0 - size, lambda size: size - 1.0, 0.05),
-        Effect("temperature", temper, lambda _: -3.0, lambda _: 3.0, 0.05),
-        Effect("intercept", intercept, lambda _: -8.0, lambda _: 8.0, 0.1, 2.0),
-        Effect("reliability", rely, lambda _: 0.0, lambda _: 6.0, 0.05),
+        Effect(
+            "shift",
+            shift,
+            low=lambda size: 1.0 - size,
+            high=lambda size: size - 1.0,
+            step=_shift_step,
+            # People who differ much differ by a share of the scale: one class of five.
+            unit=lambda size: (size - 1) / 4,
+            linear=True,
+        ),
+        Effect("temperature", temper, lambda _: -3.0, lambda _: 3.0, lambda _: 0.05),
+        Effect("intercept", intercept, lambda _: -8.0, lambda _: 8.0, lambda _: 0.1, lambda _: 2.0),
+        Effect("reliability", rely, lambda _: 0.0, lambda _: 6.0, lambda _: 0.05, linear=True),
     )
 }

@@ -4,9 +4,8 @@ With one value a user, a grid does what sampling would, without error: the log l
 user's labels at every value is a row of sums, to which each further label adds one more row.
 """
 
-import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import jax
@@ -14,16 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.arrays import FLOOR, chunks, pad_rows
+from cordial_ppl.arrays import CHUNK_ROWS, FLOOR, bucket, pad_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.personal.effects import Effect
-
-LEAST = 1e-300
-SPREADS = 0.0125 * 2.0 ** np.arange(0, 8.25, 0.25)
-"""Standard deviations of users' values that are told apart, in an effect's unit."""
-_EDGES = [0.0, *np.sqrt(SPREADS[1:] * SPREADS[:-1]), math.inf]
-SPREAD_PROBS = np.diff([math.erf(edge / math.sqrt(2)) for edge in _EDGES])
-"""Prior probability of each: of what lies nearest to it under a half-normal of one unit."""
 
 
 def log_likelihoods(
@@ -40,13 +32,14 @@ def log_likelihoods(
         labels: options 0..K-1.
         histogram: smoothed label histogram.
     """
-    grid, parts = effect.grid(probs.shape[1]), []
-    with jax.enable_x64(True):
-        for rows, size in chunks(len(labels)):
-            own = pad_rows(probs[rows], size, 1.0), pad_rows(labels[rows], size, 0)
-            found = np.asarray(_likelihoods(effect)(*own, histogram, grid))
-            parts.append(found[:, : rows.stop - rows.start].T)
-    return np.concatenate(parts)
+    if not effect.linear:
+        return _in_chunks(_likelihoods(effect), effect, histogram, (probs, 1.0), (labels, 0))
+    matrices = _matrices(effect, tuple(histogram.tolist()))
+    found = np.empty((len(labels), len(matrices)))
+    for option in np.unique(labels):
+        own = labels == option
+        found[own] = probs[own] @ matrices[:, :, option].T
+    return np.log(np.maximum(found, FLOOR, out=found), out=found)
 
 
 def predict_values(
@@ -63,71 +56,14 @@ def predict_values(
         weights: probability of each value.
         histogram: smoothed label histogram.
     """
-    grid, parts = effect.grid(probs.shape[1]), []
-    with jax.enable_x64(True):
-        for rows, size in chunks(len(probs)):
-            own = pad_rows(probs[rows], size, 1.0), pad_rows(weights[rows], size, 0.0)
-            found = np.asarray(_average(effect)(*own, histogram, grid))
-            parts.append(found[: rows.stop - rows.start])
-    total = np.concatenate(parts)
+    if effect.linear:
+        matrices = _matrices(effect, tuple(histogram.tolist()))
+        options = range(probs.shape[1])
+        each = [np.sum(probs * (weights @ matrices[:, :, k]), axis=1) for k in options]
+        total = np.stack(each, axis=1)
+    else:
+        total = _in_chunks(_average(effect), effect, histogram, (probs, 1.0), (weights, 0.0))
     return total / total.sum(axis=1, keepdims=True)
-
-
-def log_densities(grid: Float[np.ndarray, " G"], spreads: Float[np.ndarray, " S"]) -> np.ndarray:
-    """Log densities of the values under normals around zero, in nats, shape ``[S, G]``."""
-    logs = -0.5 * np.square(grid[None, :] / spreads[:, None])
-    return logs - np.log(spreads * math.sqrt(2 * math.pi))[:, None]
-
-
-def log_normals(grid: Float[np.ndarray, " G"], spreads: Float[np.ndarray, " S"]) -> np.ndarray:
-    """Log probabilities of the values under normals around zero, in nats, shape ``[S, G]``.
-
-    What lies beyond the grid counts for its end; a grid that begins at zero is of absolute values.
-    """
-    step = grid[1] - grid[0]
-    logs = log_densities(grid, spreads) + np.log(step)
-    for place in (0, -1):
-        if grid[place] != 0:
-            ends = (abs(grid[place]) + 0.5 * step) / (spreads * math.sqrt(2))
-            tails = [0.5 * math.erfc(end) for end in ends]
-            beyond = [math.log(tail) if tail else -math.inf for tail in tails]
-            logs[:, place] = np.logaddexp(logs[:, place], beyond)
-    logs[:, grid == 0] += math.log(0.5) if grid[0] == 0 else 0.0
-    return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
-
-
-def log_mixtures(
-    log_shares: Float[np.ndarray, "U S"], logs: Float[np.ndarray, "S G"]
-) -> Float[np.ndarray, "U G"]:
-    r"""Log of mixtures of priors, :math:`\log \sum_s e^{a_s} p_s(v)`, in nats.
-
-    Products of matrices do it, in units of the largest prior of each value; a share below 1e-300
-    counts as that much.
-    """
-    largest = logs.max(axis=0, keepdims=True)
-    shares = np.exp(log_shares - log_shares.max(axis=1, keepdims=True))
-    return np.log(np.maximum(shares, LEAST) @ np.exp(logs - largest)) + largest
-
-
-def log_evidence(
-    totals: Float[np.ndarray, "U G"], logs: Float[np.ndarray, "S G"]
-) -> Float[np.ndarray, "U S"]:
-    r"""Log probability of each user's labels if values have this prior, in nats.
-
-    .. math:: \log \sum_g p_s(v_g)\, \exp L_u(v_g)
-
-    A spread under which a user's labels are less probable than 1e-300 times those of the best is
-    taken to be as probable as that.
-
-    Args:
-        totals: log likelihood L of each user's labels at every value.
-        logs: log prior of the values, one row a spread.
-    """
-    widest = logs.max(axis=0, keepdims=True)
-    weights = totals + widest
-    largest = weights.max(axis=1, keepdims=True)
-    found = np.exp(weights - largest) @ np.exp(logs - widest).T
-    return largest + np.log(np.maximum(found, LEAST))
 
 
 def normalised(logs: Float[np.ndarray, "n G"]) -> Float[np.ndarray, "n G"]:
@@ -144,6 +80,29 @@ def highest(logs: Float[np.ndarray, "n G"], grid: Float[np.ndarray, " G"]) -> np
     return weights
 
 
+def _in_chunks(
+    program: Callable[..., Array], effect: Effect, histogram: np.ndarray, *texts: tuple
+) -> np.ndarray:
+    """Run a program on arrays of texts, which come with what fills their last rows."""
+    count, parts = len(texts[0][0]), []
+    grid, size = effect.grid(len(histogram)), min(bucket(count), CHUNK_ROWS)
+    with jax.enable_x64(True):
+        for start in range(0, count, size):
+            own = [pad_rows(rows[start : start + size], size, fill) for rows, fill in texts]
+            parts.append(np.asarray(program(*own, histogram, grid))[: count - start])
+    return np.concatenate(parts)
+
+
+@lru_cache(maxsize=2)
+def _matrices(effect: Effect, histogram: tuple[float, ...]) -> Float[np.ndarray, "G K K"]:
+    """What a linear effect makes of every option, at every value."""
+    size = len(histogram)
+    with jax.enable_x64(True):
+        over_options = jax.vmap(effect.apply, (0, None, None))
+        over_values = compiled(jax.vmap(over_options, (None, 0, None)))
+        return np.asarray(over_values(np.eye(size), effect.grid(size), np.array(histogram)))
+
+
 @cache
 def _likelihoods(effect: Effect) -> Callable[..., Array]:
     def run(probs: Array, labels: Array, histogram: Array, grid: Array) -> Array:
@@ -152,7 +111,7 @@ def _likelihoods(effect: Effect) -> Callable[..., Array]:
             own = jnp.take_along_axis(moved, labels[:, None], axis=1)[:, 0]
             return jnp.log(jnp.maximum(own, FLOOR))
 
-        return jax.lax.map(at, grid)
+        return jax.lax.map(at, grid).T
 
     return compiled(run)
 

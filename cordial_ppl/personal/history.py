@@ -34,10 +34,12 @@ class History(NamedTuple):
         """Runs of at most ``size`` texts that divide no user, but for users with more texts."""
         ends = np.flatnonzero(np.diff(self.users, append=-1)) + 1
         start = 0
-        for end, following in zip(ends, [*ends[1:], None], strict=True):
-            if following is None or following - start > size:
-                yield slice(start, int(end))
-                start = int(end)
+        while start < len(self.users):
+            # The last user who fits, or else the first.
+            last = np.searchsorted(ends, start + size, side="right") - 1
+            end = int(ends[max(last, np.searchsorted(ends, start, side="right"))])
+            yield slice(start, end)
+            start = end
 
     def sums_before(self, values: Float[np.ndarray, "b G"], block: slice) -> np.ndarray:
         """Sums of a block's values over the earlier texts of each text's user."""

@@ -36,7 +36,7 @@ def user_effects(
         histogram: smoothed label histogram.
         labels: options 0..K-1, or -1 for a text without label; None to draw them.
     """
-    sigma = numpyro.sample("sigma", dist.HalfNormal(effect.unit))
+    sigma = numpyro.sample("sigma", dist.HalfNormal(effect.unit(len(histogram))))
     with numpyro.plate("user", count):
         scaled = numpyro.sample("scaled", dist.Normal(0.0, 1.0))
     values: Any = numpyro.deterministic("value", sigma * scaled)

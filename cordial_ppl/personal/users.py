@@ -2,26 +2,18 @@
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.personal.effects import EFFECTS, Effect
-from cordial_ppl.personal.evidence import (
-    SPREAD_PROBS,
-    SPREADS,
-    highest,
-    log_densities,
-    log_evidence,
-    log_likelihoods,
-    log_mixtures,
-    log_normals,
-    normalised,
-    predict_values,
-)
-from cordial_ppl.personal.history import History, arrange, as_order, as_users
+from cordial_ppl.personal.evidence import predict_values
+from cordial_ppl.personal.history import arrange, as_order, as_users
+from cordial_ppl.personal.labelled import Labelled
+from cordial_ppl.personal.spreads import Spreads, learn_spreads
 from cordial_ppl.readings import label_histogram
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities
@@ -29,21 +21,6 @@ from cordial_ppl.scores import as_probabilities
 U = TypeVar("U", bound="UserEffect")
 
 SIGMAS = ("posterior", "cross-validated")
-BLOCK_ELEMENTS = 1 << 22
-
-
-class _Spreads(NamedTuple):
-    """Standard deviations that users' values may have, and how probable each is.
-
-    Attributes:
-        logs: log prior of the values under each, shape ``[S, G]``.
-        log_shares: log posterior of each, up to a constant, shape ``[S]``.
-        evidence: what each fitted user's labels contributed to that, shape ``[U, S]``.
-    """
-
-    logs: Float[np.ndarray, "S G"]
-    log_shares: Float[np.ndarray, " S"]
-    evidence: Float[np.ndarray, "U S"]
 
 
 class UserEffect:
@@ -117,9 +94,19 @@ class UserEffect:
         self._index: dict[str, int] = {}
         self._totals = np.zeros((0, len(self._grid)))
         self._counts = np.zeros(0, np.int64)
-        rows = log_likelihoods(self.effect, population, codes, self._histogram)
-        numbers = self._add(rows, names)
-        self._spreads, self.sigma_ = self._learn_spread(rows, arrange(numbers, times))
+        labelled = self._add(population, codes, names, times)
+        if isinstance(self.sigma, str):
+            self._spreads = learn_spreads(
+                labelled,
+                self._totals,
+                self._grid,
+                self.effect.unit(scale.size),
+                average=self.average,
+                cross_validated=self.sigma == "cross-validated",
+            )
+        else:
+            self._spreads = Spreads.single(float(self.sigma), self._grid, self.average)
+        self.sigma_ = self._spreads.mean
         return self
 
     def partial_fit(self: U, probs: Any, labels: Any, users: Any) -> U:
@@ -136,7 +123,7 @@ class UserEffect:
         """
         population = self._enter(probs)
         codes, names = self._labelled(population, labels, users, self.scale_)
-        self._add(log_likelihoods(self.effect, population, codes, self._histogram), names)
+        self._add(population, codes, names, np.zeros(len(codes)))
         return self
 
     def predict_proba(self, probs: Any, users: Any) -> Float[np.ndarray, "m K"]:
@@ -152,14 +139,16 @@ class UserEffect:
             NotFittedError: there was no fit yet.
         """
         population = self._enter(probs)
-        rows = np.array([self._index.get(name, -1) for name in as_users(users, len(population))])
-        known = rows >= 0
-        if not known.any():
-            return population.copy()
-        who, place = np.unique(rows[known], return_inverse=True)
-        weights = self._weigh(self._totals[who], who)[place]
+        names = as_users(users, len(population))
+        rows = np.array([self._index.get(name, -1) for name in names])
         found = population.copy()
-        found[known] = predict_values(self.effect, population[known], weights, self._histogram)
+        # Sorted by user, so that each one's values are weighed once and few at a time.
+        by_user = np.argsort(rows, kind="stable")[np.sum(rows < 0) :]
+        for start in range(0, len(by_user), CHUNK_ROWS):
+            texts = by_user[start : start + CHUNK_ROWS]
+            who, place = np.unique(rows[texts], return_inverse=True)
+            weights = self._weigh(self._totals[who], who)[place]
+            found[texts] = predict_values(self.effect, population[texts], weights, self._histogram)
         return found
 
     def predict_in_order(
@@ -192,19 +181,17 @@ class UserEffect:
         # Begun afresh, users keep their rows: what these told of sigma is taken out for each.
         begun = np.full_like(rows, -1) if afresh else rows
         seen = np.append(self._counts, 0)[begun] + history.earlier
-        before = np.concatenate([self._totals, np.zeros((1, len(self._grid)))])
         found, earlier = population.copy(), np.zeros(len(codes), np.int64)
         earlier[history.rows] = seen
-        for block in history.blocks(BLOCK_ELEMENTS // len(self._grid)):
-            texts = history.rows[block]
-            own = population[texts]
-            new = log_likelihoods(self.effect, own, codes[texts], self._histogram)
-            totals = before[begun[block]] + history.sums_before(new, block)
+        labelled = Labelled(self.effect, population, codes, self._histogram, history)
+        for block, new in labelled.blocks():
+            totals = history.sums_before(new, block)
+            known = begun[block] >= 0
+            totals[known] += self._totals[begun[block][known]]
             weights = self._weigh(totals, rows[block])
-            some = seen[block] > 0
-            if some.any():
-                probs = predict_values(self.effect, own[some], weights[some], self._histogram)
-                found[texts[some]] = probs
+            texts, some = history.rows[block], seen[block] > 0
+            probs = predict_values(self.effect, population[texts], weights, self._histogram)
+            found[texts[some]] = probs[some]
         return found, earlier
 
     @property
@@ -217,8 +204,11 @@ class UserEffect:
     def values_(self) -> dict[str, float]:
         """Each user's value."""
         self._check_fitted()
-        values = self._weigh(self._totals, np.arange(len(self._totals))) @ self._grid
-        return dict(zip(self._index, values.tolist(), strict=True))
+        values = []
+        for start in range(0, len(self._totals), CHUNK_ROWS):
+            totals = self._totals[start : start + CHUNK_ROWS]
+            values += (self._weigh(totals, start + np.arange(len(totals))) @ self._grid).tolist()
+        return dict(zip(self._index, values, strict=True))
 
     @property
     def counts_(self) -> dict[str, int]:
@@ -231,65 +221,22 @@ class UserEffect:
         return self.effect.grid(self.scale_.size)
 
     def _weigh(self, totals: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Weights of the values of users, by their log likelihoods and their row or -1."""
-        spreads = self._spreads
-        # A user's labels must not count again where they have told of the spread already.
-        fitted = np.where(rows < len(spreads.evidence), rows, -1)
-        who, place = np.unique(fitted, return_inverse=True)
-        shares = np.tile(spreads.log_shares, (len(who), 1))
-        shares[who >= 0] -= spreads.evidence[who[who >= 0]]
-        posterior = totals + log_mixtures(shares, spreads.logs)[place]
-        return normalised(posterior) if self.average else highest(posterior, self._grid)
+        return self._spreads.weigh(totals, rows, self._grid, self.average)
 
-    def _add(self, rows: np.ndarray, names: list[str]) -> np.ndarray:
-        """Add log likelihoods to their users', and return the users' numbers."""
+    def _add(
+        self, probs: np.ndarray, codes: np.ndarray, names: list[str], times: np.ndarray
+    ) -> Labelled:
+        """Add labels to their users'."""
         for name in names:
             self._index.setdefault(name, len(self._index))
-        numbers = np.array([self._index[name] for name in names])
         new = len(self._index) - len(self._totals)
         if new:
             self._totals = np.pad(self._totals, ((0, new), (0, 0)))
             self._counts = np.pad(self._counts, (0, new))
-        by_user = np.argsort(numbers, kind="stable")
-        who, first = np.unique(numbers[by_user], return_index=True)
-        self._totals[who] += np.add.reduceat(rows[by_user], first, axis=0)
-        self._counts[who] += np.diff(np.append(first, len(names)))
-        return numbers
-
-    def _learn_spread(self, rows: np.ndarray, history: History) -> tuple[_Spreads, float]:
-        """Weigh the spreads, and say which one stands for them."""
-        # A mode is that of a density; averages need the mass beyond the grid too.
-        prior = log_normals if self.average else log_densities
-        if not isinstance(self.sigma, str):
-            only = prior(self._grid, np.array([float(self.sigma)]))
-            return _Spreads(only, np.zeros(1), np.zeros((0, 1))), float(self.sigma)
-        spreads = self.effect.unit * SPREADS
-        logs = prior(self._grid, spreads)
-        if self.sigma == "posterior" or not history.earlier.any():
-            evidence = log_evidence(self._totals, log_normals(self._grid, spreads))
-            log_shares = evidence.sum(axis=0) + np.log(SPREAD_PROBS)
-            mean = float(normalised(log_shares[None])[0] @ spreads)
-            return _Spreads(logs, log_shares, evidence), mean
-        best = int(np.argmax(self._sequential(rows[history.rows], history, logs)))
-        return _Spreads(logs[[best]], np.zeros(1), np.zeros((0, 1))), float(spreads[best])
-
-    def _sequential(
-        self, rows: np.ndarray, history: History, logs: np.ndarray
-    ) -> Float[np.ndarray, " S"]:
-        """Log probability of all labels, each predicted from the earlier ones, a spread each."""
-        total = np.zeros(len(logs))
-        for block in history.blocks(BLOCK_ELEMENTS // len(self._grid)):
-            # The first label of a user is predicted by the population, whatever the spread.
-            later = history.earlier[block] > 0
-            before, new = history.sums_before(rows[block], block)[later], rows[block][later]
-            if self.average:
-                total += np.sum(
-                    log_evidence(before + new, logs) - log_evidence(before, logs), axis=0
-                )
-                continue
-            for number, prior in enumerate(logs):
-                total[number] += np.sum(highest(before + prior[None], self._grid) * new)
-        return total
+        history = arrange(np.array([self._index[name] for name in names]), times)
+        labelled = Labelled(self.effect, probs, codes, self._histogram, history)
+        labelled.add_to(self._totals, self._counts)
+        return labelled
 
     def _labelled(
         self, probs: np.ndarray, labels: Any, users: Any, scale: Scale
