@@ -17,7 +17,7 @@ import cordial_ppl as cp
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.personal import UserEffect, UserIntercept, UserReliability, UserTemperature
 from cordial_ppl.personal.effects import EFFECTS, Effect, shift
-from cordial_ppl.personal.evidence import highest, log_likelihoods
+from cordial_ppl.personal.evidence import highest, log_likelihoods, predict_values
 from cordial_ppl.personal.history import arrange
 from cordial_ppl.personal.model import user_effects
 from cordial_ppl.personal.spreads import SPREAD_PROBS, SPREADS, log_evidence, log_normals
@@ -59,6 +59,7 @@ def test_golden_modes(case):
     """The estimator's own mode, on a grid as fine as the golden value's tolerance."""
     probs = np.array(case["p"])
     fine = EFFECTS["shift"]._replace(low=lambda _: 0.0, high=lambda _: 1.2, step=lambda _: 1e-6)
+    fine = fine._replace(linear=False)
 
     class Fine(UserEffect):
         effect = fine
@@ -316,15 +317,45 @@ def test_evidence_is_the_integral_over_values():
     np.testing.assert_allclose(log_evidence(totals, logs), expected, rtol=1e-12)
 
 
-def test_likelihoods_are_those_of_the_moved_predictions():
-    effect, histogram = EFFECTS["intercept"], np.full(SIZE, 1 / SIZE)
+@pytest.mark.parametrize("effect", EFFECTS.values(), ids=lambda effect: effect.name)
+def test_likelihoods_are_those_of_the_moved_predictions(effect):
+    """Also where an effect is a matrix, and predictions are averages of what is moved."""
+    histogram = np.array([0.1, 0.1, 0.1, 0.3, 0.4])
     found = log_likelihoods(effect, PROBS[:7], LABELS[:7], histogram)
+    weights = np.random.default_rng(0).dirichlet(np.ones(found.shape[1]), 7)
+    average = np.zeros((7, SIZE))
     for g, value in enumerate(effect.grid(SIZE)):
         moved = jax.vmap(effect.apply, (0, None, None))(
             jnp.asarray(PROBS[:7]), jnp.asarray(value), jnp.asarray(histogram)
         )
         own = np.maximum(np.asarray(moved)[np.arange(7), LABELS[:7]], FLOOR)
         np.testing.assert_allclose(found[:, g], np.log(own), rtol=0, atol=1e-9)
+        average += weights[:, g, None] * np.asarray(moved)
+    predicted = predict_values(effect, PROBS[:7], weights, histogram)
+    np.testing.assert_allclose(predicted, average, rtol=0, atol=1e-12)
+
+
+def test_long_scales():
+    """Of 101 options, users who differ by ten are found: spreads and steps grow with the scale."""
+    rng = np.random.default_rng(0)
+    size, users, each = 101, 8, 20
+    centres = rng.uniform(20, 80, users * each)
+    probs = np.exp(-0.5 * ((np.arange(size) - centres[:, None]) / 6) ** 2)
+    who, deltas = np.repeat(np.arange(users), each), np.linspace(-20, 20, users)
+    labels = np.rint(centres + deltas[who] + 6 * rng.standard_normal(len(who))).astype(int)
+    fitted = cp.UserShift().fit(probs / probs.sum(axis=1, keepdims=True), labels.clip(0, 100), who)
+    np.testing.assert_allclose(list(fitted.values_.values()), deltas, rtol=0, atol=4 * 6 / 20**0.5)
+    assert fitted.sigma_ == pytest.approx(np.sqrt(np.mean(deltas**2)), rel=0.3)
+
+
+@pytest.mark.parametrize("size", [2, 5, 7, 21, 101])
+def test_spreads_and_steps_are_shares_of_the_scale(size):
+    effect = EFFECTS["shift"]
+    grid, spreads = effect.grid(size), effect.unit(size) * SPREADS
+    assert -grid[0] == grid[-1] == pytest.approx(size - 1)
+    assert len(grid) <= 801 and (grid == 0).sum() == 1
+    assert 0.8 * spreads[0] <= grid[1] - grid[0] <= 0.25
+    assert spreads[-1] == pytest.approx(0.8 * (size - 1))
 
 
 def test_shifts_are_recovered_and_pay():

@@ -17,6 +17,9 @@ from cordial_ppl.arrays import CHUNK_ROWS, FLOOR, bucket, pad_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.personal.effects import Effect
 
+WIDEST = 256
+"""Entries of a text's average matrix that are worked out at once, which bounds the memory."""
+
 
 def log_likelihoods(
     effect: Effect,
@@ -38,7 +41,7 @@ def log_likelihoods(
     found = np.empty((len(labels), len(matrices)))
     for option in np.unique(labels):
         own = labels == option
-        found[own] = probs[own] @ matrices[:, :, option].T
+        found[own] = probs[own] @ matrices[:, option].T
     return np.log(np.maximum(found, FLOOR, out=found), out=found)
 
 
@@ -57,10 +60,13 @@ def predict_values(
         histogram: smoothed label histogram.
     """
     if effect.linear:
-        matrices = _matrices(effect, tuple(histogram.tolist()))
-        options = range(probs.shape[1])
-        each = [np.sum(probs * (weights @ matrices[:, :, k]), axis=1) for k in options]
-        total = np.stack(each, axis=1)
+        matrices, size = _matrices(effect, tuple(histogram.tolist())), probs.shape[1]
+        at_once, parts = max(1, WIDEST // size), []
+        for start in range(0, size, at_once):
+            rows = matrices[:, start : start + at_once]
+            means = (weights @ rows.reshape(len(rows), -1)).reshape(-1, rows.shape[1], size)
+            parts.append(np.einsum("nzy,ny->nz", means, probs))
+        total = np.concatenate(parts, axis=1)
     else:
         total = _in_chunks(_average(effect), effect, histogram, (probs, 1.0), (weights, 0.0))
     return total / total.sum(axis=1, keepdims=True)
@@ -95,12 +101,13 @@ def _in_chunks(
 
 @lru_cache(maxsize=2)
 def _matrices(effect: Effect, histogram: tuple[float, ...]) -> Float[np.ndarray, "G K K"]:
-    """What a linear effect makes of every option, at every value."""
+    """Probability of each option (second axis) that a linear effect makes of each one (third)."""
     size = len(histogram)
     with jax.enable_x64(True):
         over_options = jax.vmap(effect.apply, (0, None, None))
         over_values = compiled(jax.vmap(over_options, (None, 0, None)))
-        return np.asarray(over_values(np.eye(size), effect.grid(size), np.array(histogram)))
+        found = over_values(np.eye(size), effect.grid(size), np.array(histogram))
+    return np.ascontiguousarray(np.asarray(found).swapaxes(1, 2))
 
 
 @cache

@@ -78,15 +78,16 @@ def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
         InputError: there are not as many as texts, or one is missing.
     """
     try:
-        cells = list(users) if np.ndim(users) == 1 else None
+        cells = np.asarray(users, object).tolist() if np.ndim(users) == 1 else None
+        known = {cell: as_name(cell) for cell in set(cells or ())}
     except (TypeError, ValueError):
-        cells = None
+        cells, known = None, {}
     if cells is None or len(cells) != count:
         found = "none" if cells is None else str(len(cells))
         raise InputError(
             f"users must name one user for each of {count} texts, in one dimension; found {found}."
         )
-    names = [as_name(cell) for cell in cells]
+    names = [known[cell] for cell in cells]
     missing = np.flatnonzero([not name for name in names])
     if missing.size:
         raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.personal.blas import on_one_core
 from cordial_ppl.personal.effects import EFFECTS, Effect
 from cordial_ppl.personal.evidence import predict_values
 from cordial_ppl.personal.history import arrange, as_order, as_users
@@ -69,6 +70,7 @@ class UserEffect:
             )
         self.options, self.average, self.sigma = options, average, sigma
 
+    @on_one_core
     def fit(self: U, probs: Any, labels: Any, users: Any, order: Any = None) -> U:
         """Learn how far users differ, and each user's value, from their labelled texts.
 
@@ -109,6 +111,7 @@ class UserEffect:
         self.sigma_ = self._spreads.mean
         return self
 
+    @on_one_core
     def partial_fit(self: U, probs: Any, labels: Any, users: Any) -> U:
         """Add labels of known or new users; ``sigma_`` and all others stay as they are.
 
@@ -126,6 +129,7 @@ class UserEffect:
         self._add(population, codes, names, np.zeros(len(codes)))
         return self
 
+    @on_one_core
     def predict_proba(self, probs: Any, users: Any) -> Float[np.ndarray, "m K"]:
         """Probabilities of each text's options for its user.
 
@@ -151,6 +155,7 @@ class UserEffect:
             found[texts] = predict_values(self.effect, population[texts], weights, self._histogram)
         return found
 
+    @on_one_core
     def predict_in_order(
         self, probs: Any, labels: Any, users: Any, order: Any = None, *, afresh: bool = False
     ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
@@ -201,6 +206,7 @@ class UserEffect:
         return list(self._index)
 
     @property
+    @on_one_core
     def values_(self) -> dict[str, float]:
         """Each user's value."""
         self._check_fitted()
