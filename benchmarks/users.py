@@ -1,16 +1,21 @@
 """What per-user effects gain over the population, each text predicted from its user's earlier ones.
 
-The readings are real: CORDIAL_DATA names a folder with ``wmt23_esa_users`` (``readings.parquet``
-and ``labels.csv``, whose labels have a user and a time).  For each task the users are split in
-halves at random; the population, ``Cordial``, is fitted to labels of one half, each effect's
-spread to the same labels, and the other half is predicted in the order of time, then the other way
-round.  Prints the gains in nats after eleven or more earlier labels with 95 % intervals (bootstrap
-over users and texts), and writes them as JSON.
+Three programs in one.  By default the readings are real: CORDIAL_DATA names a folder with
+``wmt23_esa_users`` (``readings.parquet`` and ``labels.csv``, whose labels have a user and a time).
+For each task the users are split in halves at random; the population, ``Cordial``, is fitted to
+labels of one half, each effect's spread to the same labels, and the other half is predicted in the
+order of time, then the other way round.
+
+With ``--benchmark`` the tasks are the embedded ones.  The population is fitted to 1,000 calibration
+labels, 20 draws of them, whose authors wrote one text each: the spread is learned from a random
+half of the 400 people who wrote several, for the other half, and the other way round.
+
+Prints the gains in nats with 95 % bootstrap intervals over texts and over users, and writes them
+as JSON.  With ``--speed`` it times 10,000 users with 16 made-up texts each instead.
 
     CORDIAL_DATA=path python benchmarks/users.py
+    python benchmarks/users.py --benchmark
     python benchmarks/users.py --speed
-
-With ``--speed`` it times 10,000 users with 16 made-up texts each instead.
 """
 
 import argparse
@@ -27,48 +32,134 @@ from cordial_ppl.errors import CordialWarning
 from cordial_ppl.formats import match_labels, read_labels, read_readings
 from cordial_ppl.personal import UserEffect, UserIntercept, UserReliability, UserTemperature
 from cordial_ppl.stacking import assign_folds
+from cordial_ppl.synthetic import TASKS as EMBEDDED
+from cordial_ppl.synthetic import SyntheticTask, benchmark
 
 TASKS = ("ESA-1", "ESA-2", "ESA-IAA", "MQM-1", "MQM-IAA")
 READER = "GEMBA-MQM_gpt4"
-LABELS, LATE = 1000, 11
+LABELS, LATE, BOOTSTRAPS = 1000, 11, 2000
 NEEDED = "set CORDIAL_DATA to a folder that holds wmt23_esa_users"
 PAPER = {"average": False, "sigma": "cross-validated"}
-EFFECTS: dict[str, tuple[type[UserEffect], dict]] = {
-    "shift": (UserShift, {}),
-    "shift, one sigma": (UserShift, {"sigma": "cross-validated"}),
-    "shift, mode": (UserShift, PAPER),
-    "temperature": (UserTemperature, PAPER),
-    "intercept": (UserIntercept, PAPER),
-    "reliability": (UserReliability, PAPER),
+EFFECTS: dict[str, tuple[type[UserEffect], dict, str]] = {
+    "shift": (UserShift, {}, "judge"),
+    "shift, one sigma": (UserShift, {"sigma": "cross-validated"}, "judge"),
+    "shift, mode": (UserShift, PAPER, "judge"),
+    "reliability": (UserReliability, {}, "judge"),
+    "reliability, mode": (UserReliability, PAPER, "judge"),
+    "temperature": (UserTemperature, {}, "judge"),
+    "temperature, mode": (UserTemperature, PAPER, "judge"),
+    "intercept": (UserIntercept, {}, "odds"),
+    "intercept, mode": (UserIntercept, PAPER, "odds"),
+    "intercept on the judge": (UserIntercept, {}, "judge"),
+    "intercept on the judge, mode": (UserIntercept, PAPER, "judge"),
 }
+"""Effect, its settings, and the population that it turns; gains are over the judge's."""
 
 
 def main() -> None:
-    """Run the comparison, or the timing."""
+    """Run a comparison, or the timing."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=TASKS)
+    parser.add_argument("--splits", type=int, default=5, help="of the real users into halves")
+    parser.add_argument("--draws", type=int, default=20, help="of the embedded tasks' labels")
+    parser.add_argument("--tasks", nargs="+", choices=[*TASKS, *EMBEDDED])
+    parser.add_argument("--benchmark", action="store_true")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("users.json"))
     args = parser.parse_args()
     if args.speed:
         return speed()
+    if args.benchmark:
+        found = {task: embedded(task, args.draws) for task in args.tasks or EMBEDDED}
+        args.out.write_text(json.dumps(found, indent=1))
+        return None
     if not os.environ.get("CORDIAL_DATA"):
         parser.error(NEEDED)
     folder = Path(os.environ["CORDIAL_DATA"]) / "wmt23_esa_users"
     found = {}
-    for task in args.tasks:
+    for task in args.tasks or TASKS:
         gains = [gain for split in range(args.splits) for gain in compare(folder, task, split)]
         found[task] = {name: summarise([gain[name] for gain in gains]) for name in EFFECTS}
         print(task, flush=True)
         for name, (late, low, high, users, every) in found[task].items():
             print(
-                f"  {name:18} {late:7.3f} [{low:.3f}, {high:.3f}] over texts, [{users[0]:.3f}, "
+                f"  {name:28} {late:7.3f} [{low:.3f}, {high:.3f}] over texts, [{users[0]:.3f}, "
                 f"{users[1]:.3f}] over users; over all texts {every:.3f}",
                 flush=True,
             )
     args.out.write_text(json.dumps(found, indent=1))
     return None
+
+
+def embedded(name: str, draws: int) -> dict:
+    """Gains on an embedded task and what the shift gains over each other effect, printed."""
+    task = benchmark(name)
+    rows = task.rows("users")
+    users, late = task.users[rows], task.time[rows] >= LATE
+    gains = [gains_of_draw(task, rows, draw) for draw in range(draws)]
+    means = {effect: np.stack([gain[effect] for gain in gains]) for effect in EFFECTS}
+    for effect in EFFECTS:
+        if not effect.startswith("shift"):
+            first = "shift, mode" if effect.endswith(", mode") else "shift"
+            means[f"{first} - {effect}"] = means[first] - means[effect]
+    print(f"{name}: {late.sum()} of {len(rows)} texts after {LATE} or more", flush=True)
+    found = {}
+    for effect, gain in means.items():
+        print(f"  {effect:44}", end="")
+        found[effect] = {}
+        for kept, which in (("late", late), ("all", np.ones(len(late), bool))):
+            part = gain[:, which]
+            over_texts = resample(part, np.arange(part.shape[1]))
+            over_users = resample(part, users[which])
+            found[effect][kept] = [float(part.mean()), over_texts, over_users]
+            print(
+                f" {kept} {part.mean():7.4f} [{over_texts[0]:.4f}, {over_texts[1]:.4f}] texts "
+                f"[{over_users[0]:.4f}, {over_users[1]:.4f}] users;",
+                end="",
+            )
+        print(flush=True)
+    return found
+
+
+def gains_of_draw(task: SyntheticTask, rows: np.ndarray, draw: int) -> dict[str, np.ndarray]:
+    """Per-text gains of every effect over the population that is fitted to one draw of labels."""
+    populations = fit_populations(task, rows, draw)
+    labels, users, times = task.labels[rows], task.users[rows], task.time[rows]
+    names = np.unique(users)
+    first = np.isin(users, np.random.default_rng(draw).permutation(names)[: len(names) // 2])
+    loss = scores.log_loss(populations["judge"], labels, per_text=True)
+    gains = {}
+    for name, (kind, settings, base) in EFFECTS.items():
+        probs, gains[name] = populations[base], np.zeros(len(rows))
+        for own in (first, ~first):
+            effect = kind(**settings).fit(probs[~own], labels[~own], users[~own], times[~own])
+            said, _ = effect.predict_in_order(probs[own], labels[own], users[own], times[own])
+            gains[name][own] = loss[own] - scores.log_loss(said, labels[own], per_text=True)
+    return gains
+
+
+def fit_populations(task: SyntheticTask, rows: np.ndarray, draw: int) -> dict[str, np.ndarray]:
+    """Predictions of the judge and of proportional odds, fitted to the same labels."""
+    logits, pool = task.logits["main"], task.rows("calibration")
+    fitted = np.random.default_rng(draw).permutation(pool)[:LABELS]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CordialWarning)
+        judge = Cordial(seed=draw).fit(logits[fitted], task.labels[fitted])
+        odds = ProportionalOdds().fit(logits[fitted], task.labels[fitted])
+    return {"judge": judge.predict_proba(logits[rows]), "odds": odds.predict_proba(logits[rows])}
+
+
+def resample(gains: np.ndarray, groups: np.ndarray) -> list[float]:
+    """95 % interval of a mean over draws and texts: draws, and groups of texts, drawn again."""
+    rng = np.random.default_rng(0)
+    _, place = np.unique(groups, return_inverse=True)
+    counts = np.bincount(place).astype(float)
+    sums = np.stack([np.bincount(place, gain) for gain in gains])
+    means = np.zeros(BOOTSTRAPS)
+    for b in range(BOOTSTRAPS):
+        draws = rng.integers(0, len(sums), len(sums))
+        drawn = np.bincount(rng.integers(0, len(counts), len(counts)), minlength=len(counts))
+        means[b] = (sums[draws] @ drawn).mean() / (counts @ drawn)
+    return np.quantile(means, [0.025, 0.975]).tolist()
 
 
 def compare(folder: Path, task: str, split: int) -> list[dict]:
@@ -94,8 +185,8 @@ def compare(folder: Path, task: str, split: int) -> list[dict]:
         population = judge.predict_proba(logits[unseen])
         loss = scores.log_loss(population, labels[unseen], per_text=True)
         gains = {}
-        for name, (kind, settings) in EFFECTS.items():
-            base, known = (odds, unseen_odds) if kind is UserIntercept else (judge, own_folds)
+        for name, (kind, settings, of) in EFFECTS.items():
+            base, known = (odds, unseen_odds) if of == "odds" else (judge, own_folds)
             effect = kind(**settings).fit(known, *seen)
             probs, earlier = effect.predict_in_order(base.predict_proba(logits[unseen]), *after)
             own_loss = scores.log_loss(probs, labels[unseen], per_text=True)
@@ -119,13 +210,13 @@ def summarise(gains: list) -> tuple:
     """Mean gain after enough labels, its intervals over texts and over users, and over all."""
     late = [(gain[earlier >= LATE], who[earlier >= LATE]) for gain, earlier, who in gains]
     rng = np.random.default_rng(0)
-    by_text = np.zeros((len(late), 2000))
-    by_user = np.zeros((len(late), 2000))
+    by_text = np.zeros((len(late), BOOTSTRAPS))
+    by_user = np.zeros((len(late), BOOTSTRAPS))
     for row, (gain, who) in enumerate(late):
-        by_text[row] = gain[rng.integers(0, len(gain), (2000, len(gain)))].mean(axis=1)
+        by_text[row] = gain[rng.integers(0, len(gain), (BOOTSTRAPS, len(gain)))].mean(axis=1)
         _, place = np.unique(who, return_inverse=True)
         sums, counts = np.bincount(place, gain), np.bincount(place)
-        drawn = rng.integers(0, len(sums), (2000, len(sums)))
+        drawn = rng.integers(0, len(sums), (BOOTSTRAPS, len(sums)))
         by_user[row] = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
     # Splits share their texts: their intervals are averaged, not narrowed.
     low, high = np.quantile(by_text, [0.025, 0.975], axis=1).mean(axis=1)

@@ -53,6 +53,18 @@ def test_it_is_what_the_functions_say(cordial, files):
     np.testing.assert_allclose(np.array(found["mean"], float), expected @ np.arange(1, 6))
 
 
+def test_order_may_be_dates(cordial, files):
+    """The same moments, as numbers and as text, say the same of every earlier label."""
+    cells, found = read(files[1]), []
+    days = [9 - i // 3 for i in range(LABELLED)]
+    for order in (days, [f"2024-01-{day + 1:02}T08:00:00Z" for day in days], None):
+        columns = {name: column for name, column in cells.items() if name != "order"}
+        write_table(files[1], columns | ({"order": order} if order else {}))
+        found.append(json.loads(cordial(*fast("shift", *files, "-o", "o.csv", "--json")).stdout))
+    assert found[0] == found[1]
+    assert found[0]["log_loss_in_order"] != found[2]["log_loss_in_order"]
+
+
 def test_a_judge_of_other_labels(cordial, files, tmp_path):
     cordial(*fast("fit", *write_tables(tmp_path, "jsonl"), "-o", "judge.cordial"))
     cordial("shift", *files, "-o", "o.csv", "--judge", "judge.cordial", "--quiet")

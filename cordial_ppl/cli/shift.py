@@ -68,7 +68,7 @@ def shift(
     """Calibrate every text of READINGS for its user: some rate higher than others, some lower.
 
     READINGS has a column `user`, whose label is predicted. LABELS may have its own `user`, and a
-    column `order`, numbers that grow with time.
+    column `order`: numbers that grow with time, or dates as ISO 8601 has them.
     """
     from cordial_ppl import scores
     from cordial_ppl.cli.fitting import read_labelled
@@ -122,14 +122,15 @@ def _users(
 ) -> tuple[list[str], list[str]]:
     """Whose label is predicted, text by text, and who gave the labels that there are."""
     from cordial_ppl.errors import naming
-    from cordial_ppl.personal.history import as_order, as_users
+    from cordial_ppl.personal.history import as_users
+    from cordial_ppl.personal.times import as_order
 
     if "user" not in table.extras:
         raise InputError(f"{readings} needs a column user: whose label is predicted.")
     with naming(readings):
         users = as_users(table.extras["user"], len(table.item_ids), table.where)
     with naming(labels):
-        as_order(found.extras.get("order"), len(rows))
+        as_order(found.extras.get("order"), len(rows), found.where)
         raters = found.extras.get("user") or [users[row] for row in rows]
         return users, as_users(raters, len(rows), found.where)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
 from cordial_ppl.errors import InputError, Where, name_rows
 from cordial_ppl.formats.tables import as_name
@@ -48,18 +48,19 @@ class History(NamedTuple):
         return totals[moments] - totals[starts]
 
 
-def arrange(users: Int[np.ndarray, " n"], order: Float[np.ndarray, " n"]) -> History:
+def arrange(users: Int[np.ndarray, " n"], order: Real[np.ndarray, " n"]) -> History:
     """Sort texts by user and time; texts at the same time keep their order.
 
     Args:
         users: number of each text's user.
-        order: when each text was labelled; any increasing numbers.
+        order: when each text was labelled, as :func:`times.as_order` gives it.
     """
     rows = np.lexsort((order, users))
     who, when = users[rows], order[rows]
     place = np.arange(len(rows))
     new_user = np.diff(who, prepend=-1) != 0
-    new_moment = new_user | (np.diff(when, prepend=np.nan) != 0)
+    # Compared rather than subtracted: nanoseconds since 1970 are no exact floats.
+    new_moment = new_user | np.append(True, when[1:] != when[:-1])
     starts, moments = (
         np.maximum.accumulate(np.where(new, place, 0)) for new in (new_user, new_moment)
     )
@@ -92,25 +93,3 @@ def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
     if missing.size:
         raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")
     return names
-
-
-def as_order(order: Any, count: int) -> Float[np.ndarray, " n"]:
-    """When texts were labelled; by default in the order in which they come.
-
-    Raises:
-        InputError: these are not as many finite numbers as there are texts.
-    """
-    if order is None:
-        return np.arange(count, dtype=np.float64)
-    try:
-        times = np.asarray(order, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"order must be numbers that grow with time: {error}.") from error
-    if times.shape != (count,):
-        raise InputError(
-            f"order must have one number for each of {count} texts; got shape {times.shape}."
-        )
-    wrong = np.flatnonzero(~np.isfinite(times))
-    if wrong.size:
-        raise InputError(f"order must be finite numbers; not so in {name_rows(wrong)}.")
-    return times

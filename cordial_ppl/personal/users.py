@@ -12,9 +12,10 @@ from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.personal.blas import on_one_core
 from cordial_ppl.personal.effects import EFFECTS, Effect
 from cordial_ppl.personal.evidence import predict_values
-from cordial_ppl.personal.history import arrange, as_order, as_users
+from cordial_ppl.personal.history import arrange, as_users
 from cordial_ppl.personal.labelled import Labelled
 from cordial_ppl.personal.spreads import Spreads, learn_spreads
+from cordial_ppl.personal.times import as_order
 from cordial_ppl.readings import label_histogram
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities
@@ -79,7 +80,8 @@ class UserEffect:
                 these labels, such as ``judge.out_of_fold_``.
             labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
             users: who gave each label, shape ``[n]``.
-            order: when, in numbers that grow with time, shape ``[n]``; by default as the rows come.
+            order: when, in numbers that grow with time or in dates, shape ``[n]``; by default as
+                the rows come.
 
         Returns:
             The estimator itself.
@@ -168,7 +170,7 @@ class UserEffect:
             probs: the population's probabilities, shape ``[n, K]``.
             labels: options, shape ``[n]``.
             users: who gave each label, shape ``[n]``.
-            order: when, in numbers that grow with time; by default as the rows come.
+            order: when, as for ``fit``; by default as the rows come.
             afresh: begin without labels, to see what would have been said of those fitted.
 
         Returns:
