@@ -355,8 +355,9 @@ def test_spreads_and_steps_are_shares_of_the_scale(size):
     assert -grid[0] == grid[-1] == pytest.approx(size - 1)
     assert len(grid) <= 801 and (grid == 0).sum() == 1
     step = grid[1] - grid[0]
-    assert step <= 0.2501 and spreads[0] <= 1.3 * step
-    assert spreads[-1] == pytest.approx(0.8 * (size - 1))
+    assert step < 0.26 and spreads[0] < 1.01 * step
+    assert 0.4 < spreads[-1] / (size - 1) <= 0.8
+    assert size not in (5, 7) or effect.unit(size) == 1
 
 
 def test_shifts_are_recovered_and_pay():

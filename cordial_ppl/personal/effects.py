@@ -5,6 +5,7 @@ probabilities; a value of zero leaves the text as it is.  Users' values are norm
 The shift is the paper's; the others are what it is compared with.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -131,6 +132,15 @@ def _shift_step(size: int) -> float:
     return 0.05 * max(1.0, (size - 1) / 20)
 
 
+def _shift_unit(size: int) -> float:
+    """One class of five to eight; else the power of two next below a quarter of the scale.
+
+    People who differ much differ by a share of the scale, and with powers of two the spreads that
+    are told apart are the same ones on every scale.
+    """
+    return 2.0 ** math.floor(math.log2((size - 1) / 4))
+
+
 EFFECTS: dict[str, Effect] = {
     effect.name: effect
     for effect in (
@@ -140,8 +150,7 @@ EFFECTS: dict[str, Effect] = {
             low=lambda size: 1.0 - size,
             high=lambda size: size - 1.0,
             step=_shift_step,
-            # People who differ much differ by a share of the scale: one class of five.
-            unit=lambda size: (size - 1) / 4,
+            unit=_shift_unit,
             linear=True,
         ),
         Effect("temperature", temper, lambda _: -3.0, lambda _: 3.0, lambda _: 0.05),
