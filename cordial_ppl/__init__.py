@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from cordial_ppl.cordial import ScalarStack as ScalarStack
     from cordial_ppl.cordial import TemperatureScaling as TemperatureScaling
     from cordial_ppl.cordial import VectorScaling as VectorScaling
-    from cordial_ppl.cordial import load as load
     from cordial_ppl.errors import ChannelError as ChannelError
     from cordial_ppl.errors import CordialError as CordialError
     from cordial_ppl.errors import CordialWarning as CordialWarning
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from cordial_ppl.readings import Readings as Readings
     from cordial_ppl.readings import readings_from_counts as readings_from_counts
     from cordial_ppl.readings import readings_from_probabilities as readings_from_probabilities
+    from cordial_ppl.saved import load as load
 
 _ROOMS = {
     "cordial_ppl.channel": ("Channel", "observe", "sample_log_odds"),
@@ -58,7 +58,6 @@ _ROOMS = {
         "ScalarStack",
         "TemperatureScaling",
         "VectorScaling",
-        "load",
     ),
     "cordial_ppl.errors": (
         "ChannelError",
@@ -75,6 +74,7 @@ _ROOMS = {
     "cordial_ppl.inference.state": ("Effort",),
     "cordial_ppl.personal": ("UserShift",),
     "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
+    "cordial_ppl.saved": ("load",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 

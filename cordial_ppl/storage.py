@@ -97,6 +97,18 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndar
     return header["meta"], arrays
 
 
+def find_kind(path: str | Path) -> str | None:
+    """What a file says it holds, before anything of it is checked; None where it does not say."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(META).file_size > LARGEST:
+                return None
+            kind = json.loads(archive.read(META))["kind"]
+    except Exception:  # What is wrong with it is said by who reads it.
+        return None
+    return kind if isinstance(kind, str) else None
+
+
 def _read_members(path: Path) -> dict[str, bytes]:
     """The bytes of every member, by name."""
     if path.stat().st_size > LARGEST:

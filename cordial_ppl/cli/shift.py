@@ -122,7 +122,7 @@ def _users(
 ) -> tuple[list[str], list[str]]:
     """Whose label is predicted, text by text, and who gave the labels that there are."""
     from cordial_ppl.errors import naming
-    from cordial_ppl.personal.history import as_users
+    from cordial_ppl.personal.door import as_users
     from cordial_ppl.personal.times import as_order
 
     if "user" not in table.extras:

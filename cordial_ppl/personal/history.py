@@ -1,13 +1,10 @@
 """Who labelled what and when: labelled texts arranged so that sums over earlier ones are cheap."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, Real
-
-from cordial_ppl.errors import InputError, Where, name_rows
-from cordial_ppl.formats.tables import as_name
 
 
 class History(NamedTuple):
@@ -65,31 +62,3 @@ def arrange(users: Int[np.ndarray, " n"], order: Real[np.ndarray, " n"]) -> Hist
         np.maximum.accumulate(np.where(new, place, 0)) for new in (new_user, new_moment)
     )
     return History(rows, who, starts, moments)
-
-
-def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
-    """Names of users, one a text; whole numbers are the same user whatever their type.
-
-    Args:
-        users: the names.
-        count: how many texts there are.
-        where: names a text's place in messages; by default its row.
-
-    Raises:
-        InputError: there are not as many as texts, or one is missing.
-    """
-    try:
-        cells = np.asarray(users, object).tolist() if np.ndim(users) == 1 else None
-        known = {cell: as_name(cell) for cell in set(cells or ())}
-    except (TypeError, ValueError):
-        cells, known = None, {}
-    if cells is None or len(cells) != count:
-        found = "none" if cells is None else str(len(cells))
-        raise InputError(
-            f"users must name one user for each of {count} texts, in one dimension; found {found}."
-        )
-    names = [known[cell] for cell in cells]
-    missing = np.flatnonzero([not name for name in names])
-    if missing.size:
-        raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")
-    return names

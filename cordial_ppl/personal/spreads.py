@@ -1,7 +1,7 @@
 r"""How far users differ: standard deviations of their values, and how probable each one is."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -69,28 +69,23 @@ class Spreads(NamedTuple):
 
 
 def learn_spreads(
-    labelled: Labelled,
-    totals: Float[np.ndarray, "U G"],
-    grid: Float[np.ndarray, " G"],
-    unit: float,
-    *,
-    average: bool,
-    cross_validated: bool,
+    labelled: Labelled, totals: Float[np.ndarray, "U G"], *, sigma: Any, average: bool
 ) -> Spreads:
     """Weigh the standard deviations by the labels, or choose the one that predicts them best.
 
     Args:
         labelled: the labelled texts.
         totals: log likelihood of each user's labels at every value.
-        grid: the values.
-        unit: what standard deviations are measured in.
+        sigma: "posterior"; "cross-validated", the one under which each label is predicted best
+            from its user's earlier ones (as "posterior" where no label has any); or a number.
         average: predictions average over a user's values, or plug in the mode.
-        cross_validated: choose the one under which each label is predicted best from its user's
-            earlier ones; where no label has any, weigh them all the same.
     """
-    deviations = unit * SPREADS
+    size = len(labelled.histogram)
+    grid, deviations = labelled.effect.grid(size), labelled.effect.unit(size) * SPREADS
+    if not isinstance(sigma, str):
+        return Spreads.single(float(sigma), grid, average)
     logs = log_priors(grid, deviations, average)
-    if cross_validated and labelled.history.earlier.any():
+    if sigma == "cross-validated" and labelled.history.earlier.any():
         best = int(np.argmax(sequential(labelled, grid, logs, average)))
         return Spreads.single(float(deviations[best]), grid, average)
     normals = log_normals(grid, deviations)

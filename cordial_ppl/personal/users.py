@@ -1,279 +1,14 @@
-"""Estimators of per-user effects on a population's predictions."""
+"""The effects that have a name, and what is saved of them."""
 
-from collections.abc import Sequence
-from numbers import Real
-from typing import Any, ClassVar, TypeVar
+from pathlib import Path
 
-import numpy as np
-from jaxtyping import Float, Int
-
-from cordial_ppl.arrays import CHUNK_ROWS
-from cordial_ppl.errors import InputError, NotFittedError
-from cordial_ppl.personal.blas import on_one_core
-from cordial_ppl.personal.effects import EFFECTS, Effect
-from cordial_ppl.personal.evidence import predict_values
-from cordial_ppl.personal.history import arrange, as_users
-from cordial_ppl.personal.labelled import Labelled
-from cordial_ppl.personal.spreads import Spreads, learn_spreads
-from cordial_ppl.personal.times import as_order
-from cordial_ppl.readings import label_histogram
-from cordial_ppl.scale import Scale
-from cordial_ppl.scores import as_probabilities
-
-U = TypeVar("U", bound="UserEffect")
-
-SIGMAS = ("posterior", "cross-validated")
+from cordial_ppl.cordial.files import blaming
+from cordial_ppl.personal import files
+from cordial_ppl.personal.effects import EFFECTS
+from cordial_ppl.personal.estimator import UserEffect
 
 
-class UserEffect:
-    r"""One value a user on top of a population's calibrated predictions; base of the named ones.
-
-    .. math:: v_u \sim N(0, \sigma^2), \qquad z \sim f(p(\cdot \mid x), v_u)
-
-    Values live on a fine grid, where their posterior is exact.  A user without labels gets the
-    population's prediction as it is.
-
-    Args:
-        options: names of the K ordered options, in order; by default 0..K-1.
-        average: average the prediction over each user's posterior, or plug in its mode.
-        sigma: "posterior" (averaged over, with a half-normal prior of the effect's unit),
-            "cross-validated" (the best predictions of each label from the user's earlier ones; as
-            "posterior" where no label has any), or a number in the effect's units.
-
-    Raises:
-        InputError: ``sigma`` is none of those.
-
-    Attributes:
-        scale_: the scale.
-        sigma_: standard deviation of users' values: its posterior mean, or the one chosen.
-        users_: names of the users with labels.
-        values_: each one's value: posterior mean, or mode where ``average`` is false.
-        counts_: each one's number of labels.
-    """
-
-    effect: ClassVar[Effect]
-
-    scale_: Scale
-    sigma_: float
-
-    def __init__(
-        self,
-        options: Sequence[str] | Scale | None = None,
-        *,
-        average: bool = True,
-        sigma: str | float | np.floating | np.integer = "posterior",
-    ):
-        """Remember the settings."""
-        number = isinstance(sigma, Real) and not isinstance(sigma, bool)
-        if not (sigma in SIGMAS or (number and 0 < float(sigma) < np.inf)):
-            raise InputError(
-                f"sigma must be 'posterior', 'cross-validated' or a number above 0; got {sigma!r}."
-            )
-        self.options, self.average, self.sigma = options, average, sigma
-
-    @on_one_core
-    def fit(self: U, probs: Any, labels: Any, users: Any, order: Any = None) -> U:
-        """Learn how far users differ, and each user's value, from their labelled texts.
-
-        Args:
-            probs: the population's probabilities, shape ``[n, K]``; of a judge that has not seen
-                these labels, such as ``judge.out_of_fold_``.
-            labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
-            users: who gave each label, shape ``[n]``.
-            order: when, in numbers that grow with time or in dates, shape ``[n]``; by default as
-                the rows come.
-
-        Returns:
-            The estimator itself.
-
-        Raises:
-            InputError: the probabilities, labels, users or times cannot be used.
-        """
-        population = as_probabilities(probs)
-        scale = Scale.of(self.options, population.shape[1])
-        codes, names = self._labelled(population, labels, users, scale)
-        times = as_order(order, len(codes))
-        self.scale_ = scale
-        self._histogram = np.asarray(label_histogram(codes, scale.size))
-        self._index: dict[str, int] = {}
-        self._totals = np.zeros((0, len(self._grid)))
-        self._counts = np.zeros(0, np.int64)
-        labelled = self._add(population, codes, names, times)
-        if isinstance(self.sigma, str):
-            self._spreads = learn_spreads(
-                labelled,
-                self._totals,
-                self._grid,
-                self.effect.unit(scale.size),
-                average=self.average,
-                cross_validated=self.sigma == "cross-validated",
-            )
-        else:
-            self._spreads = Spreads.single(float(self.sigma), self._grid, self.average)
-        self.sigma_ = self._spreads.mean
-        return self
-
-    @on_one_core
-    def partial_fit(self: U, probs: Any, labels: Any, users: Any) -> U:
-        """Add labels of known or new users; ``sigma_`` and all others stay as they are.
-
-        Args:
-            probs: the population's probabilities, shape ``[n, K]``.
-            labels: options, shape ``[n]``.
-            users: who gave each label, shape ``[n]``.
-
-        Raises:
-            InputError: the probabilities, labels or users cannot be used.
-            NotFittedError: there was no fit yet.
-        """
-        population = self._enter(probs)
-        codes, names = self._labelled(population, labels, users, self.scale_)
-        self._add(population, codes, names, np.zeros(len(codes)))
-        return self
-
-    @on_one_core
-    def predict_proba(self, probs: Any, users: Any) -> Float[np.ndarray, "m K"]:
-        """Probabilities of each text's options for its user.
-
-        Args:
-            probs: the population's probabilities, shape ``[m, K]``.
-            users: whose label is predicted, shape ``[m]``; for a user without labels the
-                population's probabilities are returned.
-
-        Raises:
-            InputError: the probabilities or users cannot be used.
-            NotFittedError: there was no fit yet.
-        """
-        population = self._enter(probs)
-        names = as_users(users, len(population))
-        rows = np.array([self._index.get(name, -1) for name in names])
-        found = population.copy()
-        # Sorted by user, so that each one's values are weighed once and few at a time.
-        by_user = np.argsort(rows, kind="stable")[np.sum(rows < 0) :]
-        for start in range(0, len(by_user), CHUNK_ROWS):
-            texts = by_user[start : start + CHUNK_ROWS]
-            who, place = np.unique(rows[texts], return_inverse=True)
-            weights = self._weigh(self._totals[who], who)[place]
-            found[texts] = predict_values(self.effect, population[texts], weights, self._histogram)
-        return found
-
-    @on_one_core
-    def predict_in_order(
-        self, probs: Any, labels: Any, users: Any, order: Any = None, *, afresh: bool = False
-    ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
-        """Predict each text from its user's earlier labels only, as if they came in one by one.
-
-        Labels that ``fit`` and ``partial_fit`` have seen count as earlier than all of these; labels
-        of one user at the same time do not know of each other.
-
-        Args:
-            probs: the population's probabilities, shape ``[n, K]``.
-            labels: options, shape ``[n]``.
-            users: who gave each label, shape ``[n]``.
-            order: when, as for ``fit``; by default as the rows come.
-            afresh: begin without labels, to see what would have been said of those fitted.
-
-        Returns:
-            Probabilities, shape ``[n, K]``, and the number of earlier labels of each text's user.
-
-        Raises:
-            InputError: the probabilities, labels, users or times cannot be used.
-            NotFittedError: there was no fit yet.
-        """
-        population = self._enter(probs)
-        codes, names = self._labelled(population, labels, users, self.scale_)
-        _, numbers = np.unique(names, return_inverse=True)
-        history = arrange(numbers, as_order(order, len(codes)))
-        rows = np.array([self._index.get(name, -1) for name in names])[history.rows]
-        # Begun afresh, users keep their rows: what these told of sigma is taken out for each.
-        begun = np.full_like(rows, -1) if afresh else rows
-        seen = np.append(self._counts, 0)[begun] + history.earlier
-        found, earlier = population.copy(), np.zeros(len(codes), np.int64)
-        earlier[history.rows] = seen
-        labelled = Labelled(self.effect, population, codes, self._histogram, history)
-        for block, new in labelled.blocks():
-            totals = history.sums_before(new, block)
-            known = begun[block] >= 0
-            totals[known] += self._totals[begun[block][known]]
-            weights = self._weigh(totals, rows[block])
-            texts, some = history.rows[block], seen[block] > 0
-            probs = predict_values(self.effect, population[texts], weights, self._histogram)
-            found[texts[some]] = probs[some]
-        return found, earlier
-
-    @property
-    def users_(self) -> list[str]:
-        """Names of the users with labels."""
-        self._check_fitted()
-        return list(self._index)
-
-    @property
-    @on_one_core
-    def values_(self) -> dict[str, float]:
-        """Each user's value."""
-        self._check_fitted()
-        values = []
-        for start in range(0, len(self._totals), CHUNK_ROWS):
-            totals = self._totals[start : start + CHUNK_ROWS]
-            values += (self._weigh(totals, start + np.arange(len(totals))) @ self._grid).tolist()
-        return dict(zip(self._index, values, strict=True))
-
-    @property
-    def counts_(self) -> dict[str, int]:
-        """Each user's number of labels."""
-        self._check_fitted()
-        return dict(zip(self._index, self._counts.tolist(), strict=True))
-
-    @property
-    def _grid(self) -> np.ndarray:
-        return self.effect.grid(self.scale_.size)
-
-    def _weigh(self, totals: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return self._spreads.weigh(totals, rows, self._grid, self.average)
-
-    def _add(
-        self, probs: np.ndarray, codes: np.ndarray, names: list[str], times: np.ndarray
-    ) -> Labelled:
-        """Add labels to their users'."""
-        for name in names:
-            self._index.setdefault(name, len(self._index))
-        new = len(self._index) - len(self._totals)
-        if new:
-            self._totals = np.pad(self._totals, ((0, new), (0, 0)))
-            self._counts = np.pad(self._counts, (0, new))
-        history = arrange(np.array([self._index[name] for name in names]), times)
-        labelled = Labelled(self.effect, probs, codes, self._histogram, history)
-        labelled.add_to(self._totals, self._counts)
-        return labelled
-
-    def _labelled(
-        self, probs: np.ndarray, labels: Any, users: Any, scale: Scale
-    ) -> tuple[np.ndarray, list[str]]:
-        codes = scale.encode(labels)
-        if len(codes) != len(probs):
-            raise InputError(
-                f"every label needs one row of probs: {len(probs)} rows came with {len(codes)} "
-                "labels."
-            )
-        return codes, as_users(users, len(probs))
-
-    def _enter(self, probs: Any) -> np.ndarray:
-        self._check_fitted()
-        population = as_probabilities(probs)
-        if population.shape[1] != self.scale_.size:
-            raise InputError(
-                f"probs must have {self.scale_.size} columns; found {population.shape[1]}."
-            )
-        return population
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "sigma_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted: call fit(probs, labels, users) first."
-            )
-
-
-class UserShift(UserEffect):
+class UserShift(UserEffect, named=True):
     """Per-user shift: mass moves along the scale by Delta_u classes (Section 2.7 of the paper).
 
     The paper plugs in the mode under a cross-validated sigma: ``average=False,
@@ -283,13 +18,13 @@ class UserShift(UserEffect):
     effect = EFFECTS["shift"]
 
 
-class UserTemperature(UserEffect):
+class UserTemperature(UserEffect, named=True):
     """Per-user temperature: makes a user's predictions more or less confident."""
 
     effect = EFFECTS["temperature"]
 
 
-class UserIntercept(UserEffect):
+class UserIntercept(UserEffect, named=True):
     """Per-user intercept on the cumulative logits.
 
     On the predictions of ``ProportionalOdds`` it is random-intercept ordinal regression.
@@ -298,7 +33,26 @@ class UserIntercept(UserEffect):
     effect = EFFECTS["intercept"]
 
 
-class UserReliability(UserEffect):
+class UserReliability(UserEffect, named=True):
     """Per-user reliability: how far a user's prediction is drawn to the label histogram."""
 
     effect = EFFECTS["reliability"]
+
+
+KINDS: dict[str, type[UserEffect]] = {
+    kind.__name__: kind for kind in (UserShift, UserTemperature, UserIntercept, UserReliability)
+}
+
+
+def load(path: str | Path) -> UserEffect:
+    """Read a fitted estimator of what sets users apart.
+
+    Args:
+        path: a file that ``save`` wrote.
+
+    Raises:
+        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
+    """
+    state = files.read(path)
+    with blaming(path):
+        return KINDS[state.kind].restore(state)

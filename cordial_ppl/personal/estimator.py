@@ -1,0 +1,276 @@
+"""The estimator of a per-user effect on a population's predictions; base of the named ones."""
+
+from collections.abc import Sequence
+from numbers import Real
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.arrays import CHUNK_ROWS
+from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.personal import files
+from cordial_ppl.personal.blas import on_one_core
+from cordial_ppl.personal.door import as_labelled, as_population, as_users
+from cordial_ppl.personal.effects import Effect
+from cordial_ppl.personal.history import arrange
+from cordial_ppl.personal.labelled import Labelled
+from cordial_ppl.personal.prediction import predict_known, predict_sequence
+from cordial_ppl.personal.spreads import learn_spreads, log_priors
+from cordial_ppl.personal.times import as_order
+from cordial_ppl.readings import label_histogram
+from cordial_ppl.scale import Scale
+from cordial_ppl.scores import as_probabilities
+
+U = TypeVar("U", bound="UserEffect")
+
+SIGMAS = ("posterior", "cross-validated")
+
+
+class UserEffect:
+    r"""One value a user on top of a population's calibrated predictions; base of the named ones.
+
+    .. math:: v_u \sim N(0, \sigma^2), \qquad z \sim f(p(\cdot \mid x), v_u)
+
+    Values live on a fine grid, where their posterior is exact.  A user without labels gets the
+    population's prediction as it is.
+
+    Args:
+        options: names of the K ordered options, in order; by default 0..K-1.
+        average: average the prediction over each user's posterior, or plug in its mode.
+        sigma: "posterior" (averaged over, with a half-normal prior of the effect's unit),
+            "cross-validated" (the best predictions of each label from the user's earlier ones; as
+            "posterior" where no label has any), or a number in the effect's units.
+
+    Raises:
+        InputError: ``sigma`` is none of those.
+
+    Attributes:
+        scale_: the scale.
+        sigma_: standard deviation of users' values: its posterior mean, or the one chosen.
+        users_: names of the users with labels.
+        values_: each one's value: posterior mean, or mode where ``average`` is false.
+        counts_: each one's number of labels.
+    """
+
+    effect: ClassVar[Effect]
+    named: ClassVar[bool] = False
+
+    scale_: Scale
+    sigma_: float
+
+    def __init_subclass__(cls, *, named: bool = False) -> None:
+        """Say whether a file may name the class."""
+        cls.named = named
+
+    def __init__(
+        self,
+        options: Sequence[str] | Scale | None = None,
+        *,
+        average: bool = True,
+        sigma: str | float | np.floating | np.integer = "posterior",
+    ):
+        """Remember the settings."""
+        number = isinstance(sigma, Real) and not isinstance(sigma, bool)
+        if not (sigma in SIGMAS or (number and 0 < float(sigma) < np.inf)):
+            raise InputError(
+                f"sigma must be 'posterior', 'cross-validated' or a number above 0; got {sigma!r}."
+            )
+        self.options, self.average, self.sigma = options, average, sigma
+
+    @on_one_core
+    def fit(self: U, probs: Any, labels: Any, users: Any, order: Any = None) -> U:
+        """Learn how far users differ, and each user's value, from their labelled texts.
+
+        Args:
+            probs: the population's probabilities, shape ``[n, K]``; of a judge that has not seen
+                these labels, such as ``judge.out_of_fold_``.
+            labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
+            users: who gave each label, shape ``[n]``.
+            order: when, in numbers that grow with time or in dates, shape ``[n]``; by default as
+                the rows come.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            InputError: the probabilities, labels, users or times cannot be used.
+        """
+        population = as_probabilities(probs)
+        scale = Scale.of(self.options, population.shape[1])
+        codes, names = as_labelled(population, labels, users, scale)
+        times = as_order(order, len(codes))
+        self.scale_ = scale
+        self._histogram = np.asarray(label_histogram(codes, scale.size))
+        self._index: dict[str, int] = {}
+        self._totals = np.zeros((0, len(self._grid)))
+        self._counts = np.zeros(0, np.int64)
+        labelled = self._add(population, codes, names, times)
+        settings = {"sigma": self.sigma, "average": self.average}
+        self._spreads = learn_spreads(labelled, self._totals, **settings)
+        self.sigma_ = self._spreads.mean
+        return self
+
+    @on_one_core
+    def partial_fit(self: U, probs: Any, labels: Any, users: Any) -> U:
+        """Add labels of known or new users; ``sigma_`` and all others stay as they are.
+
+        Args:
+            probs: the population's probabilities, shape ``[n, K]``.
+            labels: options, shape ``[n]``.
+            users: who gave each label, shape ``[n]``.
+
+        Raises:
+            InputError: the probabilities, labels or users cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        population = self._enter(probs)
+        codes, names = as_labelled(population, labels, users, self.scale_)
+        self._add(population, codes, names, np.zeros(len(codes)))
+        return self
+
+    @on_one_core
+    def predict_proba(self, probs: Any, users: Any) -> Float[np.ndarray, "m K"]:
+        """Probabilities of each text's options for its user.
+
+        Args:
+            probs: the population's probabilities, shape ``[m, K]``.
+            users: whose label is predicted, shape ``[m]``; for a user without labels the
+                population's probabilities are returned.
+
+        Raises:
+            InputError: the probabilities or users cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        population = self._enter(probs)
+        names = as_users(users, len(population))
+        rows = np.array([self._index.get(name, -1) for name in names])
+        known = self._totals, self._weigh, self._histogram
+        return predict_known(self.effect, population, rows, *known)
+
+    @on_one_core
+    def predict_in_order(
+        self, probs: Any, labels: Any, users: Any, order: Any = None, *, afresh: bool = False
+    ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
+        """Predict each text from its user's earlier labels only, as if they came in one by one.
+
+        Labels that ``fit`` and ``partial_fit`` have seen count as earlier than all of these; labels
+        of one user at the same time do not know of each other.
+
+        Args:
+            probs: the population's probabilities, shape ``[n, K]``.
+            labels: options, shape ``[n]``.
+            users: who gave each label, shape ``[n]``.
+            order: when, as for ``fit``; by default as the rows come.
+            afresh: begin without labels, to see what would have been said of those fitted.
+
+        Returns:
+            Probabilities, shape ``[n, K]``, and the number of earlier labels of each text's user.
+
+        Raises:
+            InputError: the probabilities, labels, users or times cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        population = self._enter(probs)
+        codes, names = as_labelled(population, labels, users, self.scale_)
+        _, numbers = np.unique(names, return_inverse=True)
+        history = arrange(numbers, as_order(order, len(codes)))
+        rows = np.array([self._index.get(name, -1) for name in names])[history.rows]
+        # Begun afresh, users keep their rows: what these told of sigma is taken out for each.
+        begun = np.full_like(rows, -1) if afresh else rows
+        labelled = Labelled(self.effect, population, codes, self._histogram, history)
+        return predict_sequence(labelled, rows, begun, self._counts, self._totals, self._weigh)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to one file of plain data; ``load`` reads it back.
+
+        Args:
+            path: the file to write, by convention ending in ``.cordial``.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: this is no named effect, such as ``UserShift``, but of another class.
+            FileError: the file cannot be written.
+        """
+        self._check_fitted()
+        if not self.named:
+            raise InputError(
+                "only a named effect, such as UserShift, can be saved; this is a "
+                f"{type(self).__name__}."
+            )
+        settings = {"named": self.options is not None, "average": self.average, "sigma": self.sigma}
+        learned = self._histogram, list(self._index), self._totals, self._counts, self._spreads
+        files.write(path, files.State(type(self).__name__, self.scale_, settings, *learned))
+
+    @classmethod
+    def restore(cls: type[U], state: files.State) -> U:
+        """Make the estimator that a file holds."""
+        settings = dict(state.settings)
+        options = state.scale.options if settings.pop("named") else None
+        found = cls(options, **settings)
+        found.scale_, found._histogram = state.scale, state.histogram
+        found._index = {name: number for number, name in enumerate(state.names)}
+        found._totals, found._counts, found._spreads = state.totals, state.counts, state.spreads
+        if found._totals.shape != (len(state.names), len(found._grid)):
+            raise ValueError("the likelihoods are of other users or values")
+        # Only the shares are stored: what they are shares of follows from the settings.
+        logs = log_priors(found._grid, state.spreads.deviations, found.average)
+        found._spreads = state.spreads._replace(logs=logs)
+        found.sigma_ = found._spreads.mean
+        return found
+
+    @property
+    def users_(self) -> list[str]:
+        """Names of the users with labels."""
+        self._check_fitted()
+        return list(self._index)
+
+    @property
+    @on_one_core
+    def values_(self) -> dict[str, float]:
+        """Each user's value."""
+        self._check_fitted()
+        values = []
+        for start in range(0, len(self._totals), CHUNK_ROWS):
+            totals = self._totals[start : start + CHUNK_ROWS]
+            values += (self._weigh(totals, start + np.arange(len(totals))) @ self._grid).tolist()
+        return dict(zip(self._index, values, strict=True))
+
+    @property
+    def counts_(self) -> dict[str, int]:
+        """Each user's number of labels."""
+        self._check_fitted()
+        return dict(zip(self._index, self._counts.tolist(), strict=True))
+
+    @property
+    def _grid(self) -> np.ndarray:
+        return self.effect.grid(self.scale_.size)
+
+    def _weigh(self, totals: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return self._spreads.weigh(totals, rows, self._grid, self.average)
+
+    def _add(
+        self, probs: np.ndarray, codes: np.ndarray, names: list[str], times: np.ndarray
+    ) -> Labelled:
+        """Add labels to their users'."""
+        for name in names:
+            self._index.setdefault(name, len(self._index))
+        new = len(self._index) - len(self._totals)
+        if new:
+            self._totals = np.pad(self._totals, ((0, new), (0, 0)))
+            self._counts = np.pad(self._counts, (0, new))
+        history = arrange(np.array([self._index[name] for name in names]), times)
+        labelled = Labelled(self.effect, probs, codes, self._histogram, history)
+        labelled.add_to(self._totals, self._counts)
+        return labelled
+
+    def _enter(self, probs: Any) -> np.ndarray:
+        self._check_fitted()
+        return as_population(probs, self.scale_)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "sigma_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted: call fit(probs, labels, users) first."
+            )

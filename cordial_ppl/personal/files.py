@@ -1,0 +1,100 @@
+"""Fitted per-user effects on disk: what they have learned, as plain data."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl import storage
+from cordial_ppl.cordial.files import blaming
+from cordial_ppl.personal.spreads import Spreads
+from cordial_ppl.scale import Scale
+
+KIND = "users"
+
+
+class State(NamedTuple):
+    """All that a fitted estimator consists of.
+
+    Attributes:
+        kind: name of its class.
+        scale: the scale.
+        settings: ``average``, ``sigma``, and whether the options were ``named``.
+        histogram: smoothed label histogram.
+        names: the users with labels.
+        totals: log likelihood of each one's labels at every value.
+        counts: each one's number of labels.
+        spreads: the standard deviations; a file does not hold their priors, which follow from them.
+    """
+
+    kind: str
+    scale: Scale
+    settings: dict[str, Any]
+    histogram: Float[np.ndarray, " K"]
+    names: list[str]
+    totals: Float[np.ndarray, "U G"]
+    counts: Int[np.ndarray, " U"]
+    spreads: Spreads
+
+
+def write(path: str | Path, state: State) -> None:
+    """Write what a fitted estimator has learned to one file.
+
+    Raises:
+        FileError: the file cannot be written.
+    """
+    sigma = state.settings["sigma"]
+    meta = {
+        "estimator": state.kind,
+        "options": list(state.scale.options),
+        **state.settings,
+        "sigma": sigma if isinstance(sigma, str) else float(sigma),
+        "users": state.names,
+    }
+    arrays = {name: getattr(state, name) for name in ("histogram", "totals", "counts")}
+    arrays |= {name: getattr(state.spreads, name) for name in STORED}
+    storage.write(path, KIND, meta, arrays)
+
+
+STORED = ("deviations", "log_shares", "evidence")
+
+
+def read(path: str | Path) -> State:
+    """Read what a fitted estimator has learned.
+
+    Raises:
+        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
+    """
+    meta, arrays = storage.read(path, KIND)
+    with blaming(path):
+        deviations, log_shares, evidence = (arrays.pop(name) for name in STORED)
+        spreads = Spreads(deviations, np.zeros((len(deviations), 0)), log_shares, evidence)
+        state = State(
+            kind=meta["estimator"],
+            scale=Scale(tuple(meta["options"])),
+            settings={name: meta[name] for name in ("named", "average", "sigma")},
+            names=meta["users"],
+            spreads=spreads,
+            **arrays,
+        )
+        _check(state)
+    return state
+
+
+def _check(state: State) -> None:
+    """Raise ValueError where the parts of a file do not fit together."""
+    spreads, users = state.spreads, len(state.names)
+    if not all(isinstance(name, str) for name in state.names) or users != len(set(state.names)):
+        raise ValueError("its users are not names, each once")
+    if state.histogram.shape != (state.scale.size,) or not np.isclose(state.histogram.sum(), 1):
+        raise ValueError("its histogram is of another scale")
+    if state.histogram.min() <= 0 or state.counts.shape != (users,) or state.counts.min() < 1:
+        raise ValueError("its histogram or counts are not above zero")
+    size = len(spreads.deviations)
+    if spreads.log_shares.shape != (size,) or size == 0 or spreads.deviations.min() <= 0:
+        raise ValueError("its standard deviations and their shares do not fit together")
+    if spreads.evidence.shape[1:] != (size,) or len(spreads.evidence) > users:
+        raise ValueError("its evidence is of other users or standard deviations")
+    if not all(isinstance(state.settings[name], bool) for name in ("named", "average")):
+        raise ValueError("its settings are neither true nor false")

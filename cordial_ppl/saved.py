@@ -1,0 +1,34 @@
+"""Whatever was saved, read back: the file says what it holds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cordial_ppl import storage
+from cordial_ppl.channel import Channel
+
+
+def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Any:
+    """Read a fitted stack, or what was learned of users.
+
+    Args:
+        path: a file that ``save`` wrote.
+        channels: the channel files that a stack was fitted with, if any; their code is run.
+
+    Returns:
+        What was saved, ready to predict.
+
+    Raises:
+        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
+        InputError: a stack has a channel of a user's file that ``channels`` does not give, or
+            gives with other contents.
+        ChannelError: a file in ``channels`` is no channel.
+    """
+    # A room is opened when something of its own is read.
+    if storage.find_kind(path) == "users":
+        from cordial_ppl import personal
+
+        return personal.load(path)
+    from cordial_ppl import cordial
+
+    return cordial.load(path, channels=channels)
