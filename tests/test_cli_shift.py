@@ -16,7 +16,7 @@ USERS = [f"user {i % 3}" for i in range(TEXTS)]
 @pytest.fixture
 def files(tmp_path):
     """Two users who agree, and one whose labels are a class lower."""
-    readings, labels = write_tables(tmp_path, user=USERS)
+    readings, labels = write_tables(tmp_path, user=USERS, mean=[f"m{i}" for i in range(TEXTS)])
     cells = read(labels)
     lower = [max(int(z) - (i % 3 == 2), 1) for i, z in enumerate(cells["label"])]
     write_table(labels, {**cells, "label": lower, "order": list(range(LABELLED))})
@@ -29,6 +29,8 @@ def test_users_are_told_apart(cordial, files):
     assert "log loss of the labels, out of fold: " in result.stderr
     found = read("o.csv")
     assert found["user"] == USERS and len(found["p_1"]) == TEXTS
+    given = read(files[0])
+    assert found["input_mean"] == given["mean"] and "input_user" not in found
     found = json.loads(
         cordial("shift", *files, "-o", "o.csv", "--inference", "mode", "--json").stdout
     )

@@ -69,14 +69,20 @@ def calibrated_columns(
         "high": high,
         "label": judge.scale_.decode(probs.argmax(axis=1)),
     }
+    return columns | passed_on(table, columns)
+
+
+def passed_on(table: ReadingTable, columns: Collection[str]) -> dict[str, list]:
+    """Name the extra columns of the readings beside those that are written."""
+    found: dict[str, list] = {}
     for name, cells in table.extras.items():
         # Readings of an option that only other tasks of the file have.
         if isinstance(table, ReadingTable) and name.startswith(f"{table.kind}_"):
             continue
-        while name in columns:
+        while name in columns or name in found:
             name = f"input_{name}"
-        columns[name] = cells
-    return columns
+        found[name] = cells
+    return found
 
 
 def show_summary(summary: "Summary") -> None:

@@ -1,5 +1,7 @@
 """`cordial shift`: calibrated probabilities of what each user would say."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,7 +48,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label.",
+        help="Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label, extras.",
     ),
 ]
 
@@ -72,7 +74,7 @@ def shift(
     """
     from cordial_ppl import scores
     from cordial_ppl.cli.fitting import read_labelled
-    from cordial_ppl.cli.output import check_output, show_json, show_table
+    from cordial_ppl.cli.output import check_output, passed_on, show_json, show_table
     from cordial_ppl.formats import match_labels, write_table
     from cordial_ppl.personal import UserShift
 
@@ -90,14 +92,15 @@ def shift(
         probs = shifts.predict_proba(population, users)
         in_order, _ = shifts.predict_in_order(known, given, raters, order, afresh=True)
         losses = [scores.log_loss(part, found.labels) for part in (known, in_order)]
-        columns = {
+        columns: dict[str, Sequence | np.ndarray] = {
             "item_id": table.item_ids,
             "user": users,
             **{f"p_{option}": probs[:, k] for k, option in enumerate(fitted.scale_.options)},
             "mean": probs @ fitted.scale_.values,
             "label": fitted.scale_.decode(probs.argmax(axis=1)),
         }
-        write_table(output, columns)
+        extras = passed_on(replace(table, extras=_without_users(table)), columns)
+        write_table(output, columns | extras)
     values, counts = shifts.values_, shifts.counts_
     if json:
         content = {"output": str(output), "texts": len(users), "labels": len(found.labels)}
@@ -115,6 +118,10 @@ def shift(
             f"{losses[1]:.3f} by it and the earlier labels of each one's user"
         )
         say(f"wrote {output}: {count(len(users), 'text')}")
+
+
+def _without_users(table: "ReadingTable") -> dict[str, list]:
+    return {name: cells for name, cells in table.extras.items() if name != "user"}
 
 
 def _users(

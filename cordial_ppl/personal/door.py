@@ -1,5 +1,6 @@
-"""The door: populations, labels and users are checked once, here."""
+"""The door: populations, labels, users and settings are checked once, here."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,22 @@ from cordial_ppl.errors import InputError, Where, name_rows
 from cordial_ppl.formats.tables import as_name
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities
+
+SIGMAS = ("posterior", "cross-validated")
+
+
+def as_sigma(sigma: Any) -> Any:
+    """How the standard deviation of users' values is found, or the number that it is.
+
+    Raises:
+        InputError: it is neither.
+    """
+    number = isinstance(sigma, Real) and not isinstance(sigma, bool)
+    if not (sigma in SIGMAS or (number and 0 < float(sigma) < np.inf)):
+        raise InputError(
+            f"sigma must be 'posterior', 'cross-validated' or a number above 0; got {sigma!r}."
+        )
+    return sigma
 
 
 def as_population(probs: Any, scale: Scale) -> Float[np.ndarray, "n K"]:

@@ -1,22 +1,20 @@
 """The estimator of a per-user effect on a population's predictions; base of the named ones."""
 
 from collections.abc import Sequence
-from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.personal import files
 from cordial_ppl.personal.blas import on_one_core
-from cordial_ppl.personal.door import as_labelled, as_population, as_users
+from cordial_ppl.personal.door import as_labelled, as_population, as_sigma, as_users
 from cordial_ppl.personal.effects import Effect
 from cordial_ppl.personal.history import arrange
 from cordial_ppl.personal.labelled import Labelled
-from cordial_ppl.personal.prediction import predict_known, predict_sequence
+from cordial_ppl.personal.prediction import mean_values, predict_known, predict_sequence
 from cordial_ppl.personal.spreads import learn_spreads, log_priors
 from cordial_ppl.personal.times import as_order
 from cordial_ppl.readings import label_histogram
@@ -24,8 +22,6 @@ from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities
 
 U = TypeVar("U", bound="UserEffect")
-
-SIGMAS = ("posterior", "cross-validated")
 
 
 class UserEffect:
@@ -72,12 +68,7 @@ class UserEffect:
         sigma: str | float | np.floating | np.integer = "posterior",
     ):
         """Remember the settings."""
-        number = isinstance(sigma, Real) and not isinstance(sigma, bool)
-        if not (sigma in SIGMAS or (number and 0 < float(sigma) < np.inf)):
-            raise InputError(
-                f"sigma must be 'posterior', 'cross-validated' or a number above 0; got {sigma!r}."
-            )
-        self.options, self.average, self.sigma = options, average, sigma
+        self.options, self.average, self.sigma = options, average, as_sigma(sigma)
 
     @on_one_core
     def fit(self: U, probs: Any, labels: Any, users: Any, order: Any = None) -> U:
@@ -177,7 +168,7 @@ class UserEffect:
         _, numbers = np.unique(names, return_inverse=True)
         history = arrange(numbers, as_order(order, len(codes)))
         rows = np.array([self._index.get(name, -1) for name in names])[history.rows]
-        # Begun afresh, users keep their rows: what these told of sigma is taken out for each.
+        # Users keep their rows: what these told of sigma is taken out for each.
         begun = np.full_like(rows, -1) if afresh else rows
         labelled = Labelled(self.effect, population, codes, self._histogram, history)
         return predict_sequence(labelled, rows, begun, self._counts, self._totals, self._weigh)
@@ -231,10 +222,7 @@ class UserEffect:
     def values_(self) -> dict[str, float]:
         """Each user's value."""
         self._check_fitted()
-        values = []
-        for start in range(0, len(self._totals), CHUNK_ROWS):
-            totals = self._totals[start : start + CHUNK_ROWS]
-            values += (self._weigh(totals, start + np.arange(len(totals))) @ self._grid).tolist()
+        values = mean_values(self._totals, self._weigh, self._grid)
         return dict(zip(self._index, values, strict=True))
 
     @property

@@ -106,7 +106,8 @@ def _matrices(effect: Effect, histogram: tuple[float, ...]) -> Float[np.ndarray,
     with jax.enable_x64(True):
         over_options = jax.vmap(effect.apply, (0, None, None))
         over_values = compiled(jax.vmap(over_options, (None, 0, None)))
-        found = over_values(np.eye(size), effect.grid(size), np.array(histogram))
+        values, shares = jnp.asarray(effect.grid(size)), jnp.asarray(histogram)
+        found = over_values(jnp.eye(size), values, shares)
     return np.ascontiguousarray(np.asarray(found).swapaxes(1, 2))
 
 

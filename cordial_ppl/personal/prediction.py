@@ -73,3 +73,20 @@ def predict_sequence(
         probs = predict_values(labelled.effect, population, weights, labelled.histogram)
         found[texts[some]] = probs[some]
     return found, earlier
+
+
+def mean_values(
+    totals: Float[np.ndarray, "U G"], weigh: Weigh, grid: Float[np.ndarray, " G"]
+) -> list[float]:
+    """Every user's value: the mean of those that have weight.
+
+    Args:
+        totals: log likelihood of each user's labels at every value.
+        weigh: gives the weights of users' values.
+        grid: the values.
+    """
+    means = []
+    for start in range(0, len(totals), CHUNK_ROWS):
+        own = totals[start : start + CHUNK_ROWS]
+        means += (weigh(own, start + np.arange(len(own))) @ grid).tolist()
+    return means
