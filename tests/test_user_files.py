@@ -42,7 +42,7 @@ def test_a_number_for_sigma(tmp_path):
 @pytest.mark.parametrize(
     ("meta", "arrays"),
     [
-        ({"estimator": "UserWhim"}, {}),
+        ({"effect": "whim"}, {}),
         ({"users": ["a"] * 7}, {}),
         ({"users": ["a", "b"]}, {}),
         ({"users": list(range(7))}, {}),
@@ -76,9 +76,9 @@ def test_nothing_is_saved_before_the_fit(tmp_path):
 
 def test_an_effect_of_ones_own_is_not_saved(tmp_path):
     class UserWhim(cp.UserShift):
-        pass
+        effect = cp.UserShift.effect._replace(name="whim")
 
-    with pytest.raises(cp.InputError, match="only a named effect, such as UserShift, can be saved"):
+    with pytest.raises(cp.InputError, match="only a named effect .* can be saved; 'whim' is"):
         UserWhim().fit(PROBS, LABELS, WHO).save(tmp_path / "x")
 
 

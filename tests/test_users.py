@@ -162,7 +162,7 @@ def test_a_new_user_gets_the_population():
 def test_blocks_change_nothing(monkeypatch):
     fitted = cp.UserShift(sigma="cross-validated").fit(PROBS, LABELS, WHO)
     whole, earlier = fitted.predict_in_order(PROBS, LABELS, WHO)
-    for room in ("evidence", "labelled", "prediction", "estimator"):
+    for room in ("evidence", "labelled", "prediction"):
         monkeypatch.setattr(f"cordial_ppl.personal.{room}.CHUNK_ROWS", 8)
     again = cp.UserShift(sigma="cross-validated").fit(PROBS, LABELS, WHO)
     assert again.sigma_ == fitted.sigma_

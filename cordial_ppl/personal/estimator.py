@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.errors import NotFittedError
 from cordial_ppl.personal import files
 from cordial_ppl.personal.blas import on_one_core
 from cordial_ppl.personal.door import as_labelled, as_population, as_sigma, as_users
@@ -51,14 +51,9 @@ class UserEffect:
     """
 
     effect: ClassVar[Effect]
-    named: ClassVar[bool] = False
 
     scale_: Scale
     sigma_: float
-
-    def __init_subclass__(cls, *, named: bool = False) -> None:
-        """Say whether a file may name the class."""
-        cls.named = named
 
     def __init__(
         self,
@@ -181,18 +176,13 @@ class UserEffect:
 
         Raises:
             NotFittedError: there was no fit yet.
-            InputError: this is no named effect, such as ``UserShift``, but of another class.
+            InputError: this is no named effect, such as a shift, but one's own.
             FileError: the file cannot be written.
         """
         self._check_fitted()
-        if not self.named:
-            raise InputError(
-                "only a named effect, such as UserShift, can be saved; this is a "
-                f"{type(self).__name__}."
-            )
         settings = {"named": self.options is not None, "average": self.average, "sigma": self.sigma}
         learned = self._histogram, list(self._index), self._totals, self._counts, self._spreads
-        files.write(path, files.State(type(self).__name__, self.scale_, settings, *learned))
+        files.write(path, files.State(self.effect, self.scale_, settings, *learned))
 
     @classmethod
     def restore(cls: type[U], state: files.State) -> U:

@@ -8,6 +8,8 @@ from jaxtyping import Float, Int
 
 from cordial_ppl import storage
 from cordial_ppl.cordial.files import blaming
+from cordial_ppl.errors import InputError
+from cordial_ppl.personal.effects import EFFECTS, Effect
 from cordial_ppl.personal.spreads import Spreads
 from cordial_ppl.scale import Scale
 
@@ -18,7 +20,7 @@ class State(NamedTuple):
     """All that a fitted estimator consists of.
 
     Attributes:
-        kind: name of its class.
+        effect: what differs between users.
         scale: the scale.
         settings: ``average``, ``sigma``, and whether the options were ``named``.
         histogram: smoothed label histogram.
@@ -28,7 +30,7 @@ class State(NamedTuple):
         spreads: the standard deviations; a file does not hold their priors, which follow from them.
     """
 
-    kind: str
+    effect: Effect
     scale: Scale
     settings: dict[str, Any]
     histogram: Float[np.ndarray, " K"]
@@ -42,11 +44,17 @@ def write(path: str | Path, state: State) -> None:
     """Write what a fitted estimator has learned to one file.
 
     Raises:
+        InputError: the effect has no name that ``read`` would know.
         FileError: the file cannot be written.
     """
+    if EFFECTS.get(state.effect.name) != state.effect:
+        raise InputError(
+            f"only a named effect ({', '.join(EFFECTS)}) can be saved; {state.effect.name!r} is "
+            "one's own."
+        )
     sigma = state.settings["sigma"]
     meta = {
-        "estimator": state.kind,
+        "effect": state.effect.name,
         "options": list(state.scale.options),
         **state.settings,
         "sigma": sigma if isinstance(sigma, str) else float(sigma),
@@ -71,7 +79,7 @@ def read(path: str | Path) -> State:
         deviations, log_shares, evidence = (arrays.pop(name) for name in STORED)
         spreads = Spreads(deviations, np.zeros((len(deviations), 0)), log_shares, evidence)
         state = State(
-            kind=meta["estimator"],
+            effect=EFFECTS[meta["effect"]],
             scale=Scale(tuple(meta["options"])),
             settings={name: meta[name] for name in ("named", "average", "sigma")},
             names=meta["users"],

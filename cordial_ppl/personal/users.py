@@ -4,11 +4,11 @@ from pathlib import Path
 
 from cordial_ppl.cordial.files import blaming
 from cordial_ppl.personal import files
-from cordial_ppl.personal.effects import EFFECTS
+from cordial_ppl.personal.effects import EFFECTS, Effect
 from cordial_ppl.personal.estimator import UserEffect
 
 
-class UserShift(UserEffect, named=True):
+class UserShift(UserEffect):
     """Per-user shift: mass moves along the scale by Delta_u classes (Section 2.7 of the paper).
 
     The paper plugs in the mode under a cross-validated sigma: ``average=False,
@@ -18,13 +18,13 @@ class UserShift(UserEffect, named=True):
     effect = EFFECTS["shift"]
 
 
-class UserTemperature(UserEffect, named=True):
+class UserTemperature(UserEffect):
     """Per-user temperature: makes a user's predictions more or less confident."""
 
     effect = EFFECTS["temperature"]
 
 
-class UserIntercept(UserEffect, named=True):
+class UserIntercept(UserEffect):
     """Per-user intercept on the cumulative logits.
 
     On the predictions of ``ProportionalOdds`` it is random-intercept ordinal regression.
@@ -33,14 +33,14 @@ class UserIntercept(UserEffect, named=True):
     effect = EFFECTS["intercept"]
 
 
-class UserReliability(UserEffect, named=True):
+class UserReliability(UserEffect):
     """Per-user reliability: how far a user's prediction is drawn to the label histogram."""
 
     effect = EFFECTS["reliability"]
 
 
-KINDS: dict[str, type[UserEffect]] = {
-    kind.__name__: kind for kind in (UserShift, UserTemperature, UserIntercept, UserReliability)
+KINDS: dict[Effect, type[UserEffect]] = {
+    kind.effect: kind for kind in (UserShift, UserTemperature, UserIntercept, UserReliability)
 }
 
 
@@ -55,4 +55,4 @@ def load(path: str | Path) -> UserEffect:
     """
     state = files.read(path)
     with blaming(path):
-        return KINDS[state.kind].restore(state)
+        return KINDS[state.effect].restore(state)
