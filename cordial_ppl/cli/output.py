@@ -72,7 +72,7 @@ def calibrated_columns(
     return columns | passed_on(table, columns)
 
 
-def passed_on(table: ReadingTable, columns: Collection[str]) -> dict[str, list]:
+def passed_on(table: ReadingTable | ReaderTables, columns: Collection[str]) -> dict[str, list]:
     """Name the extra columns of the readings beside those that are written."""
     found: dict[str, list] = {}
     for name, cells in table.extras.items():

@@ -1,0 +1,202 @@
+"""What several readers together gain over one of them, and over other ways to combine them.
+
+Two data sets: the embedded benchmark (four tasks, four readers of the same texts), and real
+readings, for which CORDIAL_DATA names a folder with ``summeval_logits`` (see accuracy.py; five
+readers, two of them poor) or ``wmt23_esa_users`` (eight readers with hard ratings).  Every method
+sees the same labels and is scored on the same texts.  Prints the log loss of each, the fusion's
+gain over it in nats with 95 % intervals (paired bootstrap over texts and draws), and how many
+settings of task and number of labels it wins; writes all of it as JSON.
+
+    python benchmarks/fusion.py --data embedded --draws 20 --budgets 5 10 20 50 100 200 500
+    CORDIAL_DATA=path python benchmarks/fusion.py --data summeval --draws 10 --budgets 20 100
+    CORDIAL_DATA=path python benchmarks/fusion.py --data wmt --draws 10 --budgets 20 100
+    python benchmarks/fusion.py --speed
+
+With ``--speed`` it times warm fits of four readers with 20 labels instead.
+"""
+
+import argparse
+import json
+import os
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from accuracy import NEEDED
+
+import cordial_ppl as cp
+from cordial_ppl.analyses import paired_interval
+from cordial_ppl.formats import match_labels, read_labels, read_several
+from cordial_ppl.fusion import ConcatenatedDirichlet, LogitFusion, average_reading
+from cordial_ppl.fusion.door import read_by
+from cordial_ppl.synthetic import benchmark
+
+SUMMEVAL = ("coherence", "consistency", "fluency", "relevance")
+SUMMEVAL_READERS = (
+    "gpt-4o-mini_geval",
+    "deepseek-r1-distill-qwen-32b",
+    "qwen2.5",
+    "gpt-4o_cot1",
+    "gpt-4o_cot3",
+)
+WMT = ("ESA-1", "ESA-2", "ESA-IAA", "MQM-1", "MQM-IAA")
+EMBEDDED = ("music", "beauty", "software", "mosei")
+TEST = 800
+LEAST_DIRICHLET = 5
+"""Draws with Dirichlet calibration of all readings at once, which takes longest by far."""
+
+
+class Texts(NamedTuple):
+    """One task as all readers read it: texts to draw labels from, and texts to be scored on."""
+
+    pool: np.ndarray
+    labels: np.ndarray
+    report: np.ndarray
+    truth: np.ndarray
+    readers: tuple[str, ...]
+
+
+def main() -> None:
+    """Run the comparison, or the timing."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", default="embedded", choices=("embedded", "summeval", "wmt"))
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--budgets", type=int, nargs="+", default=[20, 100])
+    parser.add_argument("--tasks", nargs="+")
+    parser.add_argument("--paper", action="store_true", help="fit the paper's form as well")
+    parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path("fusion.json"))
+    args = parser.parse_args()
+    if args.speed:
+        return speed()
+    if args.data != "embedded" and not os.environ.get("CORDIAL_DATA"):
+        parser.error(NEEDED)
+    losses: dict[tuple, dict[str, list]] = defaultdict(lambda: defaultdict(list))
+    known = {"embedded": EMBEDDED, "summeval": SUMMEVAL, "wmt": WMT}[args.data]
+    start = time.perf_counter()
+    for draw in range(args.draws):
+        for task in args.tasks or known:
+            for n, name, loss in compare(load(args.data, task, draw), draw, args):
+                losses[task, n][name].append(loss.astype(np.float32))
+        print(f"draw {draw}: {time.perf_counter() - start:.0f} s", flush=True)
+        if (draw + 1) % 5 == 0 or draw + 1 == args.draws:
+            report(losses, args)
+    return None
+
+
+def load(data: str, task: str, draw: int) -> Texts:
+    """The texts of a task, those to draw labels from in the order of a draw."""
+    if data == "embedded":
+        made = benchmark(task)
+        logits = np.stack(list(made.logits.values()), axis=1)
+        pool, scored = made.rows("calibration"), made.rows("report")
+        labels, names = made.labels, tuple(made.logits)
+    else:
+        folder = {"summeval": "summeval_logits", "wmt": "wmt23_esa_users"}[data]
+        base = Path(os.environ["CORDIAL_DATA"]) / folder
+        readers = SUMMEVAL_READERS if data == "summeval" else None
+        table = read_several([base / "readings.parquet"], readers=readers, task=task)
+        found = read_labels(base / "labels.csv", table.scale, task=task)
+        logits, names = table.logits[match_labels(table, found)], table.readers
+        labels = found.labels
+        every = np.random.default_rng(7).permutation(len(labels))
+        pool, scored = every[:-TEST], every[-TEST:]
+    order = pool[np.random.default_rng([draw, 5]).permutation(len(pool))]
+    return Texts(logits[order], labels[order], logits[scored], labels[scored], names)
+
+
+def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.ndarray]]:
+    """Per-text losses of every method with every number of labels."""
+    whole = bool(read_by(texts.pool).all() and read_by(texts.report).all())
+    average = average_reading(texts.pool), average_reading(texts.report)
+    for n in args.budgets:
+        logits, labels = texts.pool[:n], texts.labels[:n]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cp.CordialWarning)
+            fusion = cp.Fusion(readers=texts.readers, seed=draw).fit(logits, labels)
+            plain = LogitFusion(readers=texts.readers, seed=draw).fit(logits, labels)
+            found = {
+                "fusion": fusion.predict_proba(texts.report),
+                "without channels": plain.predict_proba(texts.report),
+                "average reading": cp.RawReading().fit(average[0]).predict_proba(average[1]),
+            }
+            if args.paper:
+                counts = dict.fromkeys([*texts.readers, "joint channel"], 1.0)
+                settings: dict[str, Any] = {"average": False, "weight_counts": counts}
+                paper = cp.Fusion(readers=texts.readers, seed=draw, **settings)
+                found["paper's form"] = paper.fit(logits, labels).predict_proba(texts.report)
+            if whole and draw < LEAST_DIRICHLET:
+                dirichlet = ConcatenatedDirichlet().fit(logits, labels)
+                found["Dirichlet of all"] = dirichlet.predict_proba(texts.report)
+        for place, name in enumerate(texts.readers):
+            rows = np.flatnonzero(read_by(texts.report)[:, place])
+            if len(rows) == len(texts.report):
+                own = fusion.stacks_[name].predict_proba(texts.report[:, place])
+                found[f"reader {name}"] = own
+        best = f"reader {fusion.best_reader_}"
+        if best in found:
+            found["best reader by CV"] = found[best]
+        for name, probs in found.items():
+            yield n, name, cp.scores.log_loss(probs, texts.truth, per_text=True)
+
+
+def report(losses: dict, args: Any) -> None:
+    """Print the tables and write the JSON file."""
+    rows = []
+    for (task, n), own in sorted(losses.items()):
+        fused = np.stack(own["fusion"])
+        for name, other in own.items():
+            theirs = np.stack(other)
+            gain = paired_interval(theirs - fused[: len(theirs)], draws=2000)
+            row = {"task": task, "n": n, "method": name, "draws": len(theirs)}
+            row |= {"log_loss": float(theirs.mean()), "gain": [float(part) for part in gain]}
+            rows.append(row)
+    args.out.write_text(json.dumps({"data": args.data, "rows": rows}, indent=1))
+    for task in dict.fromkeys(row["task"] for row in rows):
+        own = [row for row in rows if row["task"] == task]
+        budgets = list(dict.fromkeys(row["n"] for row in own))
+        print(f"\n{task:36}" + "".join(f"{n:>32}" for n in budgets))
+        for name in dict.fromkeys(row["method"] for row in own):
+            cells = ""
+            for row in (row for row in own if row["method"] == name):
+                mean, low, high = row["gain"]
+                cell = f"{row['log_loss']:.3f} {mean:+.3f} [{low:+.3f}, {high:+.3f}]"
+                cells += f"{cell:>32}"
+            print(f"  {name:34}{cells}")
+    print("\nsettings in which the fusion has the lower loss (of these resolved), mean gain")
+    for name in dict.fromkeys(row["method"] for row in rows if row["method"] != "fusion"):
+        own = [row for row in rows if row["method"] == name]
+        wins = [row for row in own if row["gain"][0] > 0]
+        sure = [row for row in wins if row["gain"][1] > 0]
+        lost = [row for row in own if row["gain"][2] < 0]
+        mean = np.mean([row["gain"][0] for row in own])
+        print(
+            f"  {name:34} {len(wins):3} of {len(own)} ({len(sure)} resolved, {len(lost)} lost), "
+            f"{mean:+.4f}",
+            flush=True,
+        )
+
+
+def speed() -> None:
+    """Time warm fits of four readers with 20 labels."""
+    made = benchmark("music")
+    rows = made.rows("calibration")
+    logits = np.stack(list(made.logits.values()), axis=1)
+    times = []
+    for run in range(16):
+        own = rows[20 * run : 20 * run + 20]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cp.CordialWarning)
+            start = time.perf_counter()
+            cp.Fusion(seed=run).fit(logits[own], made.labels[own])
+            times.append(time.perf_counter() - start)
+    warm = sorted(times[1:])
+    print(f"first {times[0]:.1f} s; warm: median {warm[7]:.2f} s, {warm[0]:.2f} to {warm[-1]:.2f}")
+
+
+if __name__ == "__main__":
+    main()
