@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from cordial_ppl.calibrators import CALIBRATORS
-from cordial_ppl.calibrators.batch import batch_log_probs, fit_batch
 from cordial_ppl.calibrators.crossvalidation import FOLDS, cross_validate, spread_folds
 from cordial_ppl.calibrators.dirichlet import (
     INTERCEPTS,
@@ -26,7 +25,7 @@ from cordial_ppl.calibrators.dirichlet import (
     dirichlet_log_probs,
     fit_dirichlet,
 )
-from cordial_ppl.calibrators.odds import DECADES, fit_odds, odds_log_probs
+from cordial_ppl.calibrators.odds import DECADES, fit_odds
 from cordial_ppl.calibrators.regression import fit_softmax
 
 FOLDER = Path(__file__).parent / "reference"
@@ -35,7 +34,6 @@ SHARED = json.loads((FOLDER / "calibrators.json").read_text())
 LOGITS, LABELS = np.array(SHARED["logits"]), np.array(SHARED["labels"])
 TEST = np.array(SHARED["test_logits"])
 NAMES = ("raw", "batch", "odds-cv", "dirichlet")
-ROWS = 16
 
 
 @cache
@@ -55,13 +53,18 @@ def centred(logits):
     return logits - logits.mean(axis=1, keepdims=True)
 
 
+@jax.jit
 def dirichlet_loss(params, logits, labels, penalty):
     """The penalised loss of Dirichlet calibration, written anew and without the ridge."""
-    size = logits.shape[1]
+    size, seen = logits.shape[1], labels >= 0
     own = dirichlet_log_probs(params, logits)[jnp.arange(len(labels)), labels]
+    mean = jnp.sum(jnp.where(seen, own, 0.0)) / jnp.sum(seen, dtype=own.dtype)
     off = jnp.sum(params.weights**2) - jnp.sum(jnp.diag(params.weights) ** 2)
     penalties = penalty.off_diagonal / (size * (size - 1)) * off
-    return -jnp.mean(own) + penalties + penalty.intercept / size * jnp.sum(params.bias**2)
+    return -mean + penalties + penalty.intercept / size * jnp.sum(params.bias**2)
+
+
+DIRICHLET_SLOPES = jax.jit(jax.value_and_grad(dirichlet_loss))
 
 
 def both(off_diagonal, intercept):
@@ -71,14 +74,14 @@ def both(off_diagonal, intercept):
 def test_an_independent_implementation_predicts_the_same():
     raw = np.exp(predictor("raw")(fitter("raw")(LOGITS, LABELS), TEST))
     np.testing.assert_allclose(raw, SHARED["raw"], rtol=0, atol=1e-8)
-    batch = np.exp(batch_log_probs(fit_batch(LOGITS, LABELS), TEST))
+    batch = np.exp(predictor("batch")(fitter("batch")(LOGITS, LABELS), TEST))
     np.testing.assert_allclose(batch, REFERENCE["batch"], rtol=0, atol=1e-8)
     held = REFERENCE["dirichlet"]
     x = np.array(held["x"])
     params, penalty = Dirichlet(x[:25].reshape(5, 5), x[25:]), both(held["lam"], held["mu"])
-    probs = np.exp(dirichlet_log_probs(params, TEST))
+    probs = np.exp(predictor("dirichlet")(params, TEST))
     np.testing.assert_allclose(probs, held["probs"], rtol=0, atol=1e-8)
-    loss, slopes = jax.value_and_grad(dirichlet_loss)(params, LOGITS, LABELS, penalty)
+    loss, slopes = DIRICHLET_SLOPES(params, LOGITS, LABELS, penalty)
     assert float(loss) == pytest.approx(held["obj"], abs=1e-8)
     found = jnp.concatenate([slopes.weights.ravel(), slopes.bias])
     np.testing.assert_allclose(found, held["grad"], rtol=0, atol=1e-8)
@@ -88,12 +91,12 @@ def test_an_independent_implementation_fits_the_same():
     held = REFERENCE["dirichlet_fit"]
     penalty = both(held["lam"], held["mu"])
     params = DIRICHLET(LOGITS, LABELS, penalty)
-    probs = np.exp(dirichlet_log_probs(params, TEST))
+    probs = np.exp(predictor("dirichlet")(params, TEST))
     np.testing.assert_allclose(probs, held["probs"], rtol=0, atol=held["tol"])
     loss = dirichlet_loss(params, LOGITS, LABELS, penalty)
     assert float(loss) == pytest.approx(held["obj"], abs=1e-8)
     held = SHARED["odds_fit"]
-    own = odds_log_probs(fit_odds(LOGITS, LABELS, 100.0), TEST)
+    own = predictor("odds")(fitter("odds")(LOGITS, LABELS), TEST)
     np.testing.assert_allclose(np.exp(own), REFERENCE["odds_fit_probs"], atol=held["tol"])
 
 
@@ -110,19 +113,18 @@ def test_softmax_regression_is_logistic_regression():
 @pytest.mark.parametrize("off_diagonal, intercept", [(1e-4, 1e-3), (0.01, 10.0), (10.0, 0.1)])
 def test_dirichlet_is_where_a_general_optimiser_ends(off_diagonal, intercept):
     penalty = both(off_diagonal, intercept)
-    loss = jax.jit(
-        jax.value_and_grad(
-            lambda x: dirichlet_loss(
-                Dirichlet(x[:25].reshape(5, 5), x[25:]), LOGITS, LABELS, penalty
-            )
-        )
-    )
+
+    def loss(x):
+        params = Dirichlet(x[:25].reshape(5, 5), x[25:])
+        value, slopes = DIRICHLET_SLOPES(params, LOGITS, LABELS, penalty)
+        return float(value), np.concatenate([np.ravel(own) for own in slopes])
+
     start = np.concatenate([np.eye(5).ravel(), np.zeros(5)])
     theirs = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
     ours = DIRICHLET(LOGITS, LABELS, penalty, ridge=1e-12)
     x = np.concatenate([ours.weights.ravel(), ours.bias])
-    assert float(loss(x)[0]) <= float(theirs.fun) + 1e-9
-    assert float(loss(x)[0]) == pytest.approx(float(theirs.fun), abs=1e-5)
+    assert loss(x)[0] <= float(theirs.fun) + 1e-9
+    assert loss(x)[0] == pytest.approx(float(theirs.fun), abs=1e-5)
 
 
 def test_dirichlet_of_two_classes_is_logistic_regression():
@@ -131,8 +133,8 @@ def test_dirichlet_of_two_classes_is_logistic_regression():
     logs = log_softmax(logits, axis=1)
     labels = (rng.random(400) < 1 / (1 + np.exp(-(0.3 + 0.6 * (logs[:, 1] - logs[:, 0]))))) * 1
     theirs = LogisticRegression(C=1e9, tol=1e-12, max_iter=5000).fit(logs, labels)
-    ours = fit_dirichlet(logits, labels, both(1e-9, 1e-9), ridge=1e-9)
-    probs = np.exp(dirichlet_log_probs(ours, logits))
+    ours = DIRICHLET(logits, labels, both(1e-9, 1e-9), ridge=1e-9)
+    probs = np.exp(predictor("dirichlet")(ours, logits))
     np.testing.assert_allclose(probs, theirs.predict_proba(logs), atol=1e-5)
 
 
@@ -145,7 +147,7 @@ def test_ample_labels_ask_for_a_weak_penalty_and_give_an_ordered_logit():
     model = OrderedModel(labels, columns, distr="logit")
     theirs = model.fit(method="newton", disp=False, maxiter=100).predict(columns)
     params = fitter("odds-cv")(logits, labels)
-    np.testing.assert_allclose(np.exp(odds_log_probs(params, logits)), theirs, atol=0.03)
+    np.testing.assert_allclose(np.exp(predictor("odds")(params, logits)), theirs, atol=0.03)
 
 
 def held_out_loss(fit, log_probs, setting):
@@ -160,7 +162,7 @@ def held_out_loss(fit, log_probs, setting):
 
 def test_the_chosen_odds_are_the_best_of_a_loop_over_the_grid():
     run = jax.jit(lambda x, z, c: fit_odds(x, z, c * jnp.sum(z >= 0, dtype=x.dtype)))
-    scores = [held_out_loss(run, odds_log_probs, c) for c in DECADES]
+    scores = [held_out_loss(run, predictor("odds"), c) for c in DECADES]
     best = run(LOGITS, LABELS, DECADES[int(np.argmin(scores))])
     found = fitter("odds-cv")(LOGITS, LABELS)
     np.testing.assert_allclose(found.weights, best.weights, rtol=1e-6, atol=1e-8)
@@ -168,7 +170,7 @@ def test_the_chosen_odds_are_the_best_of_a_loop_over_the_grid():
 
 def test_the_chosen_dirichlet_is_the_best_of_a_loop_over_the_grid():
     grid = [both(lam, mu) for lam in OFF_DIAGONALS for mu in INTERCEPTS]
-    scores = [held_out_loss(DIRICHLET, dirichlet_log_probs, penalty) for penalty in grid]
+    scores = [held_out_loss(DIRICHLET, predictor("dirichlet"), penalty) for penalty in grid]
     best = DIRICHLET(LOGITS, LABELS, grid[int(np.argmin(scores))])
     found = fitter("dirichlet")(LOGITS, LABELS)
     np.testing.assert_allclose(found.weights, best.weights, rtol=1e-5, atol=1e-6)
@@ -211,13 +213,14 @@ FOLDS_OF = jax.jit(spread_folds)
 
 @st.composite
 def samples(draw):
-    """Logits of 16 texts, soft to saturated, and labels of some of few or all classes."""
+    """Logits of as many texts, soft to saturated; labels of some, of few or all classes."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rows, size = LOGITS.shape
     scale = draw(st.sampled_from([0.0, 1.0, 60.0]))
-    logits = scale * centred(np.clip(rng.normal(size=(ROWS, 3)), -1.0, 1.0))
-    labels = rng.choice(rng.permutation(3)[: draw(st.integers(1, 3))], ROWS)
+    logits = scale * centred(np.clip(rng.normal(size=(rows, size)), -1.0, 1.0))
+    labels = rng.choice(rng.permutation(size)[: draw(st.integers(1, size))], rows)
     labels = logits.argmax(axis=1) if draw(st.booleans()) else labels
-    labels[rng.permutation(ROWS)[draw(st.integers(0, ROWS)) :]] = -1
+    labels[rng.permutation(rows)[draw(st.integers(0, rows)) :]] = -1
     return logits, labels
 
 
@@ -239,11 +242,10 @@ def test_dirichlet_ends_where_the_gradient_vanishes(drawn, off_diagonal, interce
     logits, labels = drawn
     penalty = both(off_diagonal, intercept)
     params = DIRICHLET(logits, labels, penalty)
-    seen = labels >= 0
-    if not seen.any():
-        np.testing.assert_allclose(params.weights, np.eye(3), atol=1e-9)
+    if (labels < 0).all():
+        np.testing.assert_allclose(params.weights, np.eye(5), atol=1e-9)
         return
-    slopes = jax.grad(dirichlet_loss)(params, logits[seen], labels[seen], penalty)
+    _, slopes = DIRICHLET_SLOPES(params, logits, labels, penalty)
     ridge = 1e-6 * np.diag(np.diag(params.weights) - 1.0)
     np.testing.assert_allclose(slopes.weights + ridge, 0.0, atol=1e-7)
     np.testing.assert_allclose(slopes.bias, 0.0, atol=1e-7)
@@ -267,6 +269,7 @@ def test_order_changes_nothing_where_there_are_no_folds():
         DIRICHLET(x, z, penalty) for x, z in ((LOGITS, LABELS), (LOGITS[order], LABELS[order]))
     )
     np.testing.assert_allclose(shuffled.weights, whole.weights, rtol=1e-7, atol=1e-8)
+    fit_batch = fitter("batch")
     batch = fit_batch(LOGITS[order], LABELS)
     np.testing.assert_allclose(batch.log_mean, fit_batch(LOGITS, LABELS).log_mean, rtol=1e-12)
 
@@ -282,6 +285,7 @@ def test_dirichlet_follows_the_names_of_the_options():
 
 
 def test_batch_calibration_takes_out_the_mean():
+    fit_batch = fitter("batch")
     params = fit_batch(LOGITS, LABELS)
     stated = softmax(LOGITS, axis=1)
     np.testing.assert_allclose(np.exp(params.log_mean), stated.mean(axis=0), rtol=1e-12)
