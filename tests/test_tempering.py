@@ -38,9 +38,9 @@ def readings(labels, rows=slice(ROWS)):
 
 
 @cache
-def solver(channel, size=5, effort=None):
+def solver(channel, size=5, effort=None, covariates=()):
     """Sample a posterior, as a function of readings, labels and a seed."""
-    target = build_target(channel, size)
+    target = build_target(channel, size, covariates)
 
     def run(readings, labels, seed):
         problem = Problem(target, target.prior, readings, labels)
@@ -64,23 +64,33 @@ def rms(found, expected):
 
 
 def coin(readings, labels=None):
-    """Labels that know nothing of the text: a Beta prior and a Bernoulli likelihood."""
+    """Labels that know nothing of the text; a model that fails for shares below a bound."""
     share = numpyro.sample("share", dist.Beta(2.0, 1.0))
     probs = jnp.stack([1 - share, share])[None] + 0.0 * readings.logits
-    observe(None, labels, probs=probs)
+    allowed = jnp.asarray(share) > readings.covariates["bound"][:, None]
+    observe(None, labels, probs=jnp.where(allowed, probs, jnp.nan))
 
 
-def test_a_conjugate_posterior():
-    labels = jnp.where(jnp.arange(ROWS) < 20, jnp.where(jnp.arange(ROWS) < 6, 1, 0), -1)
-    flat = Readings(jnp.zeros((ROWS, 2)), jnp.full(2, 0.5))
-    cloud = solver(Channel("coin", coin), 2)(flat, labels, 0)
+COIN = Channel("coin", coin)
+
+
+@pytest.mark.parametrize(("bound", "ones"), [(0.0, 6), (0.75, 15)], ids=["none", "most"])
+def test_a_conjugate_posterior_above_a_bound(bound, ones):
+    """Exact without a bound, and where the likelihood is no number at most draws of the prior."""
+    labels = jnp.where(jnp.arange(ROWS) < 20, jnp.where(jnp.arange(ROWS) < ones, 1, 0), -1)
+    given = {"bound": jnp.full(ROWS, bound)}
+    flat = Readings(jnp.zeros((ROWS, 2)), jnp.full(2, 0.5), given)
+    cloud = solver(COIN, 2, covariates=("bound",))(flat, labels, 0)
     share = 1 / (1 + np.exp(-np.asarray(cloud.draws)[:, 0]))
-    exact = stats.beta(2 + 6, 1 + 14)
-    assert share.mean() == pytest.approx(exact.mean(), abs=4 * exact.std() / np.sqrt(512))
+    exact = stats.beta(2 + ones, 1 + 20 - ones)
+    below = exact.cdf(bound)
+    assert share.min() >= bound
     for level in (0.1, 0.5, 0.9):
-        found = (share <= exact.ppf(level)).mean()
+        found = (share <= exact.ppf(below + level * (1 - below))).mean()
         assert found == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / 512))
-    assert diagnose("default", cloud).trusted
+    if not bound:
+        assert share.mean() == pytest.approx(exact.mean(), abs=4 * exact.std() / np.sqrt(512))
+    assert diagnose("default", cloud).trusted and int(cloud.repairs) <= 1
 
 
 def mirrored(readings, labels=None):
@@ -109,27 +119,6 @@ def test_draws_that_fell_into_one_of_many_modes_are_not_trusted():
     positive = (np.asarray(cloud.draws) > 0).mean(axis=0)
     spread = (np.abs(positive - 0.5) < 0.2).all()
     assert spread or not diagnose("default", cloud).trusted
-
-
-def bounded(readings, labels=None):
-    """A coin whose model fails for shares below a bound that most prior draws lie below."""
-    share = numpyro.sample("share", dist.Beta(1.0, 1.0))
-    probs = jnp.stack([1 - share, share])[None] + 0.0 * readings.logits
-    observe(None, labels, probs=jnp.where(jnp.asarray(share) > 0.6, probs, jnp.nan))
-
-
-def test_points_without_a_density_are_left_out():
-    labels = jnp.where(jnp.arange(ROWS) < 20, jnp.where(jnp.arange(ROWS) < 14, 1, 0), -1)
-    flat = Readings(jnp.zeros((ROWS, 2)), jnp.full(2, 0.5))
-    cloud = solver(Channel("bounded", bounded), 2)(flat, labels, 0)
-    share = 1 / (1 + np.exp(-np.asarray(cloud.draws)[:, 0]))
-    exact = stats.beta(1 + 14, 1 + 6)
-    below = exact.cdf(0.6)
-    assert share.min() >= 0.6
-    for level in (0.1, 0.5, 0.9):
-        found = (share <= exact.ppf(below + level * (1 - below))).mean()
-        assert found == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / 512))
-    assert diagnose("default", cloud).trusted and int(cloud.repairs) <= 1
 
 
 def nested(readings, labels=None):
