@@ -1,0 +1,160 @@
+"""Differences between methods, what they are worth in labels, and where curves cross."""
+
+import dataclasses
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from planted import DRAWS, SIZE, cell, row, rows, sweep
+
+from cordial_ppl import scores
+from cordial_ppl.analyses import paired_interval
+from cordial_ppl.errors import InputError
+from cordial_ppl.products import PRODUCTS, known_gap
+from cordial_ppl.products.differences import intervals
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.gap import ExcessLosses
+
+
+def test_intervals_are_those_of_one_method_at_a_time():
+    rng = np.random.default_rng(0)
+    own = cell(("music", "main", 5), {"cordial": 0.0, "raw": 0.0, "odds": 0.0, "vector": 0.0})
+    losses = rng.normal(0, [[[1.0]], [[2.0]], [[0.5]], [[1.0]]], own.losses.shape)
+    losses[2, 1], own.scores["log_loss"][2, 1] = np.nan, np.nan
+    results = Results({}, {("music", "main", 5): dataclasses.replace(own, losses=losses)})
+    found = intervals(results, ("music", "main", 5), "cordial")
+    for k, method in enumerate(("raw", "odds", "vector"), start=1):
+        draws = [0, 2, 3] if method == "odds" else slice(None)
+        expected = paired_interval((losses[k] - losses[0])[draws])
+        np.testing.assert_allclose(found[method], expected, rtol=1e-9)
+    assert intervals(results, ("music", "main", 5), "cordial") is found
+
+
+def test_a_difference_that_noise_hides_is_not_resolved():
+    losses = {"cordial": 0.5, "raw": 0.51, "odds": 0.51}
+    results = sweep({("music", "main", 5): {"losses": losses, "noise": ["odds"]}})
+    product = PRODUCTS["curves"](results)
+    assert row(product, method="raw")["resolved"]
+    odds = row(product, method="odds")
+    assert odds["lower"] < 0 < odds["upper"] and not odds["resolved"]
+    assert product.shown.rows[1][-1] == "+0.010"
+
+
+def test_few_draws_resolve_nothing():
+    losses = {"logit-stack": 0.6, "dirichlet": 0.4, "cordial": 0.5}
+    failed = [(m, draw) for m in ("logit-stack", "dirichlet") for draw in (1, 3)]
+    plan = {"losses": losses, "failed": failed}
+    results = sweep({("music", "main", 20): plan, ("music", "main", 50): plan | {"failed": []}})
+    curves = PRODUCTS["curves"](results)
+    assert [r["resolved"] for r in rows(curves, method="logit-stack")] == [False, True]
+    assert [line[-2:] for line in curves.shown.rows][0] == ("+0.100", "**+0.100**")
+    assert not rows(PRODUCTS["readers"](results))[0]["resolved"]
+    assert row(PRODUCTS["crossover"](results))["observed"] == 50
+    for name in ("curves", "readers", "crossover"):
+        assert "fewer than 3 shared draws" in PRODUCTS[name](results).notes[-2]
+    single = sweep({("music", "main", 20): plan})
+    assert row(PRODUCTS["crossover"](single))["observed"] is None
+    assert "report texts only" in PRODUCTS["averaging"](single, other="dirichlet").notes[0]
+
+
+def test_equivalents_of_curves_straight_in_log_n_are_exact():
+    budgets = (5, 10, 20, 50)
+    results = sweep(
+        {
+            ("music", "main", n): {
+                "paper": 1.0 - 0.1 * np.log(n),
+                "logit-stack": 1.0 - 0.1 * np.log(n) + 0.05,
+                "raw": 3.0,
+                "odds": 0.1,
+            }
+            for n in budgets
+        }
+    )
+    product = PRODUCTS["equivalents"](results)
+    assert row(product, method="logit-stack")["labels"] == pytest.approx(20 * np.exp(0.5))
+    assert row(product, method="raw")["labels"] == np.inf
+    assert row(product, method="odds")["labels"] == 5
+    assert [line[1] for line in product.shown.rows] == ["33", "> 50", "≤ 5"]
+
+
+def test_a_curve_is_read_where_a_method_has_one():
+    def results(failing):
+        failed = [(failing, draw) for draw in range(DRAWS)]
+        losses = {5: 0.9, 20: 0.8, 50: 0.4}
+        return sweep(
+            {
+                ("music", "main", n): {
+                    "losses": {"cordial": 0.5, "odds": loss},
+                    "failed": failed if n == 20 else [],
+                }
+                for n, loss in losses.items()
+            }
+        )
+
+    for n in (5, 20):
+        found = row(PRODUCTS["equivalents"](results("odds"), n=n), method="odds")
+        assert found["labels"] == pytest.approx(5 * 10**0.8)
+    without = PRODUCTS["equivalents"](results("cordial"), n=20)
+    assert row(without, method="odds")["labels"] is None
+    assert without.shown.rows == (("Ordinal regression", "–"),)
+
+
+def test_the_crossover_is_predicted_from_the_gap_and_observed_when_resolved():
+    gaps = {5: -1.0, 20: 0.1, 100: 0.01, 200: 0.0175}
+    cells = {
+        ("music", "main", n): {
+            "losses": {"paper": 0.5, "dirichlet": 0.5 - gap},
+            "noise": ["dirichlet"] if n == 20 else [],
+        }
+        for n, gap in gaps.items()
+    }
+    cells |= {("film", "main", n): {"paper": 0.5, "dirichlet": 0.6} for n in gaps}
+    product = PRODUCTS["crossover"](sweep(cells))
+    music = row(product, task="music")
+    assert music["delta"] == pytest.approx(0.0175) and music["options"] == SIZE
+    assert music["predicted"] == pytest.approx(scores.crossover(12, 5, 0.0175))
+    assert music["predicted"] == pytest.approx(200)
+    assert music["observed"] == 100 and music["ratio"] == pytest.approx(0.5)
+    film = row(product, task="film")
+    assert film["predicted"] == film["observed"] == np.inf and film["ratio"] is None
+    assert product.shown.rows[1] == ("film", "main", 3, 200, "-0.100", "never", "> 200", "–")
+
+
+def test_the_known_gap_shows_the_parameters_and_the_crossover(monkeypatch):
+    def exact(delta, options, draws, seed):
+        """What theory says: d / (2 n), whence the lines cross where they should."""
+        budgets = np.round((options * (options - 1) - 4) / (2 * delta) * 2.0 ** np.arange(-3, 3))
+        cost = np.full((len(budgets), draws), 1 / (2 * budgets[:, None]))
+        full = options * (options - 1)
+        return ExcessLosses(delta, options, budgets.astype(int), 4 * cost, full * cost, 2 * cost)
+
+    monkeypatch.setattr(known_gap, "around_crossover", exact)
+    product = known_gap.gap_table(sweep({("music", "main", 20): {"cordial": 0.5}}), deltas=(0.01,))
+    found = product.table.records()
+    assert {own["fit"] for own in found} == {"affine", "full", "shrunk"}
+    dimensions = {"affine": 4, "full": 6, "shrunk": 2}
+    for own in found:
+        assert own["d"] == pytest.approx(dimensions[own["fit"]])
+        gap = 0.01 if own["fit"] == "affine" else 0.0
+        assert own["over_truth"] == pytest.approx(own["excess"] + gap, rel=1e-3)
+    assert "over_truth, which the figure shows, has delta besides" in product.notes[-1]
+    (shown,) = product.shown.records()
+    assert (shown["K"], shown["n*"], shown["d, full"]) == (3, "100", "6.0")
+    assert float(shown["full overtakes, / n*"]) == pytest.approx(1, abs=0.03)
+    assert float(shown["full, shrunk overtakes, / n*"]) < 0.2
+    assert product.draw is not None
+    figure = product.draw()
+    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
+    np.testing.assert_allclose(lines["affine"].get_ydata(), lines["gap + d / (2 n)"].get_ydata())
+
+
+def test_two_options_have_no_known_gap():
+    results = sweep({("music", "main", 20): {"cordial": 0.5}})
+    (key,) = results.cells
+    own = results.cells[key]
+    tables = {
+        name: getattr(own, name)[..., :2, :2] for name in ("given_stated", "saturated", "empirical")
+    }
+    two = replace(own, stated=own.stated[:2], **tables)
+    with pytest.raises(InputError, match="three options or more"):
+        known_gap.gap_table(Results(results.config, {key: two}))

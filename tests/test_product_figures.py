@@ -1,0 +1,167 @@
+"""Figures of sweeps: what was planted is drawn, in sight, and named."""
+
+import numpy as np
+import pytest
+from planted import drawn, row, rows, sweep, two_tasks
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.products import PRODUCTS
+from cordial_ppl.products.figure import looking
+
+
+@pytest.fixture
+def results():
+    return two_tasks()
+
+
+def test_curves_have_planted_differences_in_table_and_figure(results):
+    product = PRODUCTS["curves"](results)
+    at_20 = row(product, task="film", n=20, method="logit-stack")
+    assert at_20["difference"] == pytest.approx(0.05)
+    assert [at_20["lower"], at_20["upper"]] == pytest.approx([0.05, 0.05])
+    assert at_20["resolved"]
+    assert ("film", "main", "Dirichlet", *(f"**{d}**" for d in ("+0.800", "+0.400", "+0.100"))) == (
+        next(r for r in product.shown.rows if r[0] == "film" and r[2] == "Dirichlet")[:6]
+    )
+    figure = drawn(product)
+    assert [axis.get_title() for axis in figure.axes] == ["music", "film"]
+    lines = {line.get_label(): line for line in figure.axes[1].get_lines()}
+    np.testing.assert_allclose(lines["Dirichlet"].get_ydata(), [0.8, 0.4, 0.1, -0.05])
+    np.testing.assert_array_equal(lines["Dirichlet"].get_xdata(), [5, 20, 100, 200])
+    np.testing.assert_allclose(lines["CORDIAL, default (ours)"].get_ydata(), 0)
+    assert figure.axes[1].get_xscale() == "log"
+    low, high = figure.axes[1].get_ylim()
+    assert low < -0.05 and high > 1.5
+
+
+def test_curves_leave_other_forms_of_ours_out_of_the_figure_and_cut_what_is_far():
+    losses = {"cordial": 0.5, "paper": 0.4, "raw": 9.0, "odds": 0.7, "vector": 0.8, "batch": 0.9}
+    product = PRODUCTS["curves"](sweep({("music", "main", n): losses for n in (5, 20)}))
+    assert row(product, n=5, method="paper")["difference"] == pytest.approx(-0.1)
+    figure = drawn(product)
+    (axis,) = figure.axes
+    assert "CORDIAL, literal" not in [line.get_label() for line in axis.get_lines()]
+    assert 0.4 < axis.get_ylim()[1] < 1
+    assert len(axis.collections) == 3
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "Raw reading" not in named and "Ordinal regression" in named
+    assert product.caption.endswith("nothing in sight of Raw reading.")
+
+
+def test_one_wild_curve_leaves_the_others_their_range_and_is_named_where_it_is_hidden():
+    wild = {5: 4.0, 10: 0.3, 20: 0.1}
+    cells = {
+        (task, "main", n): {
+            "losses": {"cordial": 0.5, "logit-stack": 0.63, "dirichlet": 0.5 + own, "raw": raw},
+            "noise": ["dirichlet"] if n == 5 else [],
+        }
+        for n, own in wild.items()
+        for task, raw in (("film", 0.55), ("music", 7.0))
+    }
+    product = PRODUCTS["curves"](sweep(cells))
+    assert product.caption.endswith("nothing in sight of Raw reading (in music).")
+    figure = drawn(product)
+    for axis in figure.axes:
+        low, high = axis.get_ylim()
+        assert 0.13 > 0.05 * (high - low)
+    assert "Raw reading" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_who_leads_ours_is_in_sight_however_far():
+    losses = {"cordial": 5.0, "logit-stack": 5.1, "odds": 5.1, "vector": 5.2, "raw": 0.5}
+    results = sweep({("music", "main", n): losses | {"raw": 9.0 - n} for n in (1, 2, 8)})
+    (axis,) = drawn(PRODUCTS["curves"](results)).axes
+    assert axis.get_ylim()[0] < -4 and axis.get_ylim()[1] < 4
+
+
+def test_a_row_of_panels_holds_one_tasks_readers():
+    pairs = [("music", "a"), ("music", "b"), ("music", "c"), ("film", "d"), ("books", "e")]
+    losses = {"raw": 1.0, "cordial": 0.5}
+    figure = drawn(PRODUCTS["reversals"](sweep({(*pair, 20): losses for pair in pairs})))
+    found = {}
+    for axis in figure.axes:
+        place = axis.get_subplotspec()
+        found.setdefault(place.rowspan.start, []).append(axis.get_title())
+    assert list(found.values()) == [["music, a", "music, b", "music, c"], ["film, d"], ["books, e"]]
+    single = drawn(PRODUCTS["reversals"](sweep({(t, "a", 5): losses for t in "abcde"})))
+    assert [axis.get_subplotspec().rowspan.start for axis in single.axes] == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["curves", "reliability", "reversals"])
+@pytest.mark.parametrize("readers", [2, 3])
+def test_long_names_are_whole_and_apart(name, readers):
+    losses = {"raw": 2.0, "logit-stack": 0.6, "dirichlet": 0.7, "cordial": 0.5}
+    long = "coherence-of-the-whole", "deepseek-r1-distill-qwen-32b"
+    pairs = [(long[0] + task, f"{long[1]}{k}") for task in ("", "s") for k in range(readers)]
+    figure = drawn(PRODUCTS[name](sweep({(*pair, 20): losses for pair in pairs})))
+    with looking():
+        figure.draw_without_rendering()
+    texts = [t for axis in figure.axes for t in (axis.title, axis.yaxis.label) if t.get_text()]
+    boxes = [text.get_window_extent() for text in (*texts, *figure.legends)]
+    for k, box in enumerate(boxes):
+        assert box.x0 >= 0 and box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+        assert not any(box.overlaps(other) for other in boxes[:k])
+
+
+def test_reliability_shows_the_mean_tables_and_their_divergence():
+    losses = {"raw": 2.0, "logit-stack": 0.75, "dirichlet": 0.75, "paper": 0.5}
+    kl = {"paper": [0.1, 0.3, 0.2, 0.2], "raw": 0.625}
+    results = sweep({("music", "main", 20): {"losses": losses, "class_weighted_kl": kl}})
+    given = results.cells["music", "main", 20].given_stated
+    given[3, :, 0] = [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]]
+    product = PRODUCTS["reliability"](results)
+    first = rows(product, method="paper", stated="a")
+    assert [r["probability"] for r in first] == [0.5, 0.5, 0.0]
+    assert [r["label"] for r in first] == ["a", "b", "c"]
+    assert first[0]["class_weighted_kl"] == pytest.approx(0.2) and first[0]["texts"] == 4
+    people = rows(product, method="empirical")
+    assert [r["probability"] for r in people[-3:]] == [0.0, 0.25, 0.75]
+    assert people[3]["probability"] is None and people[3]["texts"] == 0
+    assert ("music", "main", "Raw reading", "0.625", 4) in product.shown.rows
+    figure = drawn(product)
+    empirical, raw, ours, stack, dirichlet, _ = figure.axes
+    assert raw.get_title().endswith("KL 0.62") and ours.get_title().endswith("KL 0.20")
+    shown = np.ma.filled(ours.images[0].get_array(), np.nan)
+    np.testing.assert_array_equal(shown[[0, 2]], [[0.5, 0.5, 0], [0, 0, 1]])
+    for axis in (empirical, raw, ours, stack, dirichlet):
+        assert [patch.get_hatch() for patch in axis.patches] == ["/////"]
+
+
+def test_reversals_are_shares_of_fits():
+    losses = {"raw": 2.0, "vector": 0.9, "shots": 0.9, "cordial": 0.5}
+    reversed_ = {"vector": [1, 1, 0, 1], "shots": np.nan}
+    results = sweep(
+        {("music", "main", n): {"losses": losses, "reversed": reversed_} for n in (5, 20)}
+    )
+    product = PRODUCTS["reversals"](results)
+    assert row(product, n=5, method="vector")["reversed"] == 0.75
+    shown = {line[2]: line[3:] for line in product.shown.rows}
+    assert shown["Vector scaling"] == ("75 %", "75 %")
+    assert shown["CORDIAL, default"] == ("0 %", "0 %") and shown["shots"] == ("–", "–")
+    (axis,) = drawn(product).axes
+    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
+    assert lines.keys() == {"Vector scaling", "CORDIAL, default"}
+    np.testing.assert_array_equal(lines["Vector scaling"], 0.75)
+    np.testing.assert_array_equal(lines["CORDIAL, default"], 0)
+
+
+def test_averaging_compares_a_variant_with_its_base():
+    losses = {"cordial": 0.4, "paper": 0.3, "mode": 0.5, "plain": 0.6}
+    bases = {"mode": "cordial", "plain": "paper"}
+    results = sweep({("music", "main", n): losses for n in (5, 20)}, bases)
+    product = PRODUCTS["averaging"](results)
+    assert [r["difference"] for r in product.table.records()] == pytest.approx([0.1, 0.1])
+    (axis,) = drawn(product).axes
+    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
+    np.testing.assert_allclose(lines["mode"], 0.1)
+    assert len(axis.collections) == 1
+    other = PRODUCTS["averaging"](results, other="plain")
+    assert row(other, n=5)["difference"] == pytest.approx(0.3)
+
+
+def test_averaging_says_what_to_add_to_the_file(results):
+    with pytest.raises(InputError, match=r'\[method.mode\] with base = "cordial" and inference'):
+        PRODUCTS["averaging"](results)
+    with pytest.raises(InputError, match="got 'raw' for both"):
+        PRODUCTS["averaging"](results, ours="raw", other="raw")
