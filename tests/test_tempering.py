@@ -1,6 +1,6 @@
 """The default posterior: exact where the answer is known, calibrated, and honest where it fails."""
 
-from functools import cache, partial
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from few_draws import LABELS, LOGITS, ROWS, fitted, predictor, readings, solver
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -18,45 +19,13 @@ from cordial_ppl.inference import tempering
 from cordial_ppl.inference.choice import next_temper
 from cordial_ppl.inference.importance import effective_sample_size
 from cordial_ppl.inference.posterior import diagnose
-from cordial_ppl.inference.problem import Problem, predict, problem_in_precision
+from cordial_ppl.inference.problem import Problem, problem_in_precision
 from cordial_ppl.inference.state import Effort, Phase, from_prior
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tempering import sample_tempered
-from cordial_ppl.readings import Readings, as_logits, label_histogram
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.readings import Readings
 
-ROWS = 24
-TEXTS = reviews(60, seed=3)
-LOGITS = as_logits(TEXTS.logits)
-LABELS = np.pad(TEXTS.labels[:20], (0, ROWS - 20), constant_values=-1)
 NEXT = jax.jit(partial(next_temper, least_ess=128.0))
-
-
-def readings(labels, rows=slice(ROWS)):
-    histogram = jnp.asarray(label_histogram(labels, 5))
-    return Readings(jnp.asarray(LOGITS[rows]), histogram)
-
-
-@cache
-def solver(channel, size=5, effort=None, covariates=()):
-    """Sample a posterior, as a function of readings, labels and a seed."""
-    target = build_target(channel, size, covariates)
-
-    def run(readings, labels, seed):
-        problem = Problem(target, target.prior, readings, labels)
-        return sample_tempered(problem, jax.random.key(seed), effort or Effort())
-
-    return jax.jit(run)
-
-
-@cache
-def fitted(name, seed):
-    return solver(CHANNELS[name])(readings(LABELS), jnp.asarray(LABELS), seed)
-
-
-@cache
-def predictor(name):
-    return jax.jit(partial(predict, build_target(CHANNELS[name], 5)))
 
 
 def rms(found, expected):
