@@ -1,6 +1,6 @@
 """Carrying a posterior over to a fold: it must predict like a fit of the fold's own."""
 
-from functools import partial
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -43,44 +43,61 @@ def rms(first, second):
     return float(jnp.sqrt(jnp.mean((first - second) ** 2)))
 
 
+def given(labels):
+    return readings(labels), jnp.asarray(labels)
+
+
+@cache
+def programs(name):
+    """A channel's problem; where its particles begin, where they end, and what they predict."""
+    target = build_target(CHANNELS[name], 5)
+
+    def problem(readings, labels):
+        return problem_in_precision(Problem(target, target.prior, readings, labels))
+
+    def begin(readings, labels):
+        return from_prior(problem(readings, labels), DEFAULT_EFFORT)
+
+    def end(readings, labels, state, key):
+        return advance(problem(readings, labels), state, key, DEFAULT_EFFORT)
+
+    def probs(readings, labels, state):
+        return predict(target, as_cloud(problem(readings, labels), state), TEST)
+
+    return problem, *map(jax.jit, (begin, end, probs))
+
+
+@cache
+def fitted(name, without_fold, seed):
+    own = given(FOLD if without_fold else ALL)
+    _, begin, end, _ = programs(name)
+    return end(*own, begin(*own), jax.random.key(seed))
+
+
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
 @pytest.mark.parametrize("limit", [-1.0, np.inf], ids=["moved", "weighed"])
 def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
-    target = build_target(CHANNELS[name], 5)
-
-    def problem(labels):
-        seen = readings(np.asarray(labels))
-        return problem_in_precision(Problem(target, target.prior, seen, jnp.asarray(labels)))
-
-    def fit(labels, key):
-        start = from_prior(problem(labels), DEFAULT_EFFORT)
-        return advance(problem(labels), start, key, DEFAULT_EFFORT)
-
-    whole = jax.jit(partial(fit, ALL))(jax.random.key(0))
-    alone = jax.jit(partial(fit, FOLD))(jax.random.key(2))
+    problem, _, end, probs = programs(name)
+    whole, alone = fitted(name, False, 0), fitted(name, True, 2)
     monkeypatch.setattr(state, "KHAT_LIMIT", limit)
-    start = jax.jit(lambda particles: from_particles(problem(FOLD), particles))(whole.particles)
-    run = jax.jit(lambda start, key: advance(problem(FOLD), start, key, DEFAULT_EFFORT))
-    carried = run(start, jax.random.key(1))
+    own = given(FOLD)
+    start = jax.jit(lambda particles: from_particles(problem(*own), particles))(whole.particles)
+    carried = end(*own, start, jax.random.key(1))
     kept = bool((carried.particles.points == whole.particles.points).all())
     assert kept == (limit > 0) and int(carried.stages) == (limit < 0)
     assert int(carried.phase) == Phase.DONE
     assert float(carried.khat) == float(start.khat) < 2
-    predictor = jax.jit(lambda state: predict(target, as_cloud(problem(FOLD), state), TEST))
-    found, expected, unchanged = map(predictor, (carried, alone, whole))
+    found, expected, unchanged = (probs(*own, each) for each in (carried, alone, whole))
     # Both sides carry Monte Carlo error; weights alone, of a few draws, more of it.
     assert rms(found, expected) < (0.03 if limit > 0 else 0.015)
     assert rms(found, expected) < rms(unchanged, expected)
 
 
 def test_moves_keep_the_log_density_of_where_particles_are():
-    target = build_target(CHANNELS["mixture"], 5)
-    problem = problem_in_precision(Problem(target, target.prior, readings(ALL), jnp.asarray(ALL)))
-    run = jax.jit(
-        lambda key: advance(problem, from_prior(problem, DEFAULT_EFFORT), key, DEFAULT_EFFORT)
-    )
-    particles = run(jax.random.key(0)).particles
-    log_prior, log_likelihood = jax.jit(lambda points: problem.evaluate(points))(particles.points)
+    problem, *_ = programs("mixture")
+    particles = fitted("mixture", False, 0).particles
+    evaluate = jax.jit(lambda points: problem(*given(ALL)).evaluate(points))
+    log_prior, log_likelihood = evaluate(particles.points)
     np.testing.assert_allclose(particles.log_prior, log_prior, rtol=1e-5)
     np.testing.assert_allclose(particles.log_likelihood, log_likelihood, rtol=1e-5)
 
