@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,14 +12,8 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 import cordial_ppl as cp
-from cordial_ppl.calibrators import CALIBRATORS
-from cordial_ppl.calibrators.full import (
-    fit_scalar,
-    full_log_probs,
-    shrink_channel,
-    shrink_channel_to_counts,
-)
-from cordial_ppl.calibrators.vector import vector_log_probs
+from cordial_ppl.calibrators import CALIBRATORS, full, vector
+from cordial_ppl.calibrators.full import fit_scalar, shrink_channel, shrink_channel_to_counts
 from cordial_ppl.cordial.comparisons import FULL_CHANNELS
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS
 from cordial_ppl.errors import InputError, NotFittedError
@@ -41,6 +34,9 @@ TEXTS = -8.0 * (np.arange(5.0)[None] - CENTRES[:, None]) ** 2
 LOGITS, TRUTH = TEXTS[:20], CLASSES[:20]
 STATED = softmax(READ / REFERENCE["temperature"], axis=1)
 shrink = jax.jit(shrink_channel)
+scalar_mode = jax.jit(fit_scalar, static_argnums=0)
+full_log_probs = jax.jit(full.full_log_probs)
+vector_log_probs = jax.jit(vector.vector_log_probs)
 
 
 @cache
@@ -100,7 +96,7 @@ def test_no_channel_nearby_is_better(seed, strength):
 def test_the_channel_shrinks_toward_the_scalar_mode(name):
     golden = CHANNELS["channels"][name]
     mode, probs = np.array(golden["mode"]), np.array(golden["probs_at_mode"])
-    found = jax.jit(fit_scalar, static_argnums=0)(name, READ, LABELS)
+    found = scalar_mode(name, READ, LABELS)
     assert float(found.reliability) == pytest.approx(1 / (1 + np.exp(-mode[1])), abs=1e-8)
     assert float(found.reliability + found.doubt) == pytest.approx(1.0, abs=1e-15)
     np.testing.assert_allclose(found.histogram, HISTOGRAM, rtol=1e-12)
@@ -121,7 +117,7 @@ def test_full_channels_at_their_ends(name):
         assert np.isfinite(logs).all()
         np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1.0, rtol=1e-9)
     # A single label leaves nothing to choose a strength by: the strongest is taken.
-    scalar = fit_scalar("scalar" if name == "full" else "scalar-vector", READ, one)
+    scalar = scalar_mode("scalar" if name == "full" else "scalar-vector", READ, one)
     params = fitter(name)(READ, one)
     np.testing.assert_allclose(params.channel, scalar.channel, atol=1 / 300)
 
@@ -138,14 +134,13 @@ def test_full_channels_in_lanes_and_padded(name):
 def test_a_full_channel_learns_what_a_scalar_cannot():
     """A reader who never says the highest option, but the one below it: mass has to be moved."""
     rng = np.random.default_rng(0)
-    labels = rng.choice([0, 1, 2, 4], 200)
+    labels = rng.choice([0, 1, 2, 4], 30)
     logits = 6.0 * np.eye(5)[np.minimum(labels, 3)] - 1.2
     highest = labels == 4
-    params = fitter("full")(logits, labels)
-    full = np.exp(full_log_probs(params, logits))[highest, 4]
-    scalar = fit_scalar("scalar", jnp.asarray(logits), labels)
+    moved = np.exp(full_log_probs(fitter("full")(logits, labels), logits))[highest, 4]
+    scalar = scalar_mode("scalar", logits, labels)
     reading = np.exp(vector_log_probs(scalar.reading, logits))
-    assert full.mean() > 0.8
+    assert moved.mean() > 0.8
     assert (reading @ np.asarray(scalar.channel))[highest, 4].mean() < 0.4
 
 
