@@ -156,18 +156,20 @@ def _population(
     from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.fitting import fit_judge
     from cordial_ppl.formats import match_labels
+    from cordial_ppl.stacking import MIN_LABELS
 
     rows, scale = match_labels(table, found), table.scale
     if path is None:
+        if len(found.labels) < MIN_LABELS:
+            raise InputError(
+                f"{len(found.labels)} labels are too few to tell users apart: at least "
+                f"{MIN_LABELS} are needed, or a judge fitted to others, --judge."
+            )
         settings = {"inference": inference, "seed": seed, "channels": channels, "quiet": quiet}
         labels = scale.decode(found.labels)
         fitted = fit_judge(table.logits[rows], labels, scale.options, **settings)
         known = fitted.out_of_fold_
-        if known is None:
-            raise InputError(
-                f"{len(found.labels)} labels are too few to tell users apart: at least 8 are "
-                "needed, or a judge fitted to others, --judge."
-            )
+        assert known is not None  # there are folds
         return known, fitted.predict_proba(table.logits), fitted
     with working("loading", quiet):
         from cordial_ppl.cordial import load
