@@ -22,8 +22,8 @@ def test_weights_of_labels_are_not_passed_over_in_silence(cordial, tmp_path):
 
 def test_a_table_is_predicted_once(tmp_path, monkeypatch):
     table = read_readings(write_tables(tmp_path)[0])
-    labels = synthetic.reviews(TEXTS, seed=3).labels + 1
-    judge = cordial_ppl.LogitStack(table.scale).fit(table.logits, labels)
+    labels = synthetic.reviews(TEXTS, seed=3).labels[:LABELLED] + 1
+    judge = cordial_ppl.LogitStack(table.scale).fit(table.logits[:LABELLED], labels)
     calls = []
     predict = judge._predict
     monkeypatch.setattr(judge, "_predict", lambda *given: calls.append(given) or predict(*given))
@@ -110,15 +110,15 @@ def test_options_give_the_order_of_the_scale(cordial, tmp_path):
 @pytest.mark.parametrize(
     ("cells", "labels"),
     [
-        ({"logit": np.eye(6, 3) * 4}, ["1"]),
-        ({"logit": np.eye(6, 3) * 4}, ["2"] * 6),
-        ({"logit": np.eye(6, 3) * 4}, ["0", "1", "0", "1"]),
-        ({"logit": np.ones((6, 3))}, ["0", "1", "2"]),
-        ({"p": np.tile([0.2, 0.3, 0.5], (6, 1))}, ["0", "1", "2", "2"]),
-        ({"n": np.eye(6, 3) * 7 + 1}, ["0", "1", "2", "2"]),
+        ({"logit": np.eye(6, 2) * 4}, ["1"]),
+        ({"logit": np.eye(6, 2) * 4}, ["1"] * 6),
+        ({"logit": np.tile(np.eye(5) * 4, (12, 1))}, ["0", "1"] * 10),
+        ({"logit": np.ones((6, 2))}, ["0", "1", "1"]),
+        ({"p": np.tile([0.3, 0.7], (6, 1))}, ["0", "1", "1", "1"]),
+        ({"n": np.eye(6, 2) * 7 + 1}, ["0", "1", "1", "1"]),
         ({"logit": np.eye(6, 2) * 4}, ["0", "1", "1"]),
     ],
-    ids=["one label", "one class", "a class unseen", "identical", "p", "counts", "K = 2"],
+    ids=["one label", "one class", "classes unseen", "identical", "p", "counts", "two classes"],
 )
 def test_little_is_enough(cordial, cells, labels):
     ((prefix, values),) = cells.items()
@@ -134,12 +134,12 @@ def test_little_is_enough(cordial, cells, labels):
 
 
 def test_unicode_options_with_blanks(cordial):
-    options = ["très mauvais", "坏, sehr", "good 👍"]
-    values = np.eye(6, 3) * 4
-    cells = {f"logit_{o}": values[:, k] for k, o in enumerate(options)}
-    write_table("r.jsonl", {"item_id": list("abcdef"), **cells})
-    write_table("l.csv", {"item_id": list("abc"), "label": options})
-    more = ["--options", 'très mauvais,"坏, sehr",good 👍']
+    options = ["très mauvais", "坏, sehr", "so là là", "good 👍", "ausgezeichnet ★"]
+    ids = [f"text {i}" for i in range(TEXTS)]
+    cells = {f"logit_{o}": np.tile(4 * np.eye(5)[k], 12) for k, o in enumerate(options)}
+    write_table("r.jsonl", {"item_id": ids, **cells})
+    write_table("l.csv", {"item_id": ids[:LABELLED], "label": options * 4})
+    more = ["--options", 'très mauvais,"坏, sehr",so là là,good 👍,ausgezeichnet ★']
     cordial(*fast("calibrate", "r.jsonl", "l.csv", "-o", "o.csv", *more))
     out = read("o.csv")
     assert set(out["label"]) <= set(options)
