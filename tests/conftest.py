@@ -16,7 +16,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     cache = Path(__file__).parent.parent / ".cache" / "jax"
     jax.config.update("jax_compilation_cache_dir", str(cache))
-# Small programs are most of them, and each worker and process would compile its own.
+# Small programs are many, and each worker would compile its own.
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 # The numeric tower: a whole number is welcome where a float is annotated, as for type checkers.
@@ -29,7 +29,7 @@ settings.load_profile("cordial")
 
 def pytest_collection_modifyitems(items):
     """Forget programs while there are none; skip what needs float64 in the float32 leg."""
-    # It counts what is compiled, and clears what JAX remembers: later its workers' other tests
+    # Who counts programs first clears those that JAX remembers: later, the worker's other tests
     # would trace all of theirs anew.
     items.sort(key=lambda item: item.path.name != "test_compilation.py")
     if not X64:
