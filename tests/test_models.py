@@ -83,8 +83,8 @@ def test_skew_spreads_to_its_side():
 
 def test_labels_that_stray_upward_are_seen_to():
     rng = np.random.default_rng(5)
-    stated = rng.integers(0, 5, 24)
-    labels = np.minimum(stated + (rng.random(24) < 0.4) * rng.integers(1, 3, 24), 4)
+    stated = rng.integers(0, 5, 60)
+    labels = np.minimum(stated + (rng.random(60) < 0.4) * rng.integers(1, 3, 60), 4)
     judge = cp.ChannelCalibrator(SKEWED).fit(20 * np.eye(5)[stated], labels)
     draws, weights = judge.posterior_.parameters()["skew"], judge.posterior_.weights
     assert weights[draws > 0].sum() > 0.95
