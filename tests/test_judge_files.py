@@ -103,7 +103,7 @@ def test_a_judge_is_fitted_again_as_before(tmp_path):
     """What a user set stays set: the prior and the effort too."""
     prior = Prior(np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 0.1))
     effort = Effort(particles=512)
-    judge = cp.Cordial(inference="laplace", prior={"mixture": prior}, effort=effort)
+    judge = cp.Cordial(inference="mode", prior={"mixture": prior}, effort=effort)
     judge.fit(LOGITS, LABELS)
     judge.save(tmp_path / "judge.cordial")
     found = cp.load(tmp_path / "judge.cordial")
