@@ -149,13 +149,16 @@ def readings_from_counts(
     return np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
 
 
-def label_histogram(labels: Labels, size: int, mask: Mask | None = None) -> Histogram:
-    """Share of each label with one pseudo-count an option: (count_k + 1) / (n + K).
+def label_histogram(
+    labels: Labels, size: int, mask: Mask | None = None, pseudo_counts: Any = 1.0
+) -> Histogram:
+    """Share of each label, (count_k + a_k) / (n + sum_j a_j); with one pseudo-count by default.
 
     Args:
         labels: Positions 0..K-1, [n]; others (a padded -1) are not counted.
         size: Number of options K.
         mask: True for the labels to count, [n]; all by default.
+        pseudo_counts: The pseudo-count a_k of each option, [K], or one number for all.
 
     Returns:
         The shares, [K]; they sum to one. JAX arrays give a JAX array, also while traced.
@@ -164,7 +167,7 @@ def label_histogram(labels: Labels, size: int, mask: Mask | None = None) -> Hist
     hits = xp.asarray(labels)[:, None] == xp.arange(size)[None, :]
     if mask is not None:
         hits = hits & xp.asarray(mask)[:, None]
-    counts = hits.sum(axis=0, dtype=float) + 1
+    counts = hits.sum(axis=0, dtype=float) + pseudo_counts
     return counts / counts.sum()
 
 

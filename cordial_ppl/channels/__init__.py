@@ -17,4 +17,7 @@ CHANNELS: dict[str, Channel] = {
     )
 }
 
-__all__ = ["CHANNELS"]
+PAPER_CHANNELS: tuple[str, ...] = ("mixture", "mixture-vector", "location", "location-vector")
+"""The paper's members, with its calibrators; what else is registered is a member of nothing."""
+
+__all__ = ["CHANNELS", "PAPER_CHANNELS"]

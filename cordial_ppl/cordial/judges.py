@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cordial_ppl.channel import Channel
+from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.cordial.comparisons import FullChannelStack, ScalarStack
 from cordial_ppl.cordial.files import blaming, read
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
+from cordial_ppl.priors import LearnedPrior
 from cordial_ppl.scale import Scale
-
-PAPER_CHANNELS: tuple[str, ...] = ("mixture", "mixture-vector", "location", "location-vector")
-"""The paper's members, with its calibrators; what else is registered is a member of nothing."""
 
 
 class Cordial(Stack, kind="Cordial"):
@@ -29,7 +28,8 @@ class Cordial(Stack, kind="Cordial"):
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
         inference: "default", "laplace" (the paper's 300 draws), "mode" or "nuts" (minutes).
-        prior: location and scale by channel name, which replace the channels' own priors.
+        prior: what replaces the channels' own priors: location and scale by channel name, a
+            prior learned from other tasks (``learn_prior``), or the path of its file.
         channels: further channels as members, by path of their file, whose code is run.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
             the default: 2 a channel, 0.5 for proportional odds, 0.25 for the other two.
@@ -42,7 +42,7 @@ class Cordial(Stack, kind="Cordial"):
         options: Sequence[str] | Scale | None = None,
         *,
         inference: str = "default",
-        prior: dict[str, Prior] | None = None,
+        prior: Mapping[str, Prior] | LearnedPrior | str | Path | None = None,
         channels: Sequence[str | Path | Channel] = (),
         weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,

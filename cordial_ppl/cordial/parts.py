@@ -20,7 +20,8 @@ from cordial_ppl.inference.lanes import Lanes
 from cordial_ppl.inference.posterior import Diagnostics, diagnose
 from cordial_ppl.inference.problem import PREDICT_ELEMENTS, Cloud, in_precision, predict
 from cordial_ppl.inference.state import Effort
-from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.inference.target import Target, build_target
+from cordial_ppl.priors import LearnedPrior, Source, resolve
 from cordial_ppl.readings import Readings
 
 TYPICAL_OPTIONS = 8
@@ -94,14 +95,14 @@ class ChannelPart:
         channel: which.
         index: its place among the random numbers of its estimator.
         method: how its posterior is found.
-        prior: what replaces its own.
+        prior: what replaces its own, given or learned.
         effort: how much work the default does.
     """
 
     channel: Channel
     index: int
     method: str
-    prior: Prior | None
+    prior: Source
     effort: Effort
 
     @property
@@ -114,7 +115,10 @@ class ChannelPart:
         with jax.enable_x64(True):
             target = build_target(self.channel, lanes.logits.shape[2], tuple(lanes.covariates))
             keys = _keys(np.asarray(seeds, np.uint32), np.uint32(self.index))
-            settings = {"method": self.method, "prior": self.prior, "effort": self.effort}
+            prior = resolve(self.prior, target)
+            if isinstance(self.prior, LearnedPrior):
+                lanes = lanes.smoothed(self.prior.pseudo_counts(target.options))
+            settings = {"method": self.method, "prior": prior, "effort": self.effort}
             fits = fit_batch(target, lanes, keys, **settings)
             clouds = jax.device_get(fits.cloud)
             single = [jax.tree.map(lambda leaf, s=s: leaf[s], clouds) for s in range(len(seeds))]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -22,8 +23,9 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
-from cordial_ppl.inference.target import Prior
+from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.loading import load_channel
+from cordial_ppl.priors import LearnedPrior, as_source, pseudo_counts_of, resolve, source_of
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
@@ -173,7 +175,8 @@ class ChannelCalibrator(Estimator):
             "full" and "full-vector" are the full K x K channels, which have no posterior.
         options: names of the K ordered options, in order; by default 0..K-1.
         inference: "default", "laplace", "mode" or "nuts".
-        prior: location and scale of the unconstrained parameters, instead of the channel's own.
+        prior: what replaces the channel's own: location and scale of the unconstrained
+            parameters, a prior learned from other tasks, or the path of its file.
         seed: seed of the random numbers.
         effort: how much work the default inference does.
 
@@ -193,7 +196,7 @@ class ChannelCalibrator(Estimator):
         options: Sequence[str] | Scale | None = None,
         *,
         inference: str = "default",
-        prior: Prior | None = None,
+        prior: Prior | LearnedPrior | str | Path | None = None,
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
@@ -204,7 +207,9 @@ class ChannelCalibrator(Estimator):
             raise InputError(f"the channel {channel!r} takes neither inference nor prior.")
         self.channel: str | Channel = str(channel) if full else load_channel(channel)
         self.inference = check_method(inference)
-        self.prior = prior
+        name = self.channel if isinstance(self.channel, str) else self.channel.name
+        given = {name: prior} if isinstance(prior, Prior) else prior
+        self.prior = as_source(given, [name])
         self.seed = check_seed(seed)
         self.effort = effort
 
@@ -215,8 +220,12 @@ class ChannelCalibrator(Estimator):
         if isinstance(self.channel, str):
             self._fitted: Fitted = fit_calibrators((self.channel,), lanes)[self.channel][0]
             return
+        with jax.enable_x64(True):
+            target = build_target(self.channel, logits.shape[1], tuple(lanes.covariates))
+            prior = resolve(source_of(self.prior, self.channel.name), target)
+        smoothed = lanes.smoothed(pseudo_counts_of(self.prior, logits.shape[1]))
         self.posterior_, _ = fit_channel_member(
-            self.channel, lanes, (self.seed, 0), self.inference, self.prior, self.effort
+            self.channel, smoothed, (self.seed, 0), self.inference, prior, self.effort
         )
         self._fitted = self.posterior_
         warn_if_doubtful(self.posterior_)

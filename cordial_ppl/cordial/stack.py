@@ -40,6 +40,7 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.loading import load_channel
+from cordial_ppl.priors import LearnedPrior, as_source, pseudo_counts_of, resolve, source_of
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.summary import describe
@@ -80,7 +81,8 @@ class Stack(Estimator):
         channels: channels by name, path of a channel file (whose code is run), or ``Channel``.
         calibrators: logit-space calibrators by name.
         inference: "default", "laplace", "mode" or "nuts".
-        prior: location and scale by channel name, which replace the channels' own priors.
+        prior: what replaces the channels' own priors: location and scale by channel name, a
+            learned prior, or the path of its file.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
             the default: 2 a channel, 0.5 for proportional odds, 0.25 for the other two.
         seed: seed of the folds and of every random number.
@@ -105,6 +107,7 @@ class Stack(Estimator):
     posteriors_: dict[str, Posterior]
     expected_: ExpectedLoss
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
+    _priors: dict[str, Prior]
 
     def __init_subclass__(cls, kind: str | None = None, **rest: Any):
         """Take the name that files remember; whoever derives from a named stack has none."""
@@ -118,7 +121,7 @@ class Stack(Estimator):
         channels: Sequence[str | Path | Channel] = (),
         calibrators: Sequence[str] = PAPER_CALIBRATORS,
         inference: str = "default",
-        prior: dict[str, Prior] | None = None,
+        prior: Mapping[str, Prior] | LearnedPrior | str | Path | None = None,
         weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
@@ -132,9 +135,8 @@ class Stack(Estimator):
         if doubled:
             raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
         self.inference = check_method(inference)
-        self.prior = dict(prior or {})
         names = [channel.name for channel in self.channels]
-        check_names("prior", self.prior, names)
+        self.prior = as_source(prior, names)
         counts = dict.fromkeys(names, CHANNEL_COUNT)
         counts |= {name: CALIBRATOR_COUNTS.get(name, 1.0) for name in self.calibrators}
         self.weight_counts = counts | check_counts(weight_counts or {}, self.members)
@@ -221,7 +223,7 @@ class Stack(Estimator):
         state = State(
             kind=self.kind,
             scale=self.scale_,
-            settings={name: getattr(self, name) for name in SETTINGS},
+            settings={name: getattr(self, name) for name in SETTINGS} | {"prior": self._priors},
             posteriors=self.posteriors_,
             calibrators=calibrators,
             weights=self.weights_,
@@ -236,6 +238,7 @@ class Stack(Estimator):
         stack = cls.__new__(cls)
         Stack.__init__(stack, **state.settings)
         stack._fits = {**state.posteriors, **state.calibrators}
+        stack._priors = state.settings["prior"]
         stack.posteriors_, stack.weights_ = state.posteriors, state.weights
         stack.expected_, stack.scale_ = state.expected, state.scale
         stack._covariate_names = state.covariates
@@ -251,6 +254,8 @@ class Stack(Estimator):
         names = tuple(lanes.covariates)
         with jax.enable_x64(True):
             targets = [build_target(c, logits.shape[1], names) for c in self.channels]
+            priors = [resolve(source_of(self.prior, t.channel.name), t) for t in targets]
+        smoothed = lanes.smoothed(pseudo_counts_of(self.prior, logits.shape[1]))
         families = {
             each.size: tuple(other for other in targets if other.size == each.size)
             for each in targets
@@ -258,9 +263,9 @@ class Stack(Estimator):
 
         def fit(place: int) -> tuple[Posterior, np.ndarray]:
             channel, family = self.channels[place], families[targets[place].size]
-            prior, seed = self.prior.get(channel.name), (self.seed, place)
+            prior, seed = priors[place], (self.seed, place)
             return fit_channel_member(
-                channel, lanes, seed, self.inference, prior, self.effort, family
+                channel, smoothed, seed, self.inference, prior, self.effort, family
             )
 
         with ThreadPoolExecutor(max_workers=workers(len(self.channels) + 1)) as pool:
@@ -283,6 +288,11 @@ class Stack(Estimator):
         self.weights_ = dict(zip(self.members, weights.tolist(), strict=True))
         mixed = held_out[: len(labels)] @ weights
         self.out_of_fold_ = mixed / mixed.sum(axis=1, keepdims=True) if enough else None
+        self._priors = {
+            each.channel.name: prior
+            for each, prior in zip(targets, priors, strict=True)
+            if prior is not None
+        }
         for posterior in self.posteriors_.values():
             warn_if_doubtful(posterior)
 

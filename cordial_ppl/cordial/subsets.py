@@ -22,6 +22,7 @@ from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.inference.lanes import Lanes, make_lanes
 from cordial_ppl.inference.posterior import Diagnostics
 from cordial_ppl.inference.target import build_target
+from cordial_ppl.priors import resolve, source_of
 from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
 
 
@@ -112,12 +113,13 @@ def parts(estimator: Estimator) -> tuple[Part, ...]:
     if isinstance(estimator, ChannelCalibrator):
         if isinstance(estimator.channel, str):
             return (CalibratorPart(estimator.channel),)
-        settings = estimator.inference, estimator.prior, estimator.effort
+        prior = source_of(estimator.prior, estimator.channel.name)
+        settings = estimator.inference, prior, estimator.effort
         return (ChannelPart(estimator.channel, 0, *settings),)
     if isinstance(estimator, Stack):
         method, effort = estimator.inference, estimator.effort
         channels = (
-            ChannelPart(channel, index, method, estimator.prior.get(channel.name), effort)
+            ChannelPart(channel, index, method, source_of(estimator.prior, channel.name), effort)
             for index, channel in enumerate(estimator.channels)
         )
         return (*channels, *map(CalibratorPart, estimator.calibrators))
@@ -132,14 +134,15 @@ def check_covariates(estimator: Estimator, texts: Texts) -> None:
         texts: what it is to be fitted to.
 
     Raises:
-        InputError: a channel uses a covariate that the texts lack.
+        InputError: a channel uses a covariate that the texts lack, or a learned prior is not for
+            its channels.
         ChannelError: a channel breaks the contract.
     """
     size = texts.logits.shape[1]
     for part in parts(estimator):
         if isinstance(part, ChannelPart):
             with jax.enable_x64(True):
-                build_target(part.channel, size, tuple(texts.covariates))
+                resolve(part.prior, build_target(part.channel, size, tuple(texts.covariates)))
 
 
 def _make_batch(

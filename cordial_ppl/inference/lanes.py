@@ -40,6 +40,15 @@ class Lanes(NamedTuple):
         """The problem of these labels and their histogram."""
         return Problem(target, prior, Readings(self.logits, histogram, self.covariates), labels)
 
+    def smoothed(self, pseudo_counts: Float[np.ndarray, " K"] | None) -> "Lanes":
+        """The same data with other pseudo-counts of the label histograms, if any are given."""
+        if pseudo_counts is None:
+            return self
+        size = len(pseudo_counts)
+        visible = np.reshape(self.labels, (-1, self.labels.shape[-1]))
+        shares = [label_histogram(own, size, None, pseudo_counts) for own in visible]
+        return self._replace(histograms=np.reshape(shares, self.histograms.shape))
+
 
 class LaneFit(NamedTuple):
     """Posterior of the first lane, and each text's prediction from a lane that has not seen it."""

@@ -39,14 +39,16 @@ class Target:
         sites: its sampled parameters, in the order in which the model samples them.
         prior: default location and scale of the flat vector, NumPy float64.
         size: number of unconstrained parameters P.
+        options: number of options K.
         gaussian: whether the whole prior is a fixed Gaussian in the unconstrained space.
     """
 
-    def __init__(self, channel: Channel, sites: tuple[Site, ...], prior: Prior):
+    def __init__(self, channel: Channel, sites: tuple[Site, ...], prior: Prior, options: int):
         self.channel = channel
         self.sites = sites
         self.prior = prior
         self.size = len(prior.loc)
+        self.options = options
         self.gaussian = all(site.gaussian for site in sites)
 
     @property
@@ -186,4 +188,4 @@ def _build_target(
     channel: Channel, size: int, covariates: tuple[str, ...], readers: int | None
 ) -> Target:
     sites, loc, scale = describe(channel, size, covariates, readers)
-    return Target(channel, sites, Prior(loc, scale))
+    return Target(channel, sites, Prior(loc, scale), size)

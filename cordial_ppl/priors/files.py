@@ -1,0 +1,83 @@
+"""Learned priors on disk: a table of fits, as plain data in one small file."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cordial_ppl import storage
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.priors.fits import ModeFit, TaskFit
+
+KIND = "prior"
+
+
+def write(
+    path: str | Path,
+    fits: Sequence[TaskFit],
+    channels: Mapping[str, Sequence[Any]],
+    rule: Mapping[str, Any],
+) -> None:
+    """Write fits, the channels that they are of, and the rule.
+
+    Raises:
+        FileError: the file cannot be written.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    for place, fit in enumerate(fits):
+        arrays[f"fit.{place}.counts"] = np.asarray(fit.counts)
+        arrays |= {f"fit.{place}.{name}": np.stack(own) for name, own in fit.modes.items()}
+    meta = {
+        "fits": [{"task": fit.task, "reader": fit.reader} for fit in fits],
+        "channels": {name: list(mark) for name, mark in channels.items()},
+        "rule": dict(rule),
+    }
+    storage.write(path, KIND, meta, arrays)
+
+
+def read(
+    path: str | Path,
+) -> tuple[tuple[TaskFit, ...], dict[str, tuple[str, list[str]]], dict[str, Any]]:
+    """Read what `write` wrote.
+
+    Returns:
+        The fits, digest and covariates of each channel by name, and the rule.
+
+    Raises:
+        FileError: the file cannot be read, is damaged or was changed, or is no learned prior.
+    """
+    meta, arrays = storage.read(path, KIND)
+    with blaming(path):
+        channels = {
+            name: (str(digest), list(own)) for name, (digest, own) in meta["channels"].items()
+        }
+        fits = []
+        for place, entry in enumerate(meta["fits"]):
+            counts = arrays.pop(f"fit.{place}.counts")
+            if counts.ndim != 1 or len(counts) < 2 or counts.min() < 0 or counts.dtype.kind != "i":
+                raise ValueError(f"fit {place} has no counts of labels")
+            modes = {name: _mode(arrays.pop(f"fit.{place}.{name}")) for name in channels}
+            fits.append(TaskFit(str(entry["task"]), str(entry["reader"]), counts, modes))
+        if arrays:
+            raise ValueError(f"unexpected arrays {sorted(arrays)}")
+        return tuple(fits), channels, meta["rule"]
+
+
+def _mode(pair: np.ndarray) -> ModeFit:
+    if pair.ndim != 2 or len(pair) != 2 or not (pair[1] > 0).all():
+        raise ValueError("a fit is no mode with its spread")
+    return ModeFit(pair[0], pair[1])
+
+
+@contextmanager
+def blaming(path: str | Path):
+    """Blame the file for contents that do not fit together."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, FileError):
+            raise
+        found = str(error) if isinstance(error, InputError) else repr(error)
+        raise FileError(f"{path} is damaged or was changed: {found}. Learn it again.") from error

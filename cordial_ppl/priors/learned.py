@@ -1,0 +1,235 @@
+"""A learned prior: a table of fits, and the prior of any channel and scale that follows from it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.inference.tracing import Site
+from cordial_ppl.priors import files
+from cordial_ppl.priors.fits import ModeFit, TaskFit
+from cordial_ppl.priors.histogram import pseudo_counts
+from cordial_ppl.priors.rules import RULES, Evidence
+from cordial_ppl.priors.units import POWERS, Unit, check_powers, lengths, shared
+
+FEWEST = 2
+"""Fits without which nothing is known of how tasks differ."""
+
+
+class Rule(NamedTuple):
+    """How a prior follows from the fits.
+
+    Attributes:
+        name: "paper" or "hierarchical".
+        vector: whether parameters of single options are learned, from tasks of the same K.
+        histogram: whether the label histogram's pseudo-counts are learned, likewise.
+        units: power of classes in the unit of further parameters, by name.
+    """
+
+    name: str = "paper"
+    vector: bool = False
+    histogram: bool = False
+    units: Mapping[str, float] = {}
+
+
+class Learned(NamedTuple):
+    """What is known of a channel that fits are of.
+
+    Attributes:
+        digest: SHA-256 of the channel's file; empty for a channel that has a name.
+        covariates: names of the covariates that it was fitted with.
+    """
+
+    digest: str
+    covariates: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPrior:
+    """A prior learned from other tasks, for every channel that they were fitted with.
+
+    Made by :func:`learn_prior` or :meth:`load`; ``Cordial(prior=...)`` takes it as it is.
+
+    Attributes:
+        fits: what it is learned from.
+        channels: the channels by name.
+        rule: how the prior follows.
+    """
+
+    fits: tuple[TaskFit, ...]
+    channels: Mapping[str, Learned]
+    rule: Rule = Rule()
+    _known: dict[Target, Prior] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self):
+        """Refuse a rule that there is none of, and too few fits."""
+        if self.rule.name not in RULES:
+            raise InputError(f"rule must be one of {', '.join(RULES)}; got {self.rule.name!r}.")
+        if len(self.fits) < FEWEST:
+            names = "; ".join(fit.name for fit in self.fits) or "none"
+            raise InputError(
+                f"a prior needs the fits of {FEWEST} tasks or readers at least; there is {names}. "
+                "Leave out fewer, or add tasks."
+            )
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks, each once."""
+        return tuple(dict.fromkeys(fit.task for fit in self.fits))
+
+    def of(self, target: Target) -> Prior:
+        """Prior of a channel's unconstrained parameters on its scale.
+
+        Args:
+            target: the channel, for K options.
+
+        Returns:
+            Location and scale; parameters that nothing is known of keep the channel's own.
+
+        Raises:
+            InputError: the fits are of other channels or of another file of that name, or tasks of
+                different K cannot be compared.
+        """
+        if target not in self._known:
+            self._known[target] = self._derive(target)
+        return self._known[target]
+
+    def pseudo_counts(self, size: int) -> Float[np.ndarray, " K"] | None:
+        """Pseudo-counts of the label histogram of K options; None where none are learned."""
+        counts = {fit.task: fit.counts for fit in self.fits if fit.size == size}
+        if not self.rule.histogram or len(counts) < FEWEST:
+            return None
+        return pseudo_counts(np.stack(list(counts.values())))
+
+    def leave_out(self, names: Collection[str]) -> "LearnedPrior":
+        """The prior without some tasks, for an honest evaluation on them.
+
+        Args:
+            names: tasks, with all their readers.
+
+        Raises:
+            InputError: there is no such task, or fewer than two fits are left.
+        """
+        unknown = [name for name in names if name not in self.tasks]
+        if unknown:
+            raise InputError(
+                f"leave_out may name the tasks {', '.join(self.tasks)}; got {unknown[0]!r}."
+            )
+        kept = tuple(fit for fit in self.fits if fit.task not in names)
+        return replace(self, fits=kept, _known={})
+
+    def join(self, *others: "LearnedPrior") -> "LearnedPrior":
+        """The prior from the fits of several, for the channels that all have; the rule is ours.
+
+        Raises:
+            InputError: a task and reader is in two of them, or they share no channel.
+        """
+        everyone = (self, *others)
+        names = [fit.name for own in everyone for fit in own.fits]
+        doubled = [name for name in names if names.count(name) > 1]
+        if doubled:
+            raise InputError(f"{doubled[0]!r} is in two of the priors: rename or leave out one.")
+        common = {
+            name: mark
+            for name, mark in self.channels.items()
+            if all(own.channels.get(name) == mark for own in others)
+        }
+        if not common:
+            raise InputError("the priors have no channel in common.")
+        fits = tuple(fit for own in everyone for fit in own.fits)
+        return replace(self, fits=fits, channels=common, _known={})
+
+    def with_rule(self, **settings) -> "LearnedPrior":
+        """The prior that follows from the same fits by another rule; see :class:`Rule`."""
+        return replace(self, rule=self.rule._replace(**settings), _known={})
+
+    def save(self, path: str | Path) -> None:
+        """Write it to one small file of plain data; :meth:`load` reads it back.
+
+        Raises:
+            FileError: the file cannot be written.
+        """
+        marks = {name: tuple(mark) for name, mark in self.channels.items()}
+        files.write(path, self.fits, marks, self.rule._asdict())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "LearnedPrior":
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            FileError: the file cannot be read, is damaged, or holds no learned prior.
+        """
+        fits, marks, rule = files.read(path)
+        with files.blaming(path):
+            channels = {name: Learned(digest, tuple(own)) for name, (digest, own) in marks.items()}
+            return cls(fits, channels, Rule(**rule))
+
+    def _derive(self, target: Target) -> Prior:
+        channel = target.channel
+        if channel.name not in self.channels:
+            raise InputError(
+                f"the prior was learned for {', '.join(self.channels)}, not for channel "
+                f"{channel.name!r}: learn one with that channel."
+            )
+        mark = self.channels[channel.name]
+        if mark.digest != channel.digest:
+            raise InputError(
+                f"the prior was learned with another {channel.name}.py than "
+                f"{channel.source or channel.name}: their contents differ. Learn it again."
+            )
+        layouts, size = self._layouts(target, mark), target.options
+        loc, scale = (np.array(part) for part in target.prior)
+        powers = {**POWERS, **self.rule.units}
+        check_powers(target, {size, *layouts}, powers)
+        here = lengths(target, size, powers)
+        for site in target.sites:
+            fits = self._fits_for(site, size, powers)
+            if len(fits) < FEWEST or not site.gaussian:
+                continue
+            own = [_standard(fit, layouts[fit.size], site, channel.name, powers) for fit in fits]
+            tasks = np.unique([fit.task for fit in fits], return_inverse=True)[1]
+            modes = np.stack([mode for mode, _ in own]) / here.factor[site.slice]
+            spreads = np.stack([spread for _, spread in own]) / here.factor[site.slice]
+            evidence = Evidence(modes - here.shift[site.slice], spreads, tasks)
+            default = Prior(*(part[site.slice] for part in target.prior))
+            loc[site.slice], scale[site.slice] = RULES[self.rule.name](evidence, default)
+        return target.check_prior(Prior(loc, scale))
+
+    def _fits_for(self, site: Site, size: int, powers: Mapping[str, float]) -> Sequence[TaskFit]:
+        """The fits that a parameter is learned from."""
+        if site.shape and not self.rule.vector:
+            return ()
+        everywhere = shared(site, powers)
+        return [fit for fit in self.fits if everywhere or fit.size == size]
+
+    def _layouts(self, target: Target, mark: Learned) -> dict[int, Target]:
+        """The channel as it was fitted, by the number of options."""
+        with jax.enable_x64(True):
+            found = {
+                size: build_target(target.channel, size, mark.covariates)
+                for size in sorted({fit.size for fit in self.fits})
+            }
+        for fit in self.fits:
+            count, wanted = len(fit.modes[target.channel.name].mode), found[fit.size].size
+            if count != wanted:
+                raise InputError(
+                    f"the prior's fit of {fit.name} has {count} parameters of channel "
+                    f"{target.channel.name!r}, which has {wanted}: learn it again."
+                )
+        return found
+
+
+def _standard(
+    fit: TaskFit, layout: Target, site: Site, channel: str, powers: Mapping[str, float]
+) -> ModeFit:
+    """The fit of one parameter in units of the scale's length."""
+    place = next(own.slice for own in layout.sites if own.name == site.name)
+    unit: Unit = lengths(layout, fit.size, powers)
+    mode, spread = (part[place] for part in fit.modes[channel])
+    return ModeFit((mode + unit.shift[place]) * unit.factor[place], spread * unit.factor[place])

@@ -1,0 +1,93 @@
+r"""Units of the scale's length, in which tasks of different K share a prior.
+
+A parameter in classes to the power p is divided by ``(K - 1)^p``: the offset d by K - 1, and
+``log kappa + 2 log(K - 1)`` is log kappa in units of the length.  Temperature, gain and strength
+have no unit.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpyro.distributions.transforms import ExpTransform, IdentityTransform, IndependentTransform
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.inference.target import Target
+from cordial_ppl.inference.tracing import Site
+
+POWERS: Mapping[str, float] = {
+    "temperature": 0.0,
+    "offset": 1.0,
+    "gain": 0.0,
+    "concentration": -2.0,
+    "strength": 0.0,
+}
+"""Power of classes in the unit of the paper's parameters."""
+
+
+class Unit(NamedTuple):
+    """How unconstrained parameters become those in units of the scale's length.
+
+    Attributes:
+        shift: what is added, shape ``[P]``.
+        factor: what they are multiplied with then, shape ``[P]``.
+    """
+
+    shift: Float[np.ndarray, " P"]
+    factor: Float[np.ndarray, " P"]
+
+
+def lengths(target: Target, size: int, powers: Mapping[str, float]) -> Unit:
+    """Units of a channel's parameters on a scale of K options.
+
+    Args:
+        target: the channel.
+        size: number of options K.
+        powers: power of classes of each parameter's unit; those not named have none.
+
+    Raises:
+        InputError: a parameter that is neither any real number nor positive has a unit.
+    """
+    shift, factor, length = np.zeros(target.size), np.ones(target.size), size - 1
+    for site in target.sites:
+        power = powers.get(site.parameter, 0.0)
+        kind = site.transform
+        while isinstance(kind, IndependentTransform):
+            kind = kind.base_transform
+        if isinstance(kind, ExpTransform):
+            shift[site.slice] = -power * np.log(length)
+        elif isinstance(kind, IdentityTransform):
+            factor[site.slice] = float(length) ** -power
+        elif power:
+            raise InputError(
+                f"parameter {site.parameter!r} of channel {target.channel.name!r} lies between "
+                "bounds and cannot have a unit: leave it out of units."
+            )
+    return Unit(shift, factor)
+
+
+def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -> None:
+    """Refuse to compare parameters of unknown unit on scales of different length.
+
+    Args:
+        target: the channel.
+        sizes: the numbers of options K of all tasks.
+        powers: power of classes of each parameter's unit.
+
+    Raises:
+        InputError: there are several K, and a parameter has no known unit.
+    """
+    unknown = [site.parameter for site in target.sites if shared(site, powers) is None]
+    if unknown and len(sizes) > 1:
+        raise InputError(
+            f"tasks have {' and '.join(map(str, sorted(sizes)))} options, and the unit of "
+            f"parameter {unknown[0]!r} of channel {target.channel.name!r} is not known: say which "
+            f"power of classes it is in, units={{{unknown[0]!r}: 0}} for none, or take tasks with "
+            "equally many options."
+        )
+
+
+def shared(site: Site, powers: Mapping[str, float]) -> bool | None:
+    """Whether tasks of different K share a parameter: None where its unit is not known."""
+    return None if not site.shape and site.parameter not in powers else not site.shape
