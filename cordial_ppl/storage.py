@@ -25,6 +25,9 @@ VERSION = 1
 LARGEST = 1 << 30
 """Bytes that a file may have."""
 
+MAKERS = {"judge": "cordial fit", "prior": "cordial learn-prior"}
+"""The commands that write files of a kind."""
+
 META = "meta.json"
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time stamp of every member: the first that a zip archive can express."""
@@ -76,7 +79,7 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndar
     """
     path = Path(path)
     try:
-        members = _read_members(path)
+        members = _read_members(path, kind)
         header = json.loads(members.pop(META), parse_constant=_reject_constant)
         _check_header(path, header, kind)
         stated = header["arrays"]
@@ -109,7 +112,7 @@ def find_kind(path: str | Path) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-def _read_members(path: Path) -> dict[str, bytes]:
+def _read_members(path: Path, kind: str) -> dict[str, bytes]:
     """The bytes of every member, by name."""
     if path.stat().st_size > LARGEST:
         raise FileError(f"{path} is larger than {LARGEST >> 20} MiB: it was not saved by cordial.")
@@ -119,7 +122,9 @@ def _read_members(path: Path) -> dict[str, bytes]:
             file.seek(0)
             if file.read(2) == b"PK":
                 raise _damaged(path, "its end is missing")
-            raise FileError(f"{path} was not saved by cordial. Make one with `cordial fit`.")
+            maker = MAKERS.get(kind)
+            hint = f" Make one with `{maker}`." if maker else ""
+            raise FileError(f"{path} was not saved by cordial.{hint}")
         with zipfile.ZipFile(file) as archive:
             infos = archive.infolist()
             names = [info.filename for info in infos]

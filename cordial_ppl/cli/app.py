@@ -10,6 +10,7 @@ from cordial_ppl.cli.compilation import silence
 from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.judge import fit, predict
+from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
@@ -56,7 +57,7 @@ def cordial(
     """
 
 
-for command in (demo, calibrate, fit, predict, fuse, shift, sweep):
+for command in (demo, calibrate, fit, predict, fuse, learn_prior, shift, sweep):
     app.command()(command)
 
 

@@ -8,6 +8,7 @@ from cordial_ppl.cli.options import (
     LabelsPath,
     Method,
     Options,
+    PriorPath,
     Quiet,
     Reader,
     ReadingsPath,
@@ -26,6 +27,7 @@ def calibrate(
     reader: Reader = None,
     task: Task = None,
     channel: Channels = None,
+    prior: PriorPath = None,
     seed: Seed = 0,
     inference: Method = Inference.DEFAULT,
     json: Json = False,
@@ -37,7 +39,7 @@ def calibrate(
     from cordial_ppl.formats import write_table
 
     names = split_options(options)
-    check_output(output, [readings, labels])
+    check_output(output, [readings, labels, *([prior] if prior else [])])
     table, labelled, judge = fit_tables(
         readings,
         labels,
@@ -47,6 +49,7 @@ def calibrate(
         inference=inference,
         seed=seed,
         channels=channel,
+        prior=prior,
         quiet=quiet,
     )
     with working("calibrating", quiet):

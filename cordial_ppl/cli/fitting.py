@@ -34,6 +34,7 @@ def fit_tables(
     inference: Inference,
     seed: int,
     channels: list[Path] | None,
+    prior: Path | None,
     quiet: bool,
 ) -> tuple[ReadingTable, int, "Stack"]:
     """Read both tables and fit a judge on the texts that have labels.
@@ -47,6 +48,7 @@ def fit_tables(
         inference: How posteriors are found.
         seed: Seed of everything random.
         channels: Files of further channels.
+        prior: File of a learned prior.
         quiet: Whether to show nothing.
 
     Returns:
@@ -64,6 +66,7 @@ def fit_tables(
         inference=inference,
         seed=seed,
         channels=channels,
+        prior=prior,
         quiet=quiet,
     )
     return table, len(found.labels), judge
@@ -133,6 +136,7 @@ def fit_judge(
     inference: Inference = Inference.DEFAULT,
     seed: int = 0,
     channels: list[Path] | None = None,
+    prior: Path | None = None,
     quiet: bool = False,
 ) -> "Stack":
     """Fit a judge, with a sign of life on stderr.
@@ -144,6 +148,7 @@ def fit_judge(
         inference: How posteriors are found.
         seed: Seed of everything random.
         channels: Files of further channels.
+        prior: File of a learned prior.
         quiet: Whether to show nothing.
 
     Returns:
@@ -158,7 +163,8 @@ def fit_judge(
 
         keep_compiled()
         further = tuple(map(str, channels or ()))
-        judge = Cordial(options, inference=inference.value, seed=seed, channels=further)
+        settings = {"inference": inference.value, "prior": prior, "seed": seed}
+        judge = Cordial(options, channels=further, **settings)
         return judge.fit(logits, labels)
 
 

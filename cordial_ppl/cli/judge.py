@@ -14,6 +14,7 @@ from cordial_ppl.cli.options import (
     LabelsPath,
     Method,
     Options,
+    PriorPath,
     Quiet,
     Reader,
     ReadingsPath,
@@ -33,6 +34,7 @@ def fit(
     reader: Reader = None,
     task: Task = None,
     channel: Channels = None,
+    prior: PriorPath = None,
     seed: Seed = 0,
     inference: Method = Inference.DEFAULT,
     json: Json = False,
@@ -43,7 +45,7 @@ def fit(
     from cordial_ppl.cli.output import check_output, show_json, show_summary
 
     names = split_options(options)
-    check_output(output, [readings, labels], endings=[ENDING])
+    check_output(output, [readings, labels, *([prior] if prior else [])], endings=[ENDING])
     _, labelled, judge = fit_tables(
         readings,
         labels,
@@ -53,6 +55,7 @@ def fit(
         inference=inference,
         seed=seed,
         channels=channel,
+        prior=prior,
         quiet=quiet,
     )
     judge.save(output)

@@ -4,8 +4,9 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -35,6 +36,34 @@ def working(on: str, quiet: bool) -> Iterator[None]:
     else:
         with STDERR.status(f"{on} ..."):
             yield
+
+
+@contextmanager
+def progressing(quiet: bool) -> Iterator[Callable[[float, str], None]]:
+    """Show on a terminal how far long work is, and how long it may still take."""
+    if quiet or not STDERR.is_terminal:
+        yield lambda share, label: None
+        return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns: list[Any] = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    ]
+    with Progress(*columns, console=STDERR, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda share, label: bar.update(task, completed=share, description=label)
 
 
 @contextmanager

@@ -24,6 +24,14 @@ class Inference(StrEnum):
     NUTS = "nuts"
 
 
+class Rule(StrEnum):
+    """How a prior follows from the fits of other tasks."""
+
+    CAUTIOUS = "cautious"
+    PAPER = "paper"
+    HIERARCHICAL = "hierarchical"
+
+
 ReadingsPath = Annotated[
     Path,
     typer.Argument(
@@ -75,6 +83,15 @@ Channels = Annotated[
         metavar="PATH",
         help="A channel model of your own to weigh in; may be repeated. The code in the file is "
         "run: use only files that you trust.",
+    ),
+]
+PriorPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--prior",
+        metavar="FILE",
+        help="A prior learned from other tasks, as `cordial learn-prior` writes it, in place of "
+        "the channels' own.",
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]

@@ -16,6 +16,7 @@ from cordial_ppl.cli.options import (
     LabelsPath,
     Method,
     Options,
+    PriorPath,
     Quiet,
     Reader,
     ReadingsPath,
@@ -38,7 +39,7 @@ Population = Annotated[
         "--judge",
         metavar="JUDGE",
         help="A judge fitted to other labels, as `cordial fit` writes it, for the population; by "
-        "default one is fitted to LABELS, as --inference, --seed and --channel say.",
+        "default one is fitted to LABELS, as --inference, --seed, --prior and --channel say.",
     ),
 ]
 
@@ -62,6 +63,7 @@ def shift(
     reader: Reader = None,
     task: Task = None,
     channel: Channels = None,
+    prior: PriorPath = None,
     seed: Seed = 0,
     inference: Method = Inference.DEFAULT,
     json: Json = False,
@@ -79,12 +81,12 @@ def shift(
     from cordial_ppl.personal import UserShift
 
     names = split_options(options)
-    check_output(output, [readings, labels, *([judge] if judge else [])])
+    check_output(output, [readings, labels, *(path for path in (judge, prior) if path)])
     table, found = read_labelled(readings, labels, options=names, reader=reader, task=task)
     users, raters = _users(readings, labels, table, found, match_labels(table, found))
     order = found.extras.get("order")
     known, population, fitted = _population(
-        judge, table, found, channel, inference=inference, seed=seed, quiet=quiet
+        judge, table, found, channel, prior, inference=inference, seed=seed, quiet=quiet
     )
     with working("comparing users", quiet):
         given = fitted.scale_.decode(found.labels)
@@ -147,6 +149,7 @@ def _population(
     table: "ReadingTable",
     found: "LabelTable",
     channels: list[Path] | None,
+    prior: Path | None,
     *,
     inference: Inference,
     seed: int,
@@ -165,9 +168,16 @@ def _population(
                 f"{len(found.labels)} labels are too few to tell users apart: at least "
                 f"{MIN_LABELS} are needed, or a judge fitted to others, --judge."
             )
-        settings = {"inference": inference, "seed": seed, "channels": channels, "quiet": quiet}
-        labels = scale.decode(found.labels)
-        fitted = fit_judge(table.logits[rows], labels, scale.options, **settings)
+        fitted = fit_judge(
+            table.logits[rows],
+            scale.decode(found.labels),
+            scale.options,
+            inference=inference,
+            seed=seed,
+            channels=channels,
+            prior=prior,
+            quiet=quiet,
+        )
         known = fitted.out_of_fold_
         assert known is not None  # there are folds
         return known, fitted.predict_proba(table.logits), fitted

@@ -1,19 +1,18 @@
 """`cordial sweep`: calibrators compared on many subsets of the labels, and what that shows."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cordial_ppl.cli.compilation import keep_compiled
-from cordial_ppl.cli.messages import STDERR, count, leaving_at_once, say, working
+from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
 from cordial_ppl.cli.options import Json, Quiet
 from cordial_ppl.errors import FileError, InputError
 
 if TYPE_CHECKING:
-    from cordial_ppl.sweep import Progress, Results
+    from cordial_ppl.sweep import Results
     from cordial_ppl.sweep.cell import Cell
 
 ConfigPath = Annotated[
@@ -69,8 +68,8 @@ def sweep(
 
         keep_compiled()
         plan = read_config(config)
-    with leaving_at_once(), _progress(quiet) as show:
-        results = run_sweep(plan, output, show)
+    with leaving_at_once(), progressing(quiet) as show:
+        results = run_sweep(plan, output, lambda progress: show(progress.done, progress.label))
     written, left_out, missing = [], {}, []
     for name in dict.fromkeys(wanted):
         try:
@@ -120,34 +119,6 @@ def _summarise(
         f"wrote {output}: {count(len(results.cells), 'cell')}"
         + "".join(f", {path.name}" for path in written)
     )
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[["Progress"], None]]:
-    """Show on a terminal how far a sweep is, and how long it may still take."""
-    if quiet or not STDERR.is_terminal:
-        yield lambda progress: None
-        return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns: list[Any] = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    ]
-    with Progress(*columns, console=STDERR, transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-        yield lambda progress: bar.update(task, completed=progress.done, description=progress.label)
 
 
 def _losses(results: "Results") -> Iterator[tuple[str, str, int, str, float | None]]:

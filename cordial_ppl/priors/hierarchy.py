@@ -62,7 +62,7 @@ def predict_new(
 
 
 def _pool(
-    values: Float[np.ndarray, "1_or_grid T P"],
+    values: Float[np.ndarray, "_ T P"],
     variances: Float[np.ndarray, "grid T P"],
     member: Float[np.ndarray, "G T"],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,15 +8,13 @@ In place of one pseudo-count an option, alpha is the likeliest of the other task
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import minimize
-from scipy.special import gammaln
 
 MOST = 50.0
 """Pseudo-counts at most in all: few tasks cannot show that the next is like them."""
 
 
 def pseudo_counts(counts: Int[np.ndarray, "T K"]) -> Float[np.ndarray, " K"]:
-    """Fit a Dirichlet-multinomial distribution, with one pseudo-observation of equal shares.
+    """Fit a Dirichlet-multinomial distribution, with a log-normal prior about one pseudo-count.
 
     Args:
         counts: label counts of T tasks.
@@ -24,6 +22,9 @@ def pseudo_counts(counts: Int[np.ndarray, "T K"]) -> Float[np.ndarray, " K"]:
     Returns:
         alpha, shape ``[K]``.
     """
+    from scipy.optimize import minimize
+    from scipy.special import gammaln
+
     size = counts.shape[1]
 
     def loss(logs: np.ndarray) -> float:
@@ -31,7 +32,7 @@ def pseudo_counts(counts: Int[np.ndarray, "T K"]) -> Float[np.ndarray, " K"]:
         total = alpha.sum()
         terms = gammaln(counts + alpha).sum(axis=1) - gammaln(counts.sum(axis=1) + total)
         own = gammaln(total) - gammaln(alpha).sum()
-        # Alpha itself is log-normal about one: two tasks alike are no certainty.
+        # Two tasks alike are no certainty.
         return float(-(terms + own).sum() + 0.5 * (logs**2).sum() / 1.5**2)
 
     found = minimize(loss, np.zeros(size), method="L-BFGS-B", bounds=[(-4.0, 4.0)] * size)

@@ -26,14 +26,14 @@ class Rule(NamedTuple):
     """How a prior follows from the fits.
 
     Attributes:
-        name: "paper" or "hierarchical".
+        name: "cautious", "paper" or "hierarchical".
         vector: whether parameters of single options are learned, from tasks of the same K.
         histogram: whether the label histogram's pseudo-counts are learned, likewise.
         units: power of classes in the unit of further parameters, by name.
     """
 
-    name: str = "paper"
-    vector: bool = False
+    name: str = "cautious"
+    vector: bool = True
     histogram: bool = False
     units: Mapping[str, float] = {}
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,16 +51,18 @@ def learn_prior(
     histogram: bool = Rule().histogram,
     units: Mapping[str, float] | None = None,
     seed: int = 0,
-    on_done: Callable[[float], None] = lambda share: None,
+    on_done: Callable[[float, str], None] = lambda share, label: None,
 ) -> LearnedPrior:
     r"""Learn a prior from labelled tasks by empirical Bayes (Section 2.7 of the paper).
 
-    .. math:: \mu = \mathrm{mean}_t\, \hat\phi_t, \qquad
-       \sigma = \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4})
+    .. math:: \mu = \mu_0 + \frac{\sigma_0^2}{\sigma_0^2 + v (1 + 1/G)} (\mathrm{mean}_t\,
+       \hat\phi_t - \mu_0), \qquad \sigma = \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4})
 
     Each channel is fitted to all labels of each task and reader, and the fits are compared in units
-    of the scale's length K - 1, so that tasks of different K share a prior; v is the fits' variance
-    and sigma_0 the channel's own scale.  Of more than 2,048 labels a random 2,048 are used.
+    of the scale's length K - 1, so that tasks of different K share a prior; v is the variance of
+    the fits to G tasks, mu_0 and sigma_0 are the channel's own mean and scale.  The paper takes the
+    mean as it is, and does not learn parameters of single options (``rule="paper"``,
+    ``vector=False``).  Of more than 2,048 labels a random 2,048 are used.
 
     Args:
         tasks: ``(logits, labels)`` of each task, ``[n, K]`` and ``[n]`` with labels 0..K-1, or
@@ -68,13 +71,14 @@ def learn_prior(
         channels: which channels to fit, by name, path of a channel file (whose code is run), or
             ``Channel``.
         leave_out: tasks to leave out, by name.
-        rule: "paper", or "hierarchical": the predictive of a model with a posterior of how tasks
-            differ, see :mod:`cordial_ppl.priors.hierarchy`.
+        rule: "cautious", as above; "paper"; or "hierarchical": the predictive of a model with a
+            posterior of how tasks differ, see :mod:`cordial_ppl.priors.hierarchy`.
         vector: also learn parameters of single options, from tasks of equally many.
-        histogram: also learn which labels are common, likewise.
+        histogram: also learn which labels are common, likewise; a judge that is saved keeps what
+            it was fitted with, but fitted again after it was loaded it smooths labels as usual.
         units: power of classes in the unit of further parameters, such as ``{"drift": 1}``.
         seed: seed of what is drawn from large tasks.
-        on_done: is called with the share of fits that are done.
+        on_done: is called with the share of the work that is done, and a name for it.
 
     Returns:
         The prior, for ``Cordial(prior=...)``.
@@ -117,8 +121,7 @@ def learn_prior(
     fits = []
     for place, own in enumerate(data):
         here = [targets[model.name, own.logits.shape[1]] for model in models]
-        done = lambda part, place=place: on_done((place + part) / len(data))  # noqa: E731
-        fits.append(_fit(own, here, largest, rng, done))
+        fits.append(_fit(own, here, largest, rng, partial(_scaled, on_done, place, len(data))))
     return LearnedPrior(tuple(fits), marks, settings)
 
 
@@ -127,7 +130,7 @@ def _fit(
     targets: Sequence[Target],
     largest: int,
     rng: np.random.Generator,
-    on_done: Callable[[float], None],
+    on_done: Callable[[float, str], None],
 ) -> TaskFit:
     """Fit every channel to one task."""
     counts = np.bincount(data.labels, minlength=data.logits.shape[1])
@@ -138,8 +141,9 @@ def _fit(
     size = min(wide_bucket(len(rows)), largest)
     lanes = make_lanes(data.logits[rows], data.labels[rows], None, covariates, size)
     modes: dict[str, ModeFit] = {}
-    for place, target in enumerate(targets, 1):
+    for place, target in enumerate(targets):
         name = target.channel.name
+        on_done(place / len(targets), f"{data.task}, {data.reader}".rstrip(", "))
         modes[name], gradient = fit_mode(target, lanes)
         if not gradient < STEEPEST:
             warnings.warn(
@@ -148,8 +152,13 @@ def _fit(
                 CordialWarning,
                 stacklevel=3,
             )
-        on_done(place / len(targets))
     return TaskFit(data.task, data.reader, counts, modes)
+
+
+def _scaled(
+    on_done: Callable[[float, str], None], place: int, count: int, share: float, label: str
+) -> None:
+    on_done((place + share) / count, label)
 
 
 def _named(tasks: Mapping[Any, Any] | Iterable[Any]) -> list[tuple[Any, Any]]:

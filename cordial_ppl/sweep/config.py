@@ -195,6 +195,8 @@ def _variant(key: str, name: str, table: Mapping[str, Any], folder: Path) -> Met
     if "channels" in settings:
         given = _texts(table, key, "channels") or ()
         settings["channels"] = tuple(_channel(channel, folder) for channel in given)
+    if "prior" in settings:
+        settings["prior"] = str(_path(table, key, "prior", folder))
     if "weight_counts" in settings:
         _table(settings["weight_counts"], f"{key}.weight_counts")
     if base == "channel":

@@ -72,11 +72,11 @@ NINE = (
 """The methods of the paper's Table 1."""
 
 SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "cordial": ("inference", "channels", "weight_counts"),
+    "cordial": ("inference", "channels", "prior", "weight_counts"),
     "logit-stack": ("weight_counts",),
     "scalar-stack": ("inference", "weight_counts"),
     "full-stack": ("weight_counts",),
-    "channel": ("channel", "inference"),
+    "channel": ("channel", "inference", "prior"),
 }
 """What a variant may set, by the method that it is a variant of."""
 

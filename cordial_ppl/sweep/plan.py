@@ -137,12 +137,13 @@ def _digest_method(method: Method | External) -> dict[str, Any]:
     if isinstance(method, External):
         return {"name": method.name, "digest": _digest(method.path.read_bytes())}
 
-    def contents(value: Any) -> Any:
-        if isinstance(value, str) and value.endswith(".py"):
+    def contents(value: Any, file: bool = False) -> Any:
+        if isinstance(value, str) and (file or value.endswith(".py")):
             return [Path(value).name, _digest(Path(value).read_bytes())]
         return [contents(part) for part in value] if isinstance(value, list) else value
 
-    settings = {key: contents(value) for key, value in _plain(dict(method.settings)).items()}
+    plain = _plain(dict(method.settings))
+    settings = {key: contents(value, key == "prior") for key, value in plain.items()}
     return {"name": method.name, "base": method.base, "settings": settings}
 
 

@@ -1,0 +1,104 @@
+"""`cordial learn-prior`, and `--prior` of the other commands."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+from review_tables import fast, write_tables
+
+import cordial_ppl as cp
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.formats import read_labels, read_readings, write_table
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.sweep import parse_config
+from cordial_ppl.sweep.plan import _digest_method
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    """Two tasks as two readers read them, and twenty labels each; one channel, to be quick."""
+    monkeypatch.setattr("cordial_ppl.channels.PAPER_CHANNELS", ("mixture",))
+    paths = write_tables(tmp_path)
+    readings = read_readings(paths[0])
+    labels = read_labels(paths[1], readings.scale)
+    ids, logits = readings.item_ids, readings.logits
+    pairs = [(task, reader) for task in ("wit", "tone") for reader in ("a", "b")]
+    many = {"item_id": ids * 4, "task": [t for t, _ in pairs for _ in ids]}
+    many["reader"] = [r for _, r in pairs for _ in ids]
+    shown = np.concatenate([logits, logits[:, ::-1], logits / 2, logits * 2])
+    many |= {f"logit_{k + 1}": shown[:, k] for k in range(5)}
+    write_table(tmp_path / "many.csv", many)
+    own = {"item_id": labels.item_ids * 2, "task": ["wit"] * 20 + ["tone"] * 20}
+    write_table(tmp_path / "known.csv", own | {"label": [*(labels.labels + 1)] * 2})
+    return tmp_path / "many.csv", tmp_path / "known.csv"
+
+
+def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
+    shown = cordial("learn-prior", *tables, "-o", "p.cordial", "--json").stdout
+    content = json.loads(shown)
+    tasks = [(fit["task"], fit["reader"], fit["labels"]) for fit in content["fits"]]
+    assert tasks == [(t, r, 20) for t in ("wit", "tone") for r in ("a", "b")]
+    assert len(content["parameters"]) == 5 and content["options"] == 5
+    prior = cp.LearnedPrior.load(tmp_path / "p.cordial")
+    with jax.enable_x64(True):
+        found = prior.of(build_target(CHANNELS["mixture"], 5))
+    rows = {row["parameter"]: row for row in content["parameters"]}
+    assert rows["offset"]["mean"] == pytest.approx(found.loc[1] / 4)
+    result = cordial("learn-prior", *tables, "-o", "q.cordial", "--leave-out", "wit")
+    assert "log temperature" in result.stdout and "2 fits of 1 task" in result.stderr
+    assert cp.LearnedPrior.load(tmp_path / "q.cordial").tasks == ("tone",)
+    one = "--task", "wit", "--reader", "a"
+    for name, rest in (("x", ()), ("y", ("--prior", "p.cordial"))):
+        cordial("calibrate", *fast(*tables, *one, "-o", f"{name}.csv", *rest))
+    plain, learned = ((tmp_path / f"{name}.csv").read_text() for name in "xy")
+    assert plain != learned
+    cordial("fit", *fast(*tables, *one, "-o", "j.cordial", "--prior", "p.cordial"))
+    kept = cp.load(tmp_path / "j.cordial").prior
+    assert isinstance(kept, dict)
+    np.testing.assert_array_equal(kept["mixture"], found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["many.csv"], "tables come in pairs, READINGS LABELS; got 1"),
+        (["many.csv", "known.csv", "many.csv", "known.csv"], "many.csv: wit, a was in an earlier"),
+        (["many.csv", "known.csv", "--task", "wit", "--reader", "c"], "--reader c: no table holds"),
+        (["many.csv", "known.csv", "--task", "odd"], "--task odd: no table holds labelled texts"),
+        (["many.csv", "known.csv", "--leave-out", "odd"], "leave_out names 'odd'; the tasks are"),
+        (["r.csv", "l.csv"], "at least; there is r. Leave out fewer, or add tasks"),
+        (["many.csv", "many.csv"], "many.csv has no column 'label'"),
+    ],
+)
+def test_bad_input_is_one_message(arguments, message, cordial, tables):
+    del tables
+    result = cordial("learn-prior", *arguments, "-o", "p.cordial", status=2)
+    assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_priors_that_are_none(cordial, tables, tmp_path):
+    one = *tables, "--task", "wit", "--reader", "a"
+    for name, message in (("nowhere.cordial", "cannot read"), ("known.csv", "cordial learn-prior")):
+        result = cordial("calibrate", *one, "-o", "x.csv", "--prior", name, status=2)
+        assert message in result.stderr
+    result = cordial("learn-prior", *tables, "-o", "many.csv", status=2)
+    assert ".cordial" in result.stderr
+    result = cordial("fit", *one, "-o", "j.cordial", "--prior", "j.cordial", status=2)
+    assert "cannot read" in result.stderr
+
+
+def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):
+    logits, labels = np.eye(5)[:4], np.arange(4)
+    prior = cp.learn_prior([(logits, labels), (-logits, labels)], channels=["mixture"])
+    content = {"task": {"music": {"benchmark": "music"}}}
+    content["method"] = {"learned": {"prior": "p.cordial"}}
+    digests = []
+    for folder, rule in (("one", "paper"), ("two", "paper"), ("two", "cautious")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        prior.with_rule(name=rule).save(tmp_path / folder / "p.cordial")
+        (method,) = parse_config(content, tmp_path / folder).methods
+        digests.append(_digest_method(method))
+    assert digests[0] == digests[1] != digests[2]
+    with pytest.raises(cp.InputError, match=r"method\.learned: cannot read"):
+        parse_config(content, tmp_path / "three")
