@@ -11,6 +11,8 @@ import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.formats import read_labels, read_readings, write_table
 from cordial_ppl.inference.target import build_target
+from cordial_ppl.priors.fits import ModeFit, TaskFit
+from cordial_ppl.priors.learned import Learned
 from cordial_ppl.sweep import parse_config
 from cordial_ppl.sweep.plan import _digest_method
 
@@ -89,8 +91,9 @@ def test_priors_that_are_none(cordial, tables, tmp_path):
 
 
 def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):
-    logits, labels = np.eye(5)[:4], np.arange(4)
-    prior = cp.learn_prior([(logits, labels), (-logits, labels)], channels=["mixture"])
+    modes = {"mixture": ModeFit(np.zeros(5), np.ones(5))}
+    fits = tuple(TaskFit(name, "", np.ones(5, int), modes) for name in "ab")
+    prior = cp.LearnedPrior(fits, {"mixture": Learned("", ())})
     content = {"task": {"music": {"benchmark": "music"}}}
     content["method"] = {"learned": {"prior": "p.cordial"}}
     digests = []

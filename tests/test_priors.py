@@ -126,13 +126,14 @@ def test_nuts_on_the_hierarchical_model_agrees_with_the_grid():
     known = modes, spreads, tasks, np.zeros(1), np.ones(1)
     with jax.enable_x64(True):
         kernel = numpyro.infer.NUTS(hierarchy, target_accept_prob=0.9)
-        settings = {"num_warmup": 300, "num_samples": 2000, "progress_bar": False}
+        settings = {"num_warmup": 200, "num_samples": 1000, "progress_bar": False}
         chain = numpyro.infer.MCMC(kernel, **settings)
-        chain.run(jax.random.key(0), *known)
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+            chain.run(jax.random.key(0), *known)
         new = np.asarray(chain.get_samples()["new"])[:, 0]
     mean, spread = predict_new(*known)
-    np.testing.assert_allclose(new.mean(), mean[0], atol=0.08)
-    np.testing.assert_allclose(new.std(), spread[0], rtol=0.08)
+    np.testing.assert_allclose(new.mean(), mean[0], atol=0.1)
+    np.testing.assert_allclose(new.std(), spread[0], rtol=0.1)
 
 
 def test_hierarchical_spreads_are_those_of_tasks_however_many_readers():
@@ -245,7 +246,7 @@ def test_a_file_comes_back(tmp_path):
         (lambda meta, arrays: arrays.update({"fit.1.mixture": np.ones(5)}), "no mode"),
         (lambda meta, arrays: arrays.update({"fit.1.counts": np.ones(5)}), "no counts"),
         (lambda meta, arrays: arrays.update(more=np.ones(1)), "unexpected arrays"),
-        (lambda meta, arrays: meta["rule"].update(name="odd"), "rule must be one of paper"),
+        (lambda meta, arrays: meta["rule"].update(name="odd"), "rule must be one of cautious"),
         (lambda meta, arrays: meta["rule"].update(odd=1), "TypeError"),
         (lambda meta, arrays: meta.update(fits=[]), "unexpected arrays"),
     ],

@@ -79,5 +79,5 @@ def blaming(path: str | Path):
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, FileError):
             raise
-        found = str(error) if isinstance(error, InputError) else repr(error)
+        found = str(error).rstrip(".") if isinstance(error, InputError) else repr(error)
         raise FileError(f"{path} is damaged or was changed: {found}. Learn it again.") from error

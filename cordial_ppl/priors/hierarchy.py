@@ -92,8 +92,10 @@ def hierarchy(
     mu: Any = numpyro.sample("mu", dist.Normal(centre, unit).to_event(1))
     omega: Any = numpyro.sample("omega", dist.HalfNormal(unit).to_event(1))
     eta: Any = numpyro.sample("eta", dist.HalfNormal(unit).to_event(1))
-    with numpyro.plate("task", int(np.max(tasks)) + 1):
-        own: Any = numpyro.sample("own", dist.Normal(jnp.zeros_like(mu), 1.0).to_event(1))
+    count = int(np.max(tasks)) + 1
+    with numpyro.plate("task", count):
+        nowhere = jnp.zeros((count, len(loc)))
+        own: Any = numpyro.sample("own", dist.Normal(nowhere, 1.0).to_event(1))
     width = jnp.sqrt(eta[None] ** 2 + jnp.asarray(spreads) ** 2)
     places = mu[None] + omega[None] * own[jnp.asarray(tasks)]
     with numpyro.plate("fit", len(tasks)):
