@@ -45,11 +45,11 @@ BLOCK = 4
 
 Cell = tuple[str, str, int]
 RULES: Mapping[str, Mapping[str, Any]] = {
-    "paper": {"name": "paper"},
-    "cautious": {"name": "cautious"},
-    "cautious, options": {"name": "cautious", "vector": True},
-    "cautious, histogram": {"name": "cautious", "vector": True, "histogram": True},
-    "hierarchical": {"name": "hierarchical"},
+    "paper": {"name": "paper", "vector": False},
+    "default": {"name": "cautious", "vector": True},
+    "five parameters": {"name": "cautious", "vector": False},
+    "histogram": {"name": "cautious", "vector": True, "histogram": True},
+    "hierarchical": {"name": "hierarchical", "vector": True},
 }
 
 

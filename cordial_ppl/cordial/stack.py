@@ -264,8 +264,9 @@ class Stack(Estimator):
         def fit(place: int) -> tuple[Posterior, np.ndarray]:
             channel, family = self.channels[place], families[targets[place].size]
             prior, seed = priors[place], (self.seed, place)
+            own = lanes if prior is None else smoothed
             return fit_channel_member(
-                channel, smoothed, seed, self.inference, prior, self.effort, family
+                channel, own, seed, self.inference, prior, self.effort, family
             )
 
         with ThreadPoolExecutor(max_workers=workers(len(self.channels) + 1)) as pool:

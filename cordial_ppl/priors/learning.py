@@ -55,8 +55,9 @@ def learn_prior(
 ) -> LearnedPrior:
     r"""Learn a prior from labelled tasks by empirical Bayes (Section 2.7 of the paper).
 
-    .. math:: \mu = \mu_0 + \frac{\sigma_0^2}{\sigma_0^2 + v (1 + 1/G)} (\mathrm{mean}_t\,
-       \hat\phi_t - \mu_0), \qquad \sigma = \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4})
+    .. math:: \mu = \mu_0 + w^3 (\mathrm{mean}_t\, \hat\phi_t - \mu_0), \quad
+       w = \frac{\sigma_0^2}{\sigma_0^2 + v (1 + 1/G)}, \quad
+       \sigma = \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4})
 
     Each channel is fitted to all labels of each task and reader, and the fits are compared in units
     of the scale's length K - 1, so that tasks of different K share a prior; v is the variance of

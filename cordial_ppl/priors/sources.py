@@ -28,7 +28,7 @@ def as_source(prior: Any, channels: Collection[str]) -> dict[str, Prior] | Learn
         FileError: the file cannot be read or holds no learned prior.
     """
     if isinstance(prior, str | Path):
-        prior = _read(Path(prior).resolve(), Path(prior))
+        prior = _read(Path(prior))
     if isinstance(prior, LearnedPrior):
         if channels and not set(channels) & set(prior.channels):
             raise InputError(
@@ -72,16 +72,14 @@ def pseudo_counts_of(
     return prior.pseudo_counts(size) if isinstance(prior, LearnedPrior) else None
 
 
-def _read(path: Path, given: Path) -> LearnedPrior:
+def _read(path: Path) -> LearnedPrior:
     try:
-        stamp = path.stat().st_mtime_ns
+        return _load(path, path.stat().st_mtime_ns)
     except OSError:
-        stamp = 0
-    return _load(given, path, stamp)
+        return LearnedPrior.load(path)
 
 
 @lru_cache(maxsize=64)
-def _load(given: Path, path: Path, _: int) -> LearnedPrior:
+def _load(path: Path, _: int) -> LearnedPrior:
     """Read a file once for each time that it was changed, so that estimators share the prior."""
-    del path
-    return LearnedPrior.load(given)
+    return LearnedPrior.load(path)
