@@ -13,7 +13,6 @@ from jaxtyping import Float, Int
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.priors.hierarchy import predict_new
 
-
 CAUTION = 3
 """Power of the share that the other tasks' mean has by its precision."""
 
