@@ -9,7 +9,7 @@ from cordial_ppl.channel import Channel
 
 
 def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Any:
-    """Read a fitted stack, or what was learned of users.
+    """Read a fitted stack, a fusion of several readers, or what was learned of users.
 
     Args:
         path: a file that ``save`` wrote.
@@ -29,6 +29,10 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
         from cordial_ppl import personal
 
         return personal.load(path)
+    if storage.find_kind(path) == "fusion":
+        from cordial_ppl import fusion
+
+        return fusion.load(path, channels=channels)
     from cordial_ppl import cordial
 
     return cordial.load(path, channels=channels)

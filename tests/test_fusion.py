@@ -8,6 +8,7 @@ from few_labels import STARS, assert_probabilities
 from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
 
 import cordial_ppl as cp
+from cordial_ppl import storage
 from cordial_ppl.fusion import ConcatenatedDirichlet, LogitFusion, average_reading
 from cordial_ppl.fusion.door import pool
 from cordial_ppl.scores import log_loss
@@ -78,6 +79,45 @@ def test_intervals_hold_the_mean(fusion, gappy):
     mean = fusion.predict_mean(gappy)
     assert (low <= mean).all() and (mean <= high).all() and (high > low).any()
     assert (low >= 0).all() and (high <= 4).all()
+
+
+def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
+    fusion.save(tmp_path / "f.cordial")
+    found = cp.load(tmp_path / "f.cordial")
+    assert isinstance(found, cp.Fusion) and found.readers_ == NAMES
+    assert found.weights_ == fusion.weights_ and found.expected_ == fusion.expected_
+    expected = fusion.predict_proba(THREE_TEST)
+    np.testing.assert_array_equal(found.predict_proba(THREE_TEST), expected)
+    assert found.shares_ == fusion.shares_
+    found.save(tmp_path / "g.cordial")
+    assert (tmp_path / "g.cordial").read_bytes() == (tmp_path / "f.cordial").read_bytes()
+    with pytest.raises(cp.FileError, match="holds a 'fusion'"):
+        storage.read(tmp_path / "f.cordial", "judge")
+    with pytest.raises(cp.NotFittedError):
+        cp.Fusion().save(tmp_path / "h.cordial")
+    with pytest.raises(cp.InputError, match="only a Fusion can be saved"):
+        LogitFusion().save(tmp_path / "h.cordial")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda meta, arrays: meta["weights"].update(plain=2.0),
+        lambda meta, arrays: meta["readers"].reverse(),
+        lambda meta, arrays: meta["stacks"].pop("noise"),
+        lambda meta, arrays: meta.update(options=["1", "2"]),
+        lambda meta, arrays: arrays.update(spreads=np.ones(2)),
+        lambda meta, arrays: arrays.update(more=np.ones(2)),
+        lambda meta, arrays: meta["settings"].update(average=False, magic=1),
+    ],
+)
+def test_a_changed_file_is_refused(fusion, tmp_path, change):
+    fusion.save(tmp_path / "f.cordial")
+    meta, arrays = storage.read(tmp_path / "f.cordial", "fusion")
+    change(meta, arrays)
+    storage.write(tmp_path / "f.cordial", "fusion", meta, arrays)
+    with pytest.raises(cp.FileError, match="damaged or was changed"):
+        cp.load(tmp_path / "f.cordial")
 
 
 def test_a_mapping_names_the_readers(fusion, gappy):

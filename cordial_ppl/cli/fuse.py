@@ -13,6 +13,7 @@ from cordial_ppl.cli.options import (
     LabelsPath,
     Method,
     Options,
+    PriorPath,
     Quiet,
     ReadingsPath,
     Seed,
@@ -44,6 +45,7 @@ def fuse(
     options: Options = None,
     task: Task = None,
     channel: Channels = None,
+    prior: PriorPath = None,
     seed: Seed = 0,
     inference: Method = Inference.DEFAULT,
     json: Json = False,
@@ -60,7 +62,7 @@ def fuse(
     from cordial_ppl.formats import match_labels, read_several, write_table
 
     names, paths = split_options(options), [readings, *(also or [])]
-    check_output(output, [*paths, labels])
+    check_output(output, [*paths, labels, *([prior] if prior else [])])
     table = read_several(paths, options=names, readers=reader, task=task)
     found = read_label_table(labels, table.scale, task)
     rows = match_labels(table, found)
@@ -72,6 +74,7 @@ def fuse(
             table.scale,
             readers=table.readers,
             inference=inference.value,
+            prior=prior,
             channels=tuple(map(str, channel or ())),
             seed=seed,
         )

@@ -26,6 +26,8 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.scale import Scale
 
 KIND = "judge"
+FIELDS = ("histogram", "draws", "weights")
+"""Arrays of a posterior."""
 
 
 class State(NamedTuple):
@@ -58,17 +60,16 @@ def write(path: str | Path, state: State) -> None:
     Raises:
         FileError: the file cannot be written.
     """
+    storage.write(path, KIND, *pack(state))
+
+
+def pack(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The state of a fitted stack as plain settings and arrays by name."""
     settings, channels = state.settings, {}
     arrays: dict[str, np.ndarray] = {}
     for name, posterior in state.posteriors.items():
-        for field in ("histogram", "draws", "weights"):
-            arrays[f"channel.{name}.{field}"] = getattr(posterior, field)
-        channels[name] = {
-            "built_in": posterior.channel == CHANNELS.get(name),
-            "digest": posterior.channel.digest,
-            "diagnostics": _to_plain(posterior.diagnostics._asdict()),
-            "covariates": list(posterior.covariates),
-        }
+        channels[name], own = pack_posterior(posterior)
+        arrays |= {f"channel.{name}.{field}": array for field, array in own.items()}
     for name, prior in settings["prior"].items():
         arrays[f"prior.{name}.loc"] = np.asarray(prior.loc, np.float64)
         arrays[f"prior.{name}.scale"] = np.asarray(prior.scale, np.float64)
@@ -86,11 +87,22 @@ def write(path: str | Path, state: State) -> None:
         "priors": list(settings["prior"]),
         "weights": state.weights,
         "weight_counts": settings["weight_counts"],
-        "expected": _to_plain(state.expected._asdict()),
+        "expected": to_plain(state.expected._asdict()),
         "channels": channels,
         "calibrators": list(state.calibrators),
     }
-    storage.write(path, KIND, meta, arrays)
+    return meta, arrays
+
+
+def pack_posterior(posterior: Posterior) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """A posterior as plain settings and arrays by name."""
+    settings = {
+        "built_in": posterior.channel == CHANNELS.get(posterior.channel.name),
+        "digest": posterior.channel.digest,
+        "diagnostics": to_plain(posterior.diagnostics._asdict()),
+        "covariates": list(posterior.covariates),
+    }
+    return settings, {field: getattr(posterior, field) for field in FIELDS}
 
 
 def read(path: str | Path, channels: Sequence[str | Path | Channel] = ()) -> State:
@@ -106,7 +118,16 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel] = ()) -> Sta
             gives with other contents.
         ChannelError: a file in ``channels`` is no channel.
     """
-    meta, arrays = storage.read(path, KIND)
+    return unpack(path, *storage.read(path, KIND), channels)
+
+
+def unpack(
+    path: str | Path,
+    meta: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    channels: Sequence[str | Path | Channel] = (),
+) -> State:
+    """Make the state of a stack of what `pack` made of it; see `read`."""
     given = {channel.name: channel for channel in map(load_channel, channels)}
     with blaming(path):
         entries = meta["channels"].items()
@@ -149,16 +170,8 @@ def _restore(
     }
     posteriors = {}
     for name, channel in found.items():
-        entry = meta["channels"][name]
-        fields: Any = {
-            f: arrays.pop(f"channel.{name}.{f}") for f in ("histogram", "draws", "weights")
-        }
-        diagnostics = Diagnostics(**_from_plain(entry["diagnostics"]))
-        covariates = tuple(entry["covariates"])
-        posteriors[name] = Posterior(
-            channel, **fields, diagnostics=diagnostics, covariates=covariates
-        )
-        _check_posterior(posteriors[name], scale.size)
+        own = {field: arrays.pop(f"channel.{name}.{field}") for field in FIELDS}
+        posteriors[name] = unpack_posterior(channel, meta["channels"][name], own, scale.size)
     priors = {
         name: Prior(arrays.pop(f"prior.{name}.loc"), arrays.pop(f"prior.{name}.scale"))
         for name in meta["priors"]
@@ -201,9 +214,32 @@ def _restore(
         posteriors=posteriors,
         calibrators=calibrators,
         weights=weights,
-        expected=ExpectedLoss(**_from_plain(meta["expected"])),
+        expected=ExpectedLoss(**from_plain(meta["expected"])),
         covariates=tuple(meta.get("covariates", sorted(used))),
     )
+
+
+def unpack_posterior(
+    channel: Channel,
+    settings: dict[str, Any],
+    arrays: dict[str, Any],
+    size: int,
+    readers: int | None = None,
+) -> Posterior:
+    """Make a posterior of what `pack_posterior` made of it, and check that its parts fit.
+
+    Raises:
+        ValueError: they do not.
+    """
+    posterior = Posterior(
+        channel,
+        **arrays,
+        diagnostics=Diagnostics(**from_plain(settings["diagnostics"])),
+        covariates=tuple(settings["covariates"]),
+        readers=readers,
+    )
+    _check_posterior(posterior, size)
+    return posterior
 
 
 def _check_posterior(posterior: Posterior, size: int) -> None:
@@ -217,7 +253,7 @@ def _check_posterior(posterior: Posterior, size: int) -> None:
             raise ValueError(f"weights or histogram of channel {name!r} do not sum to one")
 
 
-def _to_plain(fields: dict[str, Any]) -> dict[str, Any]:
+def to_plain(fields: dict[str, Any]) -> dict[str, Any]:
     """Replace the numbers that JSON does not have by None."""
     return {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -225,5 +261,6 @@ def _to_plain(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _from_plain(fields: dict[str, Any]) -> dict[str, Any]:
+def from_plain(fields: dict[str, Any]) -> dict[str, Any]:
+    """Put NaN back where a number was not finite."""
     return {key: float("nan") if value is None else value for key, value in fields.items()}

@@ -219,9 +219,13 @@ class Stack(Estimator):
             )
         if not hasattr(self, "scale_"):
             raise NotFittedError("there is nothing to save: call fit(logits, labels) first.")
+        write(path, self.state(self.kind))
+
+    def state(self, kind: str) -> State:
+        """All that the fitted stack consists of."""
         calibrators: dict[str, Any] = {name: self._fits[name] for name in self.calibrators}
-        state = State(
-            kind=self.kind,
+        return State(
+            kind=kind,
             scale=self.scale_,
             settings={name: getattr(self, name) for name in SETTINGS} | {"prior": self._priors},
             posteriors=self.posteriors_,
@@ -230,7 +234,6 @@ class Stack(Estimator):
             expected=self.expected_,
             covariates=self._covariate_names,
         )
-        write(path, state)
 
     @classmethod
     def restore(cls, state: State) -> "Stack":

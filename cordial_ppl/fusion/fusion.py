@@ -13,35 +13,29 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from cordial_ppl.channel import Channel
-from cordial_ppl.channels.readers import location_readers, reader_weights
+from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.interval import DRAWS, mean_interval
-from cordial_ppl.cordial.judges import Cordial
+from cordial_ppl.cordial.judges import KINDS, Cordial
 from cordial_ppl.cordial.members import fit_channel_member, warn_if_doubtful
 from cordial_ppl.cordial.settings import check_counts, check_level, check_method, check_seed
 from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.cordial.weighing import ExpectedLoss, shares_of, weigh
+from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.fusion import files
 from cordial_ppl.fusion.door import as_reader_logits, check_names, check_overlap, pool, read_by
+from cordial_ppl.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
+from cordial_ppl.inference.target import Prior
+from cordial_ppl.priors import LearnedPrior
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 
-JOINT = Channel("joint channel", location_readers)
-"""The location channel over all readers."""
-
-AVERAGE = "average reading"
-"""The member whose stack sees the readers' average."""
-
-COUNTS = {AVERAGE: 3.0, JOINT.name: 0.5}
-READER_COUNT = 0.25
-"""Dirichlet pseudo-counts of the weights: most on the average, which few labels serve best.
-
-On real readings this predicts better than one count for each member (``benchmarks/fusion.py``,
-whose readings it was chosen on).
-"""
+SETTINGS = ("average", "inference", "weight_counts", "seed")
+"""Arguments that a file keeps as they are."""
 
 
 class Fusion(Estimator):
@@ -65,6 +59,7 @@ class Fusion(Estimator):
         readers: names of the R readers; by default those of a mapping, or "reader 0" ....
         average: whether the stack on the readers' average is a member.
         inference: "default", "laplace", "mode" or "nuts".
+        prior: what replaces the priors of the stacks' channels, as ``Cordial`` takes it.
         channels: further channels of each stack, by path of their file, whose code is run.
         weight_counts: Dirichlet pseudo-counts of the weights, where they differ from the default:
             3 for "average reading", 0.5 for "joint channel", 0.25 for each reader.
@@ -104,6 +99,7 @@ class Fusion(Estimator):
         readers: Sequence[str] | None = None,
         average: bool = True,
         inference: str = "default",
+        prior: Mapping[str, Prior] | LearnedPrior | str | Path | None = None,
         channels: Sequence[str | Path | Channel] = (),
         weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,
@@ -114,10 +110,12 @@ class Fusion(Estimator):
         self.readers = None if readers is None else tuple(map(str, readers))
         self.average = average
         self.inference = check_method(inference)
+        self.prior = prior
         self.channels = tuple(channels)
         self.weight_counts = dict(weight_counts or {})
         self.seed = check_seed(seed)
         self.effort = effort
+        self._stack(0)  # Settings of the stacks are checked there.
         if self.readers is not None:
             check_names(self.readers, COUNTS)
             check_counts(self.weight_counts, self._members(self.readers))
@@ -180,6 +178,55 @@ class Fusion(Estimator):
         mean = self._predict(readings, extra) @ values if mean is None else mean
         return np.minimum(low, mean), np.maximum(high, mean)
 
+    def save(self, path: str | Path) -> None:
+        """Write the fitted fusion to one file of plain data; ``cp.load`` reads it back.
+
+        Args:
+            path: the file to write, by convention ending in ``.cordial``.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: this is of another class than ``Fusion``.
+            FileError: the file cannot be written.
+        """
+        if type(self) is not Fusion:
+            raise InputError(f"only a Fusion can be saved; this is a {type(self).__name__}.")
+        if not hasattr(self, "scale_"):
+            raise NotFittedError("there is nothing to save: call fit(logits, labels) first.")
+        settings = {name: getattr(self, name) for name in SETTINGS}
+        settings |= {"named": self.options is not None, "effort": self.effort._asdict()}
+        joint = self.fits_.get(JOINT.name)
+        stacks = {name: fit for name, fit in self.fits_.items() if isinstance(fit, Stack)}
+        state = files.State(
+            scale=self.scale_,
+            settings=settings,
+            readers=self.readers_,
+            spreads=self._spreads,
+            stacks={name: stack.state(str(stack.kind)) for name, stack in stacks.items()},
+            joint=joint if isinstance(joint, Posterior) else None,
+            weights=self.weights_,
+            expected=self.expected_,
+            covariates=self._covariate_names,
+        )
+        files.write(path, state)
+
+    @classmethod
+    def restore(cls, state: files.State) -> "Fusion":
+        """Make a fitted fusion of what a file held."""
+        settings = dict(state.settings)
+        options = state.scale.options if settings.pop("named") else None
+        effort = Effort(**settings.pop("effort"))
+        fusion = cls(options, readers=state.readers, effort=effort, **settings)
+        fits: dict[str, Stack | Posterior] = {
+            name: KINDS[own.kind].restore(own) for name, own in state.stacks.items()
+        }
+        fusion.fits_ = fits | ({} if state.joint is None else {JOINT.name: state.joint})
+        fusion.readers_, fusion._spreads = state.readers, state.spreads
+        fusion.weights_, fusion.expected_ = state.weights, state.expected
+        fusion.scale_, fusion._covariate_names = state.scale, state.covariates
+        fusion.out_of_fold_ = None
+        return fusion
+
     def _members(self, readers: Sequence[str]) -> tuple[str, ...]:
         """Names of the members; a reader alone needs no more than its own stack."""
         more = (AVERAGE,) * self.average + (JOINT.name,) * self.joint
@@ -198,6 +245,7 @@ class Fusion(Estimator):
         return Cordial(
             self.options,
             inference=self.inference,
+            prior=self.prior,
             channels=self.channels,
             seed=seed,
             effort=self.effort,
