@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import numpyro.infer.util
 import pytest
 from few_labels import LABELS, LOGITS, TEST
+from scipy.stats import halfnorm, norm
 
 import cordial_ppl as cp
 from cordial_ppl import storage
@@ -24,6 +26,7 @@ from cordial_ppl.priors.fits import ModeFit, TaskFit
 from cordial_ppl.priors.hierarchy import hierarchy, predict_new
 from cordial_ppl.priors.histogram import pseudo_counts
 from cordial_ppl.priors.learned import Learned, LearnedPrior, Rule
+from cordial_ppl.priors.rules import Evidence, cautious, paper
 from cordial_ppl.priors.sources import as_source
 from cordial_ppl.priors.table import learned_rows
 from cordial_ppl.readings import as_logits
@@ -70,6 +73,17 @@ def learned():
 def test_the_papers_rule_is_the_references():
     found = table().of(target(size=GOLDEN["target_K"]))
     np.testing.assert_allclose(found, GOLDEN["mean_sd"], rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(("variance", "share"), [(0.0, 1.0), (1 / 6, 1 / 8), (1e4, 0.0)])
+def test_the_cautious_rule_trusts_the_mean_as_far_as_tasks_agree(variance, share):
+    """With two tasks and sigma_0 = 0.5, variances of 1 / 6 weigh as much as the channel's own."""
+    gap = np.sqrt(variance / 2)
+    evidence = Evidence(np.array([[3 - gap], [3 + gap]]), np.full((2, 1), 0.1), np.arange(2))
+    own = Prior(np.array([1.0]), np.array([0.5]))
+    found = cautious(evidence, own)
+    np.testing.assert_allclose(found.loc, 1 + 2 * share, atol=1e-9)
+    np.testing.assert_array_equal(found.scale, paper(evidence, own).scale)
 
 
 def test_scales_of_any_length_share_a_prior():
@@ -119,21 +133,23 @@ def test_the_grid_is_the_models_evidence():
         np.testing.assert_allclose(found[:, p], [mean, np.sqrt(square - mean**2)], rtol=1e-9)
 
 
-def test_nuts_on_the_hierarchical_model_agrees_with_the_grid():
+def test_the_numpyro_model_is_the_one_on_the_grid():
+    """With omega, eta and mu given, its density is that of independent Gaussians."""
     rng = np.random.default_rng(1)
-    tasks = np.repeat(np.arange(6), 2)
-    modes, spreads = rng.normal(0.5, 0.7, (12, 1)), np.full((12, 1), 0.2)
-    known = modes, spreads, tasks, np.zeros(1), np.ones(1)
-    with jax.enable_x64(True):
-        kernel = numpyro.infer.NUTS(hierarchy, target_accept_prob=0.9)
-        settings = {"num_warmup": 200, "num_samples": 1000, "progress_bar": False}
-        chain = numpyro.infer.MCMC(kernel, **settings)
-        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-            chain.run(jax.random.key(0), *known)
-        new = np.asarray(chain.get_samples()["new"])[:, 0]
-    mean, spread = predict_new(*known)
-    np.testing.assert_allclose(new.mean(), mean[0], atol=0.1)
-    np.testing.assert_allclose(new.std(), spread[0], rtol=0.1)
+    tasks = np.repeat(np.arange(3), 2)
+    modes, spreads = rng.normal(0.5, 0.7, (6, 1)), np.full((6, 1), 0.2)
+    mu, omega, eta, new = (np.array([x]) for x in (0.4, 0.6, 0.3, 0.9))
+    own = rng.normal(size=(3, 1))
+    given = {"mu": mu, "omega": omega, "eta": eta, "own": own, "new": new}
+    known = modes, spreads, tasks, np.array([0.1]), np.array([0.8])
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
+        found, _ = numpyro.infer.util.log_density(hierarchy, known, {}, given)
+    places = mu + omega * own[tasks]
+    expected = norm(0.1, 0.8).logpdf(mu) + norm(0, 1).logpdf(own).sum()
+    expected += halfnorm(0, 0.8).logpdf(omega) + halfnorm(0, 0.8).logpdf(eta)
+    expected += norm(places, np.hypot(eta, spreads)).logpdf(modes).sum()
+    expected += norm(mu, np.hypot(omega, eta)).logpdf(new)
+    np.testing.assert_allclose(found, expected[0], rtol=1e-12)
 
 
 def test_hierarchical_spreads_are_those_of_tasks_however_many_readers():

@@ -6,7 +6,8 @@ r"""A hierarchical prior: hyper-parameters with a posterior, and what they predi
 
 Tasks g differ by omega and the readers of a task by eta, so that many readers of few tasks do not
 count as many tasks.  Given omega and eta everything is Gaussian, and these two are on a grid: what
-NUTS would sample, without its error.  Where no task has several readers there is no eta.
+NUTS would sample from the NumPyro model below, without its error.  Where no task has several
+readers there is no eta.
 """
 
 from typing import Any
