@@ -171,6 +171,14 @@ def test_readers_whose_texts_do_not_overlap():
         )
 
 
+def test_priors_and_channels_go_to_the_stacks():
+    given = {"mixture": cp.Prior(np.zeros(5), np.ones(5))}
+    fusion = cp.Fusion(prior=given, channels=["scalar"])
+    assert fusion._stack(3).prior == given and "scalar" in fusion._stack(3).members
+    with pytest.raises(cp.InputError, match="prior may name one of mixture"):
+        cp.Fusion(prior={"magic": given["mixture"]})
+
+
 def test_a_fusion_without_channels():
     found = LogitFusion().fit(THREE, LABELS)
     assert set(found.weights_) == {"reader 0", "reader 1", "reader 2", "average reading"}
