@@ -197,7 +197,7 @@ def report(gains: dict, args: argparse.Namespace) -> None:
             for n in args.budgets:
                 own = [g[rule] for (task, _, m), g in gains.items() if task in group and m == n]
                 # Texts and subsets are resampled together for all readers.
-                mean = paired_interval(np.mean(own, axis=0))
+                mean = paired_interval(np.mean(own, axis=0), draws=2000)
                 each = [paired_interval(gain, draws=2000) for gain in own]
                 wins = sum(pair.resolved and pair.mean > 0 for pair in each)
                 losses = sum(pair.resolved and pair.mean < 0 for pair in each)
