@@ -145,10 +145,10 @@ def test_the_numpyro_model_is_the_one_on_the_grid():
     with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
         found, _ = numpyro.infer.util.log_density(hierarchy, known, {}, given)
     places = mu + omega * own[tasks]
-    expected = norm(0.1, 0.8).logpdf(mu) + norm(0, 1).logpdf(own).sum()
-    expected += halfnorm(0, 0.8).logpdf(omega) + halfnorm(0, 0.8).logpdf(eta)
-    expected += norm(places, np.hypot(eta, spreads)).logpdf(modes).sum()
-    expected += norm(mu, np.hypot(omega, eta)).logpdf(new)
+    expected = norm.logpdf(mu, 0.1, 0.8) + norm.logpdf(own).sum()
+    expected += halfnorm.logpdf(omega, 0, 0.8) + halfnorm.logpdf(eta, 0, 0.8)
+    expected += norm.logpdf(modes, places, np.hypot(eta, spreads)).sum()
+    expected += norm.logpdf(new, mu, np.hypot(omega, eta))
     np.testing.assert_allclose(found, expected[0], rtol=1e-12)
 
 
