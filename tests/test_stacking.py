@@ -158,3 +158,27 @@ def test_an_independent_implementation_gives_the_same_weights():
     for count, key in ((0.0, "w_alpha1"), (1.0, "w_alpha2")):
         weights = WEIGHTS(log_probs, np.ones(30, bool), np.full(7, count))
         np.testing.assert_allclose(weights, REFERENCE[key], atol=1e-8)
+
+
+@pytest.mark.x64
+def test_members_that_are_missing_are_left_out_of_their_texts():
+    rng = np.random.default_rng(1)
+    logs, count = np.log(rng.uniform(0.01, 1.0, (30, 4))), np.full(4, 0.5)
+    present = rng.random((30, 4)) < 0.6
+    seen = np.ones(30, bool)
+
+    def loss(free):
+        weights = np.exp(free - free.max())
+        weights /= weights.sum()
+        some = present.any(axis=1)
+        mixed = (present * np.exp(logs))[some] @ weights / (present[some] @ weights)
+        return -np.log(mixed).sum() - count @ np.log(weights)
+
+    weights = np.asarray(WEIGHTS(logs, seen, count, present=present))
+    best = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-8})
+    assert loss(np.log(weights)) <= best.fun + 1e-8
+    everyone = WEIGHTS(logs, seen, count, present=np.ones_like(present))
+    np.testing.assert_allclose(everyone, WEIGHTS(logs, seen, count), rtol=0, atol=1e-9)
+    present[:, 2] = False
+    absent = np.asarray(WEIGHTS(logs, seen, np.zeros(4), present=present))
+    assert absent[2] < 1e-12 and np.isclose(absent.sum(), 1)

@@ -67,6 +67,7 @@ def fuse(
     found = read_label_table(labels, table.scale, task)
     rows = match_labels(table, found)
     with working("fitting", quiet), leaving_at_once():
+        from cordial_ppl.cordial.files import to_plain
         from cordial_ppl.fusion import Fusion
 
         keep_compiled()
@@ -88,7 +89,7 @@ def fuse(
         content = {"output": str(output), "texts": texts, "labels": labelled}
         content |= {"weights": fusion.weights_, "shares": fusion.shares_, "labels_of": counts}
         expected = {"fused": fusion.expected_, **losses}
-        content["expected"] = {name: _plain(own._asdict()) for name, own in expected.items()}
+        content["expected"] = {name: to_plain(own._asdict()) for name, own in expected.items()}
         show_json(content)
     elif not quiet:
         cells = [
@@ -113,8 +114,3 @@ def fuse(
 
 def _loss(loss: float) -> str:
     return f"{loss:.2f}" if loss == loss else "too few labels"
-
-
-def _plain(fields: dict) -> dict:
-    """Replace the numbers that JSON does not have by None."""
-    return {key: value if value == value else None for key, value in fields.items()}

@@ -181,6 +181,9 @@ class Fusion(Estimator):
     def save(self, path: str | Path) -> None:
         """Write the fitted fusion to one file of plain data; ``cp.load`` reads it back.
 
+        What is loaded predicts the same; fitted again, it begins without ``prior`` and further
+        ``channels``.
+
         Args:
             path: the file to write, by convention ending in ``.cordial``.
 
