@@ -67,7 +67,7 @@ def test_one_table_of_several_readers(tmp_path):
     write_table(tmp_path / "r.csv", rows)
     found = read_several([tmp_path / "r.csv"])
     assert found.readers == ("one", "two") and found.item_ids == ids
-    assert found.scale.options == ("no", "yes")
+    assert found.scale.options == ("no", "yes") and found.kind == "p"
     assert np.isnan(found.logits[0, 1]).all()
     assert found.logits[1, 1].argmax() == 1 and found.logits[2, 1].argmax() == 0
     assert found.extras == {"length": ["1", "2", "3"]}

@@ -96,7 +96,7 @@ def read_labelled(
     return table, read_label_table(labels, table.scale, task, table.kind)
 
 
-def read_label_table(path: Path, scale: Scale, task: str | None, kind: str = "p") -> LabelTable:
+def read_label_table(path: Path, scale: Scale, task: str | None, kind: str) -> LabelTable:
     """Read the labels; where they start at 1 and the options at 0, say what to name otherwise.
 
     Args:

@@ -64,7 +64,7 @@ def fuse(
     names, paths = split_options(options), [readings, *(also or [])]
     check_output(output, [*paths, labels, *([prior] if prior else [])])
     table = read_several(paths, options=names, readers=reader, task=task)
-    found = read_label_table(labels, table.scale, task)
+    found = read_label_table(labels, table.scale, task, table.kind)
     rows = match_labels(table, found)
     with working("fitting", quiet), leaving_at_once():
         from cordial_ppl.cordial.files import to_plain

@@ -26,6 +26,7 @@ class ReaderTables:
         logits: Centred logits [n, R, K] (nats); NaN where a reader has not read a text.
         scale: The K options, the same for all readers.
         readers: The readers' names.
+        kind: What the first reader with columns has: "logit", ...; "rating" if none has.
         extras: Every other column, by name, from the first reader who has something in a cell.
     """
 
@@ -33,6 +34,7 @@ class ReaderTables:
     logits: Float64[np.ndarray, "n R K"]
     scale: Scale
     readers: tuple[str, ...]
+    kind: str
     extras: dict[str, list]
 
 
@@ -126,4 +128,5 @@ def _join(tables: dict[str, ReadingTable]) -> ReaderTables:
             column = extras.setdefault(name, [None] * len(items))
             for row, cell in zip(rows, cells, strict=True):
                 column[row] = cell if column[row] in (None, "") else column[row]
-    return ReaderTables(items, logits, scale, tuple(tables), extras)
+    kinds = [table.kind for table in tables.values() if table.kind != "rating"]
+    return ReaderTables(items, logits, scale, tuple(tables), [*kinds, "rating"][0], extras)
