@@ -6,15 +6,14 @@ r"""Location channel of several readers: their means are averaged before the sca
 R readers have R temperatures and R - 1 free weights: 2R + 3 parameters (Section 2.7 of the paper).
 """
 
-from functools import cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
+from scipy.linalg import helmert
 
 from cordial_ppl.channel import observe
 from cordial_ppl.channels.kernel import blend, kernel, mean, reading
@@ -22,33 +21,17 @@ from cordial_ppl.channels.parameters import sample_affine
 from cordial_ppl.readings import Readings
 
 
-@cache
-def helmert(readers: int) -> Float[np.ndarray, "R free"]:
-    """Orthonormal basis of the vectors of R numbers that sum to zero, one a column (Helmert).
-
-    Column j compares reader j + 1 with the average of those before it.
-
-    Args:
-        readers: number of readers R.
-    """
-    basis = np.zeros((readers, readers - 1))
-    for column in range(readers - 1):
-        before = column + 1
-        length = np.sqrt(before * (before + 1))
-        basis[:before, column] = 1 / length
-        basis[before, column] = -before / length
-    return basis
-
-
 def reader_weights(contrast: Float[Any, "... free"]) -> Float[Array, "... R"]:
-    """Weights on the simplex, ``softmax(V a)`` with V the basis of :func:`helmert`.
+    """Weights on the simplex, ``softmax(V a)``, with V an orthonormal basis of what sums to zero.
+
+    Column j of V compares reader j + 1 with the average of those before it (Helmert).
 
     Args:
         contrast: the free coordinates a of R - 1 dimensions.
     """
     contrast = jnp.asarray(contrast)
     basis = jnp.asarray(helmert(contrast.shape[-1] + 1), contrast.dtype)
-    return jax.nn.softmax(contrast @ basis.T, axis=-1)
+    return jax.nn.softmax(contrast @ basis, axis=-1)
 
 
 def location_readers(readings: Readings, labels: Int[Any, " n"] | None = None) -> None:
