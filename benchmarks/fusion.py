@@ -82,7 +82,7 @@ def main() -> None:
         for task in args.tasks or known:
             for n, name, loss in compare(load(args.data, task, draw), draw, args):
                 losses[task, n][name].append(loss.astype(np.float32))
-        print(f"draw {draw}: {time.perf_counter() - start:.0f} s", flush=True)
+            print(f"draw {draw}, {task}: {time.perf_counter() - start:.0f} s", flush=True)
         if (draw + 1) % 5 == 0 or draw + 1 == args.draws:
             report(losses, args)
     return None
