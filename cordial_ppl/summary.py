@@ -103,6 +103,16 @@ class Summary:
         return (*map(str, self.faults), *losses, *self.warnings)
 
     @property
+    def brief(self) -> str:
+        """What is wrong with the reader in one line: its sharpness, and where it rates too high."""
+        words = []
+        for fault in self.faults:
+            kind, _, place = fault.name.partition(" ")
+            if kind in ("temperature", "bias") and fault.words != PHRASES[kind][-1]:
+                words.append(f"{fault.words} {place}".strip())
+        return "; ".join(words) or "no clear fault"
+
+    @property
     def text(self) -> str:
         """Everything as plain text, in blocks of short lines."""
         blocks = []

@@ -44,14 +44,58 @@ def test_what_is_printed(cordial, files):
     readings, labels, hard = files
     arguments = "fuse", readings, labels, "--also", hard, "-o", "o.csv", "--inference", "mode"
     result = cordial(*arguments)
-    for word in ("logits", "hard", "joint channel", "average reading", "weight"):
+    for word in (
+        "logits (20 labels, by itself ",
+        "hard (18 labels, ",
+        "joint channel",
+        "confident",
+    ):
         assert word in result.stdout
-    assert "expected log loss: fused " in result.stderr
+    assert "  fused " in result.stdout and "calibrated on 20 labels" in result.stderr
     found = json.loads(cordial(*arguments, "--json").stdout)
     assert found["texts"] == TEXTS and found["labels"] == LABELLED
-    assert found["labels_of"] == {"logits": 20, "hard": 18}
+    counts = {name: own["expected"]["labels"] for name, own in found["readers"].items()}
+    assert counts == {"logits": 20, "hard": 18}
     assert sum(found["weights"].values()) == pytest.approx(1)
-    assert found["expected"]["fused"]["cordial"] > 0
+    assert found["expected"]["cordial"] > 0
+
+
+def test_a_kept_judge_calibrates_other_texts(cordial, files, tmp_path):
+    readings, labels, hard = files
+    settings = "--also", hard, "-o", "o.csv", "--save", "j.cordial", "--inference", "mode"
+    assert "and the judge to j.cordial" in cordial("fuse", readings, labels, *settings).stderr
+    cordial("predict", "j.cordial", readings, "--also", hard, "-o", "again.csv")
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "o.csv").read_bytes()
+    result = cordial("predict", "j.cordial", readings, "-o", "alone.csv")
+    assert "no table has readings by hard" in result.stderr
+    fusion = cp.load("j.cordial")
+    logits = read_several([readings]).logits[:, 0]
+    cells = read("alone.csv")
+    found = np.array([cells[f"p_{k}"] for k in range(1, 6)], float).T
+    expected = fusion.predict_proba({"logits": logits})
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["predict", "j.cordial", "stranger", "-o", "p.csv"], "there is no reader 'logits'"),
+        (["predict", "j.cordial", "readings", "--reader", "hard", "-o", "p.csv"], "leave out"),
+        (["predict", "k.cordial", "readings", "--also", "hard", "-o", "p.csv"], "one reader"),
+        (["fuse", "readings", "labels", "-o", "p.csv", "--save", "j.csv"], "must end in"),
+        (["fuse", "readings", "labels", "-o", "p.csv", "--save", "no/j.cordial"], "no/j.cordial"),
+    ],
+)
+def test_bad_input_beside_a_kept_judge(cordial, files, tmp_path, words, message):
+    readings, labels, hard = files
+    write_table(tmp_path / "stranger.csv", {"item_id": ["text 0"], "rating": [3]})
+    cordial(*fast("fuse", readings, labels, "--also", hard, "-o", "o.csv", "--save", "j.cordial"))
+    cordial(*fast("fit", readings, labels, "-o", "k.cordial"))
+    paths = {"readings": readings, "hard": hard, "labels": labels}
+    paths["stranger"] = tmp_path / "stranger.csv"
+    result = cordial(*(paths.get(word, word) for word in words), status=2)
+    assert message in result.stderr and result.stderr.count("error:") == 1
+    assert not (tmp_path / "p.csv").exists()
 
 
 def test_one_table_of_several_readers(tmp_path):

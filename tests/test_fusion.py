@@ -129,6 +129,37 @@ def test_a_mapping_names_the_readers(fusion, gappy):
     np.testing.assert_array_equal(found.predict_proba(other), expected)
 
 
+def test_readers_who_read_nothing_need_not_be_named(fusion):
+    gone = np.full_like(THREE_TEST, np.nan)
+    gone[:, 0] = THREE_TEST[:, 0]
+    found = fusion.predict_proba({"plain": THREE_TEST[:, 0]})
+    np.testing.assert_array_equal(found, fusion.predict_proba(gone))
+    with pytest.raises(cp.InputError, match="found plain, somebody"):
+        fusion.predict_proba({"plain": THREE_TEST[:, 0], "somebody": THREE_TEST[:, 1]})
+
+
+def test_a_refit_that_fails_changes_nothing(gappy):
+    fusion = cp.Fusion(inference="mode").fit(THREE[:, :2], LABELS)
+    before = fusion.predict_proba(THREE_TEST[:, :2])
+    with pytest.raises(cp.InputError, match="has none"):
+        unread = THREE.copy()
+        unread[:, 2] = np.nan
+        fusion.fit(unread, LABELS)
+    assert fusion.readers_ == ("reader 0", "reader 1")
+    np.testing.assert_array_equal(fusion.predict_proba(THREE_TEST[:, :2]), before)
+
+
+def test_summary_in_plain_words(fusion, gappy):
+    text = fusion.summary()
+    for name in NAMES:
+        assert f"  {name} (" in text
+    assert "Expected log loss" in text and "average reading" in text
+    few = cp.Fusion(inference="mode").fit(THREE[:5], LABELS[:5]).summary()
+    assert "too few labels for folds (5)" in few and "by itself" not in few
+    with pytest.raises(cp.NotFittedError):
+        cp.Fusion().summary()
+
+
 def test_one_reader():
     found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
     assert found.weights_ == {"reader 0": 1.0}

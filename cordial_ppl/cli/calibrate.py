@@ -34,7 +34,7 @@ def calibrate(
     quiet: Quiet = False,
 ) -> None:
     """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
-    from cordial_ppl.cli.fitting import fit_tables, summarise
+    from cordial_ppl.cli.fitting import fit_tables
     from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_summary
     from cordial_ppl.formats import write_table
 
@@ -55,7 +55,7 @@ def calibrate(
     with working("calibrating", quiet):
         write_table(output, calibrated_columns(judge, table))
     texts = len(table.item_ids)
-    summary = summarise(judge)
+    summary = judge.describe()
     if json:
         counts = {"output": str(output), "texts": texts, "labels": labelled}
         show_json({**counts, "summary": summary.to_dict()})

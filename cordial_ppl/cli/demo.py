@@ -20,7 +20,7 @@ def demo(
 ) -> None:
     """Show it: fit on 20 labels of made-up reviews, and score the other reviews."""
     from cordial_ppl import scores, synthetic
-    from cordial_ppl.cli.fitting import fit_judge, summarise
+    from cordial_ppl.cli.fitting import fit_judge
     from cordial_ppl.cli.output import show_json, show_summary, show_table
     from cordial_ppl.readings import label_histogram
 
@@ -49,7 +49,7 @@ def demo(
         }
         for name, probs in predictions.items()
     }
-    summary = summarise(judge)
+    summary = judge.describe()
     if json:
         counts = {"labels": LABELS, "held_out": len(unseen)}
         show_json({**counts, "scores": scored, "summary": summary.to_dict()})

@@ -21,7 +21,6 @@ from cordial_ppl.scale import Scale, SettingNeeded
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
-    from cordial_ppl.summary import Summary
 
 
 def fit_tables(
@@ -166,10 +165,3 @@ def fit_judge(
         settings = {"inference": inference.value, "prior": prior, "seed": seed}
         judge = Cordial(options, channels=further, **settings)
         return judge.fit(logits, labels)
-
-
-def summarise(judge: "Stack") -> "Summary":
-    """Put a fitted judge into plain words."""
-    from cordial_ppl.summary import describe
-
-    return describe(judge.posteriors_, judge.weights_, judge.expected_, judge.scale_)

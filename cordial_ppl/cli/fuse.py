@@ -7,6 +7,8 @@ import typer
 
 from cordial_ppl.cli.messages import count, leaving_at_once, say, working
 from cordial_ppl.cli.options import (
+    ENDING,
+    Also,
     Channels,
     Inference,
     Json,
@@ -26,12 +28,12 @@ Readers = Annotated[
     list[str] | None,
     typer.Option("--reader", metavar="NAME", help="A reader to take; may be repeated."),
 ]
-Also = Annotated[
-    list[Path] | None,
+Save = Annotated[
+    Path | None,
     typer.Option(
-        metavar="READINGS",
-        help="A further table of readings, of other readers; may be repeated. A table without a "
-        "column `reader` is of one, who goes by the file's name.",
+        metavar="JUDGE",
+        help=f"Keep what was fitted in a file ({ENDING}), from which `cordial predict` calibrates "
+        "other texts.",
     ),
 ]
 
@@ -40,6 +42,7 @@ def fuse(
     readings: ReadingsPath,
     labels: LabelsPath,
     output: TableOut,
+    save: Save = None,
     also: Also = None,
     reader: Readers = None,
     options: Options = None,
@@ -58,16 +61,18 @@ def fuse(
     """
     from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.fitting import read_label_table
-    from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_table
+    from cordial_ppl.cli.output import STDOUT, calibrated_columns, check_output, show_json
     from cordial_ppl.formats import match_labels, read_several, write_table
 
     names, paths = split_options(options), [readings, *(also or [])]
-    check_output(output, [*paths, labels, *([prior] if prior else [])])
+    inputs = [*paths, labels, *([prior] if prior else [])]
+    check_output(output, inputs)
+    if save is not None:
+        check_output(save, inputs, endings=[ENDING])
     table = read_several(paths, options=names, readers=reader, task=task)
     found = read_label_table(labels, table.scale, task, table.kind)
     rows = match_labels(table, found)
     with working("fitting", quiet), leaving_at_once():
-        from cordial_ppl.cordial.files import to_plain
         from cordial_ppl.fusion import Fusion
 
         keep_compiled()
@@ -80,37 +85,20 @@ def fuse(
             seed=seed,
         )
         fusion.fit(table.logits[rows], table.scale.decode(found.labels))
+    if save is not None:
+        fusion.save(save)
     with working("calibrating", quiet):
         write_table(output, calibrated_columns(fusion, table))
     texts, labelled = len(table.item_ids), len(found.labels)
-    losses = {name: stack.expected_ for name, stack in fusion.stacks_.items()}
-    counts = {name: own.labels for name, own in losses.items()}
     if json:
+        from cordial_ppl.cordial.files import to_plain
+
+        readers = {name: stack.describe().to_dict() for name, stack in fusion.stacks_.items()}
         content = {"output": str(output), "texts": texts, "labels": labelled}
-        content |= {"weights": fusion.weights_, "shares": fusion.shares_, "labels_of": counts}
-        expected = {"fused": fusion.expected_, **losses}
-        content["expected"] = {name: to_plain(own._asdict()) for name, own in expected.items()}
-        show_json(content)
+        content |= {"weights": fusion.weights_, "shares": fusion.shares_, "readers": readers}
+        show_json({**content, "expected": to_plain(fusion.expected_._asdict())})
     elif not quiet:
-        cells = [
-            (
-                name,
-                str(counts.get(name, labelled)),
-                f"{weight:.2f}",
-                _loss(losses[name].cordial) if name in losses else "",
-            )
-            for name, weight in fusion.weights_.items()
-        ]
-        show_table("", ("reader", "labels", "weight", "expected log loss"), cells)
-        mean = fusion.expected_
-        if mean.cordial == mean.cordial:
-            say(
-                f"expected log loss: fused {mean.cordial:.2f}, label histogram "
-                f"{mean.histogram:.2f}, readings as they are, averaged {mean.raw:.2f} "
-                "(out of fold, nats)"
-            )
-        say(f"wrote {output}: {count(texts, 'text')}, calibrated on {count(labelled, 'label')}")
-
-
-def _loss(loss: float) -> str:
-    return f"{loss:.2f}" if loss == loss else "too few labels"
+        STDOUT.print(fusion.summary())
+        kept = "" if save is None else f", and the judge to {save}"
+        found = f"{count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
+        say(f"wrote {output}: {found}{kept}")

@@ -40,6 +40,14 @@ ReadingsPath = Annotated[
         "logit_..., logprob_..., p_... or n_... (or one column `rating`).",
     ),
 ]
+Also = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="READINGS",
+        help="A further table of readings, of other readers; may be repeated. A table without a "
+        "column `reader` is of one, who goes by the file's name.",
+    ),
+]
 LabelsPath = Annotated[
     Path,
     typer.Argument(

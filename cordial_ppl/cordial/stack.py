@@ -43,7 +43,7 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.priors import LearnedPrior, as_source, pseudo_counts_of, resolve, source_of
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
-from cordial_ppl.summary import describe
+from cordial_ppl.summary import Summary, describe
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -190,7 +190,17 @@ class Stack(Estimator):
 
     def summary(self) -> str:
         """The reader's faults, the members' weights and the expected log loss in plain words."""
-        return describe(self.posteriors_, self.weights_, self.expected_, self.scale_).text
+        return self.describe().text
+
+    def describe(self) -> Summary:
+        """What ``summary`` says, as values: faults, weights, diagnostics, losses and warnings.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+        """
+        if not hasattr(self, "scale_"):
+            raise NotFittedError("there is nothing to describe: call fit(logits, labels) first.")
+        return describe(self.posteriors_, self.weights_, self.expected_, self.scale_)
 
     def to_datatree(self) -> "DataTree":
         """Posteriors of all channels for ArviZ: a ``DataTree`` with one child a channel."""

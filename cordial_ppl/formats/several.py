@@ -44,6 +44,7 @@ def read_several(
     options: Any = None,
     readers: Sequence[str] | None = None,
     task: str | None = None,
+    gaps: bool = False,
 ) -> ReaderTables:
     """Read what several judges said of the same texts, whatever kind of reading each gave.
 
@@ -54,6 +55,7 @@ def read_several(
             the first reader that has columns. A file of hard ratings alone needs them.
         readers: The readers to take, in order; by default all.
         task: The task to take, where a file holds several.
+        gaps: Whether some of the readers that are asked for may be in no file.
 
     Returns:
         The readings, side by side.
@@ -61,12 +63,12 @@ def read_several(
     Raises:
         FileError: A file cannot be read or is not what its ending says.
         InputError: As `read_readings` says of each reader; two readers have one name, one that is
-            asked for is in no file, or readers rate other options.
+            asked for (with `gaps`, each of them) is in no file, or readers rate other options.
         SettingNeeded: A file holds several tasks, or no file says what the options are.
     """
     homes = _homes(paths, task)
     missing = [name for name in readers or () if name not in homes]
-    if missing:
+    if missing and not (gaps and len(missing) < len(readers or ())):
         raise InputError(
             f"there is no reader {missing[0]!r} in {list_names(map(str, paths))}; found "
             f"{list_names(homes)}."
@@ -77,7 +79,7 @@ def read_several(
     # Ratings do not say what could have been rated: whoever has columns says it for them.
     for attempt in range(2):
         for name in names:
-            if name in tables:
+            if name in tables or name in missing:
                 continue
             path, named = homes[name]
             try:
@@ -94,7 +96,7 @@ def read_several(
             break
         if not tables:
             raise waiting
-    return _join({name: tables[name] for name in names})
+    return _join({name: tables[name] for name in names if name in tables}, names)
 
 
 def _homes(paths: Sequence[str | Path], task: str | None) -> dict[str, tuple[Path, bool]]:
@@ -112,15 +114,15 @@ def _homes(paths: Sequence[str | Path], task: str | None) -> dict[str, tuple[Pat
     return homes
 
 
-def _join(tables: dict[str, ReadingTable]) -> ReaderTables:
+def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReaderTables:
     scale = next(iter(tables.values())).scale
     items = list(dict.fromkeys(item for table in tables.values() for item in table.item_ids))
     places = {item: row for row, item in enumerate(items)}
-    logits = np.full((len(items), len(tables), scale.size), np.nan)
+    logits = np.full((len(items), len(names), scale.size), np.nan)
     extras: dict[str, list] = {}
-    for number, table in enumerate(tables.values()):
+    for reader, table in tables.items():
         rows = [places[item] for item in table.item_ids]
-        logits[rows, number] = table.logits
+        logits[rows, names.index(reader)] = table.logits
         for name, cells in table.extras.items():
             # The reader's name, and readings of options that only other rows of the file have.
             if name in ("reader", "rating") or name.startswith(PREFIXES):
@@ -129,4 +131,4 @@ def _join(tables: dict[str, ReadingTable]) -> ReaderTables:
             for row, cell in zip(rows, cells, strict=True):
                 column[row] = cell if column[row] in (None, "") else column[row]
     kinds = [table.kind for table in tables.values() if table.kind != "rating"]
-    return ReaderTables(items, logits, scale, tuple(tables), [*kinds, "rating"][0], extras)
+    return ReaderTables(items, logits, scale, names, [*kinds, "rating"][0], extras)

@@ -19,7 +19,7 @@ def as_reader_logits(
 
     Args:
         values: an array ``[n, R, K]``, or one ``[n, K]`` a reader by name; a reader that has not
-            read a text has NaN for all K options.
+            read a text has NaN for all K options, and one that has read none need not be named.
         readers: the readers' names, in order; by default those of the mapping, or "reader 0" ....
         size: number of options K expected, if known.
 
@@ -116,16 +116,15 @@ def check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> N
 def _stack(
     values: Mapping[str, Any], readers: Sequence[str] | None
 ) -> tuple[Float[np.ndarray, "n R K"], tuple[str, ...]]:
-    names = tuple(values) if readers is None else tuple(readers)
-    if set(names) != set(values):
-        raise InputError(
-            f"logits must be those of the readers {', '.join(names)}; found "
-            f"{', '.join(map(str, values))}."
-        )
+    names = tuple(map(str, values if readers is None else readers))
     try:
-        tables = {str(name): np.asarray(values[name], np.float64) for name in names}
+        tables = {str(name): np.asarray(own, np.float64) for name, own in values.items()}
     except (TypeError, ValueError) as error:
         raise InputError(f"logits of each reader must be numbers [n, K]: {error}.") from error
+    if not tables.keys() <= set(names):
+        raise InputError(
+            f"logits must be those of the readers {', '.join(names)}; found {', '.join(tables)}."
+        )
     first = next(iter(tables), None)
     if first is None:
         raise InputError("logits must be those of at least one reader; found none.")
@@ -135,4 +134,5 @@ def _stack(
                 "the readers' logits must have one shape [n, K]; that of "
                 f"{name!r} is {list(table.shape)}, that of {first!r} {list(tables[first].shape)}."
             )
-    return np.stack(list(tables.values()), axis=1), tuple(tables)
+    unread = np.full_like(tables[first], np.nan)
+    return np.stack([tables.get(name, unread) for name in names], axis=1), names

@@ -26,6 +26,7 @@ from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.fusion import files
 from cordial_ppl.fusion.door import as_reader_logits, check_names, check_overlap, pool, read_by
 from cordial_ppl.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT
+from cordial_ppl.fusion.words import put_into_words
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
@@ -140,6 +141,13 @@ class Fusion(Estimator):
         losses = {name: stack.expected_.cordial for name, stack in self.stacks_.items()}
         return min(losses, key=lambda name: np.nan_to_num(losses[name], nan=np.inf))
 
+    def summary(self) -> str:
+        """Each reader's faults, the members' weights and the expected log loss in plain words."""
+        if not hasattr(self, "scale_"):
+            raise NotFittedError("there is nothing to describe: call fit(logits, labels) first.")
+        own = {name: stack.describe() for name, stack in self.stacks_.items()}
+        return put_into_words(own, self.weights_, self.expected_)
+
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
     ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
@@ -160,7 +168,7 @@ class Fusion(Estimator):
         """
         level = check_level(level)
         readings, extra = self._enter(logits, covariates)
-        views, present = self._views(readings)
+        views, present = self._views(readings, self._spreads)
         shares = self._shares(present)
         members, own = [], []
         for place, (fit, seen) in enumerate(zip(self.fits_.values(), views, strict=True)):
@@ -231,16 +239,20 @@ class Fusion(Estimator):
         return fusion
 
     def _members(self, readers: Sequence[str]) -> tuple[str, ...]:
-        """Names of the members; a reader alone needs no more than its own stack."""
+        """Names of the members."""
+        return (*readers, *self._more(len(readers)))
+
+    def _more(self, readers: int) -> tuple[str, ...]:
+        """Names of what sees several readers; one alone needs no more than its own stack."""
         more = (AVERAGE,) * self.average + (JOINT.name,) * self.joint
-        return (*readers, *(more if len(readers) > 1 else ()))
+        return more if readers > 1 else ()
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
         fitted = size is not None
         found, names = as_reader_logits(logits, self.readers_ if fitted else self.readers, size)
         if not fitted:
             check_names(names, COUNTS)
-            self.readers_ = names
+            self._named = names
         return found
 
     def _stack(self, seed: int) -> Stack:
@@ -255,26 +267,26 @@ class Fusion(Estimator):
         )
 
     def _views(
-        self, logits: Float[np.ndarray, "n R K"]
+        self, logits: Float[np.ndarray, "n R K"], spreads: Float[np.ndarray, " R"]
     ) -> tuple[list[np.ndarray], Bool[np.ndarray, "n M"]]:
         """What each member sees of the readings, and of which texts it sees anything."""
         views, present = list(logits.swapaxes(0, 1)), read_by(logits)
-        for name in self._members(self.readers_)[len(views) :]:
-            views.append(pool(logits, self._spreads) if name == AVERAGE else logits)
-            present = np.hstack([present, np.ones((len(present), 1), bool)])
-        return views, present
+        more = self._more(len(views))
+        views += [pool(logits, spreads) if name == AVERAGE else logits for name in more]
+        return views, np.hstack([present, np.ones((len(present), len(more)), bool)])
 
     def _fit(
         self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> None:
-        members, (texts, _, size) = self._members(self.readers_), logits.shape
+        readers, (texts, _, size) = self._named, logits.shape
+        members = self._members(readers)
         check_counts(self.weight_counts, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | self.weight_counts
         scale = Scale.of(self.options, size)
-        check_overlap(read_by(logits), self.readers_)
-        found = np.nanstd(logits, axis=(0, 2))
-        self._spreads = np.where(found > 0, found, 1.0)
-        views, present = self._views(logits)
+        check_overlap(read_by(logits), readers)
+        spreads = np.nanstd(logits, axis=(0, 2))
+        spreads = np.where(spreads > 0, spreads, 1.0)
+        views, present = self._views(logits, spreads)
         # Members must not share their random numbers, or their errors correlate.
         seeds = np.random.SeedSequence(self.seed).generate_state(len(members)).tolist()
         folds = assign_folds(texts, FOLDS, np.random.default_rng(self.seed))
@@ -294,6 +306,7 @@ class Fusion(Estimator):
 
         with ThreadPoolExecutor(max_workers=workers(len(members))) as threads:
             found = list(threads.map(fit, range(len(members))))
+        self.readers_, self._spreads = readers, spreads
         self.fits_ = {name: own for name, (own, _) in zip(members, found, strict=True)}
         held_out = np.zeros((texts, size, len(members)))
         known = present & [own is not None for _, own in found]
@@ -316,7 +329,7 @@ class Fusion(Estimator):
     def _predict(
         self, logits: Float[np.ndarray, "m R K"], covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
-        views, present = self._views(logits)
+        views, present = self._views(logits, self._spreads)
         shares = self._shares(present)
 
         def weighted(place: int, fit: Stack | Posterior) -> np.ndarray:
