@@ -9,15 +9,36 @@ import pytest
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.target import build_target
+from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import Readings, as_logits
 from cordial_ppl.synthetic import reviews
 
-GALLERY = sorted((Path(__file__).parent.parent / "models").glob("*.py"))
-SKEWED = next(path for path in GALLERY if path.stem == "skewed")
+MODELS = Path(__file__).parent.parent / "models"
+GALLERY = sorted(MODELS.glob("*.py"))
+COVARIATES = {
+    "length": np.random.default_rng(1).lognormal(5, 1, 16),
+    "time": np.random.default_rng(2).random(16),
+}
 READINGS = Readings(
-    np.random.default_rng(0).normal(0, 4, (16, 5)), np.array([0.1, 0.1, 0.2, 0.3, 0.3])
+    np.random.default_rng(0).normal(0, 4, (16, 5)),
+    np.array([0.1, 0.1, 0.2, 0.3, 0.3]),
+    COVARIATES,
 )
+
+
+def load(name, size=5):
+    """A channel of the gallery, or the package's own."""
+    path = MODELS / f"{name}.py"
+    channel = load_channel(path) if path.exists() else CHANNELS[name]
+    return build_target(channel, size, tuple(COVARIATES))
+
+
+def covariates_of(path, rows):
+    """Made-up covariates, those that the channel asks for."""
+    rng = np.random.default_rng(0)
+    made = {"length": rng.lognormal(5, 1, rows), "time": rng.random(rows)}
+    return {name: made[name] for name in find_covariates(load_channel(path), 5)}
 
 
 def probs_of(target, readings, **values):
@@ -31,24 +52,30 @@ def probs_of(target, readings, **values):
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
 def test_every_file_fits_and_keeps_the_order(path):
     texts = reviews(420, seed=1)
-    judge = cp.ChannelCalibrator(path).fit(texts.logits[:20], texts.labels[:20])
+    extra = covariates_of(path, 420)
+    known, unseen = ({k: v[own] for k, v in extra.items()} for own in (slice(20), slice(20, 420)))
+    judge = cp.ChannelCalibrator(path).fit(texts.logits[:20], texts.labels[:20], known)
     assert judge.posterior_.diagnostics.trusted
-    probs = judge.predict_proba(texts.logits[20:])
+    probs = judge.predict_proba(texts.logits[20:], unseen)
     np.testing.assert_allclose(probs.sum(axis=1), 1, atol=1e-12)
     truth = texts.labels[20:]
     histogram = np.tile(judge.posterior_.histogram, (len(truth), 1))
     assert cp.scores.log_loss(probs, truth) < cp.scores.log_loss(histogram, truth)
-    assert not cp.scores.reversals(judge.predict_proba(20 * np.eye(5)), tolerance=1e-6).any()
+    alike = {name: np.full(5, values.mean()) for name, values in extra.items()}
+    ladder = judge.predict_proba(20 * np.eye(5), alike)
+    assert not cp.scores.reversals(ladder, tolerance=1e-6).any()
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
 @pytest.mark.parametrize("size", [2, 5, 11])
 def test_every_file_is_indifferent_to_padding_and_finite_in_the_tails(path, size):
-    target = build_target(load_channel(path), size)
+    extra = covariates_of(path, 6)
+    target = build_target(load_channel(path), size, tuple(extra))
     rng = np.random.default_rng(size)
     logits, labels = as_logits(rng.normal(0, 30, (6, size))), rng.integers(0, size, 6)
-    readings = Readings(logits, np.full(size, 1 / size))
-    padded = Readings(np.pad(logits, ((0, 2), (0, 0))), readings.histogram)
+    readings = Readings(logits, np.full(size, 1 / size), extra)
+    wider = {name: np.pad(values, (0, 2)) for name, values in extra.items()}
+    padded = Readings(np.pad(logits, ((0, 2), (0, 0))), readings.histogram, wider)
     density = jax.jit(jax.vmap(jax.value_and_grad(target.log_likelihood), in_axes=(0, None, None)))
     prior = target.prior
     points = prior.loc + prior.scale * rng.normal(0, 6, (64, target.size))
@@ -58,20 +85,84 @@ def test_every_file_is_indifferent_to_padding_and_finite_in_the_tails(path, size
     np.testing.assert_allclose(other, value, rtol=1e-10)
 
 
-def test_without_skew_it_is_the_location_channel():
+@pytest.mark.parametrize(
+    ("name", "neutral", "tolerance"),
+    [
+        ("template", {}, 1e-12),
+        ("skewed", {"skew": 0.0}, 1e-12),
+        ("heavy_tailed", {"width": 15.0}, 1e-9),
+        ("bent", {"bend": 0.0}, 1e-12),
+        ("uneven", {"steps": 0.0}, 1e-12),
+        ("verbosity", {"verbosity": 0.0}, 1e-12),
+        ("drift", {"drift": 0.0}, 1e-12),
+        ("two_populations", {"difference": 0.0}, 1e-12),
+    ],
+)
+def test_a_neutral_setting_gives_the_location_channel(name, neutral, tolerance):
     values = {"offset": 0.4, "gain": -0.2, "temperature": 1.1, "concentration": 0.3}
-    found, expected = (
-        probs_of(target, READINGS, **values)
-        for target in (
-            build_target(load_channel(SKEWED), 5),
-            build_target(CHANNELS["location"], 5),
-        )
-    )
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    found = probs_of(load(name), READINGS, **values, **neutral)
+    expected = probs_of(load("location"), READINGS, **values)
+    np.testing.assert_allclose(found, expected, rtol=tolerance)
+
+
+def test_probit_integrates_a_gaussian_over_each_option():
+    values = {"offset": 0.3, "gain": 0.1, "spread": -0.2, "strength_log_odds": 60.0}
+    found = probs_of(load("probit"), READINGS, temperature=0.0, **values)
+    logits = READINGS.logits
+    mean = np.exp(logits) @ np.arange(5) / np.exp(logits).sum(axis=1)
+    noise = np.random.default_rng(0).standard_normal((1_000_000, 1)) * np.exp(-0.2)
+    for row in range(3):
+        latent = np.exp(0.1) * mean[row] + 0.3 + noise
+        counts = np.bincount(np.clip(np.rint(latent), 0, 4).astype(int).ravel(), minlength=5)
+        np.testing.assert_allclose(found[row], counts / 1e6, atol=0.003)
+
+
+def test_a_bend_tells_one_end_apart():
+    readings = 30 * np.eye(5)
+    level = Readings(readings - readings.mean(axis=1, keepdims=True), READINGS.histogram)
+    target = build_target(load_channel(MODELS / "bent.py"), 5)
+    sharp = {"temperature": 0.0, "strength_log_odds": 60.0, "concentration": 6.0}
+    up = probs_of(target, level, bend=1.0, **sharp).argmax(axis=1)
+    down = probs_of(target, level, bend=-1.0, **sharp).argmax(axis=1)
+    np.testing.assert_array_equal(up, [0, 2, 3, 4, 4])
+    np.testing.assert_array_equal(down, [0, 0, 1, 2, 4])
+
+
+def test_short_steps_blur_their_options():
+    target = build_target(load_channel(MODELS / "uneven.py"), 5)
+    level = Readings(np.eye(5)[[4]] * 40, READINGS.histogram)
+    sharp = {"temperature": 0.0, "strength_log_odds": 60.0}
+    even = probs_of(target, level, steps=0.0, **sharp)[0]
+    found = probs_of(target, level, steps=np.array([0.0, 0.0, 0.0, -2.0]), **sharp)[0]
+    assert found[3] > 5 * even[3]
+
+
+@pytest.mark.parametrize(
+    ("name", "effect", "covariate"), [("verbosity", -1.0, "length"), ("drift", 1.0, "time")]
+)
+def test_a_covariate_is_found_to_matter(name, effect, covariate):
+    rng = np.random.default_rng(3)
+    time = rng.random(80)
+    quality = rng.integers(0, 5, 80)
+    extra = {"time": time, "length": 100 * 2 ** (2 * time)}
+    stated = np.clip(np.rint(quality - effect * (2 * time - 1)), 0, 4).astype(int)
+    judge = cp.ChannelCalibrator(MODELS / f"{name}.py")
+    judge.fit(20 * np.eye(5)[stated], quality, {covariate: extra[covariate]})
+    draws, weights = judge.posterior_.parameters()[name], judge.posterior_.weights
+    assert weights[draws > 0].sum() > 0.95
+
+
+def test_two_kinds_of_people_are_told_apart():
+    rng = np.random.default_rng(7)
+    stated = rng.integers(0, 4, 80)
+    labels = stated + (rng.random(80) < 0.2) * np.minimum(3, 4 - stated)
+    judge = cp.ChannelCalibrator(MODELS / "two_populations.py").fit(20 * np.eye(5)[stated], labels)
+    draws, weights = judge.posterior_.parameters()["difference"], judge.posterior_.weights
+    assert weights[draws > 0.5].sum() > 0.95
 
 
 def test_skew_spreads_to_its_side():
-    target = build_target(load_channel(SKEWED), 5)
+    target = build_target(load_channel(MODELS / "skewed.py"), 5)
     # The centre lies on an option, so that both its neighbours are equally far.
     level = Readings(np.zeros((1, 5)), READINGS.histogram)
     spread = {"concentration": 0.0, "strength_log_odds": 60.0}
@@ -85,6 +176,6 @@ def test_labels_that_stray_upward_are_seen_to():
     rng = np.random.default_rng(5)
     stated = rng.integers(0, 5, 60)
     labels = np.minimum(stated + (rng.random(60) < 0.4) * rng.integers(1, 3, 60), 4)
-    judge = cp.ChannelCalibrator(SKEWED).fit(20 * np.eye(5)[stated], labels)
+    judge = cp.ChannelCalibrator(MODELS / "skewed.py").fit(20 * np.eye(5)[stated], labels)
     draws, weights = judge.posterior_.parameters()["skew"], judge.posterior_.weights
     assert weights[draws > 0].sum() > 0.95

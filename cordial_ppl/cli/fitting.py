@@ -9,9 +9,10 @@ import numpy as np
 from cordial_ppl.cli.compilation import keep_compiled
 from cordial_ppl.cli.messages import leaving_at_once, working
 from cordial_ppl.cli.options import Inference
-from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.errors import CordialWarning, InputError, naming
 from cordial_ppl.formats import (
     LabelTable,
+    ReaderTables,
     ReadingTable,
     match_labels,
     read_labels,
@@ -58,10 +59,12 @@ def fit_tables(
         ChannelError: A file's model breaks the contract of a channel.
     """
     table, found = read_labelled(readings, labels, options=options, reader=reader, task=task)
+    rows, covariates = match_labels(table, found), covariates_of(table, channels)
     judge = fit_judge(
-        table.logits[match_labels(table, found)],
+        table.logits[rows],
         table.scale.decode(found.labels),
         table.scale.options,
+        covariates={name: values[rows] for name, values in covariates.items()},
         inference=inference,
         seed=seed,
         channels=channels,
@@ -127,11 +130,39 @@ def read_label_table(path: Path, scale: Scale, task: str | None, kind: str) -> L
     return found
 
 
+def covariates_of(
+    table: ReadingTable | ReaderTables, channels: list[Path] | None
+) -> dict[str, np.ndarray]:
+    """Read the columns that channel files ask for beside the readings.
+
+    Args:
+        table: The readings.
+        channels: Files of channels, whose code is run.
+
+    Raises:
+        InputError: A column is not there, or is none of finite numbers.
+        ChannelError: A file is no channel.
+    """
+    if not channels:
+        return {}
+    from cordial_ppl.inference.tracing import find_covariates
+    from cordial_ppl.loading import load_channel
+
+    found: dict[str, np.ndarray] = {}
+    for path in channels:
+        channel = load_channel(path)
+        with naming(f"channel {channel.name!r}"):
+            for name in find_covariates(channel, table.scale.size):
+                found[name] = table.covariate(name)
+    return found
+
+
 def fit_judge(
     logits: np.ndarray,
     labels: list[str],
     options: tuple[str, ...],
     *,
+    covariates: dict[str, np.ndarray] | None = None,
     inference: Inference = Inference.DEFAULT,
     seed: int = 0,
     channels: list[Path] | None = None,
@@ -144,6 +175,7 @@ def fit_judge(
         logits: Logits [n, K] of the labelled texts (nats).
         labels: Their options, by name.
         options: The K options.
+        covariates: What is known of the labelled texts beside their readings.
         inference: How posteriors are found.
         seed: Seed of everything random.
         channels: Files of further channels.
@@ -164,4 +196,4 @@ def fit_judge(
         further = tuple(map(str, channels or ()))
         settings = {"inference": inference.value, "prior": prior, "seed": seed}
         judge = Cordial(options, channels=further, **settings)
-        return judge.fit(logits, labels)
+        return judge.fit(logits, labels, covariates)

@@ -60,7 +60,7 @@ def fuse(
     different kinds of readings, and need not have read every text.
     """
     from cordial_ppl.cli.compilation import keep_compiled
-    from cordial_ppl.cli.fitting import read_label_table
+    from cordial_ppl.cli.fitting import covariates_of, read_label_table
     from cordial_ppl.cli.output import STDOUT, calibrated_columns, check_output, show_json
     from cordial_ppl.formats import match_labels, read_several, write_table
 
@@ -72,6 +72,8 @@ def fuse(
     table = read_several(paths, options=names, readers=reader, task=task)
     found = read_label_table(labels, table.scale, task, table.kind)
     rows = match_labels(table, found)
+    covariates = covariates_of(table, channel)
+    extra = {name: values[rows] for name, values in covariates.items()}
     with working("fitting", quiet), leaving_at_once():
         from cordial_ppl.fusion import Fusion
 
@@ -84,7 +86,7 @@ def fuse(
             channels=tuple(map(str, channel or ())),
             seed=seed,
         )
-        fusion.fit(table.logits[rows], table.scale.decode(found.labels))
+        fusion.fit(table.logits[rows], table.scale.decode(found.labels), extra)
     if save is not None:
         fusion.save(save)
     with working("calibrating", quiet):

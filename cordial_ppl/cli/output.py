@@ -57,10 +57,14 @@ def calibrated_columns(
 
     Returns:
         The columns `item_id`, `p_<option>`, `mean`, `low`, `high`, `label` and the extras.
+
+    Raises:
+        InputError: A column that the judge was fitted with is not there, or not of numbers.
     """
-    probs = judge.predict_proba(table.logits)
+    extra = {name: table.covariate(name) for name in judge.covariates_}
+    probs = judge.predict_proba(table.logits, extra)
     mean = probs @ judge.scale_.values
-    low, high = judge.predict_interval(table.logits, level=LEVEL, mean=mean)
+    low, high = judge.predict_interval(table.logits, LEVEL, extra, mean=mean)
     columns: dict[str, Sequence | np.ndarray] = {
         "item_id": table.item_ids,
         **{f"p_{option}": probs[:, k] for k, option in enumerate(judge.scale_.options)},

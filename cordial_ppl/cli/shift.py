@@ -157,7 +157,7 @@ def _population(
 ) -> tuple[np.ndarray, np.ndarray, "Stack"]:
     """Predictions of the labelled texts that do not know their labels, and of all texts."""
     from cordial_ppl.cli.compilation import keep_compiled
-    from cordial_ppl.cli.fitting import fit_judge
+    from cordial_ppl.cli.fitting import covariates_of, fit_judge
     from cordial_ppl.formats import match_labels
     from cordial_ppl.stacking import MIN_LABELS
 
@@ -168,10 +168,12 @@ def _population(
                 f"{len(found.labels)} labels are too few to tell users apart: at least "
                 f"{MIN_LABELS} are needed, or a judge fitted to others, --judge."
             )
+        extra = covariates_of(table, channels)
         fitted = fit_judge(
             table.logits[rows],
             scale.decode(found.labels),
             scale.options,
+            covariates={name: values[rows] for name, values in extra.items()},
             inference=inference,
             seed=seed,
             channels=channels,
@@ -180,7 +182,7 @@ def _population(
         )
         known = fitted.out_of_fold_
         assert known is not None  # there are folds
-        return known, fitted.predict_proba(table.logits), fitted
+        return known, fitted.predict_proba(table.logits, extra), fitted
     with working("loading", quiet):
         from cordial_ppl.cordial import load
 
@@ -191,5 +193,6 @@ def _population(
             f"{path} was fitted on the options {', '.join(fitted.scale_.options)}, but the "
             f"readings have {', '.join(scale.options)}."
         )
-    population = fitted.predict_proba(table.logits)
+    extra = {name: table.covariate(name) for name in fitted.covariates_}
+    population = fitted.predict_proba(table.logits, extra)
     return population[rows], population, fitted

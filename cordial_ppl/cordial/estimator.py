@@ -23,9 +23,11 @@ class Estimator(ABC):
 
     Attributes:
         scale_: the scale; present once fitted.
+        covariates_: names of the covariates that the fit had, which predictions need too.
     """
 
     scale_: Scale
+    covariates_: tuple[str, ...]
 
     def __init__(self, options: Sequence[str] | Scale | None = None):
         """Remember the options."""
@@ -66,7 +68,7 @@ class Estimator(ABC):
         """Learn from readings that are validated and centred, and labels 0..K-1."""
         self._fit(logits, labels, covariates)
         self.scale_ = scale
-        self._covariate_names = tuple(covariates)
+        self.covariates_ = tuple(covariates)
         return self
 
     def predict_proba(
@@ -133,4 +135,4 @@ class Estimator(ABC):
                 f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
             )
         readings = self._read(logits, self.scale_.size)
-        return readings, as_covariates(covariates, len(readings), self._covariate_names)
+        return readings, as_covariates(covariates, len(readings), self.covariates_)

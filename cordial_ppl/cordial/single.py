@@ -145,7 +145,7 @@ class LabelFree(LogitCalibrator):
         readings = as_logits(logits)
         scale = Scale.of(self.options, readings.shape[1])
         self._fit(readings, np.zeros(len(readings), np.int64), {})
-        self.scale_, self._covariate_names = scale, ()
+        self.scale_, self.covariates_ = scale, ()
         return self
 
 

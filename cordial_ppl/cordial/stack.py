@@ -242,7 +242,7 @@ class Stack(Estimator):
             calibrators=calibrators,
             weights=self.weights_,
             expected=self.expected_,
-            covariates=self._covariate_names,
+            covariates=self.covariates_,
         )
 
     @classmethod
@@ -254,7 +254,7 @@ class Stack(Estimator):
         stack._priors = state.settings["prior"]
         stack.posteriors_, stack.weights_ = state.posteriors, state.weights
         stack.expected_, stack.scale_ = state.expected, state.scale
-        stack._covariate_names = state.covariates
+        stack.covariates_ = state.covariates
         return stack
 
     def _fit(

@@ -11,7 +11,12 @@ from jaxtyping import Float64
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.columns import KINDS
 from cordial_ppl.formats.files import list_names
-from cordial_ppl.formats.tables import ReadingTable, list_values, read_readings
+from cordial_ppl.formats.tables import (
+    ReadingTable,
+    finite_column,
+    list_values,
+    read_readings,
+)
 from cordial_ppl.scale import Scale, SettingNeeded
 
 PREFIXES = tuple(f"{kind}_" for kind in KINDS)
@@ -36,6 +41,10 @@ class ReaderTables:
     readers: tuple[str, ...]
     kind: str
     extras: dict[str, list]
+
+    def covariate(self, name: str) -> Float64[np.ndarray, " n"]:
+        """Read an extra column as numbers, as `ReadingTable.covariate` does."""
+        return finite_column(self.extras, name, lambda row: f"item_id {self.item_ids[row]!r}")
 
 
 def read_several(

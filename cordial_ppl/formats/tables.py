@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from cordial_ppl.errors import InputError, name_rows, naming
+from cordial_ppl.errors import InputError, Where, name_rows, naming
 from cordial_ppl.formats.columns import (
     filled,
     find_kind,
@@ -63,14 +63,31 @@ class ReadingTable:
         Raises:
             InputError: There is no such column, or a cell is not a finite number.
         """
-        if name not in self.extras:
-            raise InputError(f"there is no column {name!r}; found {list_names(self.extras)}.")
-        values = numbers(self.extras[name], name, self.where)
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if wrong.size:
-            places = name_rows(wrong, self.where)
-            raise InputError(f"column {name!r} must be finite numbers; it is not in {places}.")
-        return values
+        return finite_column(self.extras, name, self.where)
+
+
+def finite_column(extras: dict[str, list], name: str, where: Where) -> Float64[np.ndarray, " n"]:
+    """Read an extra column as numbers.
+
+    Args:
+        extras: The columns.
+        name: The column to read.
+        where: Names a row in messages.
+
+    Returns:
+        Its numbers, [n].
+
+    Raises:
+        InputError: There is no such column, or a cell is not a finite number.
+    """
+    if name not in extras:
+        raise InputError(f"there is no column {name!r}; found {list_names(extras)}.")
+    values = numbers(extras[name], name, where)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        places = name_rows(wrong, where)
+        raise InputError(f"column {name!r} must be finite numbers; it is not in {places}.")
+    return values
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ class Fusion(Estimator):
             joint=joint if isinstance(joint, Posterior) else None,
             weights=self.weights_,
             expected=self.expected_,
-            covariates=self._covariate_names,
+            covariates=self.covariates_,
         )
         files.write(path, state)
 
@@ -234,7 +234,7 @@ class Fusion(Estimator):
         fusion.fits_ = fits | ({} if state.joint is None else {JOINT.name: state.joint})
         fusion.readers_, fusion._spreads = state.readers, state.spreads
         fusion.weights_, fusion.expected_ = state.weights, state.expected
-        fusion.scale_, fusion._covariate_names = state.scale, state.covariates
+        fusion.scale_, fusion.covariates_ = state.scale, state.covariates
         fusion.out_of_fold_ = None
         return fusion
 

@@ -3,6 +3,7 @@
 This is the one file that knows how NumPyro traces a model.
 """
 
+from contextlib import suppress
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -116,6 +117,26 @@ def describe(
     return tuple(sites), loc, scale
 
 
+def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
+    """Names of the per-text covariates that a channel's model asks for, in the order of asking.
+
+    What else is wrong with the model is for ``describe`` to say.
+
+    Args:
+        channel: the channel to run.
+        size: number of options K.
+    """
+    wanted = _Wanted()
+    readings = Readings(np.zeros((2, size)), np.full(size, 1 / size), wanted)
+
+    def run(key: jax.Array) -> None:
+        run_model(handlers.seed(channel.model, key), readings)
+
+    with suppress(Exception):
+        jax.eval_shape(run, jax.random.key(0))
+    return tuple(wanted)
+
+
 def _probe(
     channel: Channel, readings: tuple[Readings, Readings], keys: jax.Array, sites: list[Site]
 ) -> list[list[tuple[Array, Array] | None]]:
@@ -211,6 +232,14 @@ def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | Non
     normal: Any = fn
     shape = jnp.shape(site["value"])
     return jnp.broadcast_to(normal.loc, shape), jnp.broadcast_to(normal.scale, shape)
+
+
+class _Wanted(dict):
+    """Covariates that are there as soon as they are asked for."""
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = np.ones(2)
+        return self[name]
 
 
 class _Covariates(dict):

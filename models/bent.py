@@ -1,0 +1,41 @@
+r"""Location channel for a reader who compresses one end of the scale and stretches the other.
+
+.. math:: \hat p(z) \propto \rho\, \exp[-\kappa (z - c)^2] + (1 - \rho)\, \pi(z), \qquad
+   c = s\, (K - 1)\, \frac{u e^\beta}{1 + u (e^\beta - 1)} + d, \quad u = \frac{m(x)}{K - 1}
+
+the first term normalised over z before it is mixed.  Parameters: ``temperature`` tau (a factor on
+the logits), ``offset`` d (classes), ``gain`` s, ``bend`` beta (log of the slope at the low end; the
+slope at the high end is its inverse), ``concentration`` kappa (1 / classes^2), ``strength`` rho.
+
+With beta > 0 statements at the low end are told apart more finely than the reader's own steps, and
+those at the high end less: the reader crowds what it dislikes together.  In log odds of u the bend
+is an offset, log(u / (1 - u)) + beta.  At beta = 0 this is the location channel; order is kept
+because the bend increases in m.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from cordial_ppl import observe, sample_log_odds
+
+
+def model(readings, labels=None):
+    """Sample the six parameters and state the probabilities; options first, texts last inside."""
+    temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
+    offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
+    gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
+    bend = numpyro.sample("bend", dist.Normal(0.0, 0.7))
+    concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
+    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+
+    top = readings.logits.shape[-1] - 1
+    options = jnp.arange(top + 1, dtype=readings.logits.dtype)
+    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
+    # Both ends are summed for themselves: 1 - u would lose the digits of a saturated reading.
+    high, low = options @ reading, options[::-1] @ reading
+    centre = gain * top * high / (high + low * jnp.exp(-bend)) + offset
+    profile = jax.nn.softmax(-concentration * (options[:, None] - centre[None, :]) ** 2, axis=0)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
+    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

@@ -1,0 +1,38 @@
+r"""Location channel for labels, or a reader, that drift: the offset changes with time or position.
+
+.. math:: \hat p(z) \propto \rho\, \exp[-\kappa (z - c)^2] + (1 - \rho)\, \pi(z), \qquad
+   c = s\, m(x) + d + \delta\, t(x)
+
+the first term normalised over z before it is mixed.  Parameters: ``temperature`` tau (a factor on
+the logits), ``offset`` d (classes, where t = 0), ``gain`` s, ``drift`` delta (classes a unit of t),
+``concentration`` kappa (1 / classes^2), ``strength`` rho.  The covariate ``time`` t is in units in
+which a change of half a class would be no surprise: from 0 to 1 over the period that was labelled,
+or the place of a text in the prompt from first to last.
+
+Beyond the times that were labelled the drift is taken to go on.  At delta = 0 this is the location
+channel; order is kept among texts of one time.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from cordial_ppl import observe, sample_log_odds
+
+
+def model(readings, labels=None):
+    """Sample the six parameters and state the probabilities; options first, texts last inside."""
+    temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
+    offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
+    gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
+    drift = numpyro.sample("drift", dist.Normal(0.0, 0.5))
+    concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
+    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+
+    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
+    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
+    centre = gain * (options @ reading) + offset + drift * readings.covariates["time"]
+    profile = jax.nn.softmax(-concentration * (options[:, None] - centre[None, :]) ** 2, axis=0)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
+    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

@@ -1,0 +1,40 @@
+r"""Location channel for labels of which a few lie far from the reading: tails fall off linearly.
+
+.. math:: \hat p(z) \propto \rho\, \exp\bigl[-2 \kappa w^2 (\sqrt{1 + ((z - c) / w)^2} - 1)\bigr]
+   + (1 - \rho)\, \pi(z), \qquad c = s\, m(x) + d
+
+the first term normalised over z before it is mixed.  Parameters: ``temperature`` tau (a factor on
+the logits), ``offset`` d (classes), ``gain`` s, ``concentration`` kappa (1 / classes^2), ``width``
+w (classes): within it labels spread like a Gaussian, beyond it like a double exponential;
+``strength`` rho.
+
+The exponent is the pseudo-Huber loss (Charbonnier et al. 1997, IEEE Trans. Image Processing 6).  As
+w grows this is the location channel.  Order is kept, because the exponent is concave in z - c;
+tails of a Student-t, which are not, would let a reading that moves up move a prediction down.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from cordial_ppl import observe, sample_log_odds
+
+
+def model(readings, labels=None):
+    """Sample the six parameters and state the probabilities; options first, texts last inside."""
+    temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
+    offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
+    gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
+    concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
+    width = numpyro.sample("width", dist.LogNormal(0.0, 1.0))
+    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+
+    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
+    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
+    squares = (options[:, None] - (gain * (options @ reading) + offset)[None, :]) ** 2
+    # w^2 (sqrt(1 + d^2 / w^2) - 1) without the difference, which loses digits where w is large.
+    exponent = 2.0 * squares / (jnp.sqrt(1.0 + squares / width**2) + 1.0)
+    profile = jax.nn.softmax(-concentration * exponent, axis=0)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
+    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

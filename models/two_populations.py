@@ -1,0 +1,44 @@
+r"""Location channel for labels by two kinds of people, of whom one rates higher than the other.
+
+.. math:: \hat p(z) = \rho\, [(1 - \lambda)\, g(z; c) + \lambda\, g(z; c + \Delta)]
+   + (1 - \rho)\, \pi(z), \qquad g(z; c) \propto \exp[-\kappa (z - c)^2], \quad c = s\, m(x) + d
+
+each g normalised over z.  Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d
+(classes), ``gain`` s, ``concentration`` kappa (1 / classes^2), ``minority`` lambda (its share),
+``difference`` Delta (classes by which the minority rates higher; below zero, lower), ``strength``
+rho.
+
+The same holds of a reader that misreads a share of the texts to one side.  Exchanging the two kinds
+changes lambda to 1 - lambda, which the prior tells apart.  At Delta = 0 this is the location
+channel.  Order is kept: both parts rise with c, and their shares do not depend on it.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from cordial_ppl import observe, sample_log_odds
+
+
+def model(readings, labels=None):
+    """Sample the seven parameters and state the probabilities; options first, texts last inside."""
+    temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
+    offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
+    gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
+    concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
+    minority = sample_log_odds("minority", -jnp.log(4.0), 0.7)
+    difference = numpyro.sample("difference", dist.Normal(0.0, 1.5))
+    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+
+    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
+    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
+    centre = (gain * (options @ reading) + offset)[None, :]
+
+    def kernel(centre):
+        return jax.nn.softmax(-concentration * (options[:, None] - centre) ** 2, axis=0)
+
+    profile = jax.nn.sigmoid(-minority) * kernel(centre)
+    profile += jax.nn.sigmoid(minority) * kernel(centre + difference)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
+    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

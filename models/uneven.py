@@ -1,0 +1,41 @@
+r"""Location channel on a scale whose options are not equally far apart for the people who label.
+
+.. math:: \hat p(z) \propto \rho\, \exp[-\kappa (y_z - c)^2] + (1 - \rho)\, \pi(z), \qquad
+   c = s\, m(x) + d, \quad y_z = (K - 1) \sum_{k < z} \mathrm{softmax}(h)_k
+
+the first term normalised over z before it is mixed.  Parameters: ``temperature`` tau (a factor on
+the logits), ``offset`` d (classes), ``gain`` s, ``steps`` h (log length of the K - 1 steps between
+neighbouring options, up to a constant), ``concentration`` kappa (1 / classes^2), ``strength`` rho.
+
+Where a step is short, neighbouring options are hard to tell apart: the concentration, counted in
+options, differs from class to class.  These are the ordered scores of the stereotype model
+(Anderson 1984, J. R. Stat. Soc. B 46).  With equal steps this is the location channel.  Order is
+kept: the derivative of the log profile in c, 2 kappa (y_z - c), increases in z.  A concentration
+that is itself a function of the class would not keep it.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from cordial_ppl import observe, sample_log_odds
+
+
+def model(readings, labels=None):
+    """Sample the K + 4 parameters and state the probabilities; options first, texts last inside."""
+    top = readings.logits.shape[-1] - 1
+    temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
+    offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
+    gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
+    steps = numpyro.sample("steps", dist.Normal(0.0, 0.4).expand([top]).to_event(1))
+    concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
+    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+
+    options = jnp.arange(top + 1, dtype=readings.logits.dtype)
+    places = top * jnp.concatenate([jnp.zeros(1), jnp.cumsum(jax.nn.softmax(steps))])
+    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
+    centre = gain * (options @ reading) + offset
+    profile = jax.nn.softmax(-concentration * (places[:, None] - centre[None, :]) ** 2, axis=0)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
+    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

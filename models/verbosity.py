@@ -1,0 +1,40 @@
+r"""Location channel for a reader whom long texts impress: its offset depends on a text's length.
+
+.. math:: \hat p(z) \propto \rho\, \exp[-\kappa (z - c)^2] + (1 - \rho)\, \pi(z), \qquad
+   c = s\, m(x) + d - \beta \log_2 \frac{\ell(x)}{100}
+
+the first term normalised over z before it is mixed.  Parameters: ``temperature`` tau (a factor on
+the logits), ``offset`` d (classes, of a text of 100 units), ``gain`` s, ``verbosity`` beta (classes
+a doubling of the length: above zero, the reader rates long texts too high), ``concentration`` kappa
+(1 / classes^2), ``strength`` rho.  The covariate ``length`` l counts words, tokens or characters; a
+length below one counts as one.
+
+Judges that are language models favour long answers (Zheng et al. 2023, "Judging LLM-as-a-judge",
+NeurIPS; Dubois et al. 2024, "Length-controlled AlpacaEval").  At beta = 0 this is the location
+channel; order is kept among texts of one length.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from cordial_ppl import observe, sample_log_odds
+
+
+def model(readings, labels=None):
+    """Sample the six parameters and state the probabilities; options first, texts last inside."""
+    temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 1.0))
+    offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
+    gain = numpyro.sample("gain", dist.LogNormal(0.0, 0.5))
+    verbosity = numpyro.sample("verbosity", dist.Normal(0.0, 0.3))
+    concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
+    log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
+
+    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
+    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
+    doublings = jnp.log2(jnp.maximum(readings.covariates["length"], 1.0) / 100.0)
+    centre = gain * (options @ reading) + offset - verbosity * doublings
+    profile = jax.nn.softmax(-concentration * (options[:, None] - centre[None, :]) ** 2, axis=0)
+    share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
+    observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
