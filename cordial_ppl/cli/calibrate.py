@@ -8,6 +8,7 @@ from cordial_ppl.cli.options import (
     LabelsPath,
     Method,
     Options,
+    PriorOf,
     PriorPath,
     Quiet,
     Reader,
@@ -15,6 +16,7 @@ from cordial_ppl.cli.options import (
     Seed,
     TableOut,
     Task,
+    choose_prior,
     split_options,
 )
 
@@ -28,6 +30,7 @@ def calibrate(
     task: Task = None,
     channel: Channels = None,
     prior: PriorPath = None,
+    prior_of: PriorOf = None,
     seed: Seed = 0,
     inference: Method = Inference.DEFAULT,
     json: Json = False,
@@ -38,7 +41,7 @@ def calibrate(
     from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_summary
     from cordial_ppl.formats import write_table
 
-    names = split_options(options)
+    names, chosen = split_options(options), choose_prior(prior, prior_of)
     check_output(output, [readings, labels, *([prior] if prior else [])])
     table, labelled, judge = fit_tables(
         readings,
@@ -49,7 +52,7 @@ def calibrate(
         inference=inference,
         seed=seed,
         channels=channel,
-        prior=prior,
+        prior=chosen,
         quiet=quiet,
     )
     with working("calibrating", quiet):

@@ -8,7 +8,7 @@ import numpy as np
 
 from cordial_ppl.cli.compilation import keep_compiled
 from cordial_ppl.cli.messages import leaving_at_once, working
-from cordial_ppl.cli.options import Inference
+from cordial_ppl.cli.options import Inference, PriorChoice
 from cordial_ppl.errors import CordialWarning, InputError, naming
 from cordial_ppl.formats import (
     LabelTable,
@@ -34,7 +34,7 @@ def fit_tables(
     inference: Inference,
     seed: int,
     channels: list[Path] | None,
-    prior: Path | None,
+    prior: PriorChoice,
     quiet: bool,
 ) -> tuple[ReadingTable, int, "Stack"]:
     """Read both tables and fit a judge on the texts that have labels.
@@ -48,7 +48,7 @@ def fit_tables(
         inference: How posteriors are found.
         seed: Seed of everything random.
         channels: Files of further channels.
-        prior: File of a learned prior.
+        prior: File of a learned prior, or priors by parameter.
         quiet: Whether to show nothing.
 
     Returns:
@@ -166,7 +166,7 @@ def fit_judge(
     inference: Inference = Inference.DEFAULT,
     seed: int = 0,
     channels: list[Path] | None = None,
-    prior: Path | None = None,
+    prior: PriorChoice = None,
     quiet: bool = False,
 ) -> "Stack":
     """Fit a judge, with a sign of life on stderr.
@@ -179,7 +179,7 @@ def fit_judge(
         inference: How posteriors are found.
         seed: Seed of everything random.
         channels: Files of further channels.
-        prior: File of a learned prior.
+        prior: File of a learned prior, or priors by parameter.
         quiet: Whether to show nothing.
 
     Returns:

@@ -15,12 +15,14 @@ from cordial_ppl.cli.options import (
     LabelsPath,
     Method,
     Options,
+    PriorOf,
     PriorPath,
     Quiet,
     ReadingsPath,
     Seed,
     TableOut,
     Task,
+    choose_prior,
     split_options,
 )
 
@@ -49,6 +51,7 @@ def fuse(
     task: Task = None,
     channel: Channels = None,
     prior: PriorPath = None,
+    prior_of: PriorOf = None,
     seed: Seed = 0,
     inference: Method = Inference.DEFAULT,
     json: Json = False,
@@ -65,6 +68,7 @@ def fuse(
     from cordial_ppl.formats import match_labels, read_several, write_table
 
     names, paths = split_options(options), [readings, *(also or [])]
+    chosen = choose_prior(prior, prior_of)
     inputs = [*paths, labels, *([prior] if prior else [])]
     check_output(output, inputs)
     if save is not None:
@@ -82,7 +86,7 @@ def fuse(
             table.scale,
             readers=table.readers,
             inference=inference.value,
-            prior=prior,
+            prior=chosen,
             channels=tuple(map(str, channel or ())),
             seed=seed,
         )

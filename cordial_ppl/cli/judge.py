@@ -19,6 +19,7 @@ from cordial_ppl.cli.options import (
     LabelsPath,
     Method,
     Options,
+    PriorOf,
     PriorPath,
     Quiet,
     Reader,
@@ -26,6 +27,7 @@ from cordial_ppl.cli.options import (
     Seed,
     TableOut,
     Task,
+    choose_prior,
     split_options,
 )
 from cordial_ppl.errors import CordialWarning, InputError
@@ -40,6 +42,7 @@ def fit(
     task: Task = None,
     channel: Channels = None,
     prior: PriorPath = None,
+    prior_of: PriorOf = None,
     seed: Seed = 0,
     inference: Method = Inference.DEFAULT,
     json: Json = False,
@@ -49,7 +52,7 @@ def fit(
     from cordial_ppl.cli.fitting import fit_tables
     from cordial_ppl.cli.output import check_output, show_json, show_summary
 
-    names = split_options(options)
+    names, chosen = split_options(options), choose_prior(prior, prior_of)
     check_output(output, [readings, labels, *([prior] if prior else [])], endings=[ENDING])
     _, labelled, judge = fit_tables(
         readings,
@@ -60,7 +63,7 @@ def fit(
         inference=inference,
         seed=seed,
         channels=channel,
-        prior=prior,
+        prior=chosen,
         quiet=quiet,
     )
     judge.save(output)

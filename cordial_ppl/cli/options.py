@@ -15,6 +15,10 @@ ENDING = ".cordial"
 """The ending of a judge's name."""
 
 
+PriorChoice = Path | dict[str, tuple[float, float]] | None
+"""A learned prior's file, location and scale by parameter, or neither."""
+
+
 class Inference(StrEnum):
     """How posteriors are found."""
 
@@ -102,6 +106,15 @@ PriorPath = Annotated[
         "the channels' own.",
     ),
 ]
+PriorOf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prior-of",
+        metavar="NAME=LOC,SCALE",
+        help="The prior of one parameter: location and scale of an offset, of the logarithm of a "
+        "gain or temperature, of the log odds of a strength; may be repeated.",
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
 Method = Annotated[Inference, typer.Option("--inference", help="How posteriors are found.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, nothing else.")]
@@ -127,6 +140,36 @@ def split_options(text: str | None) -> tuple[str, ...] | None:
     except (csv.Error, ValueError) as error:
         raise InputError(f"--options must be names with commas between; found {text!r}.") from error
     return tuple(names)
+
+
+def choose_prior(path: Path | None, named: list[str] | None) -> PriorChoice:
+    """Read what --prior and --prior-of say.
+
+    Args:
+        path: File of a learned prior.
+        named: Parameters with location and scale, "offset=0,0.5".
+
+    Returns:
+        What an estimator takes as its prior.
+
+    Raises:
+        InputError: Both are given, or the text is of another form.
+    """
+    if not named:
+        return path
+    if path is not None:
+        raise InputError("--prior and --prior-of cannot be given together: choose one.")
+    found: dict[str, tuple[float, float]] = {}
+    for text in named:
+        name, _, numbers = text.partition("=")
+        try:
+            loc, scale = map(float, numbers.split(","))
+        except ValueError:
+            raise InputError(
+                f"--prior-of must be NAME=LOC,SCALE, such as offset=0,0.5; found {text!r}."
+            ) from None
+        found[name.strip()] = loc, scale
+    return found
 
 
 def as_option(setting: str, value: str | tuple[str, ...]) -> str:

@@ -16,12 +16,15 @@ from cordial_ppl.cli.options import (
     LabelsPath,
     Method,
     Options,
+    PriorChoice,
+    PriorOf,
     PriorPath,
     Quiet,
     Reader,
     ReadingsPath,
     Seed,
     Task,
+    choose_prior,
     split_options,
 )
 from cordial_ppl.errors import InputError
@@ -64,6 +67,7 @@ def shift(
     task: Task = None,
     channel: Channels = None,
     prior: PriorPath = None,
+    prior_of: PriorOf = None,
     seed: Seed = 0,
     inference: Method = Inference.DEFAULT,
     json: Json = False,
@@ -80,13 +84,13 @@ def shift(
     from cordial_ppl.formats import match_labels, write_table
     from cordial_ppl.personal import UserShift
 
-    names = split_options(options)
+    names, chosen = split_options(options), choose_prior(prior, prior_of)
     check_output(output, [readings, labels, *(path for path in (judge, prior) if path)])
     table, found = read_labelled(readings, labels, options=names, reader=reader, task=task)
     users, raters = _users(readings, labels, table, found, match_labels(table, found))
     order = found.extras.get("order")
     known, population, fitted = _population(
-        judge, table, found, channel, prior, inference=inference, seed=seed, quiet=quiet
+        judge, table, found, channel, chosen, inference=inference, seed=seed, quiet=quiet
     )
     with working("comparing users", quiet):
         given = fitted.scale_.decode(found.labels)
@@ -149,7 +153,7 @@ def _population(
     table: "ReadingTable",
     found: "LabelTable",
     channels: list[Path] | None,
-    prior: Path | None,
+    prior: PriorChoice,
     *,
     inference: Inference,
     seed: int,

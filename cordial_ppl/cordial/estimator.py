@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.inference.lanes import Data
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
@@ -111,6 +112,20 @@ class Estimator(ABC):
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:
         """Validate and centre readings, of K options if ``size`` says so."""
         return as_logits(logits, size=size)
+
+    def _labelled(self, logits: Any, labels: Any, covariates: Any) -> Data | None:
+        """Check labelled texts that a fit is to be looked at with; None for those of the fit."""
+        if not hasattr(self, "scale_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first.")
+        if (logits is None) != (labels is None):
+            raise InputError("logits and labels go together: give both, or neither.")
+        if logits is None:
+            return None
+        readings, extra = self._enter(logits, covariates)
+        codes = self.scale_.encode(labels)
+        if len(codes) != len(readings):
+            raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
+        return Data(readings, codes, extra)
 
     @abstractmethod
     def _fit(

@@ -7,6 +7,7 @@ the digest of the file, and whoever loads it must name that same file again.
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -179,6 +180,7 @@ def _restore(
     for name, prior in priors.items():
         if not prior.loc.shape == prior.scale.shape == (posteriors[name].target.size,):
             raise ValueError(f"the prior of channel {name!r} has another number of parameters")
+        posteriors[name] = replace(posteriors[name], prior=prior)
     calibrators = {}
     for name in meta["calibrators"]:
         prefix = f"calibrator.{name}."

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import PAPER_CHANNELS
@@ -10,7 +11,6 @@ from cordial_ppl.cordial.files import blaming, read
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
-from cordial_ppl.inference.target import Prior
 from cordial_ppl.priors import LearnedPrior
 from cordial_ppl.scale import Scale
 
@@ -28,8 +28,10 @@ class Cordial(Stack, kind="Cordial"):
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
         inference: "default", "laplace" (the paper's 300 draws), "mode" or "nuts" (minutes).
-        prior: what replaces the channels' own priors: location and scale by channel name, a
-            prior learned from other tasks (``learn_prior``), or the path of its file.
+        prior: what replaces the channels' own priors: location and scale by the name of a
+            parameter (see ``NamedPrior``), such as ``{"offset": (0.0, 0.3)}``, or a ``Prior`` or
+            such a mapping by the name of a channel; a prior learned from other tasks
+            (``learn_prior``), or the path of its file.
         channels: further channels as members, by path of their file, whose code is run.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
             the default: 2 a channel, 0.5 for proportional odds, 0.25 for the other two.
@@ -42,7 +44,7 @@ class Cordial(Stack, kind="Cordial"):
         options: Sequence[str] | Scale | None = None,
         *,
         inference: str = "default",
-        prior: Mapping[str, Prior] | LearnedPrior | str | Path | None = None,
+        prior: Mapping[str, Any] | LearnedPrior | str | Path | None = None,
         channels: Sequence[str | Path | Channel] = (),
         weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,

@@ -117,7 +117,7 @@ def fit_channel_member(
         settings: dict[str, Any] = {"method": method, "prior": prior, "effort": effort}
         fit = fit_lanes(target, lanes, key, **settings, family=family)
         cloud, held_out = jax.device_get((fit.cloud, fit.held_out))
-        return as_posterior(channel, method, cloud, lanes), held_out
+        return as_posterior(channel, method, cloud, lanes, prior), held_out
 
 
 def warn_if_doubtful(posterior: Posterior) -> None:

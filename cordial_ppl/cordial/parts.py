@@ -21,7 +21,7 @@ from cordial_ppl.inference.posterior import Diagnostics, diagnose
 from cordial_ppl.inference.problem import PREDICT_ELEMENTS, Cloud, in_precision, predict
 from cordial_ppl.inference.state import Effort
 from cordial_ppl.inference.target import Target, build_target
-from cordial_ppl.priors import LearnedPrior, Source, resolve
+from cordial_ppl.priors import LearnedPrior, NamedPrior, Source, resolve
 from cordial_ppl.readings import Readings
 
 TYPICAL_OPTIONS = 8
@@ -107,8 +107,9 @@ class ChannelPart:
 
     @property
     def key(self) -> tuple:
-        """A prior holds arrays, which are told apart by identity."""
-        return self.channel, self.index, self.method, id(self.prior), self.effort
+        """A prior holds arrays, which are told apart by identity; a named one says what it is."""
+        prior = self.prior.key if isinstance(self.prior, NamedPrior) else id(self.prior)
+        return self.channel, self.index, self.method, prior, self.effort
 
     def fit(self, lanes: Lanes, seeds: Sequence[int], report: Texts) -> PartFit:
         """Fit to every subset, and predict the report texts."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import numpy as np
@@ -25,9 +25,19 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.loading import load_channel
-from cordial_ppl.priors import LearnedPrior, as_source, pseudo_counts_of, resolve, source_of
+from cordial_ppl.priors import (
+    LearnedPrior,
+    as_source,
+    check_given,
+    pseudo_counts_of,
+    resolve,
+    source_of,
+)
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
+
+if TYPE_CHECKING:
+    from xarray import DataTree
 
 L = TypeVar("L", bound="LabelFree")
 
@@ -175,8 +185,9 @@ class ChannelCalibrator(Estimator):
             "full" and "full-vector" are the full K x K channels, which have no posterior.
         options: names of the K ordered options, in order; by default 0..K-1.
         inference: "default", "laplace", "mode" or "nuts".
-        prior: what replaces the channel's own: location and scale of the unconstrained
-            parameters, a prior learned from other tasks, or the path of its file.
+        prior: what replaces the channel's own: location and scale of all unconstrained
+            parameters (``Prior``) or of some by name (see ``NamedPrior``), a prior learned from
+            other tasks, or the path of its file.
         seed: seed of the random numbers.
         effort: how much work the default inference does.
 
@@ -196,7 +207,7 @@ class ChannelCalibrator(Estimator):
         options: Sequence[str] | Scale | None = None,
         *,
         inference: str = "default",
-        prior: Prior | LearnedPrior | str | Path | None = None,
+        prior: Prior | Mapping[str, Any] | LearnedPrior | str | Path | None = None,
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
@@ -222,6 +233,7 @@ class ChannelCalibrator(Estimator):
             return
         with jax.enable_x64(True):
             target = build_target(self.channel, logits.shape[1], tuple(lanes.covariates))
+            check_given(self.prior, [target])
             prior = resolve(source_of(self.prior, self.channel.name), target)
         smoothed = lanes.smoothed(pseudo_counts_of(self.prior, logits.shape[1]))
         self.posterior_, _ = fit_channel_member(
@@ -229,6 +241,27 @@ class ChannelCalibrator(Estimator):
         )
         self._fitted = self.posterior_
         warn_if_doubtful(self.posterior_)
+
+    def to_datatree(
+        self, logits: Any = None, labels: Any = None, covariates: Any = None
+    ) -> "DataTree":
+        """The posterior for ArviZ: a ``DataTree``, as ``Stack.to_datatree`` has for each channel.
+
+        Args:
+            logits: other labelled texts than those of the fit, ``[m, K]``.
+            labels: their options.
+            covariates: their covariates, as in ``fit``.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: logits came without labels, or cannot be used, or the channel has no
+                posterior.
+        """
+        data = self._labelled(logits, labels, covariates)
+        if isinstance(self.channel, str):
+            raise InputError(f"the channel {self.channel!r} has no posterior.")
+        options = self.scale_.options
+        return self.posterior_.to_datatree(data=data, options=options, seed=self.seed)
 
     def _predict(
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]

@@ -40,7 +40,14 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.loading import load_channel
-from cordial_ppl.priors import LearnedPrior, as_source, pseudo_counts_of, resolve, source_of
+from cordial_ppl.priors import (
+    LearnedPrior,
+    as_source,
+    check_given,
+    pseudo_counts_of,
+    resolve,
+    source_of,
+)
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.summary import Summary, describe
@@ -81,8 +88,9 @@ class Stack(Estimator):
         channels: channels by name, path of a channel file (whose code is run), or ``Channel``.
         calibrators: logit-space calibrators by name.
         inference: "default", "laplace", "mode" or "nuts".
-        prior: what replaces the channels' own priors: location and scale by channel name, a
-            learned prior, or the path of its file.
+        prior: what replaces the channels' own priors: location and scale by the name of a
+            parameter (see ``NamedPrior``), such as ``{"offset": (0.0, 0.3)}``, or a ``Prior`` or
+            such a mapping by the name of a channel; a learned prior, or the path of its file.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
             the default: 2 a channel, 0.5 for proportional odds, 0.25 for the other two.
         seed: seed of the folds and of every random number.
@@ -121,7 +129,7 @@ class Stack(Estimator):
         channels: Sequence[str | Path | Channel] = (),
         calibrators: Sequence[str] = PAPER_CALIBRATORS,
         inference: str = "default",
-        prior: Mapping[str, Prior] | LearnedPrior | str | Path | None = None,
+        prior: Mapping[str, Any] | LearnedPrior | str | Path | None = None,
         weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
@@ -202,14 +210,37 @@ class Stack(Estimator):
             raise NotFittedError("there is nothing to describe: call fit(logits, labels) first.")
         return describe(self.posteriors_, self.weights_, self.expected_, self.scale_)
 
-    def to_datatree(self) -> "DataTree":
-        """Posteriors of all channels for ArviZ: a ``DataTree`` with one child a channel."""
+    def to_datatree(
+        self, logits: Any = None, labels: Any = None, covariates: Any = None
+    ) -> "DataTree":
+        """Posteriors of all channels for ArviZ: a ``DataTree`` with one child a channel.
+
+        ``az.summary(tree["mixture"])`` looks at one, ``az.compare(dict(tree.children))`` compares
+        them.  Their log likelihoods are of the texts that the stack was fitted to.
+
+        Args:
+            logits: other labelled texts to be looked at, ``[m, K]``, as after ``cp.load``, which
+                knows none.
+            labels: their options.
+            covariates: their covariates, as in ``fit``.
+
+        Returns:
+            A tree whose children have the groups that `cordial_ppl.inference.export` describes.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: logits came without labels, or cannot be used.
+        """
         from xarray import DataTree
 
-        trees = {
-            name: to_datatree(posterior, self.seed) for name, posterior in self.posteriors_.items()
-        }
-        return DataTree(children=trees)
+        data = self._labelled(logits, labels, covariates)
+        settings: dict[str, Any] = {"data": data, "options": self.scale_.options}
+        return DataTree(
+            children={
+                name: to_datatree(posterior, **settings, seed=self.seed)
+                for name, posterior in self.posteriors_.items()
+            }
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the fitted judge to one file of plain data; ``load`` reads it back.
@@ -267,6 +298,7 @@ class Stack(Estimator):
         names = tuple(lanes.covariates)
         with jax.enable_x64(True):
             targets = [build_target(c, logits.shape[1], names) for c in self.channels]
+            check_given(self.prior, targets)
             priors = [resolve(source_of(self.prior, t.channel.name), t) for t in targets]
         smoothed = lanes.smoothed(pseudo_counts_of(self.prior, logits.shape[1]))
         families = {

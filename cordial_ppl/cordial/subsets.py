@@ -22,7 +22,7 @@ from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.inference.lanes import Lanes, make_lanes
 from cordial_ppl.inference.posterior import Diagnostics
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.priors import resolve, source_of
+from cordial_ppl.priors import check_given, resolve, source_of
 from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
 
 
@@ -134,15 +134,18 @@ def check_covariates(estimator: Estimator, texts: Texts) -> None:
         texts: what it is to be fitted to.
 
     Raises:
-        InputError: a channel uses a covariate that the texts lack, or a learned prior is not for
-            its channels.
+        InputError: a channel uses a covariate that the texts lack, or a prior that was given is
+            not for its channels.
         ChannelError: a channel breaks the contract.
     """
-    size = texts.logits.shape[1]
-    for part in parts(estimator):
-        if isinstance(part, ChannelPart):
-            with jax.enable_x64(True):
-                resolve(part.prior, build_target(part.channel, size, tuple(texts.covariates)))
+    size, names = texts.logits.shape[1], tuple(texts.covariates)
+    own = [part for part in parts(estimator) if isinstance(part, ChannelPart)]
+    with jax.enable_x64(True):
+        targets = [build_target(part.channel, size, names) for part in own]
+        for part, target in zip(own, targets, strict=True):
+            resolve(part.prior, target)
+    if isinstance(estimator, Stack | ChannelCalibrator):
+        check_given(estimator.prior, targets)
 
 
 def _make_batch(

@@ -30,7 +30,6 @@ from cordial_ppl.fusion.words import put_into_words
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
-from cordial_ppl.inference.target import Prior
 from cordial_ppl.priors import LearnedPrior
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
@@ -100,7 +99,7 @@ class Fusion(Estimator):
         readers: Sequence[str] | None = None,
         average: bool = True,
         inference: str = "default",
-        prior: Mapping[str, Prior] | LearnedPrior | str | Path | None = None,
+        prior: Mapping[str, Any] | LearnedPrior | str | Path | None = None,
         channels: Sequence[str | Path | Channel] = (),
         weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,

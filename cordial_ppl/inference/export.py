@@ -1,46 +1,158 @@
-"""Posteriors for ArviZ: one ``DataTree`` a channel."""
+"""Posteriors for ArviZ: one ``DataTree`` a channel, whose draws have equal weights."""
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float, Int
 
-from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.arrays import chunks, pad_rows
+from cordial_ppl.compilation import compiled
+from cordial_ppl.inference.lanes import Data
+from cordial_ppl.inference.nuts import CHAINS
+from cordial_ppl.inference.target import Target, name_parameters
+from cordial_ppl.readings import Readings
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
+    from cordial_ppl.inference.posterior import Posterior
 
-def to_datatree(posterior: Posterior, seed: int = 0) -> "DataTree":
+PRIOR_DRAWS = 1000
+
+
+def to_datatree(
+    posterior: "Posterior",
+    *,
+    data: Data | None = None,
+    options: tuple[str, ...] | None = None,
+    readers: tuple[str, ...] | None = None,
+    seed: int = 0,
+) -> "DataTree":
     """Convert a posterior for ArviZ, whose plots and summaries need equally weighted draws.
 
     Args:
         posterior: the posterior; weighted draws are resampled, each ``S w`` times, rounded at
-            random.
-        seed: seed of the resampling.
+            random.  Those of NUTS keep their chains.
+        data: labelled texts; by default those of the fit, if these are known.
+        options: names of the options, by default 0..K-1.
+        readers: names of the readers of a channel that has several, by default 0..R-1.
+        seed: seed of the resampling and of what is drawn from prior and predictive.
 
     Returns:
-        A tree with the group ``posterior`` (one chain, the named parameters in their own units,
-        dimension ``option`` for those with one value an option) and the diagnostics as its
-        attributes.
+        A tree with the groups ``posterior`` and ``prior`` (the named parameters in their own units,
+        dimension ``option`` or ``reader`` for those with one value each), ``log_prior`` (by site,
+        nats, as a density of the unconstrained parameters) and ``sample_stats`` (log density
+        ``lp``, and the diagnostics).  With data also ``log_likelihood`` (nats),
+        ``posterior_predictive``, ``prior_predictive`` and ``observed_data``, each of ``label`` with
+        dimension ``text``.
     """
     from arviz_base import from_dict
 
-    count = len(posterior.weights)
     rng = np.random.default_rng(seed)
-    points = (np.arange(count) + rng.random()) / count
-    index = np.minimum(np.searchsorted(np.cumsum(posterior.weights), points), count - 1)
-    named = {name: value[index][None] for name, value in posterior.parameters().items()}
-    vectors = [
-        name for name, value in named.items() if value.shape[2:] == posterior.histogram.shape
-    ]
-    dims = {name: ["option"] for name in vectors}
-    coords = {"option": np.arange(len(posterior.histogram))} if vectors else {}
+    chains = CHAINS if posterior.diagnostics.method == "nuts" else 1
+    index = _resample(posterior.weights, rng)
+    count = len(index) // chains * chains
+    draws = posterior.draws[index[:count]]
+    target, data = posterior.target, posterior.data if data is None else data
+    size = len(posterior.histogram)
+    prior = target.prior if posterior.prior is None else posterior.prior
+    with jax.enable_x64(True):
+        readings = Readings(*_nobody(posterior))
+        before = target.sample_prior(jax.random.key(seed), prior, readings, PRIOR_DRAWS)
+        before = np.asarray(before)
+        terms = np.asarray(_priors(target)(jnp.asarray(draws), prior, readings))
+        named = {
+            "posterior": name_parameters(target, draws),
+            "prior": name_parameters(target, before),
+        }
+        if data is not None:
+            known, probs = _labels(target, draws, posterior.histogram, data)
+            _, guessed = _labels(target, before, posterior.histogram, data)
+    groups: dict[str, dict[str, np.ndarray]] = {
+        "posterior": _by_chain(named["posterior"], chains),
+        "prior": _by_chain(named["prior"], 1),
+    }
+    density = terms.sum(axis=1)
+    if data is not None:
+        density = density + known.sum(axis=1)
+        groups["log_likelihood"] = _by_chain({"label": known}, chains)
+        groups["posterior_predictive"] = _by_chain({"label": _draw(probs, rng)}, chains)
+        groups["prior_predictive"] = _by_chain({"label": _draw(guessed, rng)}, 1)
+        groups["observed_data"] = {"label": np.asarray(data.labels)}
+    groups["sample_stats"] = _by_chain({"lp": density}, chains)
+    by_option = {name: ["option"] for name, x in named["prior"].items() if x.shape[1:] == (size,)}
+    coords: dict[str, Any] = {"option": list(options or range(size))}
     if posterior.readers is not None:
         # A channel of several readers has one temperature a reader, and nothing for an option.
-        count = posterior.readers
-        dims = {name: ["reader"] for name, x in named.items() if x.shape[2:] == (count,)}
-        coords = {"reader": np.arange(count)} if dims else {}
-    tree = from_dict({"posterior": named}, dims=dims, coords=coords or None)
+        own = (posterior.readers,)
+        by_option = {name: ["reader"] for name, x in named["prior"].items() if x.shape[1:] == own}
+        coords = {"reader": list(readers or range(posterior.readers))}
+    if data is not None:
+        coords["text"] = np.arange(len(data.labels))
+    tree = from_dict(groups, dims={**by_option, "label": ["text"]}, coords=coords)
+    # One number a site, whatever its shape: no dimension of the parameter is its own.
+    sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
+    tree["log_prior"] = from_dict({"log_prior": _by_chain(sums, chains)})["log_prior"]
     figures = posterior.diagnostics._asdict()
+    tree["sample_stats"].attrs.update(figures)
     tree["posterior"].attrs.update({"channel": posterior.channel.name, **figures})
     return tree
+
+
+def _resample(weights: Float[np.ndarray, " S"], rng: np.random.Generator) -> np.ndarray:
+    """Indices of as many draws with equal weights; draws that have them already stay in order."""
+    count = len(weights)
+    if np.allclose(weights, 1 / count):
+        return np.arange(count)
+    points = (np.arange(count) + rng.random()) / count
+    return np.minimum(np.searchsorted(np.cumsum(weights), points), count - 1)
+
+
+def _nobody(posterior: "Posterior") -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """The readings of one text that says nothing, for priors that do not look at any."""
+    size = len(posterior.histogram)
+    shape = (1, size) if posterior.readers is None else (1, posterior.readers, size)
+    return np.zeros(shape), posterior.histogram, dict.fromkeys(posterior.covariates, np.zeros(1))
+
+
+def _labels(
+    target: Target, draws: np.ndarray, histogram: np.ndarray, data: Data
+) -> tuple[Float[np.ndarray, "S n"], Float[np.ndarray, "S n K"]]:
+    """Log likelihood of each label, and probabilities of the options, under each draw."""
+    found = []
+    for rows, size in chunks(len(data.labels)):
+        logits = pad_rows(data.logits[rows], size, 0.0)
+        extra = {name: pad_rows(v[rows], size, 0.0) for name, v in data.covariates.items()}
+        labels = pad_rows(data.labels[rows], size, -1)
+        count = len(data.labels[rows])
+        both = _pointwise(target)(jnp.asarray(draws), Readings(logits, histogram, extra), labels)
+        found.append([np.asarray(part)[:, :count] for part in both])
+    known, probs = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+    return known, probs
+
+
+def _draw(probs: Float[np.ndarray, "S n K"], rng: np.random.Generator) -> Int[np.ndarray, "S n"]:
+    """Draw one option for every draw and text."""
+    below = np.cumsum(probs, axis=2)
+    points = rng.random((*probs.shape[:2], 1)) * below[..., -1:]
+    return np.minimum((below <= points).sum(axis=2), probs.shape[2] - 1)
+
+
+def _by_chain(named: dict[str, np.ndarray], chains: int) -> dict[str, np.ndarray]:
+    return {
+        name: value.reshape(chains, len(value) // chains, *value.shape[1:])
+        for name, value in named.items()
+    }
+
+
+@lru_cache(maxsize=64)
+def _pointwise(target: Target):
+    return compiled(jax.vmap(target.pointwise, (0, None, None)))
+
+
+@lru_cache(maxsize=64)
+def _priors(target: Target):
+    return compiled(jax.vmap(target.log_prior_terms, (0, None, None)))

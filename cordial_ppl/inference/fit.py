@@ -19,7 +19,7 @@ from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.family import OneOf
 from cordial_ppl.inference.folds import carry_lanes, sample_lanes
-from cordial_ppl.inference.lanes import LaneFit, Lanes, lane_fit, make_lanes
+from cordial_ppl.inference.lanes import Data, LaneFit, Lanes, lane_fit, make_lanes
 from cordial_ppl.inference.laplace import find_modes, sample_laplace, sample_mode
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import Posterior, diagnose
@@ -104,8 +104,12 @@ def _carrier(target: Target, effort: Effort) -> Callable[..., LaneFit]:
     return compiled(partial(carry_lanes, target, effort=effort))
 
 
-def as_posterior(channel: Channel, method: str, cloud: Cloud, lanes: Lanes) -> Posterior:
+def as_posterior(
+    channel: Channel, method: str, cloud: Cloud, lanes: Lanes, prior: Prior | None = None
+) -> Posterior:
     """Take a fitted cloud out of JAX, with its diagnostics judged."""
+    labelled = np.flatnonzero(np.asarray(lanes.labels[0]) >= 0)
+    values = {name: np.asarray(column)[labelled] for name, column in lanes.covariates.items()}
     weights = np.exp(np.asarray(cloud.log_weights, np.float64))
     return Posterior(
         channel=channel,
@@ -115,6 +119,8 @@ def as_posterior(channel: Channel, method: str, cloud: Cloud, lanes: Lanes) -> P
         diagnostics=diagnose(method, cloud),
         covariates=tuple(lanes.covariates),
         readers=lanes.logits.shape[1] if lanes.logits.ndim == 3 else None,
+        prior=prior,
+        data=Data(lanes.logits[labelled], lanes.labels[0][labelled], values),
     )
 
 
@@ -159,7 +165,7 @@ def fit_channel(
     with jax.enable_x64(True):
         target = build_target(chosen, readings.shape[1], tuple(lanes.covariates))
         fitted = fit_lanes(target, lanes, jax.random.key(seed), method=method, prior=prior)
-        return as_posterior(chosen, method, fitted.cloud, lanes)
+        return as_posterior(chosen, method, fitted.cloud, lanes, prior)
 
 
 def fit_laplace(channel: str | Channel, readings, labels, **settings) -> Posterior:

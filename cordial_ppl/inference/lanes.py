@@ -19,6 +19,20 @@ from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings, label_histogram
 
 
+class Data(NamedTuple):
+    """Labelled texts.
+
+    Attributes:
+        logits: centred logits, nats; with an axis of readers if there are several.
+        labels: their options 0..K-1.
+        covariates: what else is known of each text, by name.
+    """
+
+    logits: Float[np.ndarray, "n *readers K"]
+    labels: Int[np.ndarray, " n"]
+    covariates: dict[str, Float[np.ndarray, " n"]]
+
+
 class Lanes(NamedTuple):
     """One data set seen through several masks of its labels.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,9 +15,13 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import compiled
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.inference.importance import KHAT_LIMIT
+from cordial_ppl.inference.lanes import Data
 from cordial_ppl.inference.problem import Cloud, predict
-from cordial_ppl.inference.target import Target, build_target
+from cordial_ppl.inference.target import Prior, Target, build_target, name_parameters
 from cordial_ppl.readings import Readings, as_logits
+
+if TYPE_CHECKING:
+    from xarray import DataTree
 
 LEAST_ESS = 50.0
 LEAST_ACCEPTANCE = 0.02
@@ -105,6 +109,8 @@ class Posterior:
         diagnostics: how the draws were found and whether they can be believed.
         covariates: names of the covariates that the channel was fitted with.
         readers: number of readers of each text; None for a channel of one reader.
+        prior: location and scale of the unconstrained parameters; None for the channel's own.
+        data: the labelled texts that it was fitted to; None where it was loaded from a file.
     """
 
     channel: Channel
@@ -114,6 +120,8 @@ class Posterior:
     diagnostics: Diagnostics
     covariates: tuple[str, ...] = ()
     readers: int | None = None
+    prior: Prior | None = None
+    data: Data | None = None
 
     @cached_property
     def target(self) -> Target:
@@ -122,10 +130,7 @@ class Posterior:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Draws of the named parameters in their own units, each of shape ``[S, ...]``."""
-        with jax.enable_x64(True):
-            named = _named(self.target)(jnp.asarray(self.draws))
-        # A compiled function sorts the names; the model's own order says more.
-        return {site.parameter: np.asarray(named[site.parameter]) for site in self.target.sites}
+        return name_parameters(self.target, self.draws)
 
     def mean(self) -> dict[str, np.ndarray]:
         """Posterior mean of each parameter in its own units."""
@@ -144,6 +149,12 @@ class Posterior:
             name: np.quantile(value, level, axis=0, weights=self.weights, method="inverted_cdf")
             for name, value in self.parameters().items()
         }
+
+    def to_datatree(self, **settings: Any) -> "DataTree":
+        """Convert for ArviZ: `cordial_ppl.inference.export.to_datatree` with this posterior."""
+        from cordial_ppl.inference.export import to_datatree
+
+        return to_datatree(self, **settings)
 
     def predict_proba(
         self, logits, covariates: Mapping[str, Any] | None = None, *, dtype: str = "float64"
@@ -197,8 +208,3 @@ class Posterior:
 @lru_cache(maxsize=256)
 def _predictor(target: Target):
     return compiled(lambda cloud, readings: predict(target, cloud, readings))
-
-
-@lru_cache(maxsize=256)
-def _named(target: Target):
-    return compiled(jax.vmap(target.parameters))

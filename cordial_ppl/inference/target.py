@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int
 from numpyro import handlers
 
 from cordial_ppl.channel import LABEL_SITE, Channel
+from cordial_ppl.compilation import compiled
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.noise import standard_normal
 from cordial_ppl.inference.tracing import HANDLERS, Site, describe, run_model, sample_sites
@@ -85,10 +86,16 @@ class Target:
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, ""]:
         """Log prior density of the unconstrained parameters in nats, Jacobian included."""
+        return jnp.sum(self.log_prior_terms(flat, prior, readings))
+
+    def log_prior_terms(
+        self, flat: Float[Array, " P"], prior: Prior, readings: Readings
+    ) -> Float[Array, " P"]:
+        """Terms of the log prior density; those of a site sum to the site's own."""
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
         if not free:
-            return jnp.sum(terms)
+            return terms
         with jax.numpy_dtype_promotion("standard"):
             trace, values = self._trace(flat, readings), self.unravel(flat)
             for site in free:
@@ -96,13 +103,20 @@ class Target:
                 jacobian = jnp.sum(site.transform.log_abs_det_jacobian(u, value))
                 own = jnp.sum(fn.log_prob(value)) + jacobian
                 terms = terms.at[site.slice].set((own / u.size).astype(terms.dtype))
-        return jnp.sum(terms)
+        return terms
 
     def log_density(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
         """Log of prior times likelihood in nats, as a density of the unconstrained parameters."""
         return self.log_prior(flat, prior, readings) + self.log_likelihood(flat, readings, labels)
+
+    def pointwise(
+        self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
+    ) -> tuple[Float[Array, " n"], Float[Array, "n K"]]:
+        """Log likelihood of each label in nats, and the probabilities of the options."""
+        label = self._trace(flat, readings, labels)[LABEL_SITE]["fn"]
+        return label.log_prob(labels), label.probs
 
     def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
         """Probabilities of the options for each text."""
@@ -189,3 +203,18 @@ def _build_target(
 ) -> Target:
     sites, loc, scale = describe(channel, size, covariates, readers)
     return Target(channel, sites, Prior(loc, scale), size)
+
+
+def name_parameters(
+    target: Target, draws: Float[np.ndarray, "S P"]
+) -> dict[str, Float[np.ndarray, "S ..."]]:
+    """Named parameters in their own units of draws of the unconstrained ones."""
+    with jax.enable_x64(True):
+        named = _named(target)(jnp.asarray(draws))
+    # A compiled function sorts the names; the model's own order says more.
+    return {site.parameter: np.asarray(named[site.parameter]) for site in target.sites}
+
+
+@lru_cache(maxsize=256)
+def _named(target: Target):
+    return compiled(jax.vmap(target.parameters))

@@ -216,6 +216,20 @@ def sample_sites(
     return jnp.concatenate([part.astype(kind) for part in drawn])
 
 
+def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
+    """Location and scale of a distribution that is Gaussian on a site's unconstrained scale.
+
+    Args:
+        fn: a NumPyro distribution of the site's values.
+        site: the site.
+
+    Returns:
+        Arrays of the distribution's own shape; None where it is no such Gaussian.
+    """
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
+        return _gaussian({"fn": fn, "value": np.zeros(fn.batch_shape)}, site.transform)
+
+
 def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | None:
     """Location and scale of a prior that is Gaussian in the unconstrained space, else None."""
     fn: Any = site["fn"]

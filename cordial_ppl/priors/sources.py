@@ -11,16 +11,25 @@ from jaxtyping import Float
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.priors.learned import LearnedPrior
+from cordial_ppl.priors.named import NamedPrior, check_used
 
-Source = Prior | LearnedPrior | None
-"""The prior of one channel: given, learned, or its own."""
+Source = Prior | LearnedPrior | NamedPrior | None
+"""The prior of one channel: given, learned, by the names of its parameters, or its own."""
+
+ALL = ""
+"""Stands for every channel that has no prior of its own."""
+
+Given = Mapping[str, Prior | NamedPrior] | LearnedPrior
+"""What an estimator was given: by name of the channel, or learned."""
 
 
-def as_source(prior: Any, channels: Collection[str]) -> dict[str, Prior] | LearnedPrior:
+def as_source(prior: Any, channels: Collection[str]) -> Given:
     """Check what an estimator was given as its prior; a file is read.
 
     Args:
-        prior: priors by channel name, a learned prior, the path of one's file, or None.
+        prior: a mapping by the name of a channel (to a ``Prior`` or to a mapping by the name of a
+            parameter) or of a parameter of any channel; a learned prior; the path of one's file;
+            or None.
         channels: names of the estimator's channels.
 
     Raises:
@@ -38,36 +47,54 @@ def as_source(prior: Any, channels: Collection[str]) -> dict[str, Prior] | Learn
         return prior
     if prior is not None and (not isinstance(prior, Mapping) or isinstance(prior, Prior)):
         raise InputError(
-            "prior must be priors by channel name, a learned prior or the path of its file; got "
-            f"a {type(prior).__name__}."
+            "prior must be priors by the name of a channel or a parameter, a learned prior or the "
+            f"path of its file; got a {type(prior).__name__}."
         )
-    given = dict(prior or {})
-    unknown = [name for name in given if name not in channels]
-    if unknown:
-        known = f"one of {', '.join(channels)}" if channels else "nothing here, for there is none"
-        raise InputError(f"prior may name {known}; got {unknown[0]!r}.")
-    return given
+    given: dict[str, Prior | NamedPrior] = {}
+    shared: dict[str, Any] = {}
+    for name, value in (prior or {}).items():
+        if isinstance(value, Prior | NamedPrior | Mapping) and name not in (*channels, ALL):
+            known = f"one of {', '.join(channels)}" if channels else "nothing here: there is none"
+            raise InputError(f"prior may name the channel {known}; got {name!r}.")
+        if isinstance(value, Prior | NamedPrior):
+            given[name] = value
+        elif isinstance(value, Mapping):
+            given[name] = NamedPrior(value)
+        else:
+            shared[name] = value
+    if shared and not channels:
+        raise InputError(f"prior names {next(iter(shared))!r}, but there is no channel here.")
+    return given | ({ALL: NamedPrior(shared, strict=False)} if shared else {})
 
 
-def source_of(prior: Mapping[str, Prior] | LearnedPrior, channel: str) -> Source:
+def check_given(prior: Given, targets: Collection[Target]) -> None:
+    """Refuse the name of a parameter that none of the channels has.
+
+    Raises:
+        InputError: there is one.
+    """
+    shared = None if isinstance(prior, LearnedPrior) else prior.get(ALL)
+    if isinstance(shared, NamedPrior):
+        check_used(shared.values, targets)
+
+
+def source_of(prior: Given, channel: str) -> Source:
     """What there is for a channel; None if it keeps its own prior."""
     if isinstance(prior, LearnedPrior):
         return prior if channel in prior.channels else None
-    return prior.get(channel)
+    return prior.get(channel, prior.get(ALL))
 
 
 def resolve(source: Source, target: Target) -> Prior | None:
     """The prior of a channel on its scale; None if it keeps its own.
 
     Raises:
-        InputError: a learned prior does not fit the channel.
+        InputError: what was given or learned does not fit the channel.
     """
-    return source.of(target) if isinstance(source, LearnedPrior) else source
+    return source.of(target) if isinstance(source, LearnedPrior | NamedPrior) else source
 
 
-def pseudo_counts_of(
-    prior: Mapping[str, Prior] | LearnedPrior, size: int
-) -> Float[np.ndarray, " K"] | None:
+def pseudo_counts_of(prior: Given, size: int) -> Float[np.ndarray, " K"] | None:
     """Pseudo-counts of the label histogram of K options; None for the usual ones."""
     return prior.pseudo_counts(size) if isinstance(prior, LearnedPrior) else None
 

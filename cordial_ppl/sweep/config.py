@@ -195,7 +195,7 @@ def _variant(key: str, name: str, table: Mapping[str, Any], folder: Path) -> Met
     if "channels" in settings:
         given = _texts(table, key, "channels") or ()
         settings["channels"] = tuple(_channel(channel, folder) for channel in given)
-    if "prior" in settings:
+    if isinstance(settings.get("prior"), str):
         settings["prior"] = str(_path(table, key, "prior", folder))
     if "weight_counts" in settings:
         _table(settings["weight_counts"], f"{key}.weight_counts")
