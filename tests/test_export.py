@@ -1,15 +1,39 @@
-"""Posteriors reach ArviZ with their names, their draws and what they are worth."""
+"""Posteriors reach ArviZ with their names, their draws, their data and what they are worth."""
 
+import warnings
 from typing import Any
 
+import arviz_stats
 import numpy as np
 import pytest
+from few_labels import LABELS, LOGITS
+from scipy.stats import norm
 
+import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
+from cordial_ppl.fusion.joint import JOINT
 from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 
 NOTHING = float("nan")
+NAMED = ["abcde"[z] for z in LABELS]
+GROUPS = {
+    "posterior",
+    "prior",
+    "log_prior",
+    "log_likelihood",
+    "posterior_predictive",
+    "prior_predictive",
+    "observed_data",
+    "sample_stats",
+}
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return cp.Cordial(list("abcde"), inference="laplace").fit(
+        LOGITS, [*map("abcde".__getitem__, LABELS)]
+    )
 
 
 def test_a_weighted_posterior_becomes_equal_draws():
@@ -20,22 +44,113 @@ def test_a_weighted_posterior_becomes_equal_draws():
     posterior = Posterior(
         CHANNELS["location-vector"], np.full(5, 0.2), draws, weights / weights.sum(), diagnostics
     )
-    tree = to_datatree(posterior)
+    tree = posterior.to_datatree()
     group: Any = tree["posterior"]
+    assert set(tree.children) == GROUPS - {
+        "log_likelihood",
+        "posterior_predictive",
+        "prior_predictive",
+        "observed_data",
+    }
     assert dict(group.sizes) == {"chain": 1, "draw": 4000, "option": 5}
     assert group["bias"].dims == ("chain", "draw", "option")
     assert set(group.data_vars) == set(posterior.parameters())
     assert float(group["offset"].mean()) == pytest.approx(posterior.mean()["offset"], abs=0.02)
-    assert group.attrs["khat"] == 0.4
+    assert group.attrs["khat"] == tree["sample_stats"].attrs["khat"] == 0.4
     assert group.attrs["channel"] == "location-vector"
 
 
-def test_arviz_summarises_it():
-    arviz_stats = pytest.importorskip("arviz_stats")
-    draws = np.random.default_rng(1).normal(size=(500, 5))
-    diagnostics = Diagnostics("default", 0.2, 400.0, 0.4, NOTHING, 0, True)
-    posterior = Posterior(
-        CHANNELS["mixture"], np.full(3, 1 / 3), draws, np.full(500, 0.002), diagnostics
-    )
-    table = arviz_stats.summary(to_datatree(posterior), ci_prob=0.9)
+def test_every_group_of_every_channel(judge):
+    tree = judge.to_datatree()
+    assert set(tree.children) == set(judge.posteriors_)
+    for name, own in tree.children.items():
+        assert set(own.children) == GROUPS, name
+        sizes = own["log_likelihood"].sizes
+        assert sizes["text"] == len(LABELS) and sizes["draw"] == 300
+        predicted = own["posterior_predictive"]["label"].values
+        assert predicted.min() >= 0 and predicted.max() <= 4
+        np.testing.assert_array_equal(own["observed_data"]["label"], LABELS)
+    bias: Any = tree["mixture-vector"]["posterior"]["bias"]
+    assert bias.dims == ("chain", "draw", "option")
+    assert list(bias.coords["option"].values) == list("abcde")
+
+
+def test_likelihood_prior_and_density_are_those_of_the_model(judge):
+    posterior = judge.posteriors_["location"]
+    tree = posterior.to_datatree()
+    named = {k: v.values[0] for k, v in tree["posterior"].data_vars.items()}
+    probs = judge.posteriors_["location"].predict_proba(LOGITS)
+    logs = tree["log_likelihood"]["label"].values[0]
+    # Weighted draws were resampled: their mean probability is the predictive, up to noise.
+    chosen = probs[np.arange(len(LABELS)), LABELS]
+    np.testing.assert_allclose(np.exp(logs).mean(axis=0), chosen, atol=0.02)
+    terms = {k: v.values[0] for k, v in tree["log_prior"].data_vars.items()}
+    np.testing.assert_allclose(terms["offset"], norm.logpdf(named["offset"]), rtol=1e-9)
+    np.testing.assert_allclose(terms["gain"], norm.logpdf(np.log(named["gain"]), 0, 0.5), rtol=1e-9)
+    total = sum(terms.values()) + logs.sum(axis=1)
+    np.testing.assert_allclose(tree["sample_stats"]["lp"].values[0], total, rtol=1e-9)
+
+
+def test_predictive_draws_have_the_predicted_shares(judge):
+    tree = judge.posteriors_["mixture"].to_datatree()
+    drawn = tree["posterior_predictive"]["label"].values[0]
+    shares = np.stack([(drawn == option).mean(axis=0) for option in range(5)], axis=1)
+    expected = judge.posteriors_["mixture"].predict_proba(LOGITS)
+    np.testing.assert_allclose(shares, expected, atol=0.12)
+
+
+def test_a_replaced_prior_is_the_one_that_is_shown():
+    judge = cp.ChannelCalibrator("location", prior={"offset": (3.0, 0.1)}, inference="laplace")
+    tree = judge.fit(LOGITS, LABELS).to_datatree()
+    assert float(tree["prior"]["offset"].mean()) == pytest.approx(3.0, abs=0.02)
+    offsets = tree["posterior"]["offset"].values
+    expected = norm.logpdf(offsets, 3.0, 0.1)
+    np.testing.assert_allclose(tree["log_prior"]["offset"].values, expected, rtol=1e-9)
+
+
+def test_chains_of_nuts_are_kept():
+    draws = np.random.default_rng(0).normal(size=(80, 5))
+    diagnostics = Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True)
+    share = np.full(80, 1 / 80)
+    posterior = Posterior(CHANNELS["location"], np.full(5, 0.2), draws, share, diagnostics)
+    tree = posterior.to_datatree()
+    assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 20}
+    found = tree["posterior"]["offset"].values
+    np.testing.assert_array_equal(found, posterior.parameters()["offset"].reshape(4, 20))
+
+
+def test_arviz_works_on_it_as_it_is(judge):
+    tree = judge.to_datatree()
+    table = arviz_stats.summary(tree["mixture"], ci_prob=0.9)
     assert set(table.index) == {"temperature", "offset", "gain", "concentration", "strength"}
+    with warnings.catch_warnings():
+        # Some of twenty labels are influential, of which ArviZ warns.
+        warnings.simplefilter("ignore", UserWarning)
+        found = arviz_stats.compare(dict(tree.children))
+    assert set(found.index) == set(judge.posteriors_)
+    sensitivity = arviz_stats.psense_summary(tree["location"])
+    assert set(sensitivity.index) == set(table.index)
+
+
+def test_a_loaded_judge_knows_no_texts_but_takes_some(judge, tmp_path):
+    judge.save(tmp_path / "j.cordial")
+    found = cp.load(tmp_path / "j.cordial")
+    assert "log_likelihood" not in found.to_datatree()["mixture"].children
+    tree = found.to_datatree(LOGITS, NAMED)
+    expected = judge.to_datatree()["mixture"]["log_likelihood"]["label"].values
+    np.testing.assert_array_equal(tree["mixture"]["log_likelihood"]["label"].values, expected)
+    with pytest.raises(cp.InputError, match="go together"):
+        found.to_datatree(LOGITS)
+    with pytest.raises(cp.NotFittedError):
+        cp.Cordial().to_datatree()
+
+
+def test_readers_are_a_dimension():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(50, 9))
+    diagnostics = Diagnostics("default", 0.2, 50.0, 0.4, NOTHING, 0, True)
+    posterior = Posterior(JOINT, np.full(5, 0.2), draws, np.full(50, 0.02), diagnostics, readers=3)
+    tree = to_datatree(posterior, readers=("a", "b", "c"))
+    temperature: Any = tree["posterior"]["temperature"]
+    assert temperature.dims == ("chain", "draw", "reader")
+    assert list(temperature.coords["reader"].values) == ["a", "b", "c"]

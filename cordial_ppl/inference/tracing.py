@@ -226,6 +226,12 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
     Returns:
         Arrays of the distribution's own shape; None where it is no such Gaussian.
     """
+    transforms = biject_to(fn.support), site.transform
+    kinds = [
+        type(t.base_transform if isinstance(t, IndependentTransform) else t) for t in transforms
+    ]
+    if kinds[0] is not kinds[1]:
+        return None
     with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
         return _gaussian({"fn": fn, "value": np.zeros(fn.batch_shape)}, site.transform)
 

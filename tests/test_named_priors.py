@@ -1,0 +1,124 @@
+"""Priors that are replaced by the name of a parameter."""
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from few_labels import LABELS, LOGITS
+from review_tables import fast, read, write_tables
+
+import cordial_ppl as cp
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.cordial.subsets import parts
+from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.priors import NamedPrior
+
+LOCATION = build_target(CHANNELS["location"], 5)
+VECTOR = build_target(CHANNELS["location-vector"], 5)
+
+
+def changed(target, **values):
+    """The channel's own prior with some coordinates replaced, by site."""
+    loc, scale = (np.array(part) for part in target.prior)
+    for site in target.sites:
+        if site.name in values:
+            loc[site.slice], scale[site.slice] = values[site.name]
+    return loc, scale
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "site", "expected"),
+    [
+        ("offset", (0.5, 0.2), "offset", (0.5, 0.2)),
+        ("offset", dist.Normal(0.5, 0.2), "offset", (0.5, 0.2)),
+        ("gain", (0.1, 0.3), "gain", (0.1, 0.3)),
+        ("gain", dist.LogNormal(0.1, 0.3), "gain", (0.1, 0.3)),
+        ("strength", (2.0, 1.0), "strength_log_odds", (2.0, 1.0)),
+        ("strength_log_odds", dist.Normal(2.0, 1.0), "strength_log_odds", (2.0, 1.0)),
+        ("bias", (0.0, 0.1), "bias", (0.0, 0.1)),
+        ("bias", dist.Normal(0.0, 0.1), "bias", (0.0, 0.1)),
+        ("bias", ([0, 1, 2, 3, 4], 0.1), "bias", ([0, 1, 2, 3, 4], 0.1)),
+    ],
+)
+def test_one_parameter_is_replaced_and_the_others_are_not(name, value, site, expected):
+    found = NamedPrior({name: value}).of(VECTOR)
+    for part, wanted in zip(found, changed(VECTOR, **{site: expected}), strict=True):
+        np.testing.assert_array_equal(part, wanted)
+
+
+def test_it_is_the_same_fit_as_with_the_flat_prior():
+    flat = Prior(*changed(LOCATION, offset=(0.5, 0.2)))
+    settings = {"inference": "mode"}
+    expected = cp.ChannelCalibrator("location", prior=flat, **settings).fit(LOGITS, LABELS)
+    own = cp.ChannelCalibrator("location", **settings).fit(LOGITS, LABELS)
+    for prior in ({"offset": (0.5, 0.2)}, {"location": {"offset": dist.Normal(0.5, 0.2)}}):
+        found = cp.ChannelCalibrator("location", prior=prior, **settings).fit(LOGITS, LABELS)
+        probs = found.predict_proba(LOGITS)
+        np.testing.assert_array_equal(probs, expected.predict_proba(LOGITS))
+        assert np.abs(probs - own.predict_proba(LOGITS)).max() > 1e-3
+
+
+def test_a_name_is_for_every_channel_that_has_it(tmp_path):
+    tight = {"offset": (0.0, 1e-3), "bias": (0.0, 1e-3)}
+    judge = cp.Cordial(prior=tight, inference="laplace").fit(LOGITS, LABELS)
+    for name, posterior in judge.posteriors_.items():
+        assert np.abs(posterior.parameters()["offset"]).max() < 0.01, name
+    judge.save(tmp_path / "j.cordial")
+    again = cp.load(tmp_path / "j.cordial")
+    np.testing.assert_array_equal(again.predict_proba(LOGITS), judge.predict_proba(LOGITS))
+    refit = again.fit(LOGITS, LABELS)
+    np.testing.assert_array_equal(refit.predict_proba(LOGITS), judge.predict_proba(LOGITS))
+    mixed = cp.Cordial(prior={"location": {"offset": (1.0, 1e-3)}, **tight}, inference="mode")
+    found = {k: p.mean()["offset"] for k, p in mixed.fit(LOGITS, LABELS).posteriors_.items()}
+    assert found["location"] == pytest.approx(1.0, abs=0.01)
+    assert found["mixture"] == pytest.approx(0.0, abs=0.01)
+
+
+def test_equal_priors_are_one_part_of_a_batch():
+    one, same, other = (
+        [part.key for part in parts(cp.Cordial(prior={"offset": (0.0, s)}))][:4]
+        for s in (0.5, 0.5, 0.6)
+    )
+    assert one == same and not set(one) & set(other)
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ({"magic": (0.0, 1.0)}, "'magic', which is no parameter here; the parameters are"),
+        ({"mixture": {"bias": (0.0, 1.0)}}, "'bias', which is no parameter here"),
+        ({"offset": 0.5}, "a location and a scale, or a NumPyro distribution; got 0.5"),
+        ({"offset": ("a", "b")}, "a location and a scale"),
+        ({"offset": (0.0, -1.0)}, "scales positive"),
+        ({"offset": ([0.0, 1.0], 1.0)}, "one location and scale"),
+        ({"gain": dist.Normal(1.0, 0.1)}, "must be Gaussian on the unconstrained scale"),
+        ({"offset": dist.StudentT(3.0)}, "belongs in the channel's file"),
+        ({"magic": {"offset": (0.0, 1.0)}}, "may name the channel one of mixture"),
+    ],
+)
+def test_bad_priors(prior, message):
+    with pytest.raises(cp.InputError, match=message):
+        cp.Cordial(prior=prior, inference="mode").fit(LOGITS, LABELS)
+
+
+def test_the_program_takes_them(cordial, tmp_path):
+    readings, labels = write_tables(tmp_path)
+    for number, extra in enumerate(([], ["--prior-of", "offset=0,0.001"])):
+        cordial(*fast("calibrate", readings, labels, "-o", f"{number}.csv", *extra))
+    tables = [np.array(read(f"{number}.csv")["mean"], float) for number in range(2)]
+    assert np.abs(tables[0] - tables[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--prior-of", "offset"], "must be NAME=LOC,SCALE, such as offset=0,0.5"),
+        (["--prior-of", "offset=0,b"], "must be NAME=LOC,SCALE"),
+        (["--prior-of", "magic=0,1"], "'magic', which is no parameter here"),
+        (["--prior-of", "gain=0,1", "--prior", "l.csv"], "cannot be given together"),
+    ],
+)
+def test_the_program_says_what_is_wrong(cordial, tmp_path, extra, message):
+    readings, labels = write_tables(tmp_path)
+    arguments = "calibrate", readings, labels, "-o", "o.csv", *extra
+    result = cordial(*fast(*arguments), status=2)
+    assert message in result.stderr and not (tmp_path / "o.csv").exists()
