@@ -35,7 +35,7 @@ def model(readings, labels=None):
     reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
     # Both ends are summed for themselves: 1 - u would lose the digits of a saturated reading.
     high, low = options @ reading, options[::-1] @ reading
-    centre = gain * top * high / (high + low * jnp.exp(-bend)) + offset
-    profile = jax.nn.softmax(-concentration * (options[:, None] - centre[None, :]) ** 2, axis=0)
+    centre = gain * top * high / (high + low / jnp.exp(bend)) + offset
+    profile = jax.nn.softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2), axis=0)
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

@@ -33,6 +33,6 @@ def model(readings, labels=None):
     options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
     reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
     centre = gain * (options @ reading) + offset + drift * readings.covariates["time"]
-    profile = jax.nn.softmax(-concentration * (options[:, None] - centre[None, :]) ** 2, axis=0)
+    profile = jax.nn.softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2), axis=0)
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

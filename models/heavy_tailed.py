@@ -35,6 +35,6 @@ def model(readings, labels=None):
     squares = (options[:, None] - (gain * (options @ reading) + offset)[None, :]) ** 2
     # w^2 (sqrt(1 + d^2 / w^2) - 1) without the difference, which loses digits where w is large.
     exponent = 2.0 * squares / (jnp.sqrt(1.0 + squares / width**2) + 1.0)
-    profile = jax.nn.softmax(-concentration * exponent, axis=0)
+    profile = jax.nn.softmax(-(concentration * exponent), axis=0)
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

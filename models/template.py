@@ -33,6 +33,6 @@ def model(readings, labels=None):
     centre = gain * (options @ reading) + offset
 
     # How labels spread around it, and the share of texts for which the reading says nothing.
-    profile = jax.nn.softmax(-concentration * (options[:, None] - centre[None, :]) ** 2, axis=0)
+    profile = jax.nn.softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2), axis=0)
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

@@ -36,7 +36,7 @@ def model(readings, labels=None):
     centre = (gain * (options @ reading) + offset)[None, :]
 
     def kernel(centre):
-        return jax.nn.softmax(-concentration * (options[:, None] - centre) ** 2, axis=0)
+        return jax.nn.softmax(-(concentration * (options[:, None] - centre) ** 2), axis=0)
 
     profile = jax.nn.sigmoid(-minority) * kernel(centre)
     profile += jax.nn.sigmoid(minority) * kernel(centre + difference)

@@ -36,6 +36,6 @@ def model(readings, labels=None):
     places = top * jnp.concatenate([jnp.zeros(1), jnp.cumsum(jax.nn.softmax(steps))])
     reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
     centre = gain * (options @ reading) + offset
-    profile = jax.nn.softmax(-concentration * (places[:, None] - centre[None, :]) ** 2, axis=0)
+    profile = jax.nn.softmax(-(concentration * (places[:, None] - centre[None, :]) ** 2), axis=0)
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

@@ -35,6 +35,6 @@ def model(readings, labels=None):
     reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
     doublings = jnp.log2(jnp.maximum(readings.covariates["length"], 1.0) / 100.0)
     centre = gain * (options @ reading) + offset - verbosity * doublings
-    profile = jax.nn.softmax(-concentration * (options[:, None] - centre[None, :]) ** 2, axis=0)
+    profile = jax.nn.softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2), axis=0)
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-import arviz_stats
+import arviz as az
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS
@@ -44,7 +44,7 @@ def test_a_weighted_posterior_becomes_equal_draws():
     posterior = Posterior(
         CHANNELS["location-vector"], np.full(5, 0.2), draws, weights / weights.sum(), diagnostics
     )
-    tree = posterior.to_datatree()
+    tree: Any = posterior.to_datatree()
     group: Any = tree["posterior"]
     assert set(tree.children) == GROUPS - {
         "log_likelihood",
@@ -61,7 +61,7 @@ def test_a_weighted_posterior_becomes_equal_draws():
 
 
 def test_every_group_of_every_channel(judge):
-    tree = judge.to_datatree()
+    tree: Any = judge.to_datatree()
     assert set(tree.children) == set(judge.posteriors_)
     for name, own in tree.children.items():
         assert set(own.children) == GROUPS, name
@@ -77,7 +77,7 @@ def test_every_group_of_every_channel(judge):
 
 def test_likelihood_prior_and_density_are_those_of_the_model(judge):
     posterior = judge.posteriors_["location"]
-    tree = posterior.to_datatree()
+    tree: Any = posterior.to_datatree()
     named = {k: v.values[0] for k, v in tree["posterior"].data_vars.items()}
     probs = judge.posteriors_["location"].predict_proba(LOGITS)
     logs = tree["log_likelihood"]["label"].values[0]
@@ -92,7 +92,7 @@ def test_likelihood_prior_and_density_are_those_of_the_model(judge):
 
 
 def test_predictive_draws_have_the_predicted_shares(judge):
-    tree = judge.posteriors_["mixture"].to_datatree()
+    tree: Any = judge.posteriors_["mixture"].to_datatree()
     drawn = tree["posterior_predictive"]["label"].values[0]
     shares = np.stack([(drawn == option).mean(axis=0) for option in range(5)], axis=1)
     expected = judge.posteriors_["mixture"].predict_proba(LOGITS)
@@ -101,7 +101,7 @@ def test_predictive_draws_have_the_predicted_shares(judge):
 
 def test_a_replaced_prior_is_the_one_that_is_shown():
     judge = cp.ChannelCalibrator("location", prior={"offset": (3.0, 0.1)}, inference="laplace")
-    tree = judge.fit(LOGITS, LABELS).to_datatree()
+    tree: Any = judge.fit(LOGITS, LABELS).to_datatree()
     assert float(tree["prior"]["offset"].mean()) == pytest.approx(3.0, abs=0.02)
     offsets = tree["posterior"]["offset"].values
     expected = norm.logpdf(offsets, 3.0, 0.1)
@@ -113,22 +113,22 @@ def test_chains_of_nuts_are_kept():
     diagnostics = Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True)
     share = np.full(80, 1 / 80)
     posterior = Posterior(CHANNELS["location"], np.full(5, 0.2), draws, share, diagnostics)
-    tree = posterior.to_datatree()
+    tree: Any = posterior.to_datatree()
     assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 20}
     found = tree["posterior"]["offset"].values
     np.testing.assert_array_equal(found, posterior.parameters()["offset"].reshape(4, 20))
 
 
 def test_arviz_works_on_it_as_it_is(judge):
-    tree = judge.to_datatree()
-    table = arviz_stats.summary(tree["mixture"], ci_prob=0.9)
+    tree: Any = judge.to_datatree()
+    table = az.summary(tree["mixture"], ci_prob=0.9)
     assert set(table.index) == {"temperature", "offset", "gain", "concentration", "strength"}
     with warnings.catch_warnings():
         # Some of twenty labels are influential, of which ArviZ warns.
         warnings.simplefilter("ignore", UserWarning)
-        found = arviz_stats.compare(dict(tree.children))
+        found = az.compare(dict(tree.children))
     assert set(found.index) == set(judge.posteriors_)
-    sensitivity = arviz_stats.psense_summary(tree["location"])
+    sensitivity = az.psense_summary(tree["location"])
     assert set(sensitivity.index) == set(table.index)
 
 
@@ -136,7 +136,7 @@ def test_a_loaded_judge_knows_no_texts_but_takes_some(judge, tmp_path):
     judge.save(tmp_path / "j.cordial")
     found = cp.load(tmp_path / "j.cordial")
     assert "log_likelihood" not in found.to_datatree()["mixture"].children
-    tree = found.to_datatree(LOGITS, NAMED)
+    tree: Any = found.to_datatree(LOGITS, NAMED)
     expected = judge.to_datatree()["mixture"]["log_likelihood"]["label"].values
     np.testing.assert_array_equal(tree["mixture"]["log_likelihood"]["label"].values, expected)
     with pytest.raises(cp.InputError, match="go together"):
@@ -150,7 +150,7 @@ def test_readers_are_a_dimension():
     draws = rng.normal(size=(50, 9))
     diagnostics = Diagnostics("default", 0.2, 50.0, 0.4, NOTHING, 0, True)
     posterior = Posterior(JOINT, np.full(5, 0.2), draws, np.full(50, 0.02), diagnostics, readers=3)
-    tree = to_datatree(posterior, readers=("a", "b", "c"))
+    tree: Any = to_datatree(posterior, readers=("a", "b", "c"))
     temperature: Any = tree["posterior"]["temperature"]
     assert temperature.dims == ("chain", "draw", "reader")
     assert list(temperature.coords["reader"].values) == ["a", "b", "c"]

@@ -1,5 +1,7 @@
 """Priors that are replaced by the name of a parameter."""
 
+from typing import Any
+
 import numpy as np
 import numpyro.distributions as dist
 import pytest
@@ -47,7 +49,7 @@ def test_one_parameter_is_replaced_and_the_others_are_not(name, value, site, exp
 
 def test_it_is_the_same_fit_as_with_the_flat_prior():
     flat = Prior(*changed(LOCATION, offset=(0.5, 0.2)))
-    settings = {"inference": "mode"}
+    settings: dict[str, Any] = {"inference": "mode"}
     expected = cp.ChannelCalibrator("location", prior=flat, **settings).fit(LOGITS, LABELS)
     own = cp.ChannelCalibrator("location", **settings).fit(LOGITS, LABELS)
     for prior in ({"offset": (0.5, 0.2)}, {"location": {"offset": dist.Normal(0.5, 0.2)}}):

@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from cordial_ppl.cli.calibrate import calibrate
+from cordial_ppl.cli.check import check
 from cordial_ppl.cli.compilation import silence
 from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.fuse import fuse
@@ -57,7 +58,7 @@ def cordial(
     """
 
 
-for command in (demo, calibrate, fit, predict, fuse, learn_prior, shift, sweep):
+for command in (demo, calibrate, fit, predict, fuse, learn_prior, shift, check, sweep):
     app.command()(command)
 
 

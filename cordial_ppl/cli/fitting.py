@@ -1,6 +1,7 @@
 """From two tables to a fitted judge, and from a judge to what there is to say of it."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,7 @@ def read_label_table(path: Path, scale: Scale, task: str | None, kind: str) -> L
 
 
 def covariates_of(
-    table: ReadingTable | ReaderTables, channels: list[Path] | None
+    table: ReadingTable | ReaderTables, channels: Sequence[str | Path] | None
 ) -> dict[str, np.ndarray]:
     """Read the columns that channel files ask for beside the readings.
 

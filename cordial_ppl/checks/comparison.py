@@ -1,0 +1,64 @@
+"""A channel beside the package's own, by how well each predicts labels that are left out."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from cordial_ppl.channels import PAPER_CHANNELS
+from cordial_ppl.checks.finding import PASS, WARN, Finding
+from cordial_ppl.checks.texts import Texts
+from cordial_ppl.inference.fit import fit_channel
+from cordial_ppl.inference.posterior import Posterior
+
+KHAT_LIMIT = 0.7
+
+
+def check_comparison(texts: Texts, posterior: Posterior, seed: int) -> list[Finding]:
+    """Estimate the expected log predictive density by leaving labels out (PSIS-LOO).
+
+    Source: Vehtari, Gelman and Gabry (2017), Statistics and Computing 27; ArviZ computes it.
+    """
+    from arviz import loo
+
+    known = texts.known
+    fits = {posterior.channel.name: posterior}
+    for name in PAPER_CHANNELS:
+        if name not in fits:
+            fits[name] = fit_channel(name, known.logits, known.labels, seed=seed)
+    with warnings.catch_warnings():
+        # Influential labels are counted below.
+        warnings.simplefilter("ignore", UserWarning)
+        found: dict[str, Any] = {
+            name: loo(own.to_datatree(seed=seed), pointwise=True) for name, own in fits.items()
+        }
+    elpds = {name: np.asarray(own.elpd_i) for name, own in found.items()}
+    own = elpds.pop(posterior.channel.name)
+    count, size = len(known.labels), texts.target.options
+    # The histogram of the other labels, with one pseudo-count an option.
+    counts = np.bincount(known.labels, minlength=size)[known.labels]
+    nothing = np.log(counts / (count - 1 + size))
+    poor = int((np.asarray(found[posterior.channel.name].pareto_k) > KHAT_LIMIT).sum())
+    lines = []
+    gain, error = _difference(own, nothing)
+    words = f"log loss {-own.mean():.3f}, label histogram {-nothing.mean():.3f}"
+    words += f": better by {gain:.3f} ± {error:.3f} nats a label"
+    figures = {"log_loss": float(-own.mean()), "histogram": float(-nothing.mean())}
+    figures |= {"influential": poor}
+    words += f"; {poor} of {count} labels are influential (k-hat above 0.7)" if poor else ""
+    lines.append(Finding("labels left out", PASS if gain > 0 else WARN, words, figures))
+    if elpds:
+        best = max(elpds, key=lambda name: elpds[name].sum())
+        gain, error = _difference(own, elpds[best])
+        words = f"{'better' if gain > 0 else 'worse'} than {best}, the best of the package's own, "
+        words += f"by {abs(gain):.3f} ± {error:.3f} nats a label"
+        figures = {name: float(-values.mean()) for name, values in elpds.items()}
+        status = WARN if gain < -2 * error else PASS
+        lines.append(Finding("beside other channels", status, words, figures))
+    return lines
+
+
+def _difference(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """Mean difference and its standard error."""
+    difference = one - other
+    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))

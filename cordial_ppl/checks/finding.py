@@ -1,0 +1,63 @@
+"""What a check found: one line with a verdict, and the figures behind it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+PASS, WARN, FAIL = "pass", "warn", "fail"
+SEVERITY = (PASS, WARN, FAIL)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a report.
+
+    Attributes:
+        name: what was checked.
+        status: "pass", "warn" or "fail".
+        words: what was found.
+        figures: the numbers behind it, by name.
+    """
+
+    name: str
+    status: str
+    words: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that was checked of a channel.
+
+    Attributes:
+        channel: name of the channel.
+        findings: the lines, in the order in which they were found.
+    """
+
+    channel: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def status(self) -> str:
+        """The worst of the findings."""
+        return max((each.status for each in self.findings), key=SEVERITY.index)
+
+    @property
+    def text(self) -> str:
+        """One line a finding."""
+        width = max(len(each.name) for each in self.findings)
+        return "\n".join(f"{e.status:5} {e.name:{width}}  {e.words}" for e in self.findings)
+
+    def __getitem__(self, name: str) -> Finding:
+        """The finding of a name.
+
+        Raises:
+            KeyError: that was not checked.
+        """
+        found = {each.name: each for each in self.findings}
+        return found[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as values that JSON can express."""
+        lines = [asdict(each) for each in self.findings]
+        return {"channel": self.channel, "status": self.status, "findings": lines}

@@ -1,0 +1,62 @@
+"""The ranks of simulation-based calibration as a figure."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import kstwo
+
+from cordial_ppl.checks.simulation import Ranks
+from cordial_ppl.products.figure import INK, PAGE, PALE, Figure, looking
+
+COLUMNS = 5
+LEVEL = 0.95
+
+
+def draw_ranks(ranks: Ranks, title: str) -> Figure:
+    """Draw how far the distribution of the ranks of each quantity is from uniform.
+
+    A curve above zero has too many small ranks; one that stays inside the band has no more of any
+    than chance gives, in 95 % of right posteriors (the band of Kolmogorov and Smirnov).
+
+    Args:
+        ranks: the ranks.
+        title: what the figure says of itself.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    with looking():
+        from matplotlib.figure import Figure as Canvas
+
+        count, quantities = ranks.values.shape
+        columns = min(COLUMNS, quantities)
+        rows = math.ceil(quantities / columns)
+        figure = Canvas(figsize=(PAGE, 1.1 * rows + 0.5), layout="constrained")
+        panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+        band = float(kstwo.ppf(LEVEL, count))
+        for panel, name, own in zip(panels, ranks.names, ranks.values.T, strict=False):
+            below = np.concatenate([[0.0], np.sort(own), [1.0]])
+            excess = np.concatenate([np.arange(count + 1) / count, [1.0]]) - below
+            outside = np.abs(excess).max() > band
+            panel.axhspan(-band, band, color=PALE, alpha=0.4, linewidth=0)
+            panel.axhline(0, color=INK, linewidth=0.4)
+            panel.step(below, excess, where="post", color="#D55E00" if outside else "#0072B2")
+            panel.set_title(name.replace("_", " "))
+        limit = 1.15 * max(band, *(abs(v) for axis in panels for v in axis.get_ylim()))
+        panels[0].set_ylim(-limit, limit)
+        for panel in panels[quantities:]:
+            panel.set_visible(False)
+        figure.supxlabel("rank of the truth among the draws", fontsize=7)
+        figure.supylabel("share below, minus uniform", fontsize=7)
+        figure.suptitle(title, fontsize=8)
+        return figure
+
+
+def write_ranks(path: Path, ranks: Ranks, title: str) -> None:
+    """Write the figure; the ending of the path says as what."""
+    from cordial_ppl.formats import replacing
+
+    figure = draw_ranks(ranks, title)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=path.suffix.removeprefix("."))

@@ -1,0 +1,159 @@
+"""Everything that can be checked of a channel, in one go."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from cordial_ppl.channel import Channel
+from cordial_ppl.checks.comparison import check_comparison
+from cordial_ppl.checks.density import check_density
+from cordial_ppl.checks.finding import FAIL, PASS, Finding, Report
+from cordial_ppl.checks.order import check_order
+from cordial_ppl.checks.posteriors import check_posteriors, check_times
+from cordial_ppl.checks.predictive import check_prior_predictive
+from cordial_ppl.checks.sensitivity import check_sensitivity
+from cordial_ppl.checks.simulation import Ranks, check_simulation, simulate
+from cordial_ppl.checks.texts import Texts, as_texts, make_texts
+from cordial_ppl.covariates import as_covariates
+from cordial_ppl.errors import ChannelError, InputError
+from cordial_ppl.inference.lanes import Data
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.inference.tracing import find_covariates
+from cordial_ppl.loading import load_channel
+from cordial_ppl.readings import as_logits
+from cordial_ppl.scale import Scale
+
+SIZES = (2, 3, 5, 7)
+"""Numbers of options that a channel must be for."""
+
+STEPS = ("contract", "density", "order", "posterior", "NUTS", "sensitivity", "comparison")
+
+
+def check_channel(
+    channel: str | Path | Channel,
+    logits: Any = None,
+    labels: Any = None,
+    covariates: Mapping[str, Any] | None = None,
+    *,
+    simulations: int = 0,
+    seed: int = 0,
+    progress: Callable[[float, str], None] = lambda share, step: None,
+    keep: Callable[[Ranks], None] = lambda ranks: None,
+) -> Report:
+    """Check a channel: contract, density, order, posteriors, prior, and what it predicts.
+
+    Args:
+        channel: name of a channel, path of a channel file (whose code is run), or ``Channel``.
+        logits: readings to check it with, shape ``[n, K]``; by default made-up reviews.
+        labels: labels of the first of these texts, shape ``[m]`` with ``m <= n``, names or 0..K-1.
+        covariates: covariates of the texts, each of shape ``[n]``.
+        simulations: data sets for simulation-based calibration; none by default.
+        seed: seed of everything random.
+        progress: told the share that is done, and what comes next.
+        keep: given the ranks of simulation-based calibration, to be drawn.
+
+    Returns:
+        A report with one line a finding.  Where the contract is broken, or the density is not
+        finite where the prior is, the rest is not checked.
+
+    Raises:
+        InputError: the texts cannot be used, or lack a covariate that the channel asks for.
+        ChannelError: there is no such channel or file, or the file cannot be run.
+    """
+    chosen = load_channel(channel)
+    given = None if logits is None else _enter(chosen, logits, labels, covariates)
+    findings: list[Finding] = []
+    steps = len(STEPS) + (simulations > 0)
+    for number, step in enumerate(_steps(chosen, given, simulations, seed, progress, keep)):
+        findings += step
+        done = min(number + 1, steps)
+        progress(done / steps, STEPS[done] if done < len(STEPS) else "simulations")
+    return Report(chosen.name, tuple(findings))
+
+
+def _steps(
+    channel: Channel,
+    given: tuple[Data, np.ndarray, dict[str, np.ndarray]] | None,
+    simulations: int,
+    seed: int,
+    progress: Callable[[float, str], None],
+    keep: Callable[[Ranks], None],
+) -> Iterator[list[Finding]]:
+    contract = _check_contract(channel)
+    yield [contract]
+    if contract.status == FAIL:
+        return
+    rng = np.random.default_rng([seed, 3])
+    texts = make_texts(channel, seed) if given is None else as_texts(channel, *given)
+    density = check_density(texts, rng)
+    yield density
+    if density[0].status == FAIL:
+        return
+    yield [check_prior_predictive(texts, seed), *check_order(texts, rng)]
+    posterior, times = check_times(texts, seed)
+    yield [times]
+    yield list(check_posteriors(texts, posterior, seed))
+    yield check_sensitivity(texts, posterior, seed)
+    yield check_comparison(texts, posterior, seed) if _comparable(texts) else []
+    if simulations:
+        share = len(STEPS) / (len(STEPS) + 1)
+
+        def tell(part: float) -> None:
+            progress(share + (1 - share) * part, "simulations")
+
+        ranks = simulate(texts, simulations, seed=seed, progress=tell)
+        keep(ranks)
+        yield [check_simulation(ranks)]
+
+
+def _comparable(texts: Texts) -> bool:
+    """Whether leaving out made-up labels, or a single one, would say anything."""
+    return not texts.made_up and len(texts.known.labels) > 2
+
+
+def _check_contract(channel: Channel) -> Finding:
+    sizes = []
+    for size in SIZES:
+        try:
+            with jax.enable_x64(True):
+                target = build_target(channel, size, find_covariates(channel, size))
+        except ChannelError as error:
+            return Finding("contract", FAIL, f"with {size} options: {error}")
+        sizes.append(target.size)
+    names = [site.parameter for site in target.sites]
+    replaceable = [site.parameter for site in target.sites if site.gaussian]
+    covariates = find_covariates(channel, SIZES[-1])
+    words = f"{len(names)} parameters: {', '.join(names)}"
+    words += f"; covariates: {', '.join(covariates)}" if covariates else ""
+    if len(replaceable) < len(names):
+        fixed = [name for name in names if name not in replaceable]
+        words += f"; priors that cannot be replaced by name: {', '.join(fixed)}"
+    figures = {"parameters": dict(zip(SIZES, sizes, strict=True)), "covariates": list(covariates)}
+    return Finding("contract", PASS, words, figures)
+
+
+def _enter(
+    channel: Channel, logits: Any, labels: Any, covariates: Mapping[str, Any] | None
+) -> tuple[Data, np.ndarray, dict[str, np.ndarray]]:
+    readings = as_logits(logits)
+    if labels is None:
+        raise InputError("readings need labels: give logits and labels, or neither.")
+    size = readings.shape[1]
+    codes = Scale.default(size).encode(labels)
+    if len(codes) > len(readings):
+        raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
+    needed = find_covariates(channel, size)
+    given = {name: values for name, values in (covariates or {}).items() if name in needed}
+    missing = [name for name in needed if name not in given]
+    if missing:
+        raise InputError(
+            f"channel {channel.name!r} asks for the covariate {missing[0]!r}: give it too."
+        )
+    extra = as_covariates(given, len(readings))
+    count = len(codes)
+    known = Data(readings[:count], codes, {name: v[:count] for name, v in extra.items()})
+    rest = slice(count, None) if count < len(readings) else slice(None)
+    return known, readings[rest], {name: values[rest] for name, values in extra.items()}

@@ -1,0 +1,73 @@
+"""The texts that a channel is checked with: given, or made up."""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.channel import Channel
+from cordial_ppl.inference.lanes import Data
+from cordial_ppl.inference.target import Target, build_target
+from cordial_ppl.inference.tracing import find_covariates
+from cordial_ppl.readings import Readings, as_logits, label_histogram
+from cordial_ppl.synthetic import reviews
+
+LABELS = 20
+UNSEEN = 200
+
+
+class Texts(NamedTuple):
+    """What a channel is checked with.
+
+    Attributes:
+        target: the channel, for the options of these texts.
+        known: labelled texts.
+        unseen: readings to predict.
+        made_up: whether nobody gave them.
+    """
+
+    target: Target
+    known: Data
+    unseen: Readings
+    made_up: bool
+
+    @property
+    def readings(self) -> Readings:
+        """The readings of the labelled texts."""
+        return Readings(self.known.logits, self.unseen.histogram, self.known.covariates)
+
+
+def make_texts(channel: Channel, seed: int, size: int = 5) -> Texts:
+    """Make up reviews, twenty of them with labels, and covariates if the channel has some."""
+    made = reviews(LABELS + UNSEEN, seed=seed, options=size)
+    rng = np.random.default_rng(seed)
+    names = find_covariates(channel, size)
+    # Positive and about one: what a covariate means is not known here.
+    extra = {name: rng.lognormal(0.0, 1.0, LABELS + UNSEEN) for name in names}
+    known = {name: values[:LABELS] for name, values in extra.items()}
+    data = Data(as_logits(made.logits[:LABELS]), made.labels[:LABELS], known)
+    unseen = {name: values[LABELS:] for name, values in extra.items()}
+    return as_texts(channel, data, as_logits(made.logits[LABELS:]), unseen, made_up=True)
+
+
+def as_texts(
+    channel: Channel,
+    known: Data,
+    unseen: Float[np.ndarray, "m K"],
+    covariates: dict[str, np.ndarray],
+    *,
+    made_up: bool = False,
+) -> Texts:
+    """Put texts together; of those to predict, the first 200 are enough.
+
+    Raises:
+        InputError: the channel asks for a covariate that the texts do not have.
+        ChannelError: the channel breaks the contract.
+    """
+    size = known.logits.shape[1]
+    with jax.enable_x64(True):
+        target = build_target(channel, size, tuple(known.covariates))
+    histogram = np.asarray(label_histogram(known.labels, size))
+    extra = {name: values[:UNSEEN] for name, values in covariates.items()}
+    return Texts(target, known, Readings(unseen[:UNSEEN], histogram, extra), made_up)
