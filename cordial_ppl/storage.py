@@ -25,7 +25,11 @@ VERSION = 1
 LARGEST = 1 << 30
 """Bytes that a file may have."""
 
-MAKERS = {"judge": "cordial fit", "prior": "cordial learn-prior"}
+MAKERS = {
+    "judge": "cordial fit",
+    "prior": "cordial learn-prior",
+    "fusion": "cordial fuse --save",
+}
 """The commands that write files of a kind."""
 
 META = "meta.json"
@@ -154,7 +158,8 @@ def _check_header(path: Path, header: Any, kind: str) -> None:
     if header["digest"] != _digest(content):
         raise _damaged(path, f"{META} does not match its digest")
     if header["kind"] != kind:
-        raise FileError(f"{path} holds a {header['kind']!r}; a {kind!r} is needed.")
+        made = f", as `{MAKERS[kind]}` makes it" if kind in MAKERS else ""
+        raise FileError(f"{path} holds a {header['kind']!r}; a {kind!r} is needed{made}.")
 
 
 def _to_npy(name: str, array: Any) -> bytes:

@@ -33,7 +33,7 @@ def model(readings, labels=None):
     log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
 
     options = jnp.arange(top + 1, dtype=readings.logits.dtype)
-    places = top * jnp.concatenate([jnp.zeros(1), jnp.cumsum(jax.nn.softmax(steps))])
+    places = top * jnp.cumsum(jnp.append(jnp.zeros_like(temperature), jax.nn.softmax(steps)))
     reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
     centre = gain * (options @ reading) + offset
     profile = jax.nn.softmax(-(concentration * (places[:, None] - centre[None, :]) ** 2), axis=0)

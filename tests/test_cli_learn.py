@@ -1,6 +1,7 @@
 """`cordial learn-prior`, and `--prior` of the other commands."""
 
 import json
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -10,6 +11,7 @@ from review_tables import fast, write_tables
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.formats import read_labels, read_readings, write_table
+from cordial_ppl.formats.files import read_columns
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.priors.fits import ModeFit, TaskFit
 from cordial_ppl.priors.learned import Learned
@@ -65,7 +67,10 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
     ("arguments", "message"),
     [
         (["many.csv"], "tables come in pairs, READINGS LABELS; got 1"),
-        (["many.csv", "known.csv", "many.csv", "known.csv"], "many.csv: wit, a was in an earlier"),
+        (
+            ["many.csv", "known.csv", "many.csv", "known.csv"],
+            "many.csv: wit by a was in an earlier",
+        ),
         (["many.csv", "known.csv", "--task", "wit", "--reader", "c"], "--reader c: no table holds"),
         (["many.csv", "known.csv", "--task", "odd"], "--task odd: no table holds labelled texts"),
         (["many.csv", "known.csv", "--leave-out", "odd"], "leave_out names 'odd'; the tasks are"),
@@ -77,6 +82,37 @@ def test_bad_input_is_one_message(arguments, message, cordial, tables):
     del tables
     result = cordial("learn-prior", *arguments, "-o", "p.cordial", status=2)
     assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_labels_of_one_task_are_not_those_of_another(cordial, tables, tmp_path):
+    known = read_columns(tables[1]).cells
+    write_table(tmp_path / "wit.csv", {k: list(known[k])[:20] for k in ("item_id", "label")})
+    arguments = "learn-prior", tables[0], "wit.csv", "-o", "p.cordial"
+    result = cordial(*arguments, status=2)
+    assert (
+        "wit.csv needs a column task, for" in result.stderr and "holds wit, tone" in result.stderr
+    )
+    shown = cordial(*arguments, "--task", "wit", "--json").stdout
+    assert [fit["task"] for fit in json.loads(shown)["fits"]] == ["wit", "wit"]
+
+
+def test_readers_may_have_missed_texts_and_channels_have_covariates(cordial, tables, tmp_path):
+    cells = {name: list(own) for name, own in read_columns(tables[0]).cells.items()}
+    cells["time"] = list(np.linspace(0, 1, len(cells["item_id"])))
+    kept = [
+        i
+        for i, (r, t) in enumerate(zip(cells["reader"], cells["item_id"], strict=True))
+        if r == "a" or int(t.split()[1]) % 4
+    ]
+    write_table(tmp_path / "gaps.csv", {k: [own[i] for i in kept] for k, own in cells.items()})
+    drift = str(Path(__file__).parent.parent / "models" / "drift.py")
+    arguments = "learn-prior", "gaps.csv", tables[1], "-o", "p.cordial", "--channel", drift
+    fits = json.loads(cordial(*arguments, "--unit", "drift=1", "--json").stdout)["fits"]
+    assert [fit["labels"] for fit in fits] == [20, 15, 20, 15]
+    prior = cp.LearnedPrior.load(tmp_path / "p.cordial")
+    assert prior.channels["drift"].covariates == ("time",) and prior.rule.units == {"drift": 1.0}
+    result = cordial(*arguments, "--unit", "drift", status=2)
+    assert "--unit must be NAME=POWER" in result.stderr
 
 
 def test_priors_that_are_none(cordial, tables, tmp_path):

@@ -69,11 +69,19 @@ def test_order_may_be_dates(cordial, files):
 
 def test_a_judge_of_other_labels(cordial, files, tmp_path):
     cordial(*fast("fit", *write_tables(tmp_path, "jsonl"), "-o", "judge.cordial"))
-    cordial("shift", *files, "-o", "o.csv", "--judge", "judge.cordial", "--quiet")
+    result = cordial("shift", *files, "-o", "o.csv", "--judge", "judge.cordial")
+    assert "log loss of the labels, if the judge has not seen them" in result.stderr
     population = cp.load("judge.cordial").predict_proba(read_readings(files[0]).logits)
+    shifts = cp.UserShift([*"12345"])
+    given = [str(z) for z in read(files[1])["label"]]
+    shifts.fit(population[:LABELLED], given, USERS[:LABELLED])
     found = read("o.csv")
     cells = np.array([found[f"p_{k}"] for k in range(1, 6)], float).T
-    assert 0.001 < abs(cells - population).mean() < 0.2
+    expected = shifts.predict_proba(population, USERS)
+    np.testing.assert_allclose(cells, expected, rtol=0, atol=1e-9)
+    extra = "--judge", "judge.cordial", "--prior-of", "offset=0,1"
+    result = cordial("shift", *files, "-o", "p.csv", *extra, status=2)
+    assert "--judge is fitted already" in result.stderr
 
 
 def test_a_new_user_is_one_of_the_population(cordial, files):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 from few_labels import STARS, assert_probabilities
@@ -9,8 +10,11 @@ from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
 
 import cordial_ppl as cp
 from cordial_ppl import storage
+from cordial_ppl.channels import CHANNELS
 from cordial_ppl.fusion import ConcatenatedDirichlet, LogitFusion, average_reading
 from cordial_ppl.fusion.door import pool
+from cordial_ppl.fusion.joint import JOINT, joint_prior
+from cordial_ppl.inference.target import build_target
 from cordial_ppl.scores import log_loss
 
 
@@ -206,8 +210,28 @@ def test_priors_and_channels_go_to_the_stacks():
     given = {"mixture": cp.Prior(np.zeros(5), np.ones(5))}
     fusion = cp.Fusion(prior=given, channels=["scalar"])
     assert fusion._stack(3).prior == given and "scalar" in fusion._stack(3).members
-    with pytest.raises(cp.InputError, match="prior may name one of mixture"):
+    with pytest.raises(cp.InputError, match="prior may name the channels mixture"):
         cp.Fusion(prior={"magic": given["mixture"]})
+
+
+def test_priors_reach_the_joint_channel():
+    given = {"offset": (2.0, 1e-3), "temperature": (1.0, 1e-3)}
+    fusion = cp.Fusion(prior=given, inference="mode").fit(THREE, LABELS)
+    found: Any = fusion.fits_["joint channel"]
+    assert found.mean()["offset"] == pytest.approx(2.0, abs=0.01)
+    np.testing.assert_allclose(found.mean()["temperature"], np.exp(1.0), rtol=0.01)
+    tasks = {name: (THREE_TEST[:, r], TRUTH) for r, name in enumerate(NAMES)}
+    learned = cp.learn_prior(tasks, channels=["location"])
+    prior = joint_prior(learned, 5, 3, ())
+    with jax.enable_x64(True):
+        single = learned.of(build_target(CHANNELS["location"], 5))
+        target = build_target(JOINT, 5, (), 3)
+    assert prior is not None
+    places = {site.name: site.slice for site in target.sites}
+    np.testing.assert_array_equal(prior.loc[places["temperature"]], np.repeat(single.loc[0], 3))
+    assert prior.loc[places["gain"]] == single.loc[2]
+    np.testing.assert_array_equal(prior.scale[places["contrast"]], np.ones(2))
+    assert joint_prior({}, 5, 3, ()) is None
 
 
 def test_a_fusion_without_channels():

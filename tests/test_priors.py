@@ -152,6 +152,27 @@ def test_the_numpyro_model_is_the_one_on_the_grid():
     np.testing.assert_allclose(found, expected[0], rtol=1e-12)
 
 
+def test_without_a_second_reader_there_is_no_eta():
+    """The grid's predictive is the NumPyro model's, by importance sampling of mu and omega."""
+    tasks, rng = np.arange(4), np.random.default_rng(2)
+    modes, spreads = rng.normal(0.5, 0.7, (4, 1)), np.full((4, 1), 0.2)
+    known = modes, spreads, tasks, np.zeros(1), np.ones(1)
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
+        trace = numpyro.handlers.trace(numpyro.handlers.seed(hierarchy, 0)).get_trace(*known)
+    assert "eta" not in trace and "omega" in trace
+    mu, omega = rng.normal(size=400_000), np.abs(rng.normal(size=400_000))
+    # Beyond three prior deviations the grid has no points.
+    keep = omega < 3
+    mu, omega = mu[keep, None], omega[keep, None]
+    logs = norm.logpdf(modes[:, 0][None], mu, np.hypot(omega, 0.2)).sum(axis=1)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    mean = weights @ mu[:, 0]
+    spread = np.sqrt(weights @ (omega[:, 0] ** 2 + mu[:, 0] ** 2) - mean**2)
+    found = [own[0] for own in predict_new(*known)]
+    np.testing.assert_allclose(found, [mean, spread], atol=0.01)
+
+
 def test_hierarchical_spreads_are_those_of_tasks_however_many_readers():
     """Ten readers of two tasks are no twenty tasks."""
     modes = np.repeat([[0.0], [1.0]], 10, axis=0)
@@ -289,7 +310,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
     with pytest.raises(InputError, match="learned for drifting, not for channel 'location'"):
         learned.of(target("location"))
     for prior in (3, Prior(np.zeros(5), np.ones(5))):
-        with pytest.raises(InputError, match="by channel name, a learned prior or the path"):
+        with pytest.raises(InputError, match="a parameter, a learned prior or the path"):
             as_source(prior, ["mixture"])
     mine = Channel("mixture", CHANNELS["mixture"].model, "mixture.py", "0123")
     with pytest.raises(InputError, match="learned with another mixture.py"):

@@ -19,7 +19,7 @@ def check_comparison(texts: Texts, posterior: Posterior, seed: int) -> list[Find
 
     Source: Vehtari, Gelman and Gabry (2017), Statistics and Computing 27; ArviZ computes it.
     """
-    from arviz import loo
+    import arviz as az
 
     known = texts.known
     fits = {posterior.channel.name: posterior}
@@ -30,7 +30,7 @@ def check_comparison(texts: Texts, posterior: Posterior, seed: int) -> list[Find
         # Influential labels are counted below.
         warnings.simplefilter("ignore", UserWarning)
         found: dict[str, Any] = {
-            name: loo(own.to_datatree(seed=seed), pointwise=True) for name, own in fits.items()
+            name: az.loo(own.to_datatree(seed=seed), pointwise=True) for name, own in fits.items()
         }
     elpds = {name: np.asarray(own.elpd_i) for name, own in found.items()}
     own = elpds.pop(posterior.channel.name)

@@ -30,7 +30,7 @@ def check_density(texts: Texts, rng: np.random.Generator) -> list[Finding]:
     target, readings, labels = texts.target, texts.readings, texts.known.labels
     with jax.enable_x64(True):
         centre = np.asarray(target.prior.loc)
-        value, slope = _density(target)(centre[None], readings, labels)
+        value, slope = _density(target)(centre[None], target.prior, readings, labels)
         if not (np.isfinite(value).all() and np.isfinite(slope).all()):
             words = f"log density {float(value[0])} at the prior's location; its gradient " + (
                 "is finite" if np.isfinite(slope).all() else "is not"
@@ -56,8 +56,9 @@ def _extremes(texts: Texts, rng: np.random.Generator) -> Finding:
     points[0], points[1] = loc - FAR * scale, loc + FAR * scale
     found = []
     for kind in (np.float64, PRECISION):
-        own = readings if kind is np.float64 else in_precision(readings)
-        value, slope = _density(target)(jnp.asarray(points, kind), own, labels)
+        own = target.prior, readings
+        own = own if kind is np.float64 else in_precision(own)
+        value, slope = _density(target)(jnp.asarray(points, kind), *own, labels)
         found.append(np.isfinite(value) & np.isfinite(slope).all(axis=1))
     bad, single = (int((~each).sum()) for each in found)
     where = f"logits of ±{EXTREME:.0f} and parameters up to {FAR:.0f} prior deviations out"
@@ -76,11 +77,12 @@ def _gradients(
 ) -> Finding:
     loc, scale = target.prior
     points = loc + scale * rng.normal(0, NEAR, (16, target.size))
-    _, slope = _density(target)(points, readings, labels)
+    _, slope = _density(target)(points, target.prior, readings, labels)
     slope = np.asarray(slope) * scale
     steps = STEP * scale * np.eye(target.size)
     moved = [(points[:, None] + sign * steps[None]).reshape(-1, target.size) for sign in (1, -1)]
-    above, below = (np.asarray(_value(target)(own, readings, labels)) for own in moved)
+    given = target.prior, readings, labels
+    above, below = (np.asarray(_value(target)(own, *given)) for own in moved)
     difference = (above - below).reshape(slope.shape) / (2 * STEP)
     errors = np.abs(slope - difference) / (1.0 + np.abs(difference))
     worst, share = float(errors.max()), float((errors > SLOPE_TOLERANCE).mean())
@@ -130,15 +132,9 @@ def _rows(texts: Texts, rng: np.random.Generator) -> Finding:
 
 @lru_cache(maxsize=8)
 def _density(target: Target):
-    def density(flat, readings, labels):
-        return target.log_density(flat, target.prior, readings, labels)
-
-    return compiled(jax.vmap(jax.value_and_grad(density), (0, None, None)))
+    return compiled(jax.vmap(jax.value_and_grad(target.log_density), (0, None, None, None)))
 
 
 @lru_cache(maxsize=8)
 def _value(target: Target):
-    def density(flat, readings, labels):
-        return target.log_density(flat, target.prior, readings, labels)
-
-    return compiled(jax.vmap(density, (0, None, None)))
+    return compiled(jax.vmap(target.log_density, (0, None, None, None)))

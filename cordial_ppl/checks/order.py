@@ -74,7 +74,7 @@ def violation(
         lower: the distribution that should lie lower.
         higher: the distribution that should lie higher.
     """
-    return np.maximum(np.cumsum(higher - lower, axis=-1)[..., :-1].max(axis=-1), 0.0)
+    return np.asarray(np.maximum(np.cumsum(higher - lower, axis=-1)[..., :-1].max(axis=-1), 0.0))
 
 
 def _search(

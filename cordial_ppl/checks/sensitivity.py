@@ -22,16 +22,16 @@ def check_sensitivity(texts: Texts, posterior: Posterior, seed: int) -> list[Fin
     Source: Kallioinen, Paananen, Buerkner and Vehtari (2024), "Detecting and diagnosing prior and
     likelihood sensitivity with power-scaling", Statistics and Computing 34.
     """
-    from arviz import psense
+    import arviz as az
 
     tree = posterior.to_datatree(seed=seed)
     with np.errstate(all="ignore"):
-        prior = psense(tree, group="prior")
-        likelihood = psense(tree, group="likelihood")
+        prior = az.psense(tree, group="prior")
+        likelihood = az.psense(tree, group="likelihood")
         # What is predicted of each text, as one more quantity of every draw.
         likely = np.exp(tree["log_likelihood"]["label"])
         tree["posterior"] = tree["posterior"].assign(prediction=likely)
-        predictions = psense(tree, var_names=["prediction"], group="prior")["prediction"]
+        predictions = az.psense(tree, var_names=["prediction"], group="prior")["prediction"]
     figures = {
         name: {"prior": float(np.max(prior[name])), "likelihood": float(np.max(likelihood[name]))}
         for name in prior.data_vars

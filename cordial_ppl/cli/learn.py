@@ -1,7 +1,8 @@
 """`cordial learn-prior`: what readers get wrong, learned from tasks with many labels."""
 
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -17,7 +18,7 @@ from cordial_ppl.cli.options import (
     Seed,
     split_options,
 )
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import CordialWarning, InputError, naming
 
 if TYPE_CHECKING:
     from cordial_ppl.priors import LearnedPrior
@@ -54,7 +55,17 @@ RuleName = Annotated[
         "other (cautious), as in the paper, or by a hierarchical model.",
     ),
 ]
+Units = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unit",
+        metavar="NAME=POWER",
+        help="The power of classes in the unit of a parameter of your channel, such as drift=1, "
+        "where tasks have different numbers of options; may be repeated.",
+    ),
+]
 Key = tuple[str, str]
+Texts = tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]
 
 
 def learn_prior(
@@ -65,6 +76,7 @@ def learn_prior(
     task: Tasks = None,
     leave_out: LeaveOut = None,
     channel: Channels = None,
+    unit: Units = None,
     rule: RuleName = Rule.CAUTIOUS,
     seed: Seed = 0,
     json: Json = False,
@@ -72,22 +84,32 @@ def learn_prior(
 ) -> None:
     """Learn a prior from tasks with many labels, for `--prior` of the other commands.
 
-    Every channel is fitted to every task and reader of the tables. A table without a column `task`
-    is a task by its name.
+    Every channel is fitted to every task and reader of the tables, to 2,048 labels of each at most.
+    A table without a column `task` is a task by its name.
     """
     from cordial_ppl.cli.output import check_output, show_json, show_table
 
-    names = split_options(options)
+    names, units = split_options(options), _split_units(unit)
     if len(tables) % 2:
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
     check_output(output, tables, endings=[ENDING])
     with working("reading", quiet):
-        found: dict[Key, tuple[np.ndarray, np.ndarray]] = {}
+        found: dict[Key, Texts] = {}
         for readings, labels in zip(tables[::2], tables[1::2], strict=True):
-            own = _read_tasks(readings, labels, names, reader, task)
+            own = _read_tasks(readings, labels, names, reader, task, channel)
             doubled = [key for key in own if key in found]
             if doubled:
-                raise InputError(f"{readings}: {', '.join(doubled[0])} was in an earlier table.")
+                raise InputError(
+                    f"{readings}: {' by '.join(filter(None, doubled[0]))} was in an earlier table."
+                )
+            again = {name for name, _ in own} & {name for name, _ in found}
+            if again:
+                warnings.warn(
+                    f"{readings}: {sorted(again)[0]!r} is a task of an earlier table too, and "
+                    "counts as the same; give it another name if it is not.",
+                    CordialWarning,
+                    stacklevel=2,
+                )
             found |= own
     _check_chosen("reader", reader, {name for _, name in found})
     _check_chosen("task", task, {name for name, _ in found})
@@ -102,8 +124,9 @@ def learn_prior(
         models = [load_channel(own) for own in (*PAPER_CHANNELS, *map(str, channel or ()))]
     with leaving_at_once(), progressing(quiet) as show:
         vector = rule is not Rule.PAPER
-        settings = {"rule": rule.value, "vector": vector, "seed": seed, "on_done": show}
-        prior = priors.learn_prior(found, channels=models, leave_out=leave_out or (), **settings)
+        settings: dict[str, Any] = {"rule": rule.value, "vector": vector, "units": units}
+        settings |= {"leave_out": leave_out or (), "seed": seed, "on_done": show}
+        prior = priors.learn_prior(found, channels=models, **settings)
     prior.save(output)
     size = _usual_size(prior)
     rows = learned_rows(prior, models, size)
@@ -135,25 +158,57 @@ def _read_tasks(
     options: tuple[str, ...] | None,
     readers: list[str] | None,
     tasks: list[str] | None,
-) -> dict[Key, tuple[np.ndarray, np.ndarray]]:
-    """Logits and labels of the chosen tasks and readers of two tables."""
-    from cordial_ppl.cli.fitting import read_labelled
+    channels: list[Path] | None,
+) -> dict[Key, Texts]:
+    """Logits, labels and covariates of the chosen tasks and readers of two tables."""
+    from cordial_ppl.cli.fitting import covariates_of, read_labelled
     from cordial_ppl.formats import list_values, match_labels
 
     here, there = (list_values(path, "task") for path in (readings, labels))
+    wanted = [name for name in here if not tasks or name in tasks]
+    if len(wanted) > 1 and not there:
+        raise InputError(
+            f"{labels} needs a column task, for {readings} holds {', '.join(wanted)}; or choose "
+            "the one that the labels are of with --task."
+        )
     labelled = [name for name in here if not there or name in there]
     if here and not labelled:
         raise InputError(f"{labels} has labels of none of the tasks {', '.join(here)}.")
-    found = {}
+    found: dict[Key, Texts] = {}
     for task in labelled or [None]:
         name = readings.stem if task is None else task
         if tasks and name not in tasks:
             continue
-        for reader in list_values(readings, "reader", task) or [None]:
+        known = list_values(readings, "reader", task)
+        for reader in known or [None]:
             if readers and reader not in readers:
                 continue
             table, own = read_labelled(readings, labels, options=options, reader=reader, task=task)
-            found[name, reader or ""] = table.logits[match_labels(table, own)], own.labels
+            # A reader need not have read every text that has a label.
+            if reader is not None and len(known) > 1:
+                own = own.among(table.item_ids)
+            who = " by ".join(filter(None, (name, reader)))
+            if not len(own.labels):
+                raise InputError(f"{readings}: none of the labelled texts of {who} has a reading.")
+            with naming(f"{readings}: {who}"):
+                rows = match_labels(table, own)
+                extra = covariates_of(table, channels)
+            extra = {key: values[rows] for key, values in extra.items()}
+            found[name, reader or ""] = table.logits[rows], own.labels, extra
+    return found
+
+
+def _split_units(texts: list[str] | None) -> dict[str, float]:
+    """Read "drift=1" as a name and a number."""
+    found = {}
+    for text in texts or ():
+        name, _, power = text.partition("=")
+        try:
+            found[name.strip()] = float(power)
+        except ValueError:
+            raise InputError(
+                f"--unit must be NAME=POWER, such as drift=1; found {text!r}."
+            ) from None
     return found
 
 

@@ -111,8 +111,9 @@ PriorOf = Annotated[
     typer.Option(
         "--prior-of",
         metavar="NAME=LOC,SCALE",
-        help="The prior of one parameter: location and scale of an offset, of the logarithm of a "
-        "gain or temperature, of the log odds of a strength; may be repeated.",
+        help="The prior of one parameter: location and scale of an offset or bias itself, of the "
+        "logarithm of what is positive (temperature, gain, concentration), of the log odds of a "
+        "strength; may be repeated.",
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
@@ -168,6 +169,8 @@ def choose_prior(path: Path | None, named: list[str] | None) -> PriorChoice:
             raise InputError(
                 f"--prior-of must be NAME=LOC,SCALE, such as offset=0,0.5; found {text!r}."
             ) from None
+        if name.strip() in found:
+            raise InputError(f"--prior-of names {name.strip()!r} twice.")
         found[name.strip()] = loc, scale
     return found
 

@@ -85,6 +85,8 @@ def shift(
     from cordial_ppl.personal import UserShift
 
     names, chosen = split_options(options), choose_prior(prior, prior_of)
+    if judge is not None and chosen is not None:
+        raise InputError("--judge is fitted already: leave out --prior and --prior-of.")
     check_output(output, [readings, labels, *(path for path in (judge, prior) if path)])
     table, found = read_labelled(readings, labels, options=names, reader=reader, task=task)
     users, raters = _users(readings, labels, table, found, match_labels(table, found))
@@ -116,13 +118,17 @@ def shift(
     elif not quiet:
         furthest = sorted(values, key=lambda user: -abs(values[user]))[:SHOWN]
         rows = [(user, str(counts[user]), f"{values[user]:+.2f}") for user in furthest]
-        title = f"{count(len(values), 'user')} differ by {shifts.sigma_:.2f} classes"
+        verb = "differs" if len(values) == 1 else "differ"
+        title = f"{count(len(values), 'user')} {verb} by {shifts.sigma_:.2f} classes"
         more = f", the {SHOWN} furthest" if len(values) > SHOWN else ""
         show_table(f"{title} (standard deviation){more}", ("", "labels", "shift"), rows)
+        unseen = "out of fold" if judge is None else "if the judge has not seen them"
         say(
-            f"log loss of the labels, out of fold: {losses[0]:.3f} by the population, "
+            f"log loss of the labels, {unseen}: {losses[0]:.3f} by the population, "
             f"{losses[1]:.3f} by it and the earlier labels of each one's user"
         )
+        if losses[1] >= losses[0]:
+            say("earlier labels of a user do not help to predict the later ones here")
         say(f"wrote {output}: {count(len(users), 'text')}")
 
 
@@ -169,7 +175,7 @@ def _population(
     if path is None:
         if len(found.labels) < MIN_LABELS:
             raise InputError(
-                f"{len(found.labels)} labels are too few to tell users apart: at least "
+                f"{count(len(found.labels), 'label')} are too few to tell users apart: at least "
                 f"{MIN_LABELS} are needed, or a judge fitted to others, --judge."
             )
         extra = covariates_of(table, channels)

@@ -113,6 +113,8 @@ def _homes(paths: Sequence[str | Path], task: str | None) -> dict[str, tuple[Pat
     homes: dict[str, tuple[Path, bool]] = {}
     for path in map(Path, paths):
         found = list_values(path, "reader", task if list_values(path, "task") else None)
+        if len(found) > 1 and "" in found:
+            raise InputError(f"{path}: every row needs a reader; the column is empty in some.")
         for name in found or [path.stem]:
             if name in homes:
                 raise InputError(

@@ -4,6 +4,7 @@ A file may hold several readers and tasks; one of each is chosen by name. Column
 readings nor labels are passed through.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -111,6 +112,18 @@ class LabelTable:
     def where(self, position: int) -> str:
         """Name the place of a row in the file: "line 7"."""
         return f"{self.unit} {self.rows[position]}"
+
+    def among(self, item_ids: Collection[str]) -> "LabelTable":
+        """The labels of some texts alone."""
+        known = set(item_ids)
+        kept = [i for i, item in enumerate(self.item_ids) if item in known]
+        return LabelTable(
+            [self.item_ids[i] for i in kept],
+            self.labels[kept],
+            {name: [cells[i] for i in kept] for name, cells in self.extras.items()},
+            [self.rows[i] for i in kept],
+            self.unit,
+        )
 
 
 def read_readings(

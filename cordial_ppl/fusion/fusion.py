@@ -25,12 +25,12 @@ from cordial_ppl.cordial.weighing import ExpectedLoss, shares_of, weigh
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.fusion import files
 from cordial_ppl.fusion.door import as_reader_logits, check_names, check_overlap, pool, read_by
-from cordial_ppl.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT
+from cordial_ppl.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
 from cordial_ppl.fusion.words import put_into_words
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
-from cordial_ppl.priors import LearnedPrior
+from cordial_ppl.priors import LearnedPrior, pseudo_counts_of
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 
@@ -59,7 +59,9 @@ class Fusion(Estimator):
         readers: names of the R readers; by default those of a mapping, or "reader 0" ....
         average: whether the stack on the readers' average is a member.
         inference: "default", "laplace", "mode" or "nuts".
-        prior: what replaces the priors of the stacks' channels, as ``Cordial`` takes it.
+        prior: what replaces the priors of the channels, as ``Cordial`` takes it.  What is said of
+            a parameter by name, or learned of the channel "location", holds for the parameters of
+            those names of the joint channel too.
         channels: further channels of each stack, by path of their file, whose code is run.
         weight_counts: Dirichlet pseudo-counts of the weights, where they differ from the default:
             3 for "average reading", 0.5 for "joint channel", 0.25 for each reader.
@@ -76,7 +78,8 @@ class Fusion(Estimator):
         weights_: weight of each member by name.
         shares_: posterior mean of each reader's weight within the joint channel.
         best_reader_: the reader whose own stack predicts best out of fold.
-        expected_: out-of-fold log losses.
+        expected_: out-of-fold log losses; a member with fewer than eight labels of its own has no
+            part in them.
         out_of_fold_: probabilities of the labelled texts by fits that have not seen their labels,
             shape ``[n, K]``; None with fewer than eight labels.
 
@@ -107,6 +110,8 @@ class Fusion(Estimator):
     ):
         """Check the settings."""
         super().__init__(options)
+        if isinstance(readers, str):
+            raise InputError(f"readers must be a list of names; got {readers!r}.")
         self.readers = None if readers is None else tuple(map(str, readers))
         self.average = average
         self.inference = check_method(inference)
@@ -291,11 +296,14 @@ class Fusion(Estimator):
         folds = assign_folds(texts, FOLDS, np.random.default_rng(self.seed))
         enough = texts >= MIN_LABELS
         lanes = make_lanes(logits, labels, folds if enough else None, covariates)
+        whole = self._stack(0)
 
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
             if members[place] == JOINT.name:
-                settings = self.inference, None, self.effort
-                found = fit_channel_member(JOINT, lanes, (seeds[place], 0), *settings)
+                prior = joint_prior(whole.prior, size, len(readers), tuple(covariates))
+                own = lanes.smoothed(pseudo_counts_of(whole.prior, size))
+                settings = self.inference, prior, self.effort
+                found = fit_channel_member(JOINT, own, (seeds[place], 0), *settings)
                 return found[0], found[1][:texts] if enough else None
             rows = present[:, place]
             extra = {name: column[rows] for name, column in covariates.items()}

@@ -21,7 +21,7 @@ def as_sigma(sigma: Any) -> Any:
         InputError: it is neither.
     """
     number = isinstance(sigma, Real) and not isinstance(sigma, bool)
-    if not (sigma in SIGMAS or (number and 0 < float(sigma) < np.inf)):
+    if not ((isinstance(sigma, str) and sigma in SIGMAS) or (number and 0 < float(sigma) < np.inf)):
         raise InputError(
             f"sigma must be 'posterior', 'cross-validated' or a number above 0; got {sigma!r}."
         )
@@ -34,6 +34,11 @@ def as_population(probs: Any, scale: Scale) -> Float[np.ndarray, "n K"]:
     Raises:
         InputError: they are no distributions, or over another number of options.
     """
+    if probs is None:
+        raise InputError(
+            "probs are None: a judge that was loaded, or fitted to fewer than eight labels, has no "
+            "out_of_fold_. Give its predict_proba of texts that it has not seen."
+        )
     population = as_probabilities(probs)
     if population.shape[1] != scale.size:
         raise InputError(f"probs must have {scale.size} columns; found {population.shape[1]}.")

@@ -88,11 +88,13 @@ def hierarchy(
     loc: Float[np.ndarray, " P"],
     scale: Float[np.ndarray, " P"],
 ) -> None:
-    """The same as a NumPyro model, which the grid integrates exactly; ``new`` is a new task's."""
+    """The same as a NumPyro model, which the grid integrates; ``new`` is a new task's."""
     centre, unit = jnp.asarray(loc), jnp.asarray(scale)
     mu: Any = numpyro.sample("mu", dist.Normal(centre, unit).to_event(1))
     omega: Any = numpyro.sample("omega", dist.HalfNormal(unit).to_event(1))
-    eta: Any = numpyro.sample("eta", dist.HalfNormal(unit).to_event(1))
+    eta: Any = jnp.zeros_like(unit)
+    if len(np.unique(tasks)) < len(tasks):
+        eta = numpyro.sample("eta", dist.HalfNormal(unit).to_event(1))
     count = int(np.max(tasks)) + 1
     with numpyro.plate("task", count):
         nowhere = jnp.zeros((count, len(loc)))

@@ -102,7 +102,11 @@ class LearnedPrior:
 
     def pseudo_counts(self, size: int) -> Float[np.ndarray, " K"] | None:
         """Pseudo-counts of the label histogram of K options; None where none are learned."""
-        counts = {fit.task: fit.counts for fit in self.fits if fit.size == size}
+        # Readers of a task saw the same labels, or most of them: one of them counts.
+        counts: dict[str, np.ndarray] = {}
+        for fit in self.fits:
+            if fit.size == size and fit.counts.sum() >= counts.get(fit.task, fit.counts).sum():
+                counts[fit.task] = fit.counts
         if not self.rule.histogram or len(counts) < FEWEST:
             return None
         return pseudo_counts(np.stack(list(counts.values())))
@@ -116,6 +120,8 @@ class LearnedPrior:
         Raises:
             InputError: there is no such task, or fewer than two fits are left.
         """
+        if isinstance(names, str):
+            raise InputError(f"leave_out takes a list of tasks; got {names!r}.")
         unknown = [name for name in names if name not in self.tasks]
         if unknown:
             raise InputError(

@@ -89,6 +89,9 @@ def learn_prior(
             doubled or unknown, or tasks of different K have a parameter of unknown unit.
         ChannelError: there is no such channel, or it breaks the contract.
     """
+    for what, names in (("channels", channels), ("leave_out", leave_out)):
+        if isinstance(names, str):
+            raise InputError(f"{what} takes a list; got {names!r}.")
     models = [load_channel(channel) for channel in channels]
     if not models or len({model.name for model in models}) < len(models):
         raise InputError("channels must be one or several, each of another name.")

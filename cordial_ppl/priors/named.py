@@ -67,7 +67,12 @@ class NamedPrior:
         if self.strict:
             check_used(self.values, [target])
         for site in target.sites:
-            for name in {site.name, site.parameter} & self.values.keys():
+            named = {site.name, site.parameter} & self.values.keys()
+            if len(named) > 1:
+                raise InputError(
+                    f"{site.name!r} and {site.parameter!r} are one parameter: give the prior once."
+                )
+            for name in named:
                 loc[site.slice], scale[site.slice] = _gaussian(name, self.values[name], site)
         return target.check_prior(Prior(loc, scale))
 
@@ -99,6 +104,10 @@ def _checked(name: str, value: Any) -> Any:
             f"the prior of {name!r} must be a location and a scale, or a NumPyro distribution; got "
             f"{value!r}."
         ) from None
+    if not (np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all()):
+        raise InputError(
+            f"the prior of {name!r} must have a finite location and a scale above 0; got {value!r}."
+        )
     return loc, scale
 
 

@@ -54,8 +54,8 @@ def as_source(prior: Any, channels: Collection[str]) -> Given:
     shared: dict[str, Any] = {}
     for name, value in (prior or {}).items():
         if isinstance(value, Prior | NamedPrior | Mapping) and name not in (*channels, ALL):
-            known = f"one of {', '.join(channels)}" if channels else "nothing here: there is none"
-            raise InputError(f"prior may name the channel {known}; got {name!r}.")
+            known = f"the channels {', '.join(channels)}" if channels else "no channel here"
+            raise InputError(f"prior may name {known}; got {name!r}.")
         if isinstance(value, Prior | NamedPrior):
             given[name] = value
         elif isinstance(value, Mapping):

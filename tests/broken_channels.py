@@ -1,0 +1,44 @@
+"""Channel files that break the contract, or a promise, each in one way."""
+
+START = '''
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from cordial_ppl import observe, sample_log_odds
+
+
+def model(readings, labels=None):
+    """Broken."""
+    options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
+    offset = numpyro.sample("offset", dist.Normal({loc}, {scale}))
+    mean = jax.nn.softmax(readings.logits, axis=1) @ options
+'''
+END = """
+    kernel = jax.nn.softmax(-2.0 * (options[None] - centre[:, None]) ** 2, axis=1)
+    observe(None, labels, probs=0.97 * kernel + 0.03 * readings.histogram[None])
+"""
+
+PLAIN = "    centre = mean + offset\n"
+BODIES = {
+    "sound": PLAIN + END,
+    "no_label": PLAIN,
+    "two_labels": PLAIN + END + '    numpyro.sample("more", dist.Normal(offset, 1.0), obs=0.0)\n',
+    "discrete": '    kind = numpyro.sample("kind", dist.Bernoulli(0.5))\n'
+    "    centre = mean + offset * kind\n" + END,
+    "branch": "    centre = mean + (offset if offset > 0 else 0.0)\n" + END,
+    "shape": PLAIN + "    observe(jnp.zeros((3, 2)), labels)\n",
+    "not_finite": "    centre = mean + offset / 0.0\n" + END,
+    "backward": "    centre = offset + options[-1] - mean\n" + END,
+    "neighbours": "    centre = mean + offset + 0.1 * jnp.mean(mean)\n" + END,
+    "cut_gradient": "    centre = mean + jax.lax.stop_gradient(offset)\n" + END,
+    "stubborn": PLAIN + END.replace("0.97", "0.999").replace("0.03", "0.001"),
+}
+
+
+def write_channel(folder, name):
+    """Write one of them; return its path."""
+    prior = {"loc": -1.5, "scale": 0.05} if name == "stubborn" else {"loc": 0.0, "scale": 1.0}
+    path = folder / f"{name}.py"
+    path.write_text(START.format(**prior) + BODIES[name])
+    return path

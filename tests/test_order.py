@@ -1,0 +1,75 @@
+"""Proposition 1: ordered readings give ordered predictions, in both forms, and averaged."""
+
+import jax
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import cordial_ppl as cp
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.checks import violation
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.readings import Readings
+from cordial_ppl.synthetic import reviews
+
+SIZE, ROUNDING = 5, 1e-12
+TARGETS = {name: build_target(CHANNELS[name], SIZE) for name in ("mixture", "location")}
+PROBS = {name: jax.jit(target.probs) for name, target in TARGETS.items()}
+SHARES = arrays(np.float64, SIZE, elements=st.floats(1e-6, 1.0))
+WHITENED = arrays(np.float64, SIZE, elements=st.floats(-4.0, 4.0))
+
+
+def normalised(weights):
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@settings(max_examples=200)
+@given(SHARES, arrays(np.float64, SIZE - 1, elements=st.floats(0.0, 1.0)), SHARES, WHITENED)
+def test_both_forms_keep_first_order_stochastic_order(name, shares, moved, histogram, whitened):
+    target = TARGETS[name]
+    lower = normalised(shares)
+    # A share of each option's mass moves one option up, the last first: stochastically larger.
+    higher = lower.copy()
+    for option in range(SIZE - 2, -1, -1):
+        higher[option + 1] += moved[option] * lower[option]
+        higher[option] -= moved[option] * lower[option]
+    higher = np.maximum(higher, 1e-12) / np.maximum(higher, 1e-12).sum()
+    assert violation(lower, higher) <= 1e-11
+    flat = target.prior.loc + target.prior.scale * whitened
+    temperature = np.exp(flat[target.coordinates.index("temperature")])
+    # The readings are ordered at the temperature that the channel has.
+    logits = temperature * np.log(np.stack([lower, higher]))
+    logits -= logits.mean(axis=1, keepdims=True)
+    probs = np.asarray(PROBS[name](flat, Readings(logits, normalised(histogram))))
+    assert violation(*probs) <= 1e-9
+
+
+@pytest.mark.parametrize("name", ["mixture", "location", "mixture-vector", "location-vector"])
+def test_the_posterior_predictive_keeps_the_order_of_saturated_readings(name):
+    judge = cp.ChannelCalibrator(name, inference="laplace").fit(LOGITS, LABELS)
+    probs = judge.predict_proba(990 * np.eye(SIZE))
+    assert violation(probs[:-1], probs[1:]).max() <= ROUNDING
+
+
+def test_unrestricted_calibrators_reverse_saturated_readings():
+    """Twenty subsets of twenty labels, four pairs of neighbouring readings each."""
+    texts = reviews(400, seed=4)
+    ladder = 20.0 * np.eye(SIZE)
+    counts = dict.fromkeys(["dirichlet", "vector", "mixture", "location"], 0)
+    for start in range(0, 400, 20):
+        own = slice(start, start + 20)
+        judges = {
+            "dirichlet": cp.DirichletCalibration(),
+            "vector": cp.VectorScaling(),
+            "mixture": cp.ChannelCalibrator("mixture", inference="mode"),
+            "location": cp.ChannelCalibrator("location", inference="mode"),
+        }
+        for name, judge in judges.items():
+            probs = judge.fit(texts.logits[own], texts.labels[own]).predict_proba(ladder)
+            counts[name] += int((violation(probs[:-1], probs[1:]) > 0.05).sum())
+    assert counts["mixture"] == counts["location"] == 0
+    assert counts["dirichlet"] >= 10 and counts["vector"] >= 5
