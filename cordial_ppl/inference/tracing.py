@@ -132,7 +132,7 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
     def run(key: jax.Array) -> None:
         run_model(handlers.seed(channel.model, key), readings)
 
-    with suppress(Exception):
+    with suppress(Exception), jax.enable_x64(True):
         jax.eval_shape(run, jax.random.key(0))
     return tuple(wanted)
 

@@ -1,0 +1,99 @@
+"""A researcher's way: a channel copied from the template goes everywhere with no other change."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from review_tables import LABELLED, TEXTS, read, write_tables
+
+import cordial_ppl as cp
+from cordial_ppl.checks import check_channel
+from cordial_ppl.formats import write_table
+from cordial_ppl.sweep import read_config, run_sweep
+
+TEMPLATE = Path(__file__).parent.parent / "models" / "template.py"
+CHANGE = (
+    ("dist.LogNormal(0.0, 0.5)", "dist.LogNormal(0.0, 0.2)"),
+    ("** 2), axis=0)", "** 2) * readings.covariates['doubt'][None], axis=0)"),
+)
+"""The concentration is scaled by how clear a text is."""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """The template with another prior of the gain, and a covariate."""
+    text = TEMPLATE.read_text()
+    for old, new in CHANGE:
+        text = text.replace(old, new)
+    assert "doubt" in text and "0.2" in text
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    return path
+
+
+def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
+    rng = np.random.default_rng(0)
+    doubt = rng.uniform(0.5, 2.0, TEXTS)
+    readings, labels = write_tables(tmp_path, doubt=doubt)
+    logits = np.stack([np.array(read(readings)[f"logit_{k}"], float) for k in range(1, 6)], 1)
+    codes = np.array(read(labels)["label"], int) - 1
+    extra = {"doubt": doubt[:LABELLED]}
+    single = cp.ChannelCalibrator(mine).fit(logits[:LABELLED], codes, extra)
+    assert single.posterior_.diagnostics.trusted
+    tree = single.to_datatree()
+    assert tree["log_likelihood"]["label"].sizes["text"] == LABELLED
+    arguments = "calibrate", readings, labels, "-o", "o.csv", "--channel", mine
+    found = json.loads(cordial(*arguments, "--inference", "mode", "--json").stdout)
+    assert "mine" in found["summary"]["weights"]
+    probs = np.array([read("o.csv")[f"p_{k}"] for k in range(1, 6)], float).T
+    stack = cp.Cordial([*"12345"], channels=[mine], inference="mode")
+    stack.fit(logits[:LABELLED], [str(z + 1) for z in codes], extra)
+    expected = stack.predict_proba(logits, {"doubt": doubt})
+    np.testing.assert_allclose(probs, expected, rtol=0, atol=1e-9)
+    fit = "fit", readings, labels, "-o", "j.cordial", "--channel", mine, "--inference", "mode"
+    cordial(*fit, "--quiet")
+    cordial("predict", "j.cordial", readings, "-o", "p.csv", "--channel", mine, "--quiet")
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "o.csv").read_bytes()
+
+
+def test_what_it_asks_for_is_said_where_it_is_missing(cordial, mine, tmp_path):
+    readings, labels = write_tables(tmp_path)
+    arguments = "calibrate", readings, labels, "-o", "o.csv", "--channel", mine
+    result = cordial(*arguments, status=2)
+    assert "channel 'mine'" in result.stderr and "no column 'doubt'" in result.stderr
+    gaps = [1.0] * (TEXTS - 1) + ["?"]
+    readings, labels = write_tables(tmp_path, doubt=gaps)
+    assert "doubt" in cordial(*arguments, status=2).stderr and not (tmp_path / "o.csv").exists()
+
+
+def test_it_goes_through_a_sweep(mine, tmp_path):
+    readings, labels = write_tables(tmp_path, doubt=[1.0] * TEXTS)
+    write_table(tmp_path / "known.csv", {**read(labels)})
+    config = f"""
+        budgets = [10]
+        draws = 1
+        methods = ["histogram"]
+        [task.mine]
+        readings = "{readings.name}"
+        labels = "known.csv"
+        report = 5
+        covariates = ["doubt"]
+        [method.mine]
+        channel = "mine.py"
+        inference = "mode"
+    """
+    (tmp_path / "sweep.toml").write_text(config)
+    parsed = read_config(tmp_path / "sweep.toml")
+    results = run_sweep(parsed, tmp_path / "out")
+    assert results.methods == ("histogram", "mine")
+    ((_, cell),) = results.cells.items()
+    assert not cell.reasons
+
+
+def test_the_check_sees_it(mine, monkeypatch):
+    monkeypatch.setattr("cordial_ppl.checks.run.check_posteriors", lambda *_: ())
+    report = check_channel(mine)
+    assert report.status != "fail"
+    assert report["contract"].figures["covariates"] == ["doubt"]
+    assert "doubt" in report["contract"].words
