@@ -7,6 +7,7 @@ busy with something else then holds up every step.  Whole programs run in thread
 import os
 from collections.abc import Callable
 from functools import cache, wraps
+from pathlib import Path
 from threading import RLock
 
 import jax
@@ -19,6 +20,16 @@ OPTIONS = {"xla_cpu_multi_thread_eigen": False, "xla_cpu_prefer_vector_width": 5
 
 Sums over draws and texts take 0.6 times as long at full width; a CPU without it ignores the wish.
 """
+
+
+MAPPINGS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
+"""What the process has mapped into its memory, and how much of it the kernel allows."""
+
+CROWDED = 0.6
+"""Share of the allowed mappings from which programs are forgotten."""
+
+FORGOTTEN = [0]
+"""How often all programs were forgotten."""
 
 
 def compiled[**P, R](function: Callable[P, R]) -> Callable[P, R]:
@@ -42,19 +53,35 @@ def compiled[**P, R](function: Callable[P, R]) -> Callable[P, R]:
         shapes = tuple(
             (getattr(leaf, "shape", ()), getattr(leaf, "dtype", None)) for leaf in leaves
         )
-        if shapes in known:
+        if (FORGOTTEN[0], shapes) in known:
             return program()(*args, **kwargs)
         # Whoever comes second waits rather than compile the same program again.
         with compiling:
-            if shapes not in known:
+            if (FORGOTTEN[0], shapes) not in known:
                 with TRACING:
+                    _make_room()
                     # JAX remembers what it has lowered: the call below only compiles it.
                     program().lower(*args, **kwargs)
             result = program()(*args, **kwargs)
-            known.add(shapes)
+            known.add((FORGOTTEN[0], shapes))
         return result
 
     return run
+
+
+def _make_room() -> None:
+    """Forget all programs before the process has as many mappings as the kernel allows.
+
+    A fit's programs take three thousand of 65,530, and whoever asks for one too many is ended by a
+    segmentation fault.  What is needed again is compiled again, or read from the cache on disk.
+    """
+    try:
+        mapped, allowed = (path.read_bytes() for path in MAPPINGS)
+    except OSError:
+        return
+    if mapped.count(b"\n") > CROWDED * int(allowed):
+        FORGOTTEN[0] += 1
+        jax.clear_caches()
 
 
 @cache

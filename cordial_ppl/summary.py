@@ -87,6 +87,7 @@ class Summary:
         diagnostics: Method, k-hat, effective sample size and trust of each channel's posterior.
         expected: Expected log losses (nats) and the number of labels; None where not known.
         warnings: What the user should beware of.
+        losses: Expected log loss (nats) of each member by itself; empty where not known.
     """
 
     faults: tuple[Fault, ...]
@@ -95,6 +96,7 @@ class Summary:
     diagnostics: dict[str, dict[str, Any]]
     expected: dict[str, float | None]
     warnings: tuple[str, ...]
+    losses: dict[str, float]
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -123,8 +125,16 @@ class Summary:
             blocks.append([title, *(f"  {fault}" for fault in self.faults)])
         if self.weights:
             weights = sorted(self.weights.items(), key=lambda item: -item[1])
-            lines = [f"  {weight:5.2f}  {name}" for name, weight in weights]
-            blocks.append(["Weights of the members", *lines])
+            width = max(map(len, self.weights)) + 2 if self.losses else 0
+            lines = [
+                f"  {weight:5.2f}  {name:{width}}"
+                + (f"{self.losses[name]:.2f}" if name in self.losses else "")
+                for name, weight in weights
+            ]
+            title = "Weights of the members" + (
+                ", and the expected log loss of each by itself" if self.losses else ""
+            )
+            blocks.append([title, *map(str.rstrip, lines)])
         if self.diagnostics:
             lines = [f"  {name}: {_quality(found)}" for name, found in self.diagnostics.items()]
             blocks.append(["Posteriors", *lines])
@@ -158,6 +168,7 @@ def describe(
     weights: Mapping[str, float],
     expected: Losses | None,
     scale: Scale,
+    losses: Mapping[str, float] | None = None,
 ) -> Summary:
     """Put a fit into plain words.
 
@@ -170,6 +181,7 @@ def describe(
         expected: Out-of-fold losses (nats) of the stack, the label histogram and the raw reading,
             and the number of labels; the first two are NaN where these are too few for folds.
         scale: The K options.
+        losses: Out-of-fold loss (nats) of each member by itself, where known.
 
     Returns:
         The summary.
@@ -177,14 +189,15 @@ def describe(
     channels = tuple(name for name in SPEAKERS if name in posteriors) or tuple(posteriors)
     modes = bool(channels) and all(len(posteriors[name].weights) == 1 for name in channels)
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
-    losses = _expect(expected)
+    figures = _expect(expected)
     return Summary(
         faults=_faults(*_pool(posteriors, weights, channels), scale, modes) if channels else (),
         channels=channels,
         weights={name: float(weight) for name, weight in weights.items()},
         diagnostics=diagnostics,
-        expected=losses,
-        warnings=tuple(_warn(losses, diagnostics, modes)),
+        expected=figures,
+        warnings=tuple(_warn(figures, diagnostics, modes)),
+        losses=dict(losses or {}),
     )
 
 

@@ -107,7 +107,9 @@ def test_readers_may_have_missed_texts_and_channels_have_covariates(cordial, tab
     write_table(tmp_path / "gaps.csv", {k: [own[i] for i in kept] for k, own in cells.items()})
     drift = str(Path(__file__).parent.parent / "models" / "drift.py")
     arguments = "learn-prior", "gaps.csv", tables[1], "-o", "p.cordial", "--channel", drift
-    fits = json.loads(cordial(*arguments, "--unit", "drift=1", "--json").stdout)["fits"]
+    result = cordial(*arguments, "--unit", "drift=1", "--json")
+    assert "wit by b has only 15 labels" in result.stderr
+    fits = json.loads(result.stdout)["fits"]
     assert [fit["labels"] for fit in fits] == [20, 15, 20, 15]
     prior = cp.LearnedPrior.load(tmp_path / "p.cordial")
     assert prior.channels["drift"].covariates == ("time",) and prior.rule.units == {"drift": 1.0}

@@ -157,3 +157,22 @@ def test_another_prior_is_data(method):
         found = run(Prior(np.array([2.0]), np.array([1e-3])))
     assert names == []
     assert found.draws.mean() == pytest.approx(2.0, abs=0.01)
+
+
+def test_programs_are_forgotten_before_memory_has_too_many_pieces(monkeypatch, tmp_path):
+    pieces, allowed = tmp_path / "maps", tmp_path / "max_map_count"
+    monkeypatch.setattr(compilation, "MAPPINGS", (pieces, allowed))
+    monkeypatch.setattr(compilation, "FORGOTTEN", [0])
+    cleared = []
+    monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(True))
+    allowed.write_text("10\n")
+    pieces.write_text("piece\n" * 5)
+    double = compiled(lambda x: 2 * x)
+    assert double(jnp.ones(3)).sum() == 6 and not cleared
+    pieces.write_text("piece\n" * 9)
+    assert double(jnp.ones(3)).sum() == 6 and not cleared
+    assert double(jnp.ones(4)).sum() == 8 and cleared == [True]
+    # What was compiled before is known no more.
+    assert double(jnp.ones(3)).sum() == 6 and len(cleared) == 2
+    pieces.unlink()
+    assert double(jnp.ones(5)).sum() == 10 and len(cleared) == 2

@@ -234,6 +234,17 @@ def test_priors_reach_the_joint_channel():
     assert joint_prior({}, 5, 3, ()) is None
 
 
+def test_arviz_sees_every_member(fusion):
+    tree: Any = fusion.to_datatree()
+    assert set(tree.children) == set(fusion.fits_)
+    assert set(tree["plain"].children) == set(fusion.stacks_["plain"].posteriors_)
+    joint = tree["joint channel"]["posterior"]["temperature"]
+    assert joint.dims == ("chain", "draw", "reader")
+    assert list(joint.coords["reader"].values) == list(NAMES)
+    assert tree["joint channel"]["log_likelihood"].sizes["text"] == 20
+    assert tree["lower"]["mixture"]["log_likelihood"].sizes["text"] == 18
+
+
 def test_a_fusion_without_channels():
     found = LogitFusion().fit(THREE, LABELS)
     assert set(found.weights_) == {"reader 0", "reader 1", "reader 2", "average reading"}

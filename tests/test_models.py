@@ -11,7 +11,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.loading import load_channel
-from cordial_ppl.readings import Readings, as_logits
+from cordial_ppl.readings import Readings
 from cordial_ppl.synthetic import reviews
 
 MODELS = Path(__file__).parent.parent / "models"
@@ -64,25 +64,6 @@ def test_every_file_fits_and_keeps_the_order(path):
     alike = {name: np.full(5, values.mean()) for name, values in extra.items()}
     ladder = judge.predict_proba(20 * np.eye(5), alike)
     assert not cp.scores.reversals(ladder, tolerance=1e-6).any()
-
-
-@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
-@pytest.mark.parametrize("size", [2, 5, 11])
-def test_every_file_is_indifferent_to_padding_and_finite_in_the_tails(path, size):
-    extra = covariates_of(path, 6)
-    target = build_target(load_channel(path), size, tuple(extra))
-    rng = np.random.default_rng(size)
-    logits, labels = as_logits(rng.normal(0, 30, (6, size))), rng.integers(0, size, 6)
-    readings = Readings(logits, np.full(size, 1 / size), extra)
-    wider = {name: np.pad(values, (0, 2)) for name, values in extra.items()}
-    padded = Readings(np.pad(logits, ((0, 2), (0, 0))), readings.histogram, wider)
-    density = jax.jit(jax.vmap(jax.value_and_grad(target.log_likelihood), in_axes=(0, None, None)))
-    prior = target.prior
-    points = prior.loc + prior.scale * rng.normal(0, 6, (64, target.size))
-    value, slope = density(points, readings, labels)
-    assert np.isfinite(value).all() and np.isfinite(slope).all()
-    other, _ = density(points, padded, np.pad(labels, (0, 2), constant_values=-1))
-    np.testing.assert_allclose(other, value, rtol=1e-10)
 
 
 @pytest.mark.parametrize(

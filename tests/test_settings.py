@@ -14,7 +14,10 @@ from cordial_ppl.inference.target import Prior
     ("settings", "message"),
     [
         ({"calibrators": ("foo",)}, "calibrators may name one of temperature, vector, odds"),
-        ({"prior": {"location": Prior(np.zeros(5), np.ones(5))}}, "one of mixture; got 'location'"),
+        (
+            {"prior": {"location": Prior(np.zeros(5), np.ones(5))}},
+            "channels mixture; got 'location'",
+        ),
         ({"weight_counts": {"odd": 1.0}}, "one of mixture, temperature, vector, odds; got 'odd'"),
         ({"weight_counts": {"odds": -1}}, "0 or more; got -1 for 'odds'"),
         ({"weight_counts": {"odds": np.nan}}, "0 or more; got nan for 'odds'"),

@@ -78,6 +78,14 @@ def test_seeds(judge, stack):
     assert 0 < difference < 0.3
 
 
+def test_losses_of_the_members_by_themselves(judge):
+    assert set(judge.losses_) == set(judge.members)
+    assert judge.expected_.cordial < max(judge.losses_.values())
+    alone = Stack(calibrators=("temperature",)).fit(LOGITS, LABELS)
+    assert alone.losses_["temperature"] == pytest.approx(alone.expected_.cordial)
+    assert not Stack(calibrators=("temperature",)).fit(LOGITS[:5], LABELS[:5]).losses_
+
+
 def test_weights_are_equal_below_eight_labels(eight):
     seven = small().fit(LOGITS[:7], LABELS[:7])
     np.testing.assert_allclose(list(seven.weights_.values()), 1 / 3, rtol=1e-12)

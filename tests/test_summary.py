@@ -159,6 +159,15 @@ def test_no_channel_at_all():
     assert "0.60  odds" in summary.text
 
 
+def test_members_by_themselves():
+    losses = {"odds": 1.234, "mixture": 0.9}
+    summary = describe({}, {"odds": 0.25, "mixture": 0.75}, Losses(), STARS, losses)
+    lines = summary.text.splitlines()
+    assert lines[0] == "Weights of the members, and the expected log loss of each by itself"
+    assert lines[1:3] == ["   0.75  mixture  0.90", "   0.25  odds     1.23"]
+    assert summary.to_dict()["losses"] == losses
+
+
 def test_the_whole_text():
     found = {"mixture": posterior(temperature=6.1), "location": posterior("location")}
     summary = describe(found, {"odds": 0.25, "mixture": 0.75}, Losses(), STARS)

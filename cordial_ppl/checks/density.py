@@ -13,7 +13,7 @@ from cordial_ppl.inference.problem import PRECISION, in_precision
 from cordial_ppl.inference.target import Target
 from cordial_ppl.readings import Readings
 
-POINTS = 64
+POINTS, FEW = 64, 16
 NEAR, FAR = 1.0, 6.0
 """Standard deviations of the prior out to which a density is looked at."""
 
@@ -30,7 +30,7 @@ def check_density(texts: Texts, rng: np.random.Generator) -> list[Finding]:
     target, readings, labels = texts.target, texts.readings, texts.known.labels
     with jax.enable_x64(True):
         centre = np.asarray(target.prior.loc)
-        value, slope = _density(target)(centre[None], target.prior, readings, labels)
+        value, slope = _density(target)(np.tile(centre, (FEW, 1)), target.prior, readings, labels)
         if not (np.isfinite(value).all() and np.isfinite(slope).all()):
             words = f"log density {float(value[0])} at the prior's location; its gradient " + (
                 "is finite" if np.isfinite(slope).all() else "is not"
@@ -76,7 +76,7 @@ def _gradients(
     target: Target, readings: Readings, labels: np.ndarray, rng: np.random.Generator
 ) -> Finding:
     loc, scale = target.prior
-    points = loc + scale * rng.normal(0, NEAR, (16, target.size))
+    points = loc + scale * rng.normal(0, NEAR, (FEW, target.size))
     _, slope = _density(target)(points, target.prior, readings, labels)
     slope = np.asarray(slope) * scale
     steps = STEP * scale * np.eye(target.size)

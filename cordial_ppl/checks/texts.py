@@ -38,17 +38,18 @@ class Texts(NamedTuple):
         return Readings(self.known.logits, self.unseen.histogram, self.known.covariates)
 
 
-def make_texts(channel: Channel, seed: int, size: int = 5) -> Texts:
-    """Make up reviews, twenty of them with labels, and covariates if the channel has some."""
-    made = reviews(LABELS + UNSEEN, seed=seed, options=size)
+def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS) -> Texts:
+    """Make up reviews, some of them with labels, and covariates if the channel has some."""
+    count = labels + UNSEEN
+    made = reviews(count, seed=seed, options=size)
     rng = np.random.default_rng(seed)
     names = find_covariates(channel, size)
     # Positive and about one: what a covariate means is not known here.
-    extra = {name: rng.lognormal(0.0, 1.0, LABELS + UNSEEN) for name in names}
-    known = {name: values[:LABELS] for name, values in extra.items()}
-    data = Data(as_logits(made.logits[:LABELS]), made.labels[:LABELS], known)
-    unseen = {name: values[LABELS:] for name, values in extra.items()}
-    return as_texts(channel, data, as_logits(made.logits[LABELS:]), unseen, made_up=True)
+    extra = {name: rng.lognormal(0.0, 1.0, count) for name in names}
+    known = {name: values[:labels] for name, values in extra.items()}
+    data = Data(as_logits(made.logits[:labels]), made.labels[:labels], known)
+    unseen = {name: values[labels:] for name, values in extra.items()}
+    return as_texts(channel, data, as_logits(made.logits[labels:]), unseen, made_up=True)
 
 
 def as_texts(

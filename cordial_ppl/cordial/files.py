@@ -43,6 +43,7 @@ class State(NamedTuple):
         weights: weight of each member by name.
         expected: out-of-fold log losses.
         covariates: names of the covariates that predictions need.
+        losses: out-of-fold log loss of each member by itself, if there were folds.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class State(NamedTuple):
     weights: dict[str, float]
     expected: ExpectedLoss
     covariates: tuple[str, ...]
+    losses: dict[str, float]
 
 
 def write(path: str | Path, state: State) -> None:
@@ -89,6 +91,7 @@ def pack(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "weights": state.weights,
         "weight_counts": settings["weight_counts"],
         "expected": to_plain(state.expected._asdict()),
+        "losses": state.losses,
         "channels": channels,
         "calibrators": list(state.calibrators),
     }
@@ -218,6 +221,7 @@ def _restore(
         weights=weights,
         expected=ExpectedLoss(**from_plain(meta["expected"])),
         covariates=tuple(meta.get("covariates", sorted(used))),
+        losses={str(name): float(loss) for name, loss in meta.get("losses", {}).items()},
     )
 
 

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.arrays import FLOOR
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import workers
@@ -104,6 +105,7 @@ class Stack(Estimator):
         weights_: weight of each member by name.
         posteriors_: posterior of each channel by name.
         expected_: out-of-fold log losses.
+        losses_: out-of-fold log loss of each member by itself; empty with fewer than eight labels.
         out_of_fold_: probabilities of the labelled texts by fits that have not seen their labels,
             shape ``[n, K]``; None with fewer than eight labels, or where the stack was loaded.
     """
@@ -114,6 +116,7 @@ class Stack(Estimator):
     weights_: dict[str, float]
     posteriors_: dict[str, Posterior]
     expected_: ExpectedLoss
+    losses_: dict[str, float]
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
     _priors: dict[str, Prior]
 
@@ -208,7 +211,8 @@ class Stack(Estimator):
         """
         if not hasattr(self, "scale_"):
             raise NotFittedError("there is nothing to describe: call fit(logits, labels) first.")
-        return describe(self.posteriors_, self.weights_, self.expected_, self.scale_)
+        fits = self.posteriors_, self.weights_, self.expected_
+        return describe(*fits, self.scale_, self.losses_)
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
@@ -273,6 +277,7 @@ class Stack(Estimator):
             calibrators=calibrators,
             weights=self.weights_,
             expected=self.expected_,
+            losses=self.losses_,
             covariates=self.covariates_,
         )
 
@@ -284,7 +289,8 @@ class Stack(Estimator):
         stack._fits = {**state.posteriors, **state.calibrators}
         stack._priors = state.settings["prior"]
         stack.posteriors_, stack.weights_ = state.posteriors, state.weights
-        stack.expected_, stack.scale_ = state.expected, state.scale
+        stack.expected_, stack.losses_ = state.expected, state.losses
+        stack.scale_ = state.scale
         stack.covariates_ = state.covariates
         return stack
 
@@ -332,6 +338,9 @@ class Stack(Estimator):
         counts = np.array([self.weight_counts[name] for name in self.members])
         weights, self.expected_ = weigh(lanes, labels, held_out if enough else None, counts)
         self.weights_ = dict(zip(self.members, weights.tolist(), strict=True))
+        own = np.maximum(held_out[np.arange(len(labels)), labels], FLOOR)
+        losses = (-np.mean(np.log(own), axis=0)).tolist() if enough else []
+        self.losses_ = dict(zip(self.members, losses, strict=False))
         mixed = held_out[: len(labels)] @ weights
         self.out_of_fold_ = mixed / mixed.sum(axis=1, keepdims=True) if enough else None
         self._priors = {

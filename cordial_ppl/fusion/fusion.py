@@ -7,7 +7,7 @@ channel over all readers give the weights of a second stack.
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -33,6 +33,9 @@ from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.priors import LearnedPrior, pseudo_counts_of
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
+
+if TYPE_CHECKING:
+    from xarray import DataTree
 
 SETTINGS = ("average", "inference", "weight_counts", "seed")
 """Arguments that a file keeps as they are."""
@@ -151,6 +154,28 @@ class Fusion(Estimator):
             raise NotFittedError("there is nothing to describe: call fit(logits, labels) first.")
         own = {name: stack.describe() for name, stack in self.stacks_.items()}
         return put_into_words(own, self.weights_, self.expected_)
+
+    def to_datatree(self) -> "DataTree":
+        """Posteriors for ArviZ: a ``DataTree`` with one child a member, a "/" in names as "_".
+
+        A stack's child has one child a channel, as ``Stack.to_datatree`` makes it; that of the
+        joint channel has the groups themselves, with the dimension ``reader``.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+        """
+        from xarray import DataTree
+
+        if not hasattr(self, "scale_"):
+            raise NotFittedError("there is nothing to look at: call fit(logits, labels) first.")
+        names = {"options": self.scale_.options, "readers": self.readers_, "seed": self.seed}
+        children = {
+            name.replace("/", "_"): fit.to_datatree(**names)
+            if isinstance(fit, Posterior)
+            else fit.to_datatree()
+            for name, fit in self.fits_.items()
+        }
+        return DataTree(children=children)
 
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None

@@ -31,6 +31,8 @@ def put_into_words(
             f"fused {expected.cordial:.2f}, label histogram {expected.histogram:.2f}, "
             f"readings as they are, averaged {expected.raw:.2f}"
         )
+        few = [name for name, own in readers.items() if own.expected["cordial"] is None]
+        losses += f" (without {', '.join(few)}: fewer than eight labels)" if few else ""
         blocks.append(["Expected log loss (out-of-fold, nats)", f"  {losses}"])
         if expected.cordial >= expected.histogram:
             blocks.append(

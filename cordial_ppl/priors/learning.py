@@ -27,6 +27,9 @@ MOST_LABELS = 2048
 """Labels that a task is fitted to at most: its parameters are then known far better than tasks
 differ."""
 
+FEWEST_LABELS = 20
+"""Labels below which a task's fit leans on the channel's own prior too much to teach another."""
+
 STEEPEST = 1e-4
 """Largest component of the whitened gradient at what is called a mode."""
 
@@ -138,6 +141,13 @@ def _fit(
 ) -> TaskFit:
     """Fit every channel to one task."""
     counts = np.bincount(data.labels, minlength=data.logits.shape[1])
+    if len(data.labels) < FEWEST_LABELS:
+        warnings.warn(
+            f"{' by '.join(filter(None, (data.task, data.reader)))} has only {len(data.labels)} "
+            "labels: its fit says less of the reader than of the channel's own prior.",
+            CordialWarning,
+            stacklevel=3,
+        )
     rows = np.arange(len(data.labels))
     if len(rows) > MOST_LABELS:
         rows = np.sort(rng.permutation(len(rows))[:MOST_LABELS])
