@@ -9,9 +9,8 @@ from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.checks.finding import PASS, WARN, Finding
 from cordial_ppl.checks.texts import Texts
 from cordial_ppl.inference.fit import fit_channel
+from cordial_ppl.inference.importance import KHAT_LIMIT
 from cordial_ppl.inference.posterior import Posterior
-
-KHAT_LIMIT = 0.7
 
 
 def check_comparison(texts: Texts, posterior: Posterior, seed: int) -> list[Finding]:
@@ -42,7 +41,7 @@ def check_comparison(texts: Texts, posterior: Posterior, seed: int) -> list[Find
     lines = []
     gain, error = _difference(own, nothing)
     words = f"log loss {-own.mean():.3f}, label histogram {-nothing.mean():.3f}"
-    words += f": better by {gain:.3f} ± {error:.3f} nats a label"
+    words += f": {'better' if gain > 0 else 'worse'} by {abs(gain):.3f} ± {error:.3f} nats a label"
     figures = {"log_loss": float(-own.mean()), "histogram": float(-nothing.mean())}
     figures |= {"influential": poor}
     words += f"; {poor} of {count} labels are influential (k-hat above 0.7)" if poor else ""

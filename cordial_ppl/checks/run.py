@@ -57,7 +57,7 @@ def check_channel(
 
     Returns:
         A report with one line a finding.  Where the contract is broken, or the density is not
-        finite where the prior is, the rest is not checked.
+        finite, the rest is not checked.
 
     Raises:
         InputError: the texts cannot be used, or lack a covariate that the channel asks for.

@@ -16,8 +16,8 @@ FAR, FURTHER = 2.0, 3.0
 def check_sensitivity(texts: Texts, posterior: Posterior, seed: int) -> list[Finding]:
     """Scale the prior and the likelihood by powers near one, and see what moves.
 
-    A conflict is a posterior mean that is two standard deviations of the prior or more away from
-    where the prior has it, while both matter; from three it is a failure.
+    Prior and labels disagree where a posterior mean is two standard deviations of the prior or more
+    away from where the prior has it; from three that is a failure.
 
     Source: Kallioinen, Paananen, Buerkner and Vehtari (2024), "Detecting and diagnosing prior and
     likelihood sensitivity with power-scaling", Statistics and Computing 34.
