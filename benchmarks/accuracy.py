@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 import cordial_ppl as cp
-from cordial_ppl.formats import match_labels, read_labels, read_readings
 from cordial_ppl.readings import label_histogram
+from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 OPTIONS = ("1", "2", "3", "4", "5")
 TASKS = ("coherence", "consistency", "fluency", "relevance")

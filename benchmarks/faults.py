@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import cordial_ppl as cp
@@ -155,7 +156,7 @@ def make_texts(name: str, value: float) -> tuple[Texts, np.ndarray]:
         target = build_target(load_channel(MODELS / f"{name}.py"), OPTIONS, tuple(covariates))
         histogram = np.asarray(label_histogram(rng.integers(0, OPTIONS, count), OPTIONS))
         readings = Readings(as_logits(logits), histogram, covariates)
-        probs = np.asarray(target.probs(truth_of(target, fault, value), readings))
+        probs = np.asarray(target.probs(jnp.asarray(truth_of(target, fault, value)), readings))
     draws = rng.random((count, 1))
     labels = (draws > np.cumsum(probs, axis=1)[:, :-1]).sum(axis=1)
     return Texts(as_logits(logits), covariates), labels

@@ -30,10 +30,10 @@ from accuracy import NEEDED
 
 import cordial_ppl as cp
 from cordial_ppl.analyses import paired_interval
-from cordial_ppl.formats import match_labels, read_labels, read_several
 from cordial_ppl.fusion import ConcatenatedDirichlet, LogitFusion, average_reading
 from cordial_ppl.fusion.door import read_by
 from cordial_ppl.synthetic import benchmark
+from cordial_ppl.tables import match_labels, read_labels, read_several
 
 SUMMEVAL = ("coherence", "consistency", "fluency", "relevance")
 SUMMEVAL_READERS = (

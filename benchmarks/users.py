@@ -29,11 +29,11 @@ import numpy as np
 
 from cordial_ppl import Cordial, ProportionalOdds, UserShift, scores
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.formats import match_labels, read_labels, read_readings
 from cordial_ppl.personal import UserEffect, UserIntercept, UserReliability, UserTemperature
 from cordial_ppl.stacking import assign_folds
 from cordial_ppl.synthetic import TASKS as EMBEDDED
 from cordial_ppl.synthetic import SyntheticTask, benchmark
+from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 TASKS = ("ESA-1", "ESA-2", "ESA-IAA", "MQM-1", "MQM-IAA")
 READER = "GEMBA-MQM_gpt4"

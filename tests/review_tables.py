@@ -1,8 +1,8 @@
 """Tables of reviews for the program to calibrate."""
 
 from cordial_ppl import synthetic
-from cordial_ppl.formats import write_table
-from cordial_ppl.formats.files import read_columns
+from cordial_ppl.tables import write_table
+from cordial_ppl.tables.files import read_columns
 
 LABELLED = 20
 TEXTS = 60

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from cordial_ppl.formats import write_table
 from cordial_ppl.sweep import parse_config
 from cordial_ppl.synthetic import reviews
+from cordial_ppl.tables import write_table
 
 TEXTS = reviews(90, seed=5)
 IDS = [f"t{i}" for i in range(90)]

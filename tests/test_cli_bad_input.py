@@ -7,7 +7,7 @@ import pytest
 
 from cordial_ppl import storage
 from cordial_ppl.cli import fitting
-from cordial_ppl.formats import write_table
+from cordial_ppl.tables import write_table
 
 IDS = [*(f"text {i}" for i in range(5)), "7"]
 READINGS = "item_id,logit_0,logit_1,logit_2,logit_3,logit_4"

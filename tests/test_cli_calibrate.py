@@ -9,7 +9,7 @@ from review_tables import LABELLED, TEXTS, fast, read, write_tables
 import cordial_ppl
 from cordial_ppl import synthetic
 from cordial_ppl.cli import output
-from cordial_ppl.formats import read_readings, write_table
+from cordial_ppl.tables import read_readings, write_table
 
 
 def test_weights_of_labels_are_not_passed_over_in_silence(cordial, tmp_path):

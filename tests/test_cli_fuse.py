@@ -7,7 +7,7 @@ import pytest
 from review_tables import LABELLED, TEXTS, fast, read, write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.formats import read_several, write_table
+from cordial_ppl.tables import read_several, write_table
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from review_tables import LABELLED, TEXTS, fast, read, write_tables
 
-from cordial_ppl.formats import write_table
+from cordial_ppl.tables import write_table
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])

@@ -10,13 +10,13 @@ from review_tables import fast, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.formats import read_labels, read_readings, write_table
-from cordial_ppl.formats.files import read_columns
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.priors.fits import ModeFit, TaskFit
 from cordial_ppl.priors.learned import Learned
 from cordial_ppl.sweep import parse_config
 from cordial_ppl.sweep.plan import _digest_method
+from cordial_ppl.tables import read_labels, read_readings, write_table
+from cordial_ppl.tables.files import read_columns
 
 
 @pytest.fixture

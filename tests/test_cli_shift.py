@@ -8,7 +8,7 @@ import pytest
 from review_tables import LABELLED, TEXTS, fast, read, write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.formats import read_readings, write_table
+from cordial_ppl.tables import read_readings, write_table
 
 USERS = [f"user {i % 3}" for i in range(TEXTS)]
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats import (
+from cordial_ppl.readings import as_logits
+from cordial_ppl.scale import Scale
+from cordial_ppl.tables import (
     check_writable,
     read_readings,
     replacing,
     write_table,
 )
-from cordial_ppl.readings import as_logits
-from cordial_ppl.scale import Scale
 
 ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
 

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats import (
+from cordial_ppl.scale import Scale
+from cordial_ppl.tables import (
     match_labels,
     read_labels,
     read_readings,
     write_table,
 )
-from cordial_ppl.scale import Scale
 
 ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
 SCALE = Scale(("1", "2", "3"))

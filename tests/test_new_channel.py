@@ -9,8 +9,8 @@ from review_tables import LABELLED, TEXTS, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.checks import check_channel
-from cordial_ppl.formats import write_table
 from cordial_ppl.sweep import read_config, run_sweep
+from cordial_ppl.tables import write_table
 
 TEMPLATE = Path(__file__).parent.parent / "models" / "template.py"
 CHANGE = (

@@ -9,10 +9,10 @@ import pytest
 from sweep_files import IDS, TEXTS, plan, write_sweep
 
 from cordial_ppl.errors import CordialWarning, InputError
-from cordial_ppl.formats import write_table
 from cordial_ppl.sweep import Results, run_sweep
 from cordial_ppl.sweep import run as running
 from cordial_ppl.sweep.tasks import draw_subsets, load_tasks
+from cordial_ppl.tables import write_table
 
 MINE = """
 import jax, numpyro

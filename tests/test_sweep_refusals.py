@@ -6,11 +6,11 @@ import pytest
 from sweep_files import IDS, plan, write_sweep
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats import write_table
 from cordial_ppl.sweep import Results, run_sweep
 from cordial_ppl.sweep import run as running
 from cordial_ppl.sweep.results import FITTED, cell_path
 from cordial_ppl.sweep.tasks import load_tasks
+from cordial_ppl.tables import write_table
 
 # The written table lacks a draw, which a run says.
 pytestmark = pytest.mark.filterwarnings("ignore:external.shots has no probabilities")

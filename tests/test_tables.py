@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from cordial_ppl.errors import CordialWarning, InputError
-from cordial_ppl.formats import (
+from cordial_ppl.readings import as_logits, readings_from_counts
+from cordial_ppl.tables import (
     read_readings,
     write_table,
 )
-from cordial_ppl.readings import as_logits, readings_from_counts
 
 ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
 

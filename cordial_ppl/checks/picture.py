@@ -55,7 +55,7 @@ def draw_ranks(ranks: Ranks, title: str) -> Figure:
 
 def write_ranks(path: Path, ranks: Ranks, title: str) -> None:
     """Write the figure; the ending of the path says as what."""
-    from cordial_ppl.formats import replacing
+    from cordial_ppl.tables import replacing
 
     figure = draw_ranks(ranks, title)
     with replacing(path) as temporary:

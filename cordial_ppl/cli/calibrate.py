@@ -39,7 +39,7 @@ def calibrate(
     """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
     from cordial_ppl.cli.fitting import fit_tables
     from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_summary
-    from cordial_ppl.formats import write_table
+    from cordial_ppl.tables import write_table
 
     names, chosen = split_options(options), choose_prior(prior, prior_of)
     check_output(output, [readings, labels, *([prior] if prior else [])])

@@ -111,7 +111,7 @@ def _read(
     if readings is None or labels is None:
         return ()
     from cordial_ppl.cli.fitting import covariates_of, read_labelled
-    from cordial_ppl.formats import match_labels
+    from cordial_ppl.tables import match_labels
 
     table, found = read_labelled(readings, labels, options=options, reader=reader, task=task)
     rows = match_labels(table, found)

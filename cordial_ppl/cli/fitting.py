@@ -11,7 +11,8 @@ from cordial_ppl.cli.compilation import keep_compiled
 from cordial_ppl.cli.messages import leaving_at_once, working
 from cordial_ppl.cli.options import Inference, PriorChoice
 from cordial_ppl.errors import CordialWarning, InputError, naming
-from cordial_ppl.formats import (
+from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.tables import (
     LabelTable,
     ReaderTables,
     ReadingTable,
@@ -19,7 +20,6 @@ from cordial_ppl.formats import (
     read_labels,
     read_readings,
 )
-from cordial_ppl.scale import Scale, SettingNeeded
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack

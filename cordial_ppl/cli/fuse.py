@@ -65,7 +65,7 @@ def fuse(
     from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.fitting import covariates_of, read_label_table
     from cordial_ppl.cli.output import STDOUT, calibrated_columns, check_output, show_json
-    from cordial_ppl.formats import match_labels, read_several, write_table
+    from cordial_ppl.tables import match_labels, read_several, write_table
 
     names, paths = split_options(options), [readings, *(also or [])]
     chosen = choose_prior(prior, prior_of)

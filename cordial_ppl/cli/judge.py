@@ -97,7 +97,7 @@ def predict(
     """
     from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.output import calibrated_columns, check_output, show_json
-    from cordial_ppl.formats import read_readings, read_several, write_table
+    from cordial_ppl.tables import read_readings, read_several, write_table
 
     names, paths = split_options(options), [readings, *(also or [])]
     check_output(output, [judge, *paths])

@@ -162,7 +162,7 @@ def _read_tasks(
 ) -> dict[Key, Texts]:
     """Logits, labels and covariates of the chosen tasks and readers of two tables."""
     from cordial_ppl.cli.fitting import covariates_of, read_labelled
-    from cordial_ppl.formats import list_values, match_labels
+    from cordial_ppl.tables import list_values, match_labels
 
     here, there = (list_values(path, "task") for path in (readings, labels))
     wanted = [name for name in here if not tasks or name in tasks]

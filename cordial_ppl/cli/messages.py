@@ -72,7 +72,7 @@ def leaving_at_once() -> Iterator[None]:
 
     Threads that compile would otherwise be waited for.  What is only half written is removed.
     """
-    from cordial_ppl.formats import discard_unfinished
+    from cordial_ppl.tables import discard_unfinished
 
     def leave(*_: object) -> None:
         STDERR.show_cursor()

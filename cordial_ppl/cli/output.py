@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats import ReaderTables, ReadingTable, check_writable
+from cordial_ppl.tables import ReaderTables, ReadingTable, check_writable
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack

@@ -31,7 +31,7 @@ from cordial_ppl.errors import InputError
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
-    from cordial_ppl.formats import LabelTable, ReadingTable
+    from cordial_ppl.tables import LabelTable, ReadingTable
 
 SHOWN = 10
 """Users that the summary names: those who differ most."""
@@ -81,8 +81,8 @@ def shift(
     from cordial_ppl import scores
     from cordial_ppl.cli.fitting import read_labelled
     from cordial_ppl.cli.output import check_output, passed_on, show_json, show_table
-    from cordial_ppl.formats import match_labels, write_table
     from cordial_ppl.personal import UserShift
+    from cordial_ppl.tables import match_labels, write_table
 
     names, chosen = split_options(options), choose_prior(prior, prior_of)
     if judge is not None and chosen is not None:
@@ -168,8 +168,8 @@ def _population(
     """Predictions of the labelled texts that do not know their labels, and of all texts."""
     from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.fitting import covariates_of, fit_judge
-    from cordial_ppl.formats import match_labels
     from cordial_ppl.stacking import MIN_LABELS
+    from cordial_ppl.tables import match_labels
 
     rows, scale = match_labels(table, found), table.scale
     if path is None:

@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.errors import InputError, Where, name_rows
-from cordial_ppl.formats.tables import as_name
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities
+from cordial_ppl.tables.rows import as_name
 
 SIGMAS = ("posterior", "cross-validated")
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.formats import replacing, write_table
 from cordial_ppl.products.figure import NEEDED, Figure, can_draw, save_figure
 from cordial_ppl.sweep.methods import label
+from cordial_ppl.tables import replacing, write_table
 
 Value = str | int | float | bool | None
 Record = dict[str, Any]

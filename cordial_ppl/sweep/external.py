@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cordial_ppl.errors import CordialWarning, InputError, naming
-from cordial_ppl.formats import Predictions
 from cordial_ppl.sweep.cell import Cell
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.methods import External
 from cordial_ppl.sweep.plan import Job
 from cordial_ppl.sweep.scoring import Prediction, score_cell
 from cordial_ppl.sweep.tasks import Reading
+from cordial_ppl.tables import Predictions
 
 
 def read_externals(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Predictions]:

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import numpy as np
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats import replacing, write_table
 from cordial_ppl.sweep.cell import Cell, join, read_cell
+from cordial_ppl.tables import replacing, write_table
 
 CONFIG, TABLE, SUBSETS, CELLS = "sweep.json", "results.parquet", "subsets.parquet", "cells"
 FITTED, EXTERNAL = "", ".external"

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from cordial_ppl.cordial.subsets import BatchFit, fit_subsets, parts
 from cordial_ppl.errors import FileError
-from cordial_ppl.formats import check_writable, write_table
 from cordial_ppl.sweep.cell import Cell, read_cell, write_cell
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.external import read_externals, score_externals, warn_of_gaps
@@ -24,6 +23,7 @@ from cordial_ppl.sweep.results import (
 )
 from cordial_ppl.sweep.scoring import Prediction, score_cell, split_fits, with_saturated
 from cordial_ppl.sweep.tasks import draw_subsets, load_tasks, subset_columns
+from cordial_ppl.tables import check_writable, write_table
 
 OVERHEAD = 100
 """Labels that compiling and predicting take as long as, for the estimate of the time left."""

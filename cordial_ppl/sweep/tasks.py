@@ -9,11 +9,11 @@ from jaxtyping import Int
 
 from cordial_ppl.cordial.parts import Texts
 from cordial_ppl.errors import InputError, naming
-from cordial_ppl.formats import list_values, match_labels, read_labels, read_readings
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale, SettingNeeded
 from cordial_ppl.sweep.config import SweepConfig, TaskSource
 from cordial_ppl.synthetic import benchmark
+from cordial_ppl.tables import list_values, match_labels, read_labels, read_readings
 
 SPLIT, DRAW = 0, 1
 """Streams of random numbers: which texts are scored, and which are labelled."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats.files import ENDINGS, name_endings, table_ending
+from cordial_ppl.tables.files import ENDINGS, name_endings, table_ending
 
 _UNFINISHED: set[Path] = set()
 

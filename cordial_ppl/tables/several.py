@@ -9,15 +9,11 @@ import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.columns import KINDS
-from cordial_ppl.formats.files import list_names
-from cordial_ppl.formats.tables import (
-    ReadingTable,
-    finite_column,
-    list_values,
-    read_readings,
-)
 from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.tables.columns import KINDS
+from cordial_ppl.tables.files import list_names
+from cordial_ppl.tables.readings import ReadingTable, finite_column, read_readings
+from cordial_ppl.tables.rows import list_values
 
 PREFIXES = tuple(f"{kind}_" for kind in KINDS)
 

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError, Where, name_rows
-from cordial_ppl.formats.files import ABSENT, Columns, is_filled, list_names
 from cordial_ppl.readings import (
     SUM_TOLERANCE,
     as_logits,
@@ -19,6 +18,7 @@ from cordial_ppl.readings import (
     readings_from_probabilities,
 )
 from cordial_ppl.scale import Scale, SettingNeeded, is_missing
+from cordial_ppl.tables.files import ABSENT, Columns, is_filled, list_names
 
 KINDS = ("logit", "logprob", "p", "n")
 """Kinds of reading, each the prefix of its columns before an underscore."""

@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError, name_rows, naming
-from cordial_ppl.formats.columns import numbers
-from cordial_ppl.formats.files import list_names, read_columns
-from cordial_ppl.formats.tables import as_name
 from cordial_ppl.scale import Scale
+from cordial_ppl.tables.columns import numbers
+from cordial_ppl.tables.files import list_names, read_columns
+from cordial_ppl.tables.rows import as_name
 
 FIELDS = ("task", "reader", "n", "draw")
 """Columns that may tell for which fit a row is; one that is not there holds for all."""

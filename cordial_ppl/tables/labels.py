@@ -1,0 +1,124 @@
+"""Tables of labels: one row for each labelled text, found by its `item_id`."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Int64
+
+from cordial_ppl.errors import InputError, naming
+from cordial_ppl.scale import Scale, parse_number
+from cordial_ppl.tables.columns import filled, passed_through
+from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.rows import read_items, select
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """The labels of a file.
+
+    Attributes:
+        item_ids: The texts, each once.
+        labels: Positions 0..K-1 on the scale, [n].
+        extras: Every other column, by name, with None for a missing cell.
+        rows: Where each row stands in the file.
+        unit: What `rows` counts: "line" (the first is 1) or, in Parquet, "row" (the first is 0).
+    """
+
+    item_ids: list[str]
+    labels: Int64[np.ndarray, " n"]
+    extras: dict[str, list]
+    rows: list[int]
+    unit: str
+
+    def where(self, position: int) -> str:
+        """Name the place of a row in the file: "line 7"."""
+        return f"{self.unit} {self.rows[position]}"
+
+    def among(self, item_ids: Collection[str]) -> "LabelTable":
+        """The labels of some texts alone."""
+        known = set(item_ids)
+        kept = [i for i, item in enumerate(self.item_ids) if item in known]
+        return LabelTable(
+            [self.item_ids[i] for i in kept],
+            self.labels[kept],
+            {name: [cells[i] for i in kept] for name, cells in self.extras.items()},
+            [self.rows[i] for i in kept],
+            self.unit,
+        )
+
+
+def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> LabelTable:
+    """Read the labels of some texts: one row for each labelled text, none for the others.
+
+    Args:
+        path: A .csv, .parquet, .jsonl or .ndjson file with `item_id` and `label`.
+        scale: The options that labels are names or positions of.
+        task: The task to take, where the file has a column `task`.
+
+    Returns:
+        The labels.
+
+    Raises:
+        FileError: The file cannot be read or is not what its ending says.
+        InputError: A column or a name is missing, an item occurs twice, or a label is missing or
+            not on the scale; with its row.
+        SettingNeeded: The file holds several tasks, or labels from 1 up where options start at 0.
+    """
+    columns = read_columns(path)
+    columns.column("item_id")
+    columns.column("label")
+    columns = select(columns, "task", task if "task" in columns.cells else None)
+    item_ids = read_items(columns)
+    extras = passed_through(columns, ["item_id", "label"])
+    remedy = "A table of labels has rows for the labelled texts alone: remove the others."
+    with naming(path):
+        labels = scale.encode(filled(columns, "label", remedy), where=columns.where)
+    return LabelTable(item_ids, labels, extras, list(columns.rows), columns.unit)
+
+
+@runtime_checkable
+class Items(Protocol):
+    """Anything that has a row for each of some texts."""
+
+    @property
+    def item_ids(self) -> list[str]:
+        """The texts."""
+        ...
+
+
+def match_labels(readings: Items, labels: LabelTable) -> Int64[np.ndarray, " n"]:
+    """Find the reading of each labelled text.
+
+    Args:
+        readings: The readings.
+        labels: The labels.
+
+    Returns:
+        Positions in `readings`, one a label.
+
+    Raises:
+        InputError: A label belongs to no text of the readings.
+    """
+    positions = {item: i for i, item in enumerate(readings.item_ids)}
+    unknown = [i for i, item in enumerate(labels.item_ids) if item not in positions]
+    if unknown:
+        shown = ", ".join(f"{labels.item_ids[i]!r} ({labels.where(i)})" for i in unknown[:5])
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        raise InputError(
+            f"{len(unknown)} of {len(labels.item_ids)} labels are for items without a reading: "
+            f"{shown}{more}. {_remedy([labels.item_ids[i] for i in unknown], readings.item_ids)}"
+        )
+    return np.array([positions[item] for item in labels.item_ids], np.int64)
+
+
+def _remedy(unknown: list[str], known: list[str]) -> str:
+    """What to do about unknown items; numbers may be written otherwise in the other file."""
+    numbers = {parse_number(item): item for item in known}
+    for item in unknown:
+        number = parse_number(item)
+        if number is not None and number in numbers:
+            return f"The readings write {item!r} as {numbers[number]!r}: write both alike."
+    return "Remove them, or check that both files belong together."
