@@ -13,6 +13,7 @@ from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.judge import fit, predict
 from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
+from cordial_ppl.cli.read import read
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
 
@@ -58,7 +59,7 @@ def cordial(
     """
 
 
-for command in (demo, calibrate, fit, predict, fuse, learn_prior, shift, check, sweep):
+for command in (demo, read, calibrate, fit, predict, fuse, learn_prior, shift, check, sweep):
     app.command()(command)
 
 
