@@ -128,8 +128,8 @@ def _report(found: "Collected", name: str, out: Path, labels: Path | None) -> No
         )
     if found.guessed:
         say(
-            f"warning: in {count(found.guessed, 'text')} the first token had to speak for an option "
-            "of several, or for options that begin alike"
+            f"warning: in {count(found.guessed, 'text')} the first token had to speak for an "
+            "option of several, or for options that begin alike"
         )
     if found.share < SHARE:
         say(

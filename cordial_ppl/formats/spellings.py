@@ -61,7 +61,7 @@ class Spellings:
         return _strict(text) if self._exact else _loose(text)
 
     def match(self, text: str) -> int | None:
-        """Find the option that a text means, by its position on the scale; None if it means none."""
+        """Find the option that a text means, by its place on the scale; None if it means none."""
         plain = self.plain(text)
         found = self._texts.get(plain)
         # Whole numbers are written with decimals, too: "4.0".
