@@ -88,6 +88,22 @@ def chunks(n: int) -> Iterator[tuple[slice, int]]:
         yield slice(start, min(start + CHUNK_ROWS, n)), size
 
 
+def repeat_rows(x: AnyArray, size: int) -> np.ndarray:
+    """Append copies of the last row: rows that count nothing, but can be computed with.
+
+    What a model does with a text's values (a logarithm, say) may be undefined for a constant.
+
+    Args:
+        x: Array [n, ...] with 1 <= n <= `size`.
+        size: Number of rows wanted, usually `bucket(n)`.
+
+    Returns:
+        Array [size, ...] of the same type.
+    """
+    rows = np.asarray(x)
+    return np.pad(rows, [(0, size - len(rows))] + [(0, 0)] * (rows.ndim - 1), mode="edge")
+
+
 def pad_rows(x: AnyArray, size: int, fill: float) -> np.ndarray:
     """Append rows of a constant, in NumPy (a padding compiled by XLA would compile for every n).
 

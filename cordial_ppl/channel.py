@@ -36,12 +36,14 @@ class Channel(NamedTuple):
         model: ``model(readings, labels=None)``, which ends in :func:`observe`.
         source: the file the model was loaded from; empty for a channel that is of no file.
         digest: SHA-256 of that file when it was run, in hexadecimal; empty likewise.
+        examples: names and ranges of covariates, for texts that are made up to check the channel.
     """
 
     name: str
     model: Model
     source: str = ""
     digest: str = ""
+    examples: tuple[tuple[str, float, float], ...] = ()
 
 
 class Ordinal(dist.Distribution):
@@ -143,7 +145,7 @@ def observe(
             of positive terms: shape ``[n, K]``, or K arrays of shape ``[n]``, which is fastest.
     """
     ordinal = Ordinal(log_probs, probs)
-    with numpyro.plate("text", ordinal.batch_shape[0]):
+    with numpyro.plate("texts", ordinal.batch_shape[0]):
         numpyro.sample(LABEL_SITE, ordinal, obs=labels)
 
 

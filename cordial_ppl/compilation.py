@@ -15,12 +15,17 @@ import jax
 TRACING = RLock()
 """Tracing is work for Python, which threads that do it at once only keep from one another."""
 
-OPTIONS = {"xla_cpu_multi_thread_eigen": False, "xla_cpu_prefer_vector_width": 512}
-"""Left to itself XLA uses half the width of AVX-512.
-
-Sums over draws and texts take 0.6 times as long at full width; a CPU without it ignores the wish.
-"""
-
+OPTIONS = {
+    "xla_cpu_multi_thread_eigen": False,
+    # Half the width of AVX-512 is what XLA uses left to itself: sums over draws and texts take 0.6
+    # times as long at full width.  A CPU without it ignores the wish.
+    "xla_cpu_prefer_vector_width": 512,
+    # No fusions by YNNPACK, which return wrong numbers for some shapes: of two programs that differ
+    # in the number of options, the second took what belongs to the first (jaxlib 0.12.0; see also
+    # github.com/jax-ml/jax/issues/39103).
+    "xla_cpu_experimental_ynn_fusion_type": "",
+}
+"""What XLA is told, where this version of it knows the option."""
 
 MAPPINGS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 """What the process has mapped into its memory, and how much of it the kernel allows."""
@@ -85,7 +90,7 @@ def _make_room() -> None:
 
 
 @cache
-def _accepted() -> dict[str, bool | int]:
+def _accepted() -> dict[str, bool | int | str]:
     """The options that this version of XLA knows: it refuses to compile with others."""
 
     def known(option: str) -> bool:

@@ -7,6 +7,7 @@ A message says what was expected, what came (with its row and column), and what 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import extract_tb
 
 import numpy as np
 
@@ -46,6 +47,17 @@ def naming(place: str | Path) -> Iterator[None]:
     except CordialError as error:
         problem, *rest = error.args
         raise type(error)(f"{place}: {problem}", *rest) from error
+
+
+def say_error(error: BaseException, source: str | Path) -> str:
+    """Say what went wrong in a file, and in which line of it: "ValueError: ... (line 7)"."""
+    lines = [
+        frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(source)
+    ]
+    text = getattr(error, "msg", None) or str(error)
+    line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
+    words = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return words + (f" (line {line})" if line else "")
 
 
 def name_row(position: int) -> str:

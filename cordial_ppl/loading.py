@@ -5,13 +5,13 @@ its path RUNS THE CODE IN IT, as importing a module would: load only files you t
 """
 
 import hashlib
-import importlib.util
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.errors import ChannelError
+from cordial_ppl.errors import ChannelError, say_error
 
 
 def load_channel(channel: str | Path | Channel) -> Channel:
@@ -47,16 +47,32 @@ def load_channel(channel: str | Path | Channel) -> Channel:
 @lru_cache(maxsize=64)
 def _load_file(path: Path, _: int) -> Channel:
     """Run a file once for each time that it was changed, so that its model keeps its identity."""
-    spec = importlib.util.spec_from_file_location(f"cordial_channel_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise ChannelError(f"{path} cannot be loaded as a Python file.")
-    module = importlib.util.module_from_spec(spec)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    source = path.read_bytes()
+    module = ModuleType(f"cordial_channel_{path.stem}")
+    module.__file__ = str(path)
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ChannelError(f"running the channel file {path} failed: {error!r}") from error
+        # Not imported: bytecode kept beside the file may be of an older version.
+        exec(compile(source, str(path), "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:
+        problem = say_error(error, path)
+        raise ChannelError(f"running the channel file {path} failed: {problem}") from error
     model = getattr(module, "model", None)
     if not callable(model):
         raise ChannelError(f"{path} defines no function model(readings, labels=None).")
-    return Channel(path.stem, model, str(path), digest)
+    digest = hashlib.sha256(source).hexdigest()
+    return Channel(path.stem, model, str(path), digest, _read_examples(module, path))
+
+
+def _read_examples(module: ModuleType, path: Path) -> tuple[tuple[str, float, float], ...]:
+    """The ranges that a file says its covariates have."""
+    given = getattr(module, "EXAMPLES", {})
+    try:
+        ranges = tuple((str(name), float(low), float(high)) for name, (low, high) in given.items())
+    except (AttributeError, TypeError, ValueError):
+        ranges = (("", 1.0, 0.0),)
+    if not all(low < high for _, low, high in ranges):
+        raise ChannelError(
+            f"EXAMPLES in {path} must name covariates with a range, as in {{'length': (20, 500)}}; "
+            f"found {given!r}."
+        )
+    return ranges

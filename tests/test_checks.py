@@ -1,23 +1,38 @@
 """`check_channel`: every sound channel passes, every broken one fails in its own line."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from broken_channels import write_channel
+from scipy.stats import norm
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.checks import Finding, Report, check_channel, check_simulation, simulate
+from cordial_ppl.checks import (
+    Finding,
+    Report,
+    check_channel,
+    check_simulation,
+    comparison,
+    posteriors,
+    simulate,
+)
+from cordial_ppl.checks.conflict import check_conflict
+from cordial_ppl.checks.contract import check_contract
 from cordial_ppl.checks.density import check_density
 from cordial_ppl.checks.order import check_order, violation
 from cordial_ppl.checks.posteriors import fit
 from cordial_ppl.checks.predictive import check_prior_predictive
-from cordial_ppl.checks.run import _check_contract
 from cordial_ppl.checks.sensitivity import check_sensitivity
 from cordial_ppl.checks.simulation import Ranks
-from cordial_ppl.checks.texts import make_texts
+from cordial_ppl.checks.texts import as_texts, make_texts
+from cordial_ppl.inference.lanes import Data
 from cordial_ppl.loading import load_channel
+from cordial_ppl.readings import as_logits
 
 GALLERY = sorted((Path(__file__).parent.parent / "models").glob("*.py"))
 EVERY = [*CHANNELS, *map(str, GALLERY)]
@@ -26,7 +41,7 @@ EVERY = [*CHANNELS, *map(str, GALLERY)]
 def cheap(channel):
     """The lines that need no posterior, by name."""
     texts, rng = make_texts(channel, 0), np.random.default_rng(0)
-    lines = [_check_contract(channel), *check_density(texts, rng)]
+    lines = [check_contract(channel), *check_density(texts, rng)]
     if lines[-1].status != "fail":
         lines += [check_prior_predictive(texts, 0), *check_order(texts, rng)]
     return {line.name: line for line in lines}
@@ -38,7 +53,7 @@ def test_every_channel_is_sound(name):
     failed = [line for line in lines.values() if line.status == "fail"]
     assert not failed and len(lines) == 7
     ordered = "vector" not in name
-    assert (lines["order of any readings"].status == "pass") == ordered
+    assert (lines["order of unsaturated readings"].status == "pass") == ordered
 
 
 @pytest.mark.parametrize(
@@ -46,6 +61,15 @@ def test_every_channel_is_sound(name):
     [
         ("no_label", "states no likelihood"),
         ("two_labels", "a second observed site 'more'"),
+        ("two_observes", "observe is called once"),
+        ("not_finite", "where its prior is centred"),
+        ("slash", "must have no slash"),
+        ("dimension", "dimensions of its draws"),
+        ("every_text", "depends on the number of texts"),
+        ("factor", "numpyro.factor('more', ...)"),
+        ("not_normalised", "must be positive and sum to one"),
+        ("number", "covariates have names"),
+        ("improper", "NotImplementedError (line 14)"),
         ("discrete", "a discrete site 'kind'"),
         ("branch", "branches on"),
         ("shape", "must give log_probs of shape"),
@@ -60,30 +84,106 @@ def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("not_finite", "finite density"),
         ("backward", "order of saturated readings"),
         ("backward", "prior predictive"),
+        ("tails", "order of saturated readings"),
         ("neighbours", "single texts"),
+        ("peeks", "single texts"),
         ("cut_gradient", "gradients"),
     ],
 )
 def test_a_broken_promise_fails_in_its_line(tmp_path, name, line):
     lines = cheap(load_channel(write_channel(tmp_path, name)))
     assert lines[line].status == "fail"
-    others = {"order of any readings", "order of saturated readings", "prior predictive", line}
+    orders = {f"order of {kind} readings" for kind in ("saturated", "unsaturated")}
+    others = {*orders, "prior predictive", line}
     assert all(own.status == "pass" for other, own in lines.items() if other not in others)
 
 
-def test_a_prior_that_fights_the_labels(tmp_path):
-    found = {}
-    for name in ("sound", "stubborn"):
-        texts = make_texts(load_channel(write_channel(tmp_path, name)), 0)
-        posterior = fit(texts, "default")
-        found[name] = {line.name: line for line in check_sensitivity(texts, posterior, 0)}
-    assert found["sound"]["prior against labels"].status == "pass"
-    line = found["stubborn"]["prior against labels"]
-    assert line.status == "fail" and "offset" in line.words and line.figures["offset"] > 3
-    assert found["stubborn"]["sensitivity"].figures["offset"]["prior"] > 0.05
+@pytest.mark.parametrize("scale", [1.0, 0.2, 0.02])
+def test_a_prior_that_fights_the_labels(tmp_path, scale):
+    # However narrow: where labels cannot move it at all, the posterior says nothing of a conflict.
+    loc = 0.0 if scale == 1.0 else -1.5
+    path = write_channel(tmp_path, "sound" if scale == 1.0 else "stubborn", loc, scale)
+    texts = make_texts(load_channel(path), 0)
+    posterior = fit(texts, "default")
+    line = check_conflict(texts, posterior, 0)
+    sensitivity = check_sensitivity(texts, posterior, line, 0)
+    if scale == 1.0:
+        assert line.status == sensitivity.status == "pass" and line.figures["p"] > 0.1
+    else:
+        assert line.status == "fail" and "offset" in line.words and line.figures["p"] < 0.002
+        assert sensitivity.status == "warn" and "offset" in sensitivity.words
+
+
+def test_labels_of_the_prior_are_in_no_conflict_with_it(tmp_path):
+    texts = make_texts(load_channel(write_channel(tmp_path, "sound")), 0)
+    posterior = fit(texts, "default")
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        with jax.enable_x64(True):
+            flat = jnp.asarray(rng.normal(size=1))
+            probs = np.asarray(texts.target.probs(flat, texts.readings))
+        labels = (rng.random((len(probs), 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        made = texts._replace(known=texts.known._replace(labels=labels))
+        found.append(check_conflict(made, posterior, seed).figures["p"])
+    assert 0.3 < np.mean(found) < 0.7 and np.mean(np.array(found) < 0.05) <= 0.125
+
+
+def test_a_covariate_is_padded_with_one_that_there_is(tmp_path):
+    # log(length - 1), which a padding of zeros would break.
+    channel = load_channel(write_channel(tmp_path, "undefined"))
+    texts = make_texts(channel, 0)
+    rng = np.random.default_rng(0)
+    extra = {"length": rng.uniform(20, 500, len(texts.known.labels))}
+    texts = texts._replace(known=texts.known._replace(covariates=extra))
+    lines = {line.name: line for line in check_density(texts, rng)}
+    assert {line.status for line in lines.values()} == {"pass"}
+    assert np.isfinite(fit(texts, "laplace").draws).all()
+
+
+@pytest.mark.parametrize(
+    ("rms", "means", "trusted", "status"),
+    [
+        (0.01, 0.1, True, "pass"),
+        (0.01, 0.6, True, "warn"),
+        (0.03, 0.1, True, "fail"),
+        (0.03, 0.1, False, "warn"),
+    ],
+)
+def test_a_posterior_is_judged_by_nuts(monkeypatch, tmp_path, rms, means, trusted, status):
+    texts = make_texts(load_channel(write_channel(tmp_path, "sound")), 0)
+    default = fit(texts, "laplace")
+    default = replace(default, diagnostics=default.diagnostics._replace(trusted=trusted, ess=900.0))
+    monkeypatch.setattr(posteriors, "fit", lambda *_: default)
+    monkeypatch.setattr(posteriors, "compare", lambda *_: (means, rms, 0.1, "offset"))
+    lines = {line.name: line for line in posteriors.check_posteriors(texts, default, 0)}
+    assert lines["default against NUTS"].status == status
+    assert lines["laplace against NUTS"].status == "pass"
+
+
+def test_nuts_that_fails_throughout_is_a_failure(monkeypatch, tmp_path):
+    texts = make_texts(load_channel(write_channel(tmp_path, "sound")), 0)
+    default = fit(texts, "laplace")
+    broken = replace(default, diagnostics=default.diagnostics._replace(divergences=250, ess=0.0))
+    monkeypatch.setattr(posteriors, "fit", lambda *_: broken)
+    *_, last = posteriors.check_posteriors(texts, default, 0)
+    assert last.name == "NUTS" and last.status == "fail" and "250 of 300" in last.words
+
+
+def test_readings_that_say_nothing_are_not_better_than_the_histogram(monkeypatch):
+    monkeypatch.setattr(comparison, "PAPER_CHANNELS", ("location", "mixture"))
+    channel, passed = load_channel("location"), 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        logits = as_logits(rng.normal(0, 3, (20, 5)))
+        data = Data(logits, rng.choice(5, 20, p=[0.05, 0.1, 0.2, 0.3, 0.35]), {})
+        texts = as_texts(channel, data, logits, {})
+        left, beside = comparison.check_comparison(texts, fit(texts, "default"), 0)
+        passed += left.status == "pass"
+        assert "mixture" in beside.words and beside.figures.keys() == {"mixture"}
+    assert passed == 0
 
 
 @pytest.mark.parametrize("method", ["default", "laplace"])
@@ -101,6 +201,13 @@ def test_ranks_find_a_posterior_that_is_too_narrow(tmp_path):
     assert found.status == "fail" and found.figures["p"] < 1e-6
 
 
+@pytest.mark.parametrize("width", [0.75, 1.0, 1.35])
+def test_ranks_find_a_posterior_of_another_width(width):
+    truth = np.random.default_rng(0).normal(size=(200, 3))
+    found = check_simulation(Ranks(("a", "b", "c"), norm.cdf(truth / width)))
+    assert found.status == ("pass" if width == 1.0 else "fail")
+
+
 def test_a_bias_of_ranks_is_named():
     rng = np.random.default_rng(0)
     values = np.column_stack([rng.random(200), rng.random(200) ** 1.6])
@@ -112,6 +219,21 @@ def test_violation_is_the_largest_excess_of_a_cumulative_probability():
     low, high = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
     assert violation(low, high) == 0.0
     assert violation(high, low) == pytest.approx(0.4)
+
+
+def test_a_channel_that_breaks_the_contract_is_refused_where_it_is_fitted(tmp_path):
+    logits, labels = np.eye(5)[[0, 1, 2, 3, 4, 0]], [0, 1, 2, 3, 4, 1]
+    for name in ("not_finite", "every_text"):
+        path = write_channel(tmp_path, name)
+        with pytest.raises(cp.ChannelError, match=name):
+            cp.ChannelCalibrator(path).fit(logits, labels)
+        with pytest.raises(cp.ChannelError, match=name):
+            cp.Cordial(channels=[path], inference="mode").fit(logits, labels)
+
+
+def test_too_few_simulations_are_refused():
+    with pytest.raises(cp.InputError, match="needs 20 data sets or more; got 3"):
+        check_channel("location", simulations=3)
 
 
 def test_a_report_is_as_bad_as_its_worst_line():

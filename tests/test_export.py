@@ -1,12 +1,15 @@
 """Posteriors reach ArviZ with their names, their draws, their data and what they are worth."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import arviz as az
+import jax
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS
+from scipy.special import logit
 from scipy.stats import norm
 
 import cordial_ppl as cp
@@ -14,6 +17,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.fusion.joint import JOINT
 from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.readings import Readings, label_histogram
 
 NOTHING = float("nan")
 NAMED = ["abcde"[z] for z in LABELS]
@@ -52,12 +56,30 @@ def test_a_weighted_posterior_becomes_equal_draws():
         "prior_predictive",
         "observed_data",
     }
-    assert dict(group.sizes) == {"chain": 1, "draw": 4000, "option": 5}
+    assert dict(group.sizes) == {"chain": 4, "draw": 1000, "option": 5}
     assert group["bias"].dims == ("chain", "draw", "option")
     assert set(group.data_vars) == set(posterior.parameters())
     assert float(group["offset"].mean()) == pytest.approx(posterior.mean()["offset"], abs=0.02)
     assert group.attrs["khat"] == tree["sample_stats"].attrs["khat"] == 0.4
     assert group.attrs["channel"] == "location-vector"
+
+
+def test_leaving_labels_out_by_weights_is_leaving_them_out():
+    # Also of the histogram, which the channel falls back on.
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(1, 4, 20)
+    posterior = cp.fit_laplace("location", logits, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found: Any = az.loo(posterior.to_datatree())
+    expected = 0.0
+    for row in range(20):
+        others = np.delete(np.arange(20), row)
+        left = cp.fit_laplace("location", logits[others], labels[others])
+        expected += np.log(left.predict_proba(logits[[row]])[0, labels[row]])
+    assert found.elpd == pytest.approx(expected, abs=0.6)
+    own = posterior.predict_proba(logits)[np.arange(20), labels]
+    assert np.log(own).sum() > expected + 2.0
 
 
 def test_every_group_of_every_channel(judge):
@@ -66,7 +88,7 @@ def test_every_group_of_every_channel(judge):
     for name, own in tree.children.items():
         assert set(own.children) == GROUPS, name
         sizes = own["log_likelihood"].sizes
-        assert sizes["text"] == len(LABELS) and sizes["draw"] == 300
+        assert sizes["text"] == len(LABELS) and sizes["draw"] == 75
         predicted = own["posterior_predictive"]["label"].values
         assert predicted.min() >= 0 and predicted.max() <= 4
         np.testing.assert_array_equal(own["observed_data"]["label"], LABELS)
@@ -78,22 +100,30 @@ def test_every_group_of_every_channel(judge):
 def test_likelihood_prior_and_density_are_those_of_the_model(judge):
     posterior = judge.posteriors_["location"]
     tree: Any = posterior.to_datatree()
-    named = {k: v.values[0] for k, v in tree["posterior"].data_vars.items()}
-    probs = judge.posteriors_["location"].predict_proba(LOGITS)
-    logs = tree["log_likelihood"]["label"].values[0]
-    # Weighted draws were resampled: their mean probability is the predictive, up to noise.
-    chosen = probs[np.arange(len(LABELS)), LABELS]
-    np.testing.assert_allclose(np.exp(logs).mean(axis=0), chosen, atol=0.02)
-    terms = {k: v.values[0] for k, v in tree["log_prior"].data_vars.items()}
+    named = {k: np.ravel(v) for k, v in tree["posterior"].data_vars.items()}
+    logs = tree["log_likelihood"]["label"].values.reshape(-1, len(LABELS))
+    # Weighted draws were resampled: their mean probability is the predictive, up to noise; that of
+    # a text under the histogram of the other labels.
+    for row, label in enumerate(LABELS):
+        others = np.asarray(label_histogram(np.delete(LABELS, row), 5))
+        left = replace(posterior, histogram=others).predict_proba(LOGITS[[row]])[0, label]
+        assert np.exp(logs[:, row]).mean() == pytest.approx(left, abs=0.02)
+    terms = {k: np.ravel(v) for k, v in tree["log_prior"].data_vars.items()}
     np.testing.assert_allclose(terms["offset"], norm.logpdf(named["offset"]), rtol=1e-9)
     np.testing.assert_allclose(terms["gain"], norm.logpdf(np.log(named["gain"]), 0, 0.5), rtol=1e-9)
-    total = sum(terms.values()) + logs.sum(axis=1)
-    np.testing.assert_allclose(tree["sample_stats"]["lp"].values[0], total, rtol=1e-9)
+    logarithms = [np.log(named[name]) for name in ("temperature", "gain", "concentration")]
+    flat = [logarithms[0], named["offset"], *logarithms[1:], logit(named["strength"])]
+    readings = Readings(LOGITS - LOGITS.mean(axis=1, keepdims=True), posterior.histogram)
+    likely = jax.jit(jax.vmap(posterior.target.log_likelihood, (0, None, None)))(
+        np.column_stack(flat), readings, LABELS
+    )
+    total = sum(terms.values()) + np.asarray(likely)
+    np.testing.assert_allclose(np.ravel(tree["sample_stats"]["lp"]), total, rtol=1e-7)
 
 
 def test_predictive_draws_have_the_predicted_shares(judge):
     tree: Any = judge.posteriors_["mixture"].to_datatree()
-    drawn = tree["posterior_predictive"]["label"].values[0]
+    drawn = tree["posterior_predictive"]["label"].values.reshape(-1, len(LABELS))
     shares = np.stack([(drawn == option).mean(axis=0) for option in range(5)], axis=1)
     expected = judge.posteriors_["mixture"].predict_proba(LOGITS)
     np.testing.assert_allclose(shares, expected, atol=0.12)
@@ -119,6 +149,16 @@ def test_chains_of_nuts_are_kept():
     np.testing.assert_array_equal(found, posterior.parameters()["offset"].reshape(4, 20))
 
 
+def test_figures_of_transitions_of_nuts_are_there():
+    posterior = cp.fit_nuts("location", LOGITS, LABELS)
+    stats: Any = posterior.to_datatree()["sample_stats"]
+    assert set(stats.data_vars) == {"lp", "diverging", "acceptance_rate", "energy", "n_steps"}
+    assert int(stats["diverging"].sum()) == posterior.diagnostics.divergences
+    # Energy is potential and kinetic: never below minus the density, up to whitening's constant.
+    excess = stats["energy"] + stats["lp"]
+    assert float(excess.std()) < float(stats["lp"].std()) + 3.0
+
+
 def test_arviz_works_on_it_as_it_is(judge):
     tree: Any = judge.to_datatree()
     table = az.summary(tree["mixture"], ci_prob=0.9)
@@ -128,6 +168,8 @@ def test_arviz_works_on_it_as_it_is(judge):
         warnings.simplefilter("ignore", UserWarning)
         found = az.compare(dict(tree.children))
     assert set(found.index) == set(judge.posteriors_)
+    az.plot_rank(tree["mixture"])
+    az.plot_trace(tree["mixture"])
     sensitivity = az.psense_summary(tree["location"])
     assert set(sensitivity.index) == set(table.index)
 

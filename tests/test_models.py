@@ -8,6 +8,8 @@ import pytest
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
+from cordial_ppl.checks.posteriors import fit
+from cordial_ppl.checks.texts import make_texts
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.loading import load_channel
@@ -160,3 +162,14 @@ def test_labels_that_stray_upward_are_seen_to():
     judge = cp.ChannelCalibrator(MODELS / "skewed.py").fit(20 * np.eye(5)[stated], labels)
     draws, weights = judge.posterior_.parameters()["skew"], judge.posterior_.weights
     assert weights[draws > 0].sum() > 0.95
+
+
+def test_a_program_takes_nothing_from_one_for_fewer_options():
+    # Fusions of XLA:CPU by YNNPACK did: of programs that differ in the number of options alone.
+    found = {}
+    for size in (3, 5):
+        texts = make_texts(load_channel(MODELS / "bent.py"), 0, size, 5)
+        found[size] = [fit(texts, method) for method in ("default", "laplace")]
+    default, laplace = (own.weights @ own.draws for own in found[5])
+    spread = found[5][1].draws.std(axis=0)
+    assert np.abs((default - laplace) / spread).max() < 0.6

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cordial_ppl as cp
-from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels import CHANNELS, PAPER_CHANNELS
 from cordial_ppl.checks import violation
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.readings import Readings
@@ -48,11 +48,13 @@ def test_both_forms_keep_first_order_stochastic_order(name, shares, moved, histo
     assert violation(*probs) <= 1e-9
 
 
-@pytest.mark.parametrize("name", ["location", "mixture-vector"])
+@pytest.mark.parametrize("name", PAPER_CHANNELS)
 def test_the_posterior_predictive_keeps_the_order_of_saturated_readings(name):
-    judge = cp.ChannelCalibrator(name, inference="laplace").fit(LOGITS, LABELS)
-    probs = judge.predict_proba(990 * np.eye(SIZE))
-    assert violation(probs[:-1], probs[1:]).max() <= ROUNDING
+    for seed in range(3):
+        labels = np.random.default_rng(seed).integers(0, SIZE, len(LABELS))
+        judge = cp.ChannelCalibrator(name, inference="laplace").fit(LOGITS, labels)
+        probs = judge.predict_proba(990 * np.eye(SIZE))
+        assert violation(probs[:-1], probs[1:]).max() <= ROUNDING
 
 
 def test_unrestricted_calibrators_reverse_saturated_readings():

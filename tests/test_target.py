@@ -239,7 +239,7 @@ def empty(readings, labels=None):
     [
         (silent, "states no likelihood: end the model with"),
         (unnamed_likelihood, "states no likelihood: end the model with"),
-        (doubled, "failed: .*unique names but got `label` duplicated"),
+        (doubled, "`label` duplicated.*observe is called once"),
         (observing, "a second observed site 'more'"),
         (discrete, "a discrete site 'side'"),
         (branching, "branches on, or takes out of JAX"),

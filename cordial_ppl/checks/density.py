@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from cordial_ppl.arrays import pad_rows, repeat_rows
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
 from cordial_ppl.checks.texts import Texts
 from cordial_ppl.compilation import compiled
@@ -23,6 +24,8 @@ EXTREME = 60.0
 STEP = 1e-5
 SLOPE_TOLERANCE = 1e-4
 SAME = 1e-9
+SUM_TOLERANCE = 1e-6
+PADDING = 5
 
 
 def check_density(texts: Texts, rng: np.random.Generator) -> list[Finding]:
@@ -85,49 +88,65 @@ def _gradients(
     above, below = (np.asarray(_value(target)(own, *given)) for own in moved)
     difference = (above - below).reshape(slope.shape) / (2 * STEP)
     errors = np.abs(slope - difference) / (1.0 + np.abs(difference))
-    worst, share = float(errors.max()), float((errors > SLOPE_TOLERANCE).mean())
+    errors = np.where(np.isfinite(errors), errors, np.inf)
+    # Of the coordinate that is wrong most often: one that is cut off is one of many.
+    share = float((errors > SLOPE_TOLERANCE).mean(axis=0).max())
+    worst = float(errors.max())
     place = target.coordinates[int(errors.max(axis=0).argmax())]
     figures = {"worst_error": worst, "share_beyond": share, "tolerance": SLOPE_TOLERANCE}
     words = f"agree with finite differences to {worst:.0e}"
     if worst <= SLOPE_TOLERANCE:
         return Finding("gradients", PASS, words, figures)
-    words = f"off by {worst:.1e} in {place}, {100 * share:.0f} % beyond {SLOPE_TOLERANCE:.0e}"
+    words = f"off by {worst:.1e} in {place}; wrong at {100 * share:.0f} % of points"
     # A kink is met by few points; a gradient that was cut off is wrong at most.
     return Finding("gradients", FAIL if share > 0.1 else WARN, words, figures)
 
 
 def _rows(texts: Texts, rng: np.random.Generator) -> Finding:
-    """Whether a text's probabilities depend on that text alone."""
-    target, whole = texts.target, texts.readings
-    count = len(whole.logits)
+    """Whether a text's probabilities depend on that text alone, and padding counts nothing."""
+    target, whole, labels = texts.target, texts.readings, texts.known.labels
+    count = len(labels)
     loc, scale = target.prior
-    points = jnp.asarray(loc + scale * rng.normal(0, NEAR, (8, target.size)))
+    points = jnp.asarray(loc + scale * rng.normal(0, NEAR, (FEW, target.size)))
     run = compiled(jax.vmap(target.probs, (0, None)))
     expected = np.asarray(run(points, whole))
-
-    def take(rows: np.ndarray) -> Readings:
-        extra = {name: values[rows] for name, values in whole.covariates.items()}
-        return whole._replace(logits=whole.logits[rows], covariates=extra)
-
     order = rng.permutation(count)
-    shuffled = np.abs(np.asarray(run(points, take(order))) - expected[:, order]).max()
-    extra = {name: np.pad(values, (0, 5)) for name, values in whole.covariates.items()}
-    padded = whole._replace(logits=np.pad(whole.logits, ((0, 5), (0, 0))), covariates=extra)
-    padding = np.abs(np.asarray(run(points, padded))[:, :count] - expected).max()
-    sums = np.abs(expected.sum(axis=2) - 1).max()
-    figures = {"padding": padding, "order": shuffled, "sum": sums}
-    figures = {name: float(value) for name, value in figures.items()}
-    wrong = [
-        words
-        for value, words in (
-            (padding, f"padding moves probabilities by {padding:.1e}"),
-            (shuffled, f"the order of texts moves probabilities by {shuffled:.1e}"),
-            (sums, f"probabilities miss one by {sums:.1e}"),
-        )
-        if not value <= (SAME if value is not sums else 1e-6)
+    extra = {name: values[order] for name, values in whole.covariates.items()}
+    mixed = whole._replace(logits=whole.logits[order], covariates=extra)
+    # As data sets are padded where they are fitted.
+    rows = count + PADDING
+    extra = {name: repeat_rows(values, rows) for name, values in whole.covariates.items()}
+    padded = whole._replace(logits=pad_rows(whole.logits, rows, 0.0), covariates=extra)
+    densities = [
+        np.column_stack(_density(target)(points, target.prior, *own))
+        for own in ((whole, labels), (padded, pad_rows(labels, rows, -1)))
     ]
+    misses = {
+        "padding moves probabilities by": _largest(
+            np.asarray(run(points, padded))[:, :count] - expected
+        ),
+        "padding moves the log density or its gradient by": _largest(
+            (densities[1] - densities[0]) / (1.0 + np.abs(densities[0]))
+        ),
+        "the order of texts moves probabilities by": _largest(
+            np.asarray(run(points, mixed)) - expected[:, order]
+        ),
+        "what is predicted depends on the labels, by": _largest(
+            np.asarray(_given(target)(points, whole, labels)) - expected
+        ),
+        "probabilities miss one by": _largest(expected.sum(axis=2) - 1),
+    }
+    tolerances = dict.fromkeys(misses, SAME) | {"probabilities miss one by": SUM_TOLERANCE}
+    wrong = [f"{words} {miss:.1e}" for words, miss in misses.items() if miss > tolerances[words]]
     words = "; ".join(wrong) or "padding and the order of texts change nothing; they sum to one"
+    names = "padding", "density", "order", "labels", "sum"
+    figures: dict[str, float] = dict(zip(names, misses.values(), strict=True))
     return Finding("single texts", FAIL if wrong else PASS, words, figures)
+
+
+def _largest(difference: np.ndarray) -> float:
+    """The largest absolute difference; infinite where there is none."""
+    return float(np.where(np.isfinite(difference), np.abs(difference), np.inf).max())
 
 
 @lru_cache(maxsize=8)
@@ -138,3 +157,9 @@ def _density(target: Target):
 @lru_cache(maxsize=8)
 def _value(target: Target):
     return compiled(jax.vmap(target.log_density, (0, None, None, None)))
+
+
+@lru_cache(maxsize=8)
+def _given(target: Target):
+    """Probabilities, with the labels in sight."""
+    return compiled(jax.vmap(lambda *given: target.pointwise(*given)[1], (0, None, None)))

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.checks.comparison import check_comparison
+from cordial_ppl.checks.conflict import check_conflict
+from cordial_ppl.checks.contract import check_contract
 from cordial_ppl.checks.density import check_density
-from cordial_ppl.checks.finding import FAIL, PASS, Finding, Report
+from cordial_ppl.checks.finding import FAIL, Finding, Report
 from cordial_ppl.checks.order import check_order
 from cordial_ppl.checks.posteriors import check_posteriors, check_times
 from cordial_ppl.checks.predictive import check_prior_predictive
@@ -18,16 +19,15 @@ from cordial_ppl.checks.sensitivity import check_sensitivity
 from cordial_ppl.checks.simulation import Ranks, check_simulation, simulate
 from cordial_ppl.checks.texts import Texts, as_texts, make_texts
 from cordial_ppl.covariates import as_covariates
-from cordial_ppl.errors import ChannelError, InputError
+from cordial_ppl.errors import InputError
 from cordial_ppl.inference.lanes import Data
-from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
-SIZES = (2, 3, 5, 7)
-"""Numbers of options that a channel must be for."""
+LEAST_SETS = 20
+"""Simulated data sets from which ranks can look uniform or not."""
 
 STEPS = ("contract", "density", "order", "posterior", "NUTS", "sensitivity", "comparison")
 
@@ -60,9 +60,14 @@ def check_channel(
         finite, the rest is not checked.
 
     Raises:
-        InputError: the texts cannot be used, or lack a covariate that the channel asks for.
+        InputError: there are too few simulations, or the texts cannot be used, or lack a covariate
+            that the channel asks for.
         ChannelError: there is no such channel or file, or the file cannot be run.
     """
+    if 0 < simulations < LEAST_SETS:
+        raise InputError(
+            f"simulation-based calibration needs {LEAST_SETS} data sets or more; got {simulations}."
+        )
     chosen = load_channel(channel)
     given = None if logits is None else _enter(chosen, logits, labels, covariates)
     findings: list[Finding] = []
@@ -82,7 +87,7 @@ def _steps(
     progress: Callable[[float, str], None],
     keep: Callable[[Ranks], None],
 ) -> Iterator[list[Finding]]:
-    contract = _check_contract(channel)
+    contract = check_contract(channel)
     yield [contract]
     if contract.status == FAIL:
         return
@@ -96,7 +101,8 @@ def _steps(
     posterior, times = check_times(texts, seed)
     yield [times]
     yield list(check_posteriors(texts, posterior, seed))
-    yield check_sensitivity(texts, posterior, seed)
+    conflict = check_conflict(texts, posterior, seed)
+    yield [check_sensitivity(texts, posterior, conflict, seed), conflict]
     yield check_comparison(texts, posterior, seed) if _comparable(texts) else []
     if simulations:
         share = len(STEPS) / (len(STEPS) + 1)
@@ -112,27 +118,6 @@ def _steps(
 def _comparable(texts: Texts) -> bool:
     """Whether leaving out made-up labels, or a single one, would say anything."""
     return not texts.made_up and len(texts.known.labels) > 2
-
-
-def _check_contract(channel: Channel) -> Finding:
-    sizes = []
-    for size in SIZES:
-        try:
-            with jax.enable_x64(True):
-                target = build_target(channel, size, find_covariates(channel, size))
-        except ChannelError as error:
-            return Finding("contract", FAIL, f"with {size} options: {error}")
-        sizes.append(target.size)
-    names = [site.parameter for site in target.sites]
-    replaceable = [site.parameter for site in target.sites if site.gaussian]
-    covariates = find_covariates(channel, SIZES[-1])
-    words = f"{len(names)} parameters: {', '.join(names)}"
-    words += f"; covariates: {', '.join(covariates)}" if covariates else ""
-    if len(replaceable) < len(names):
-        fixed = [name for name in names if name not in replaceable]
-        words += f"; priors that cannot be replaced by name: {', '.join(fixed)}"
-    figures = {"parameters": dict(zip(SIZES, sizes, strict=True)), "covariates": list(covariates)}
-    return Finding("contract", PASS, words, figures)
 
 
 def _enter(

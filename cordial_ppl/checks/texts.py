@@ -43,9 +43,12 @@ def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS)
     count = labels + UNSEEN
     made = reviews(count, seed=seed, options=size)
     rng = np.random.default_rng(seed)
-    names = find_covariates(channel, size)
-    # Positive and about one: what a covariate means is not known here.
-    extra = {name: rng.lognormal(0.0, 1.0, count) for name in names}
+    ranges = {name: (low, high) for name, low, high in channel.examples}
+    # Positive and about one, where the file does not say what a covariate is like.
+    extra = {
+        name: rng.uniform(*ranges[name], count) if name in ranges else rng.lognormal(0, 1, count)
+        for name in find_covariates(channel, size)
+    }
     known = {name: values[:labels] for name, values in extra.items()}
     data = Data(as_logits(made.logits[:labels]), made.labels[:labels], known)
     unseen = {name: values[labels:] for name, values in extra.items()}

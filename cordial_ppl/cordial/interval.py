@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from cordial_ppl.arrays import chunks, pad_rows
+from cordial_ppl.arrays import chunks, pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target
@@ -58,7 +58,7 @@ def mean_interval(
     with jax.enable_x64(True):
         for rows, size in chunks(len(shares)):
             extra = {
-                name: pad_rows(column[rows].astype(np.float32), size, 0.0)
+                name: repeat_rows(column[rows].astype(np.float32), size)
                 for name, column in covariates.items()
             }
             means = []

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.arrays import CHUNK_ROWS, chunks, pad_rows
+from cordial_ppl.arrays import CHUNK_ROWS, chunks, repeat_rows
 from cordial_ppl.batching import at_once, mapped
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
@@ -141,7 +141,7 @@ def _predict(
     for rows, size in chunks(len(report.logits)):
         texts = report.take(rows)
         count = len(texts.logits)
-        padded = jax.tree.map(lambda leaf, n=size: pad_rows(leaf.astype(kind), n, 0.0), texts)
+        padded = jax.tree.map(lambda leaf, n=size: repeat_rows(leaf.astype(kind), n), texts)
         parts.append(np.asarray(predictor(padded, fitted), np.float64)[:, :count])
     probs = np.concatenate(parts, axis=1)
     return probs / probs.sum(axis=2, keepdims=True)

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import chunks, pad_rows
+from cordial_ppl.arrays import chunks, pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.lanes import Data
 from cordial_ppl.inference.nuts import CHAINS
 from cordial_ppl.inference.target import Target, name_parameters
-from cordial_ppl.readings import Readings
+from cordial_ppl.readings import Readings, label_histogram
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -35,7 +35,7 @@ def to_datatree(
 
     Args:
         posterior: the posterior; weighted draws are resampled, each ``S w`` times, rounded at
-            random.  Those of NUTS keep their chains.
+            random, and dealt to four chains.  Those of NUTS keep theirs.
         data: labelled texts; by default those of the fit, if these are known.
         options: names of the options, by default 0..K-1.
         readers: names of the readers of a channel that has several, by default 0..R-1.
@@ -45,15 +45,23 @@ def to_datatree(
         A tree with the groups ``posterior`` and ``prior`` (the named parameters in their own units,
         dimension ``option`` or ``reader`` for those with one value each), ``log_prior`` (by site,
         nats, as a density of the unconstrained parameters) and ``sample_stats`` (log density
-        ``lp``, and the diagnostics).  With data also ``log_likelihood`` (nats),
-        ``posterior_predictive``, ``prior_predictive`` and ``observed_data``, each of ``label`` with
-        dimension ``text``.
+        ``lp``, of NUTS also ``diverging``, ``energy`` and others; its attributes are the
+        diagnostics).  With data also ``log_likelihood`` (nats), ``posterior_predictive``,
+        ``prior_predictive`` and ``observed_data``, each of ``label`` with dimension ``text``.
+
+        The channel falls back on the histogram of the labels, which has seen the label of each
+        text.  The log likelihood of a text that was fitted is therefore that under the histogram of
+        the others: leaving labels out by their weights alone (PSIS-LOO) would call a channel that
+        leans on the histogram better than it is.
     """
     from arviz_base import from_dict
 
     rng = np.random.default_rng(seed)
-    chains = CHAINS if posterior.diagnostics.method == "nuts" else 1
     index = _resample(posterior.weights, rng)
+    # Others have no chains, but plots compare some; in random order each part is a sample.
+    if posterior.diagnostics.method != "nuts":
+        index = rng.permutation(index)
+    chains = CHAINS if len(index) >= CHAINS else 1
     count = len(index) // chains * chains
     draws = posterior.draws[index[:count]]
     target, data = posterior.target, posterior.data if data is None else data
@@ -78,11 +86,16 @@ def to_datatree(
     density = terms.sum(axis=1)
     if data is not None:
         density = density + known.sum(axis=1)
-        groups["log_likelihood"] = _by_chain({"label": known}, chains)
+        own = np.asarray(label_histogram(data.labels, size))
+        fitted = np.allclose(own, posterior.histogram, rtol=0, atol=1e-6)
+        left = _left_out(target, draws, data, size) if fitted else known
+        groups["log_likelihood"] = _by_chain({"label": left}, chains)
         groups["posterior_predictive"] = _by_chain({"label": _draw(probs, rng)}, chains)
         groups["prior_predictive"] = _by_chain({"label": _draw(guessed, rng)}, 1)
         groups["observed_data"] = {"label": np.asarray(data.labels)}
-    groups["sample_stats"] = _by_chain({"lp": density}, chains)
+    stats = {"lp": density}
+    stats |= {name: own[index[:count]] for name, own in posterior.transitions.items()}
+    groups["sample_stats"] = _by_chain(stats, chains)
     by_option = {name: ["option"] for name, x in named["prior"].items() if x.shape[1:] == (size,)}
     coords: dict[str, Any] = {"option": list(options or range(size))}
     if posterior.readers is not None:
@@ -96,7 +109,11 @@ def to_datatree(
     # One number a site, whatever its shape: no dimension of the parameter is its own.
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
     tree["log_prior"] = from_dict({"log_prior": _by_chain(sums, chains)})["log_prior"]
-    figures = posterior.diagnostics._asdict()
+    # Files that trees are kept in know no truth values among attributes.
+    figures = {
+        name: int(value) if isinstance(value, bool) else value
+        for name, value in posterior.diagnostics._asdict().items()
+    }
     tree["sample_stats"].attrs.update(figures)
     tree["posterior"].attrs.update({"channel": posterior.channel.name, **figures})
     return tree
@@ -125,13 +142,24 @@ def _labels(
     found = []
     for rows, size in chunks(len(data.labels)):
         logits = pad_rows(data.logits[rows], size, 0.0)
-        extra = {name: pad_rows(v[rows], size, 0.0) for name, v in data.covariates.items()}
+        extra = {name: repeat_rows(v[rows], size) for name, v in data.covariates.items()}
         labels = pad_rows(data.labels[rows], size, -1)
         count = len(data.labels[rows])
         both = _pointwise(target)(jnp.asarray(draws), Readings(logits, histogram, extra), labels)
         found.append([np.asarray(part)[:, :count] for part in both])
     known, probs = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
     return known, probs
+
+
+def _left_out(target: Target, draws: np.ndarray, data: Data, size: int) -> Float[np.ndarray, "S n"]:
+    """Log likelihood of each label under the histogram of the other labels."""
+    labels = np.asarray(data.labels)
+    found = np.empty((len(draws), len(labels)))
+    for option in np.unique(labels):
+        rows = np.flatnonzero(labels == option)
+        others = np.asarray(label_histogram(np.delete(labels, rows[0]), size))
+        found[:, rows] = _labels(target, draws, others, data)[0][:, rows]
+    return found
 
 
 def _draw(probs: Float[np.ndarray, "S n K"], rng: np.random.Generator) -> Int[np.ndarray, "S n"]:

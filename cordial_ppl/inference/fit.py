@@ -67,7 +67,8 @@ def fit_lanes(
         return _default_fitter(family, effort)(index, lanes, prior, key)
     if method != "nuts":
         return _mode_fitter(target, method)(lanes, prior, key)
-    first = jnp.asarray(lanes.labels[0]), jnp.asarray(lanes.histograms[0])
+    lanes = jax.tree.map(jnp.asarray, lanes)
+    first = lanes.labels[0], lanes.histograms[0]
     problem = lanes.problem(target, prior, *first)
     own_key, fold_key = jax.random.split(key)
     cloud = sample_nuts(problem, own_key)
@@ -121,6 +122,7 @@ def as_posterior(
         readers=lanes.logits.shape[1] if lanes.logits.ndim == 3 else None,
         prior=prior,
         data=Data(lanes.logits[labelled], lanes.labels[0][labelled], values),
+        transitions={name: np.asarray(own) for name, own in cloud.transitions.items()},
     )
 
 

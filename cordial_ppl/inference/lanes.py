@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.arrays import bucket, pad_rows
+from cordial_ppl.arrays import bucket, pad_rows, repeat_rows
 from cordial_ppl.inference.family import OneOf, of_target
 from cordial_ppl.inference.problem import Cloud, Problem, predict
 from cordial_ppl.inference.target import Prior, Target
@@ -97,7 +97,7 @@ def make_lanes(
     visible = [np.where(mask, labels, -1) for mask in masks]
     return Lanes(
         logits=pad_rows(logits, rows, 0.0),
-        covariates={k: pad_rows(v, rows, 0.0) for k, v in (covariates or {}).items()},
+        covariates={k: repeat_rows(v, rows) for k, v in (covariates or {}).items()},
         labels=np.stack([pad_rows(v, rows, -1) for v in visible]),
         histograms=np.stack([label_histogram(v, size) for v in visible]),
         lane=pad_rows(lane, rows, 0),

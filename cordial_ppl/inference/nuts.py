@@ -1,6 +1,6 @@
 """NUTS through NumPyro on the same log density: the reference that the fast methods answer to."""
 
-from typing import cast
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import MCMC, NUTS
 
+from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.problem import Cloud, Problem
 from cordial_ppl.inference.target import Target
 
@@ -17,6 +18,13 @@ WARMUP = 1000
 ACCEPTANCE = 0.9
 LARGEST_RHAT = 1.05
 STARTS = 64
+FIELDS = {
+    "diverging": "diverging",
+    "acceptance_rate": "accept_prob",
+    "energy": "energy",
+    "n_steps": "num_steps",
+}
+"""What ArviZ calls NumPyro's figures of a transition."""
 
 
 def sample_nuts(
@@ -36,7 +44,7 @@ def sample_nuts(
 
     Returns:
         Equally weighted draws; ``ess`` is the smallest over the parameters, and zero if the chains
-        disagree (R-hat above 1.05); ``divergences`` counts those among the draws.
+        disagree (R-hat above 1.05).
     """
     kernel = NUTS(potential_fn=lambda w: -problem.log_density(w), target_accept_prob=ACCEPTANCE)
     sampler = MCMC(
@@ -47,16 +55,17 @@ def sample_nuts(
         chain_method="vectorized",
         progress_bar=False,
     )
+
+    def run(key: jax.Array, starts: Array) -> tuple[Any, Any]:
+        sampler.run(key, init_params=starts, extra_fields=tuple(FIELDS.values()))
+        return sampler.get_samples(group_by_chain=True), sampler.get_extra_fields()
+
     start_key, run_key = jax.random.split(key)
     # NumPyro divides floats by integers, which a user's strict settings would forbid.
     with jax.numpy_dtype_promotion("standard"):
-        sampler.run(
-            run_key,
-            init_params=scatter(problem, start_key),
-            extra_fields=("accept_prob", "diverging"),
-        )
-    chains = np.asarray(sampler.get_samples(group_by_chain=True))
-    figures = sampler.get_extra_fields()
+        # Within a program of ours, for NumPyro's own is compiled with other options.
+        samples, figures = compiled(run)(run_key, scatter(problem, start_key))
+    chains = np.asarray(samples)
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
     ess = np.min(effective_sample_size(chains)) if agree else 0.0
     points = jnp.asarray(chains.reshape(-1, problem.target.size)[:draws])
@@ -69,7 +78,11 @@ def sample_nuts(
         acceptance=jnp.asarray(np.mean(figures["accept_prob"]), points.dtype),
         gradient_norm=nothing,
         repairs=jnp.zeros((), jnp.int32),
-        divergences=jnp.asarray(np.sum(figures["diverging"]), jnp.int32),
+        # Like the draws: chain after chain.
+        transitions={
+            name: jnp.asarray(np.ravel(figures[field])[: len(points)])
+            for name, field in FIELDS.items()
+        },
     )
 
 

@@ -1,16 +1,16 @@
 """What a fit leaves behind: weighted draws, their named parameters, and what they are worth."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
-from cordial_ppl.arrays import chunks, pad_rows
+from cordial_ppl.arrays import chunks, pad_rows, repeat_rows
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import compiled
 from cordial_ppl.covariates import as_covariates
@@ -65,10 +65,10 @@ def diagnose(method: str, cloud: Cloud) -> Diagnostics:
     """Judge a cloud of draws.
 
     Draws are trusted with k-hat at most 0.7, an effective sample size of at least 50, moves of
-    which at least 2 % are accepted, a gradient below 1e-4 at the mode, and at most 5 % divergent
-    transitions of NUTS; a figure that a method does not have is not held against it, nor are the
-    weights of the folds, which are repaired.  ``inference="mode"`` is judged by its gradient alone:
-    trusted says that it is a mode, not that one point is enough.
+    which at least 2 % are accepted, a gradient below 1e-4 at the mode, at most 5 % divergent
+    transitions of NUTS, and not one that is not finite; a figure that a method does not have is not
+    held against it, nor are the weights of the folds, which are repaired.  ``inference="mode"`` is
+    judged by its gradient alone: trusted says that it is a mode, not that one point is enough.
     """
     khat, ess, acceptance, gradient, fold_khat = (
         float(figure)
@@ -80,8 +80,9 @@ def diagnose(method: str, cloud: Cloud) -> Diagnostics:
             cloud.fold_khat,
         )
     )
-    divergences = int(cloud.divergences)
+    divergences = int(np.sum(cloud.transitions.get("diverging", 0)))
     poor = khat > KHAT_LIMIT or acceptance < LEAST_ACCEPTANCE or gradient > 1e-4
+    poor = poor or not np.isfinite(np.asarray(cloud.draws)).all()
     poor = poor or divergences > MOST_DIVERGENT * len(cloud.draws)
     poor = poor or (method != "mode" and not ess >= LEAST_ESS)
     return Diagnostics(
@@ -111,6 +112,7 @@ class Posterior:
         readers: number of readers of each text; None for a channel of one reader.
         prior: location and scale of the unconstrained parameters; None for the channel's own.
         data: the labelled texts that it was fitted to; None where it was loaded from a file.
+        transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
     """
 
     channel: Channel
@@ -122,6 +124,7 @@ class Posterior:
     readers: int | None = None
     prior: Prior | None = None
     data: Data | None = None
+    transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
 
     @cached_property
     def target(self) -> Target:
@@ -196,7 +199,7 @@ class Posterior:
             for rows, size in chunks(len(logits)):
                 chunk = logits[rows]
                 extra = {
-                    name: pad_rows(np.asarray(value)[rows].astype(kind), size, 0.0)
+                    name: repeat_rows(np.asarray(value)[rows].astype(kind), size)
                     for name, value in covariates.items()
                 }
                 readings = Readings(pad_rows(chunk.astype(kind), size, 0.0), histogram, extra)

@@ -6,11 +6,12 @@ standard normal.  The methods of inference take a problem and return a :class:`C
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Shaped
 
 from cordial_ppl.inference.family import OneOf, of_target
 from cordial_ppl.inference.target import Prior, Target
@@ -35,7 +36,7 @@ class Cloud(NamedTuple):
         repairs: how often the draws were moved and weighed again because they were not good enough.
         fold_khat: worst k-hat of the weights that carry the draws over to the folds; NaN where none
             were carried.
-        divergences: how many transitions of NUTS diverged.
+        transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
     """
 
     draws: Float[Any, "S P"]
@@ -46,7 +47,7 @@ class Cloud(NamedTuple):
     gradient_norm: Float[Any, ""]
     repairs: Int[Any, ""]
     fold_khat: Float[Any, ""] = float("nan")
-    divergences: Int[Any, ""] = 0
+    transitions: Mapping[str, Shaped[Any, " S"]] = {}
 
 
 class Problem(NamedTuple):

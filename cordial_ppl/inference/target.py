@@ -17,10 +17,10 @@ from numpyro import handlers
 
 from cordial_ppl.channel import LABEL_SITE, Channel
 from cordial_ppl.compilation import compiled
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.noise import standard_normal
 from cordial_ppl.inference.tracing import HANDLERS, Site, describe, run_model, sample_sites
-from cordial_ppl.readings import Readings
+from cordial_ppl.readings import SUM_TOLERANCE, Readings
 
 
 class Prior(NamedTuple):
@@ -80,7 +80,8 @@ class Target:
     ) -> Float[Array, ""]:
         """Log likelihood of the labels in nats; rows labelled -1 count nothing."""
         trace = self._trace(flat, readings, labels)
-        return jnp.sum(trace[LABEL_SITE]["fn"].log_prob(labels))
+        # A model's own constants may be of another precision than what it is given.
+        return jnp.sum(trace[LABEL_SITE]["fn"].log_prob(labels)).astype(flat.dtype)
 
     def log_prior(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
@@ -189,8 +190,9 @@ def build_target(
     Raises:
         InputError: the model uses a covariate that is not among them.
         ChannelError: the model has no or several ``label`` sites, a discrete parameter or
-            probabilities of another shape than ``[n, K]``, raises an error, or cannot be traced
-            because it branches on a sampled value.
+            probabilities of another shape than ``[n, K]``, raises an error, cannot be traced
+            because it branches on a sampled value, or is of a file and is not finite, or not
+            normalised, where its prior is centred.
     """
     # Two threads that ask at once must get the same target, or each would compile all programs.
     with HANDLERS:
@@ -202,7 +204,40 @@ def _build_target(
     channel: Channel, size: int, covariates: tuple[str, ...], readers: int | None
 ) -> Target:
     sites, loc, scale = describe(channel, size, covariates, readers)
-    return Target(channel, sites, Prior(loc, scale), size)
+    target = Target(channel, sites, Prior(loc, scale), size)
+    if channel.source:
+        _check_density(target, covariates)
+    return target
+
+
+def _check_density(target: Target, covariates: tuple[str, ...]) -> None:
+    """Refuse a channel that nothing can be fitted with, even where its prior is centred."""
+    size = target.options
+    logits = np.stack([np.zeros(size), np.arange(size) - (size - 1) / 2])
+    readings = Readings(
+        logits, np.full(size, 1 / size), {name: np.array([2.0, 3.0]) for name in covariates}
+    )
+    labels = np.array([0, size - 1])
+
+    def look(prior: Prior, *data: Any) -> tuple[Array, tuple[Array, Array]]:
+        return target.log_density(prior.loc, prior, *data), target.pointwise(prior.loc, *data)
+
+    with jax.enable_x64(True):
+        prior = Prior(*map(jnp.asarray, target.prior))
+        value, (_, probs) = jax.jit(look)(prior, readings, labels)
+    name = target.channel.name
+    if not np.isfinite(value):
+        raise ChannelError(
+            f"the log density of channel {name!r} is {float(value)} where its prior is centred, "
+            "for plain readings: it must be finite there. Look for a division by zero, or the "
+            "logarithm of zero."
+        )
+    if np.min(probs) < 0 or np.abs(np.sum(probs, axis=1) - 1).max() > SUM_TOLERANCE:
+        raise ChannelError(
+            f"the probabilities of channel {name!r} must be positive and sum to one; for a plain "
+            f"reading they are {np.round(np.asarray(probs[1]), 4).tolist()}. Normalise them, by "
+            "jax.nn.log_softmax for example, before observe."
+        )
 
 
 def name_parameters(

@@ -17,10 +17,13 @@ from numpyro.distributions import biject_to
 from numpyro.distributions.transforms import IndependentTransform
 
 from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
-from cordial_ppl.errors import ChannelError, InputError
+from cordial_ppl.errors import ChannelError, InputError, say_error
 from cordial_ppl.readings import Readings
 
 PROBE_DRAWS = 256
+RESERVED = frozenset({"chain", "draw", "label", "option", "prediction", "reader", "text"})
+"""Names of ArviZ's dimensions, and of what is predicted."""
+
 HANDLERS = RLock()
 """NumPyro keeps its stack of handlers in one global list: two threads must not trace at once."""
 
@@ -88,6 +91,7 @@ def describe(
         try:
             probe = jax.jit(lambda *both: _probe(channel, both, keys, sites))
             first, second = probe(readings, other)
+            _check_shapes(channel, size, readers, sites, covariates)
             fixed = [
                 own is not None and all(map(np.array_equal, own, other))
                 for own, other in zip(first, second, strict=True)
@@ -103,9 +107,17 @@ def describe(
             ) from error
         except (ChannelError, InputError):
             raise
+        except AssertionError as error:
+            if "unique name" not in str(error):
+                raise
+            raise ChannelError(
+                f"channel {channel.name!r} has two sites of one name ({error}). Each parameter has "
+                "its own name, and observe is called once."
+            ) from error
         except Exception as error:
             raise ChannelError(
-                f"running the model of channel {channel.name!r} failed: {error!r}"
+                f"running the model of channel {channel.name!r} failed: "
+                f"{say_error(error, channel.source)}"
             ) from error
     moments = [
         [np.ravel(m) for m in own]
@@ -176,6 +188,12 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
         )
     sites, start = [], 0
     for name, site in sampled.items():
+        _check_name(channel, name)
+        if isinstance(site["fn"], dist.Unit):
+            raise ChannelError(
+                f"channel {channel.name!r} adds to its density by numpyro.factor({name!r}, ...): "
+                "a prior belongs into numpyro.sample, and the likelihood into observe."
+            )
         if site["is_observed"] or site["fn"].support.is_discrete:
             kind = "a second observed" if site["is_observed"] else "a discrete"
             raise ChannelError(
@@ -194,6 +212,38 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")
     return sites
+
+
+def _check_name(channel: Channel, name: str) -> None:
+    if name in RESERVED or "/" in name:
+        raise ChannelError(
+            f"channel {channel.name!r} has a site called {name!r}: a name must have no slash, and "
+            f"be none of {', '.join(sorted(RESERVED))}, which are dimensions of its draws."
+        )
+
+
+def _check_shapes(
+    channel: Channel, size: int, readers: int | None, sites: list[Site], names: Any
+) -> None:
+    """Trace the model with another number of texts: no parameter may depend on it."""
+    texts = 5
+    shape = (texts, size) if readers is None else (texts, readers, size)
+    readings = Readings(
+        np.zeros(shape), np.full(size, 1 / size), {name: np.zeros(texts) for name in names}
+    )
+    found: dict[str, tuple[int, ...]] = {}
+
+    def run(key: Array, readings: Readings) -> None:
+        trace = run_model(handlers.seed(channel.model, key), readings)
+        found.update({name: jnp.shape(site["value"]) for name, site in trace.items()})
+
+    jax.eval_shape(run, jax.random.key(0), readings)
+    for site in sites:
+        if found.get(site.name) != jnp.shape(jax.eval_shape(site.transform, np.zeros(site.shape))):
+            raise ChannelError(
+                f"channel {channel.name!r} has a site {site.name!r} whose shape depends on the "
+                "number of texts: one set of parameters serves all texts."
+            )
 
 
 def sample_sites(
@@ -257,15 +307,29 @@ def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | Non
 class _Wanted(dict):
     """Covariates that are there as soon as they are asked for."""
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: Any) -> Any:
+        if not isinstance(name, str):
+            raise KeyError(name)
         self[name] = np.ones(2)
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self[name] is not None
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """Ask for one: a channel's covariates are not optional."""
         return self[name]
 
 
 class _Covariates(dict):
     """Covariates that say what to do about one that is not there."""
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: Any) -> Any:
+        if not isinstance(name, str):
+            raise ChannelError(
+                f"a channel's covariates have names, as in readings.covariates['length']; it asks "
+                f"for {name!r}."
+            )
         raise InputError(
             f"the channel uses the covariate {name!r}, one number a text, which was not given: "
             f"covariates={{{name!r}: ...}}."

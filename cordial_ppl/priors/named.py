@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import jax
 import numpy as np
 import numpyro.distributions as dist
 
@@ -37,13 +38,7 @@ class NamedPrior:
     @property
     def key(self) -> tuple:
         """What tells it from others: equal for equal numbers."""
-        found = {
-            name: id(value)
-            if isinstance(value, dist.Distribution)
-            else tuple(part.tobytes() for part in value)
-            for name, value in self.values.items()
-        }
-        return self.strict, *found.items()
+        return self.strict, *((name, _as_key(value)) for name, value in self.values.items())
 
     def of(self, target: Target) -> Prior:
         """The prior of a channel.
@@ -75,6 +70,14 @@ class NamedPrior:
             for name in named:
                 loc[site.slice], scale[site.slice] = _gaussian(name, self.values[name], site)
         return target.check_prior(Prior(loc, scale))
+
+
+def _as_key(value: Any) -> tuple:
+    if not isinstance(value, dist.Distribution):
+        return tuple(part.tobytes() for part in value)
+    # The distribution itself would do, but compares by identity, which is used again.
+    leaves, structure = jax.tree.flatten(value)
+    return structure, *(np.asarray(leaf).tobytes() for leaf in leaves)
 
 
 def check_used(names: Iterable[str], targets: Iterable[Target]) -> None:
@@ -117,13 +120,15 @@ def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray
     if found is None:
         raise InputError(
             f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a real "
-            f"parameter, LogNormal for a positive one); got {type(value).__name__}. Another kind "
+            "parameter, LogNormal for a positive one, location and scale of the log odds for one "
+            f"between 0 and 1); got {type(value).__name__}. Another kind "
             "of prior belongs in the channel's file."
         )
     try:
         loc, scale = (np.ravel(np.broadcast_to(part, site.shape)) for part in found)
     except ValueError:
         raise InputError(
-            f"the prior of {name!r} must have one location and scale, or {site.shape} of them."
+            f"the prior of {name!r} must have one location and scale"
+            + (f", or {site.shape} of them." if site.shape else ".")
         ) from None
     return loc, scale

@@ -165,7 +165,10 @@ def _methods(content: Mapping[str, Any], folder: Path) -> tuple[Method | Externa
     found: dict[str, Method | External] = {}
     for place, name in enumerate(named):
         if name not in choices:
-            raise InputError(f"methods[{place}] must be one of {', '.join(choices)}; got {name!r}.")
+            hint = f" [method.{name}] adds itself: leave it out here." if name in own else ""
+            raise InputError(
+                f"methods[{place}] must be one of {', '.join(choices)}; got {name!r}.{hint}"
+            )
         if name in found:
             raise InputError(f"methods[{place}] names {name!r} again: each may occur once.")
         found[name] = Method(name, name)

@@ -81,7 +81,12 @@ def finite_column(extras: dict[str, list], name: str, where: Where) -> Float64[n
         InputError: There is no such column, or a cell is not a finite number.
     """
     if name not in extras:
-        raise InputError(f"there is no column {name!r}; found {list_names(extras)}.")
+        found = (
+            f"besides item_id and the readings there is {list_names(extras)}"
+            if extras
+            else ("besides item_id and the readings there is nothing")
+        )
+        raise InputError(f"there is no column {name!r}; {found}.")
     values = numbers(extras[name], name, where)
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
