@@ -38,7 +38,7 @@ class Spellings:
                     f"found {text!r} for {option!r}."
                 )
             given.append((text, scale.options.index(option)))
-        self._exact = not all(map(_loose, [text for text, _ in given])) or _clash(given)
+        self._exact = not all(_loose(text) for text, _ in given) or _clash(given[: scale.size])
         self._texts: dict[str, int] = {}
         for text, option in given:
             known = self._texts.setdefault(self.plain(text), option)
@@ -69,16 +69,19 @@ class Spellings:
 
     def begun(self, text: str) -> frozenset[int]:
         """Find the options of which a text may be the beginning, but not the whole."""
-        # A space after the word has been said: nothing goes on within it but further words.
-        return self._beginnings.get(self.plain(text), frozenset())
+        return self._beginnings.get(self._beginning(text), frozenset())
+
+    def _beginning(self, text: str) -> str:
+        # A sign alone is the beginning of a number, and no mark around a word.
+        return self.plain(text) or _strict(text)
 
     @cached_property
     def _beginnings(self) -> dict[str, frozenset[int]]:
         found: dict[str, set[int]] = {}
         for text, option in self._texts.items():
             for end in range(1, len(text)):
-                found.setdefault(self.plain(text[:end]), set()).add(option)
-        return {text: frozenset(options) for text, options in found.items() if text}
+                found.setdefault(self._beginning(text[:end]), set()).add(option)
+        return {text: frozenset(options) for text, options in found.items()}
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
