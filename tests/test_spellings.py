@@ -16,9 +16,10 @@ TEN = Spellings(Scale(tuple(map(str, range(1, 11)))))
 @pytest.mark.parametrize(
     ("spellings", "text", "option"),
     [
-        *((STARS, text, "4") for text in ("4", " 4", "Ġ4", "▁4", "**4**", "4.", "Four", " FOUR", '"4"', "４", "4.0", "(4)", "4\n")),
+        *((STARS, text, "4") for text in ("4", " 4", "Ġ4", "▁4", "**4**", "4.", '"4"', "(4)", "4\n")),
+        *((STARS, text, "4") for text in ("Four", " FOUR", "４", "4.0")),
         *((STARS, text, None) for text in ("", " ", ".", "4.5", "44", "4/5", "fourth", "six", "-4")),
-        *((WORDS, text, "very bad") for text in ("very bad", " Very  Bad.", "VERY BAD", "Veryġbad".replace("ġ", " "))),
+        *((WORDS, text, "very bad") for text in ("very bad", " Very  Bad.", "VERY BAD", "veryĠbad")),
         *((WORDS, text, None) for text in ("very", "badly", "not bad")),
         (SIGNED, "-1", "-1"), (SIGNED, " -1.", "-1"), (SIGNED, "1", "1"), (SIGNED, "- 1", "1"),
         (MARKED, "+", "+"), (MARKED, " ++ ", "++"), (MARKED, "-", "-"), (MARKED, "+++", None),
@@ -62,5 +63,5 @@ def test_spellings_that_are_given():
         InputError, match="spellings must be of the options 1, 2; found 'C' for '3'"
     ):
         Spellings(grades.scale, {"C": "3"})
-    with pytest.raises(InputError, match="'one' cannot stand for .*'2': it stands for 'one'"):
+    with pytest.raises(InputError, match="'One' cannot stand for .*'2': it stands for 'one'"):
         Spellings(Scale(("one", "2")), {"One": "2"}).match("x")
