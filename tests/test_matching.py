@@ -1,5 +1,7 @@
 """From tokens, scores and answers to one number an option."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -98,7 +100,7 @@ def test_a_vocabulary_with_a_token_for_ten_says_one_with_one():
 
 
 def test_what_a_server_did_not_have_is_absent():
-    top = {"4": np.log(0.7), "5": np.log(0.2), "1": -9999.0, "2": float("-inf")}
+    top = {"4": math.log(0.7), "5": math.log(0.2), "1": -9999.0, "2": float("-inf")}
     found = reading(Tokens([Position("4", top)]))
     assert found.floored == [0, 1, 2]
     np.testing.assert_allclose(np.exp(found.values), [0.2, 0.2, 0.2, 0.7, 0.2])
@@ -229,7 +231,7 @@ def test_a_constant_on_all_masses_is_a_constant_on_all_options(top, constant):
 
 @given(masses(), st.sets(st.sampled_from("12345"), max_size=3))
 def test_options_that_are_left_out_get_the_least_of_the_rest(top, gone):
-    kept = {token: score for token, score in top.items() if token not in gone}
+    kept = {token: float(score) for token, score in top.items() if token not in gone}
     found = reading(Tokens([Position("The", kept)]))
     assert found.floored == sorted(int(token) - 1 for token in gone)
     for k in range(5):

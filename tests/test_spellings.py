@@ -16,10 +16,11 @@ TEN = Spellings(Scale(tuple(map(str, range(1, 11)))))
 @pytest.mark.parametrize(
     ("spellings", "text", "option"),
     [
-        *((STARS, text, "4") for text in ("4", " 4", "Ġ4", "▁4", "**4**", "4.", '"4"', "(4)", "4\n")),
-        *((STARS, text, "4") for text in ("Four", " FOUR", "４", "4.0")),
-        *((STARS, text, None) for text in ("", " ", ".", "4.5", "44", "4/5", "fourth", "six", "-4")),
-        *((WORDS, text, "very bad") for text in ("very bad", " Very  Bad.", "VERY BAD", "veryĠbad")),
+        *((STARS, text, "4") for text in ("4", " 4", "Ġ4", "▁4", "**4**", "4.", "(4)", "4\n")),
+        *((STARS, text, "4") for text in ("Four", " FOUR", "４", "4.0", '"4"')),
+        *((STARS, text, None) for text in ("", " ", ".", "4.5", "44", "4/5", "fourth", "six")),
+        (STARS, "-4", None),
+        *((WORDS, text, "very bad") for text in ("very bad", " Very  Bad.", "veryĠbad")),
         *((WORDS, text, None) for text in ("very", "badly", "not bad")),
         (SIGNED, "-1", "-1"), (SIGNED, " -1.", "-1"), (SIGNED, "1", "1"), (SIGNED, "- 1", "1"),
         (MARKED, "+", "+"), (MARKED, " ++ ", "++"), (MARKED, "-", "-"), (MARKED, "+++", None),

@@ -6,6 +6,7 @@ option of several tokens is followed along the tokens that were chosen,
 how it would have gone on, and its first token speaks for it.
 """
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -15,7 +16,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.formats.answers import find_answer
 from cordial_ppl.formats.evidence import Position, Samples, Tokens
 from cordial_ppl.formats.reading import Reading
-from cordial_ppl.formats.spellings import MARKS, Spellings
+from cordial_ppl.formats.spellings import MARKS, Meaning, Spellings
 
 ABSENT = -9000.0
 """Log-probabilities below it mean that a server did not have one (OpenAI and others: -9999)."""
@@ -109,23 +110,26 @@ class _Masses:
         going = frozenset(range(len(self.parts)))
         for number, position in enumerate(positions):
             last = number + 1 == len(positions)
+            top = {
+                token: score for token, score in position.top.items() if not _absent(token, score)
+            }
+            if top:
+                least = path + min(top.values())
+                for option in going:
+                    self.floors[option] = min(self.floors[option], least)
             texts = {
                 token: said + token.translate(MARKS).removeprefix("" if said else prefix)
-                for token in position.top
+                for token in top
             }
             # A vocabulary with a token for "10" does not write it as "1" and "0".
-            seen = {self.spellings.match(text) for text in texts.values()}
+            seen = {self.spellings.meaning(text).whole for text in texts.values()}
             chosen, ended = None, 1.0
-            for token, score in position.top.items():
-                if not _is_returned(token, score):
-                    continue
-                for option in going:
-                    self.floors[option] = min(self.floors[option], path + score)
+            for token, score in top.items():
                 text = texts[token]
-                whole, begun = self._meaning(said, text)
-                begun = begun - seen
+                _, whole, begun = self._meaning(said, text)
+                begun = begun - seen if begun else begun
                 if whole is not None or begun or _goes_on(text, len(said)):
-                    ended -= np.exp(score)
+                    ended -= math.exp(score)
                 if begun and token == position.token and not last:
                     chosen = text, path + score, begun
                 elif whole is not None:
@@ -134,11 +138,11 @@ class _Masses:
                 elif begun:
                     # Options that begin alike share what is known of their beginning.
                     for option in begun:
-                        self._add(option, f"{text}...", path + score - float(np.log(len(begun))))
+                        self._add(option, f"{text}...", path + score - math.log(len(begun)))
                     self.guessed |= begun
             stopped = self.spellings.match(said) if said else None
             if stopped is not None and ended > 0.0:
-                self._add(stopped, said, path + float(np.log(ended)))
+                self._add(stopped, said, path + math.log(ended))
             if chosen is None:
                 return
             said, path, going = chosen
@@ -163,25 +167,22 @@ class _Masses:
     def _add(self, option: int, text: str, score: float) -> None:
         self.parts[option].append((text, score))
 
-    def _meaning(self, said: str, text: str) -> tuple[int | None, frozenset[int]]:
-        """The option that a text is, and the others that it may become."""
-        plain = self.spellings.plain
-        if said and plain(text) == plain(said):
+    def _meaning(self, said: str, text: str) -> Meaning:
+        """What a text is, and what else it may become, after the beginning that was said."""
+        plain, whole, begun = found = self.spellings.meaning(text)
+        if said and plain == self.spellings.meaning(said).plain:
             # What stands around a word adds nothing to it.
-            return None, frozenset()
-        whole = self.spellings.match(text)
-        return whole, self.spellings.begun(text) - {whole}
+            return Meaning(plain, None, frozenset())
+        return Meaning(plain, whole, begun - {whole}) if whole in begun else found
 
 
-def _is_returned(token: str, score: float) -> bool:
-    """Whether a server had a log-probability, which must then be one."""
-    if score <= ABSENT:
-        return False
+def _absent(token: str, score: float) -> bool:
+    """Whether a server had no log-probability of a token; what it had must be one."""
     if not score <= ROUNDING:
         raise InputError(
             f"log-probabilities must be 0 or below; found {score} of the token {token!r}."
         )
-    return True
+    return score <= ABSENT
 
 
 def _goes_on(text: str, said: int) -> bool:
