@@ -12,6 +12,7 @@ from cordial_ppl.formats import FORMATS, collect, find_format
 from cordial_ppl.formats.archives import list_members, read_member
 from cordial_ppl.formats.evidence import Samples, Tokens
 from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.tables import write_table
 
 LOGS = Path(__file__).parent / "logs"
 STARS = Scale(("1", "2", "3", "4", "5"))
@@ -404,7 +405,16 @@ def test_tasks_of_label_studio(log):
 # Samples, tables and arrays.
 
 
+def test_samples_in_tables(tmp_path):
+    path = tmp_path / "s.parquet"
+    write_table(path, {"item_id": [1, 2], "scores": [[4, 5, 4], [1, 1, 2]], "label": [4, 2]})
+    found = read(path)
+    assert table(found, "n").tolist() == [[0, 0, 0, 2, 1], [2, 1, 0, 0, 0]]
+    assert found.labels == {"item_id": ["1", "2"], "label": ["4", "2"]}
+
+
 def test_samples_in_lists_and_row_by_row(log):
+    assert find_format(log({"item_id": 1, "output": ["4", "5"]})).name == "samples"
     found = read(log({"item_id": 1, "samples": [4, 4.0, "5", "Score: 4", None, 4.5]}))
     assert table(found, "n").tolist() == [[0, 0, 0, 3, 1]] and found.unread_samples == 2
     rows = [{"item_id": item, "rating": rating} for item, rating in (("a", 4), ("b", 1), ("a", 5))]
@@ -451,7 +461,7 @@ def test_arrays(tmp_path):
 )
 def test_arrays_that_are_no_readings(tmp_path, arrays, message):
     path = tmp_path / "a.npz"
-    np.savez(path, **{name: np.array(cells) for name, cells in arrays.items()})
+    np.savez(path, **{name: np.array(cells) for name, cells in arrays.items()})  # pyright: ignore
     with pytest.raises(InputError, match=message):
         read(path, scale=None)
 

@@ -59,11 +59,12 @@ def as_record(row: Row) -> Record:
 
 
 def _is_response(value: Mapping[str, Any]) -> bool:
-    output, choices = value.get("output"), value.get("choices")
-    if isinstance(choices, list):
-        # Questions have choices too: texts, not objects.
-        return all(isinstance(choice, Mapping) for choice in choices)
-    return isinstance(output, list) and value.get("object") in (None, "response")
+    # Questions have choices too, and samples outputs: texts, not objects.
+    for name in ("choices", "output"):
+        found = value.get(name)
+        if isinstance(found, list) and all(isinstance(own, Mapping) for own in found):
+            return name == "choices" or value.get("object") in (None, "response")
+    return False
 
 
 def _evidence(body: Mapping[str, Any]) -> Evidence:
