@@ -10,6 +10,7 @@ import pytest
 from few_labels import STARS, assert_probabilities
 from test_formats import DUMMY, FILES, LABELS, LOGS
 
+from cordial_ppl.formats import FORMATS
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 from cordial_ppl.tables.files import read_columns
@@ -72,6 +73,15 @@ def test_which_tokens_fed_which_option(cordial):
     assert options[0].endswith("the smallest returned")
     assert result.stdout.splitlines()[6] == "review-02 (line 2)"
     assert result.stderr == ""
+
+
+def test_the_page_shows_what_is_shown(cordial):
+    log = LOGS / "openai_chat.jsonl"
+    result = cordial("read", log, "-o", "r.csv", "--options", OPTIONS, "--explain", 1, "-q")
+    page = (LOGS.parent.parent / "docs" / "reading.md").read_text()
+    assert f"```\n{result.stdout}```\n" in page
+    for form in FORMATS:
+        assert f"| `{form}` |" in page
 
 
 def test_the_report_for_programs(cordial):
