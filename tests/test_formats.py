@@ -1,6 +1,7 @@
 """Each format: what it reads of the tool's own file, and what it refuses."""
 
 import json
+import random
 import zipfile
 from pathlib import Path
 
@@ -37,6 +38,7 @@ FILES = {
     str(DUMMY.relative_to(LOGS)): ("lm-eval", "logprob", 20),
     str(REVIEWER.relative_to(LOGS)): ("lm-eval", "n", 20),
 }
+LABELS_ALONE = ["argilla.json", "argilla_flat.json", "label_studio.json"]
 ONE_READER = [
     "openai_batch.jsonl", "openai_responses.jsonl", "openai_completions.jsonl", "vllm.jsonl",
     "llama_cpp.jsonl", "llama_cpp_2024.jsonl",
@@ -336,7 +338,7 @@ def test_logs_of_inspect_in_json(log):
 # Labels.
 
 
-@pytest.mark.parametrize("name", ["argilla.json", "argilla_flat.json", "label_studio.json"])
+@pytest.mark.parametrize("name", LABELS_ALONE)
 def test_labels_alone(name):
     found = gather(name, scale=None)
     assert not found.readings and not len(found)
@@ -514,3 +516,29 @@ def test_a_file_of_another_format_is_refused(form, log):
             continue
         with pytest.raises(InputError):
             read(path, form)
+
+
+def damage(value, share, rng):
+    """Something else in place of a share of all values, and some fields gone."""
+    if rng.random() < share:
+        return rng.choice([None, 3, -1.5, True, "", "x", float("nan"), [], [1], {}, {"a": 1}])
+    if isinstance(value, dict):
+        kept = {name: own for name, own in value.items() if rng.random() > share / 2}
+        return {name: damage(own, share, rng) for name, own in kept.items()}
+    return [damage(own, share, rng) for own in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if ".json" in name] + LABELS_ALONE)
+def test_a_damaged_log_is_read_or_refused(log, name):
+    rng, text, form = random.Random(0), (LOGS / name).read_text(), find_format(LOGS / name).name
+    rows = map(json.loads, text.splitlines()) if ".jsonl" in name else [json.loads(text)]
+    rows = [row for whole in rows for row in (whole if isinstance(whole, list) else [whole])][:4]
+    refused = 0
+    for share in (0.003, 0.01, 0.05) * 10:
+        path = log(*(damage(row, share, rng) for row in rows))
+        for given in ("auto", form):
+            try:
+                read(path, given)
+            except InputError:
+                refused += 1
+    assert 0 < refused

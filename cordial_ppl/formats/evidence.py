@@ -32,14 +32,21 @@ def make_position(
 
     Returns:
         The position.
+
+    Raises:
+        TypeError: A token is no text.
     """
     top: dict[str, float] = {}
     for text, found in others:
+        if not isinstance(text, str):
+            raise TypeError(f"a token must be text, not {text!r}")
         if found is None:
             continue
         known = top.get(text)
         both = found if known is None or known == found else np.logaddexp(known, found)
         top[text] = float(both)
+    if not isinstance(token, str):
+        raise TypeError(f"a token must be text, not {token!r}")
     if score is not None:
         top.setdefault(token, float(score))
     return Position(token, top)
