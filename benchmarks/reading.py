@@ -13,8 +13,8 @@ Prints a table and writes JSON.
 import argparse
 import json
 import math
+import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -93,10 +93,12 @@ def timed(path: Path) -> tuple[float, float]:
     out = path.with_name("readings.parquet")
     command = [sys.executable, "-c", PROGRAM, "read", str(path), "-o", str(out)]
     start = time.perf_counter()
-    # The largest of all children so far: the logs are read in order of what they need.
-    subprocess.run([*command, "--options", OPTIONS, "--quiet"], check=True)
-    seconds = time.perf_counter() - start
-    return seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
+    process = subprocess.Popen([*command, "--options", OPTIONS, "--quiet"])
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"cordial read ended with status {process.returncode}")
+    return time.perf_counter() - start, usage.ru_maxrss / 1e3
 
 
 if __name__ == "__main__":

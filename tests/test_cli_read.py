@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from few_labels import STARS, assert_probabilities
-from test_formats import DUMMY, FILES, LABELS, LOGS
+from logs_of_reviews import DUMMY, FILES, LABELS, LOGS
 
 from cordial_ppl.formats import FORMATS
 from cordial_ppl.scale import Scale
