@@ -60,6 +60,19 @@ def cordial(tmp_path, monkeypatch):
     return run
 
 
+@pytest.fixture
+def log(tmp_path):
+    """Write a log of objects, JSON Lines; return its path."""
+    import json
+
+    def write(*rows, name="log.jsonl"):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    return write
+
+
 @pytest.fixture(scope="session")
 def stack():
     from few_labels import LABELS, LOGITS, small

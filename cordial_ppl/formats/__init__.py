@@ -5,7 +5,8 @@ that knows no options yet.  `spellings` knows how options are written, `answers`
 answer stands, `matching` makes numbers of tokens, and `collect` makes tables of all of it.
 """
 
-from cordial_ppl.formats.collect import Collected, Explained, collect
+from cordial_ppl.formats.collect import collect
+from cordial_ppl.formats.collected import Collected, Explained
 from cordial_ppl.formats.registry import FORMATS, Format, find_format
 
 __all__ = ["FORMATS", "Collected", "Explained", "Format", "collect", "find_format"]

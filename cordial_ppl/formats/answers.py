@@ -7,8 +7,10 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.formats.spellings import MARKS, Spellings
 
 ANNOUNCED = re.compile(
-    r"(?:score|rating|answer|grade|verdict|label|judg(?:e)?ment|stars|level)s?"
-    r"[\s\"'*_`]*(?:is|of|would be|should be|=|:|-)?[\s\"'*_`=:(\[{<$]*(?:an?\s+|\\boxed\{)?",
+    r"(?<![^\W_])(?:score|rating|answer|grade|verdict|label|judge?ment|stars|level)s?"
+    # Brackets, quotes, colons; a minus only where it is a dash, for it may belong to a number.
+    r"(?:[\s\"'*_`=:()\[\]{}<>$]|[-–—]+>?\s)*(?:(?:is|of|would be|should be)[\s\"'*_`:]+)?"
+    r"(?:an?\s+|\\boxed\{)?",
     re.IGNORECASE,
 )
 """What announces an answer that follows at once."""
@@ -19,6 +21,12 @@ BOUNDS = re.compile(
     re.IGNORECASE,
 )
 """Numbers that say how long the scale is: "1 to 5", "/5", "out of 5"."""
+
+THOUGHT = re.compile(r".*(?:</think(?:ing)?>|<\|channel\|>final<\|message\|>)", re.DOTALL)
+"""Reasoning that is marked as such; an answer stands after it."""
+
+SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>")
+"""Tokens that a tokenizer adds around an answer."""
 
 
 class Place(NamedTuple):
@@ -58,9 +66,10 @@ def find_answer(
 ) -> Place | None:
     """Find the option that a text answers with.
 
-    The whole text, if it is an option; else the last option that a word such as "score:" announces;
-    else an option that the text begins with, alone on its line; else the last one in the text.
-    Numbers that say how long the scale is ("1 to 5", "out of 5") are none.
+    Only what follows marked reasoning ("</think>") is looked at.  There, the whole text, if it is
+    an option; else the last option that a word such as "score:" announces; else an option that the
+    text begins with, alone on its line; else the last one in the text.  Numbers that say how long
+    the scale is ("1 to 5", "out of 5") are none.
 
     Args:
         text: The generated text.
@@ -70,13 +79,12 @@ def find_answer(
     Returns:
         The option and where it starts, or None if the text holds none.
     """
-    text = text.translate(MARKS)
+    text = _blank(text.translate(MARKS), THOUGHT, SPECIAL)
     whole = spellings.match(text)
     if whole is not None and before is None:
-        word = re.search(r"[+-]?\w|\S", text)
+        word = spellings.pattern.search(text) or re.search(r"\S", text)
         return Place(whole, word.start() if word else 0)
-    # As many spaces, so that places stay where they are.
-    text = BOUNDS.sub(lambda found: " " * len(found.group()), text)
+    text = BOUNDS.sub(lambda found: _unless_option(found.group(), spellings), text)
     if before is not None:
         places = [spellings.pattern.search(text, found.end()) for found in before.finditer(text)]
         return _place([place for place in places if place], spellings)
@@ -93,6 +101,18 @@ def find_answer(
         if not rest or rest[0] in "\n.:,;-–—":
             return _place(found[:1], spellings)
     return _place(found, spellings)
+
+
+def _blank(text: str, *patterns: re.Pattern[str]) -> str:
+    """Put spaces in place of what matches: as many, so that places stay where they are."""
+    for pattern in patterns:
+        text = pattern.sub(lambda found: " " * len(found.group()), text)
+    return text
+
+
+def _unless_option(text: str, spellings: Spellings) -> str:
+    """Spaces in place of a text that is no option: a scale may have "0-2" on it."""
+    return text if spellings.match(text) is not None else " " * len(text)
 
 
 def _place(found: list[re.Match[str]], spellings: Spellings) -> Place | None:

@@ -1,70 +1,51 @@
-r"""From evidence to one number an option, and which token gave it what.
-
-Tokens that mean the same option add up, :math:`\ell_k = \log \sum_{t \mapsto k} e^{\ell_t}`.  An
-option of several tokens is followed along the tokens that were chosen,
-:math:`\ell_k = \sum_i \ell(t_i \mid t_{<i})`; where another token was chosen, nothing is known of
-how it would have gone on, and its first token speaks for it.
-"""
+"""From evidence to one number an option, whatever the evidence is."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.answers import find_answer
-from cordial_ppl.formats.evidence import Answers, Numbers, Position, Sequences, Tokens
-from cordial_ppl.formats.spellings import MARKS, Spellings
-
-ABSENT = -9000.0
-"""Log-probabilities below it mean that a server did not have one (llama.cpp and others: -9999)."""
-
-
-@dataclass(slots=True)
-class Reading:
-    """A reading of one text.
-
-    Attributes:
-        kind: "logprob", "n", "logit" or "p".
-        values: One number an option, [K].
-        parts: What each option's number is made of: (text, number).
-        floored: Options that nothing was said of, which got the smallest log-probability returned.
-        guessed: Options of several tokens of which only the first was seen, or shared ones.
-        share: Probability of all options together, as far as it was returned; NaN where unknown.
-        unread: Answers that name no option.
-    """
-
-    kind: str
-    values: Float64[np.ndarray, " K"]
-    parts: list[list[tuple[str, float]]]
-    floored: list[int] = field(default_factory=list)
-    guessed: list[int] = field(default_factory=list)
-    share: float = np.nan
-    unread: int = 0
+from cordial_ppl.formats.evidence import (
+    Answers,
+    Evidence,
+    Numbers,
+    Samples,
+    Sequences,
+    Tokens,
+)
+from cordial_ppl.formats.reading import Reading
+from cordial_ppl.formats.spellings import Spellings
+from cordial_ppl.formats.tokens import ABSENT, ROUNDING, read_samples, read_tokens
 
 
-def read_tokens(
-    tokens: Tokens, spellings: Spellings, before: re.Pattern[str] | None = None
+def read_evidence(
+    evidence: Evidence, spellings: Spellings, before: re.Pattern[str] | None = None
 ) -> Reading | None:
-    """Read the options' log-probabilities where the answer starts.
+    """Make a reading of what a log holds of one text.
 
     Args:
-        tokens: A generated answer with the alternatives at each token.
+        evidence: What it holds.
         spellings: How options are written.
-        before: What the answer follows, if that is known.
+        before: What answers follow, if that is known.
 
     Returns:
-        The reading; None if the answer names no option, or nothing there means one.
+        The reading; None if there is no option in it.
+
+    Raises:
+        InputError: The evidence is not of these options, or a number is not of its kind.
     """
-    start = _start(tokens, spellings, before)
-    if start is None:
-        return None
-    number, prefix = start
-    masses = _Masses(spellings)
-    masses.follow(tokens.positions[number:], prefix)
-    return masses.reading()
+    match evidence:
+        case Tokens():
+            return read_tokens(evidence, spellings, before)
+        case Samples():
+            return read_samples(evidence, spellings, before)
+        case Sequences():
+            return read_sequences(evidence, spellings)
+        case Answers():
+            return read_answers(evidence, spellings, before)
+        case Numbers():
+            return read_numbers(evidence, spellings)
 
 
 def read_sequences(sequences: Sequences, spellings: Spellings) -> Reading | None:
@@ -75,26 +56,41 @@ def read_sequences(sequences: Sequences, spellings: Spellings) -> Reading | None
         spellings: How options are written.
 
     Returns:
-        The reading; None if no option was scored.
+        The reading; None if no option has a log-likelihood.
 
     Raises:
-        InputError: A text is none of the options.
+        InputError: A text is none of the options, an option has no text, or a log-likelihood is
+            NaN or above 0.
     """
-    masses = _Masses(spellings)
+    names = spellings.scale.options
+    parts: list[list[tuple[str, float]]] = [[] for _ in names]
+    scored = set()
     for text, score in sequences.scores.items():
         option = spellings.match(text)
         if option is None:
             raise InputError(
-                f"expected the options {', '.join(spellings.scale.options)}; found a score of "
-                f"{text!r}. Logs of several scales are read one task at a time: --task NAME."
+                f"expected the options {', '.join(names)}; found a score of {text!r}. "
+                "Logs of several scales are read one task at a time: --task NAME."
             )
+        scored.add(option)
+        if not score <= ROUNDING:
+            raise InputError(f"log-likelihoods must be 0 or below; found {score} of {text!r}.")
         if score > ABSENT:
-            masses.add(option, text, score)
-    found = masses.reading()
-    if found is None:
+            parts[option].append((text, score))
+    lacking = [name for k, name in enumerate(names) if k not in scored]
+    if lacking:
+        raise InputError(
+            f"expected scores of the options {', '.join(names)}; there is none of "
+            f"{', '.join(lacking)}. Logs of several scales are read one task at a time: "
+            "--task NAME."
+        )
+    known = [score for scores in parts for _, score in scores]
+    if not known:
         return None
-    found.share = np.nan
-    return found
+    values = np.array(
+        [np.logaddexp.reduce([score for _, score in own]) if own else min(known) for own in parts]
+    )
+    return Reading("logprob", values, parts, [k for k, own in enumerate(parts) if not own])
 
 
 def read_answers(
@@ -124,109 +120,43 @@ def read_answers(
     return Reading("n", counts, parts, unread=len(answers.texts) - int(counts.sum()))
 
 
-def read_numbers(numbers: Numbers, spellings: Spellings) -> Reading:
+def read_numbers(numbers: Numbers, spellings: Spellings) -> Reading | None:
     """Take numbers as they are.
 
     Args:
-        numbers: One an option, in the scale's order.
+        numbers: One an option.
         spellings: How options are written.
 
     Returns:
-        The reading.
+        The reading; None if every logit is -inf.
 
     Raises:
-        InputError: There are more or fewer numbers than options.
+        InputError: There are more or fewer numbers than options, they are of other options, or
+            one is NaN, infinite, or negative where that is impossible.
     """
-    size = spellings.scale.size
-    if len(numbers.values) != size:
-        raise InputError(f"expected {size} numbers, one an option; found {len(numbers.values)}.")
     names = spellings.scale.options
-    values = np.asarray(numbers.values, float)
-    parts = [[(name, value)] for name, value in zip(names, values.tolist(), strict=True)]
-    return Reading(numbers.kind, values, parts)
-
-
-class _Masses:
-    """Log masses by option, while they are collected."""
-
-    def __init__(self, spellings: Spellings):
-        self.spellings = spellings
-        self.parts: list[list[tuple[str, float]]] = [[] for _ in range(spellings.scale.size)]
-        self.guessed: set[int] = set()
-        self.smallest = np.inf
-
-    def add(self, option: int, text: str, score: float) -> None:
-        """Let a text speak for an option."""
-        self.parts[option].append((text, score))
-        self.smallest = min(self.smallest, score)
-
-    def follow(self, positions: Sequence[Position], prefix: str) -> None:
-        """Walk along the chosen tokens for as long as an option may go on."""
-        said, path, position = "", 0.0, positions[0]
-        for later in [*positions[1:], None]:
-            chosen = None
-            # What of the probability does not carry on what was said, and so ends it.
-            left = 1.0
-            for token, score in position.top.items():
-                if not score > ABSENT:
-                    continue
-                self.smallest = min(self.smallest, path + score)
-                text = said + token.translate(MARKS).removeprefix("" if said else prefix)
-                whole, begun = self._meaning(said, text)
-                if whole is None and not begun:
-                    continue
-                left -= np.exp(score)
-                if begun and token == position.token and later is not None:
-                    chosen = text, path + score
-                elif whole is not None:
-                    self.add(whole, text, path + score)
-                    if begun:
-                        self.guessed |= {whole, *begun}
-                else:
-                    # Options that begin alike share what is known of their beginning.
-                    for option in begun:
-                        self.add(option, f"{text}...", path + score - float(np.log(len(begun))))
-                    self.guessed |= begun
-            ended = self.spellings.match(said) if said else None
-            if ended is not None and left > 0.0:
-                self.add(ended, said, path + float(np.log(left)))
-            if chosen is None or later is None:
-                return
-            (said, path), position = chosen, later
-
-    def _meaning(self, said: str, text: str) -> tuple[int | None, frozenset[int]]:
-        """The option that a text is, and the others that it may become."""
-        plain = self.spellings.plain
-        if said and plain(text) == plain(said):
-            # What stands around a word adds nothing to it.
-            return None, frozenset()
-        whole = self.spellings.match(text)
-        return whole, self.spellings.begun(text) - {whole}
-
-    def reading(self) -> Reading | None:
-        """The reading; None if nothing spoke for any option."""
-        size = len(self.parts)
-        floored = [option for option in range(size) if not self.parts[option]]
-        if len(floored) == size:
-            return None
-        values = np.full(size, self.smallest)
-        for option, parts in enumerate(self.parts):
-            if parts:
-                values[option] = np.logaddexp.reduce([score for _, score in parts])
-        share = float(sum(np.exp(values[k]) for k in range(size) if k not in floored))
-        return Reading("logprob", values, self.parts, floored, sorted(self.guessed), share)
-
-
-def _start(
-    tokens: Tokens, spellings: Spellings, before: re.Pattern[str] | None
-) -> tuple[int, str] | None:
-    """The token in which the answer starts, and what of it stands before the answer."""
-    pieces = [position.token.translate(MARKS) for position in tokens.positions]
-    if len(pieces) == 1 and before is None:
-        return 0, ""
-    place = find_answer("".join(pieces), spellings, before)
-    if place is None:
+    given = [name.strip() for name in numbers.options or names]
+    if len(numbers.values) != len(names) or sorted(given) != sorted(names):
+        found = f" of {', '.join(given)}" if numbers.options else ""
+        raise InputError(
+            f"expected {len(names)} numbers, of {', '.join(names)}; "
+            f"found {len(numbers.values)}{found}."
+        )
+    by_name = dict(zip(given, numbers.values, strict=True))
+    values = np.array([by_name[name] for name in names], np.float64)
+    wrong = np.isnan(values) | (values == np.inf)
+    if numbers.kind in ("p", "n"):
+        wrong |= values < 0
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise InputError(f"{numbers.kind}_{names[k]} must be a number; found {values[k]:g}.")
+    # An option that was not read has the logit -inf.
+    absent = values <= ABSENT
+    if absent.all():
         return None
-    ends = np.cumsum([len(piece) for piece in pieces])
-    number = int(np.searchsorted(ends, place.start, side="right"))
-    return number, pieces[number][: place.start - int(ends[number]) + len(pieces[number])]
+    values[absent] = values[~absent].min()
+    parts = [
+        [] if gone else [(name, value)]
+        for name, value, gone in zip(names, values.tolist(), absent, strict=True)
+    ]
+    return Reading(numbers.kind, values, parts, floored=np.flatnonzero(absent).tolist())

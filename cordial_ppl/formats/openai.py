@@ -1,32 +1,37 @@
 """Responses of servers that speak OpenAI's protocols, and results of their batch interface.
 
-One response an object: chat completions (`choices[0].logprobs.content[].top_logprobs`), Responses
-(`output[].content[].logprobs`), legacy completions (`choices[0].logprobs.top_logprobs`), as vLLM,
+One response an object: chat completions (`choices[].logprobs.content[].top_logprobs`), Responses
+(`output[].content[].logprobs`), legacy completions (`choices[].logprobs.top_logprobs`), as vLLM,
 SGLang and llama.cpp serve them too.  The object may be a line of batch results (`custom_id` and
-`response.body`), or wrap a response together with an `item_id`.  Without log-probabilities the
-answers' texts are read, several choices as several samples.
+`response.body`), or wrap a response together with an `item_id`.  Several choices are samples: with
+log-probabilities their distributions are averaged, without them their answers are counted.
 """
 
-import datetime
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Answers, Evidence, Position, Record, Tokens
+from cordial_ppl.errors import InputError, naming
+from cordial_ppl.formats.evidence import (
+    Answers,
+    Evidence,
+    Position,
+    Record,
+    Samples,
+    Tokens,
+    make_position,
+)
 from cordial_ppl.formats.rows import Row, json_rows
+from cordial_ppl.formats.wrapping import find_response, unwrap
 
-NAMES = ("item_id", "custom_id", "doc_id")
-"""Fields that name the text, in order."""
-
-WRAPPED = ("response", "body", "result", "completion", "output")
-"""Fields that a response may be wrapped in."""
+NAMELESS = "token_id:"
+"""How vLLM writes tokens by number (--return-tokens-as-token-ids)."""
 
 
 def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
     """Say whether the first object of a file is a response."""
     del path
-    return first is not None and (_body(first) is not None or "custom_id" in first)
+    return first is not None and (unwrap(first, _is_response) is not None or "custom_id" in first)
 
 
 def read(path: Path) -> Iterator[Record]:
@@ -48,77 +53,55 @@ def read(path: Path) -> Iterator[Record]:
 
 def as_record(row: Row) -> Record:
     """Read one response."""
-    body = _body(row.value)
-    if body is None:
-        failed = row.value.get("error") or (row.value.get("response") or {}).get("error")
-        raise InputError(
-            f"{row.place} must hold a response with `choices` or `output`; found "
-            + (
-                f"an error: {_message(failed)}."
-                if failed
-                else f"{', '.join(row.value) or 'nothing'}."
-            )
-        )
-    item = next((row.value[name] for name in NAMES if row.value.get(name) is not None), None)
-    if item is None and body is not row.value:
-        item = row.value.get("id")
-    made = {"model": str(body["model"])} if body.get("model") else {}
-    seconds = body.get("created", body.get("created_at"))
-    if isinstance(seconds, int | float):
-        day = datetime.datetime.fromtimestamp(seconds, datetime.UTC).date()
-        made["date"] = day.isoformat()
-    label = row.value.get("label")
-    return Record(
-        item_id=None if item is None else str(item),
-        evidence=_evidence(body, row.place),
-        place=row.place,
-        reader=made.get("model"),
-        task=_text(row.value.get("task")),
-        label=_text(label),
-        made=made,
-    )
+    response = find_response(row, _is_response, "a response with `choices` or `output`")
+    with naming(row.place):
+        return response.record(_evidence(response.body))
 
 
-def _body(value: Any, depth: int = 3) -> Mapping[str, Any] | None:
-    """The response in an object, which may be wrapped."""
-    if not isinstance(value, Mapping):
-        return None
-    if isinstance(value.get("choices"), list) or (
-        isinstance(value.get("output"), list) and value.get("object") in (None, "response")
-    ):
-        return value
-    inner = (_body(value.get(name), depth - 1) for name in WRAPPED) if depth else ()
-    return next((body for body in inner if body is not None), None)
+def _is_response(value: Mapping[str, Any]) -> bool:
+    # Questions have choices too, and samples outputs: texts, not objects.
+    for name in ("choices", "output"):
+        found = value.get(name)
+        if isinstance(found, list) and all(isinstance(own, Mapping) for own in found):
+            return name == "choices" or value.get("object") in (None, "response")
+    return False
 
 
-def _evidence(body: Mapping[str, Any], place: str) -> Evidence:
+def _evidence(body: Mapping[str, Any]) -> Evidence:
     if "choices" not in body:
-        return _from_responses(body, place)
+        return _from_responses(body)
     choices = body["choices"]
     if not choices:
-        raise InputError(f"{place}: expected at least one choice; found none.")
-    if len(choices) == 1:
-        logprobs = choices[0].get("logprobs") or {}
-        if logprobs.get("content"):
-            return Tokens([_position(entry, place) for entry in logprobs["content"]])
-        if logprobs.get("tokens"):
-            return _from_completions(logprobs)
-    return Answers([_said(choice) for choice in choices])
+        raise InputError("expected at least one choice; found none.")
+    tokens = [_tokens(choice, body) for choice in choices]
+    known = [answer for answer in tokens if answer is not None]
+    if len(known) < len(tokens):
+        return Answers([_said(choice) for choice in choices])
+    return known[0] if len(known) == 1 else Samples(known)
 
 
-def _from_completions(logprobs: Mapping[str, Any]) -> Tokens:
-    tops = logprobs.get("top_logprobs") or [None] * len(logprobs["tokens"])
-    chosen = logprobs.get("token_logprobs") or [None] * len(logprobs["tokens"])
-    positions = []
-    for token, top, own in zip(logprobs["tokens"], tops, chosen, strict=True):
-        known = {text: float(score) for text, score in (top or {}).items() if score is not None}
-        if own is not None:
-            known.setdefault(token, float(own))
-        positions.append(Position(token, known))
-    return Tokens(positions)
+def _tokens(choice: Mapping[str, Any], body: Mapping[str, Any]) -> Tokens | None:
+    logprobs = choice.get("logprobs") or {}
+    if logprobs.get("content"):
+        return from_entries(logprobs["content"])
+    if not logprobs.get("tokens"):
+        return None
+    tokens = logprobs["tokens"]
+    tops = logprobs.get("top_logprobs") or [None] * len(tokens)
+    scores = logprobs.get("token_logprobs") or [None] * len(tokens)
+    if not len(tokens) == len(tops) == len(scores):
+        raise InputError(
+            "`tokens`, `token_logprobs` and `top_logprobs` must be of one length; found "
+            f"{len(tokens)}, {len(scores)} and {len(tops)}."
+        )
+    # With `echo` the prompt comes first; its first token has no log-probability.
+    told = (body.get("usage") or {}).get("completion_tokens")
+    start = max(len(tokens) - told, 0) if told and scores[0] is None else 0
+    rows = list(zip(tokens, scores, tops, strict=True))[start:]
+    return Tokens([make_position(token, score, (top or {}).items()) for token, score, top in rows])
 
 
-def _from_responses(body: Mapping[str, Any], place: str) -> Evidence:
+def _from_responses(body: Mapping[str, Any]) -> Evidence:
     parts = [
         part
         for item in body["output"]
@@ -126,33 +109,46 @@ def _from_responses(body: Mapping[str, Any], place: str) -> Evidence:
         for part in item.get("content") or []
     ]
     if not parts:
-        raise InputError(f"{place}: expected a message in `output`; found none.")
+        raise InputError("expected a message in `output`; found none.")
     entries = [entry for part in parts for entry in part.get("logprobs") or []]
     if entries:
-        return Tokens([_position(entry, place) for entry in entries])
+        return from_entries(entries)
     return Answers(["".join(str(part.get("text") or part.get("refusal") or "") for part in parts)])
 
 
-def _position(entry: Mapping[str, Any], place: str) -> Position:
+def from_entries(entries: list[Mapping[str, Any]]) -> Tokens:
+    """Read tokens as chat completions list them: `token`, `logprob`, `top_logprobs`.
+
+    Args:
+        entries: One a token.
+
+    Returns:
+        The tokens.
+
+    Raises:
+        InputError: An entry is of another form, or tokens are numbers.
+    """
+    return Tokens([_position(entry) for entry in entries])
+
+
+def _position(entry: Mapping[str, Any]) -> Position:
     try:
-        top = {own["token"]: float(own["logprob"]) for own in entry.get("top_logprobs") or []}
-        top.setdefault(entry["token"], float(entry["logprob"]))
-        return Position(entry["token"], top)
-    except (KeyError, TypeError, ValueError) as error:
+        token = entry["token"]
+        others = [(own["token"], own["logprob"]) for own in entry.get("top_logprobs") or []]
+        found = make_position(token, entry["logprob"], others)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        shown = ", ".join(entry) if isinstance(entry, Mapping) else repr(entry)
         raise InputError(
-            f"{place}: log-probabilities must be `token`, `logprob` and `top_logprobs`; "
-            f"found {sorted(entry)}."
+            f"log-probabilities must be `token`, `logprob` and `top_logprobs`; found {shown}."
         ) from error
+    if str(token).startswith(NAMELESS):
+        raise InputError(
+            f"tokens must be text; found {token!r}. "
+            "Run the server without --return-tokens-as-token-ids."
+        )
+    return found
 
 
 def _said(choice: Mapping[str, Any]) -> str:
     message = choice.get("message") or {}
     return str(message.get("content") or choice.get("text") or message.get("refusal") or "")
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def _message(failed: Any) -> str:
-    return str(failed.get("message") or failed) if isinstance(failed, Mapping) else str(failed)

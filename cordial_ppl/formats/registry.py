@@ -4,10 +4,24 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats import openai
+from cordial_ppl.errors import CordialError, FileError, InputError
+from cordial_ppl.formats import (
+    argilla,
+    arrays,
+    inspect_ai,
+    label_studio,
+    llama_cpp,
+    lm_eval,
+    openai,
+    samples,
+    vllm,
+)
 from cordial_ppl.formats.evidence import Record
 from cordial_ppl.formats.rows import json_rows
+from cordial_ppl.tables.columns import KINDS
+from cordial_ppl.tables.files import read_columns
+
+Reader = Callable[[Path], Iterator[Record]]
 
 
 class Format(NamedTuple):
@@ -23,15 +37,41 @@ class Format(NamedTuple):
     name: str
     words: str
     recognises: Callable[[Path, Mapping[str, Any] | None], bool]
-    read: Callable[[Path], Iterator[Record]]
+    read: Reader
+
+
+def _guarded(read: Reader, words: str) -> Reader:
+    """Turn what a reader stumbles over in a file of another form into a message."""
+
+    def guarded(path: Path) -> Iterator[Record]:
+        try:
+            yield from read(path)
+        except CordialError:
+            raise
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise FileError(f"{path} is not as expected of {words}: {error}.") from error
+
+    return guarded
 
 
 FORMATS: dict[str, Format] = {
-    name: Format(name, words, module.recognises, module.read)
+    name: Format(name, words, module.recognises, _guarded(module.read, words))
     for name, words, module in (
         ("openai", "responses of servers that speak OpenAI's protocols, batch results", openai),
+        ("vllm", "vLLM's offline outputs as dictionaries", vllm),
+        ("llama-cpp", "llama.cpp's own completions", llama_cpp),
+        ("lm-eval", "lm-evaluation-harness, --log_samples", lm_eval),
+        ("inspect", "Inspect's logs, .eval and .json", inspect_ai),
+        ("argilla", "Argilla's records: labels", argilla),
+        ("label-studio", "Label Studio's JSON export: labels", label_studio),
+        ("samples", "sampled scores and hard ratings, JSON Lines or a table", samples),
+        ("npz", "NumPy arrays", arrays),
     )
 }
+
+
+PREFIXES = tuple(f"{kind}_" for kind in KINDS)
+"""How columns of readings begin."""
 
 
 def find_format(path: Path, name: str = "auto") -> Format:
@@ -52,7 +92,12 @@ def find_format(path: Path, name: str = "auto") -> Format:
         if name not in FORMATS:
             raise InputError(f"a format must be auto or {', '.join(FORMATS)}; found {name!r}.")
         return FORMATS[name]
-    first = _first_object(path)
+    first = _first_row(path)
+    if first is not None and sum(name.startswith(PREFIXES) for name in first) > 1:
+        raise FileError(
+            f"{path} is a table of readings already and needs no reading: give it to `cordial "
+            "calibrate`."
+        )
     for found in FORMATS.values():
         if found.recognises(path, first):
             return found
@@ -63,13 +108,16 @@ def find_format(path: Path, name: str = "auto") -> Format:
     )
 
 
-def _first_object(path: Path) -> Mapping[str, Any] | None:
+def _first_row(path: Path) -> Mapping[str, Any] | None:
+    """The first object of a JSON file, or row of a table; None if it is neither."""
     try:
         with path.open("rb") as file:
             if file.read(1) == b"":
                 raise FileError(f"{path} is empty.")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
+    if path.suffix.lower() in samples.TABLES:
+        return {name: cells[0] for name, cells in read_columns(path).cells.items()}
     try:
         return next((row.value for row in json_rows(path)), None)
     except FileError:

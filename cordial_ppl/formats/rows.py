@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from cordial_ppl.errors import FileError
 
@@ -35,41 +35,38 @@ def json_rows(path: Path) -> Iterator[Row]:
     """
     try:
         with path.open(encoding="utf-8-sig") as file:
-            first = _first_filled(file)
-            if first is None:
-                raise FileError(f"{path} is empty.")
-            number, line = first
-            if (value := _object(line)) is not None:
+            number, line = _first_filled(path, file)
+            if line.lstrip().startswith("{") and (value := _object(line)) is not None:
                 yield Row(f"line {number}", value)
                 yield from _lines(path, file, number)
-                return
-            file.seek(0)
-            yield from _whole(path, file.read())
+            elif line.lstrip().startswith("["):
+                yield from _elements(path, line + file.read())
+            else:
+                yield _whole(path, line + file.read(), number)
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise FileError(
-            f"{path} must be text in UTF-8; it is not at byte {error.start}."
-        ) from error
+        raise FileError(f"{path} must be text in UTF-8; it is not: {error.reason}.") from error
+    except RecursionError as error:
+        raise FileError(f"{path} is nested too deeply.") from error
 
 
-def _first_filled(file: Any) -> tuple[int, str] | None:
+def _first_filled(path: Path, file: TextIO) -> tuple[int, str]:
     for number, line in enumerate(iter(file.readline, ""), start=1):
         if line.strip():
             return number, line
-    return None
+    raise FileError(f"{path} is empty.")
 
 
 def _object(line: str) -> dict[str, Any] | None:
     """The object that a line is; None if it is none, as in a file that goes over several lines."""
     try:
-        value = json.loads(line)
+        return json.loads(line)
     except json.JSONDecodeError:
         return None
-    return value if isinstance(value, dict) else None
 
 
-def _lines(path: Path, file: Any, number: int) -> Iterator[Row]:
+def _lines(path: Path, file: TextIO, number: int) -> Iterator[Row]:
     for line in iter(file.readline, ""):
         number += 1
         if not line.strip():
@@ -82,29 +79,52 @@ def _lines(path: Path, file: Any, number: int) -> Iterator[Row]:
                 f"{path}: line {number} must be a JSON object; it is not at column {error.colno}."
                 f"{cut}"
             ) from error
-        if not isinstance(value, dict):
-            raise FileError(
-                f"{path}: line {number} must be a JSON object; found {type(value).__name__}."
-            )
-        yield Row(f"line {number}", value)
+        yield Row(f"line {number}", _as_object(path, f"line {number}", value))
 
 
-def _whole(path: Path, text: str) -> Iterator[Row]:
+def _elements(path: Path, text: str) -> Iterator[Row]:
+    """Read a list an element at a time: as objects, all of them would take many times the room."""
+    decoder, number = json.JSONDecoder(), 0
+    end = _after_space(text, text.index("[") + 1)
+    if text[end : end + 1] == "]":
+        raise FileError(f"{path} is an empty list.")
+    while True:
+        try:
+            value, end = decoder.raw_decode(text, end)
+        except json.JSONDecodeError as error:
+            raise _broken(path, f"element {number}", error.lineno, error.colno) from error
+        yield Row(f"element {number}", _as_object(path, f"element {number}", value))
+        number, end = number + 1, _after_space(text, end)
+        if text[end : end + 1] == "]" and not text[end + 1 :].strip():
+            return
+        if text[end : end + 1] != ",":
+            line = text.count("\n", 0, end) + 1
+            raise _broken(path, f"after element {number - 1}", line, end - text.rfind("\n", 0, end))
+        end = _after_space(text, end + 1)
+
+
+def _whole(path: Path, text: str, line: int) -> Row:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise FileError(
-            f"{path} must be JSON, or JSON objects a line each; it is not at line {error.lineno}, "
-            f"column {error.colno}. It may have been cut off there."
-        ) from error
-    if isinstance(value, dict):
-        yield Row("the file", value)
-        return
-    if not isinstance(value, list):
-        raise FileError(f"{path} must hold JSON objects; found {type(value).__name__}.")
-    for number, element in enumerate(value):
-        if not isinstance(element, dict):
-            raise FileError(
-                f"{path}: element {number} must be an object; found {type(element).__name__}."
-            )
-        yield Row(f"element {number}", element)
+        raise _broken(path, "the file", error.lineno + line - 1, error.colno) from error
+    return Row("the file", _as_object(path, "the file", value))
+
+
+def _after_space(text: str, start: int) -> int:
+    while text[start : start + 1].isspace():
+        start += 1
+    return start
+
+
+def _broken(path: Path, place: str, line: int, column: int) -> FileError:
+    return FileError(
+        f"{path} must be JSON, or JSON objects a line each; it is not at line {line}, column "
+        f"{column} ({place}). It may have been cut off there."
+    )
+
+
+def _as_object(path: Path, place: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise FileError(f"{path}: {place} must be a JSON object; found {type(value).__name__}.")
+    return value

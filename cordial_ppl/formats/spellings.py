@@ -3,7 +3,8 @@
 import re
 import unicodedata
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.scale import Scale
@@ -12,6 +13,24 @@ WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 MARKS = str.maketrans({"Ġ": " ", "▁": " ", "Ċ": "\n"})
 """Spaces and line ends as the vocabularies of tokenizers write them."""
+
+
+REMEMBERED = 2**16
+"""Texts of which it is remembered what they mean: logs repeat the same few thousand tokens."""
+
+
+class Meaning(NamedTuple):
+    """What a text says of the options.
+
+    Attributes:
+        plain: The text without what does not count.
+        whole: The option that it means, by its place on the scale.
+        begun: The options that it may yet become.
+    """
+
+    plain: str
+    whole: int | None
+    begun: frozenset[int]
 
 
 class Spellings:
@@ -38,7 +57,7 @@ class Spellings:
                     f"found {text!r} for {option!r}."
                 )
             given.append((text, scale.options.index(option)))
-        self._exact = not all(map(_loose, [text for text, _ in given])) or _clash(given)
+        self._exact = not all(_loose(text) for text, _ in given) or _clash(given[: scale.size])
         self._texts: dict[str, int] = {}
         for text, option in given:
             known = self._texts.setdefault(self.plain(text), option)
@@ -47,6 +66,7 @@ class Spellings:
                     f"{text!r} cannot stand for the option {scale.options[option]!r}: it stands "
                     f"for {scale.options[known]!r}."
                 )
+        self.meaning = lru_cache(REMEMBERED)(self._meaning)
         for text, option in given[: scale.size]:
             if text.isdigit() and int(text) < len(WORDS):
                 self._texts.setdefault(WORDS[int(text)], option)
@@ -69,16 +89,22 @@ class Spellings:
 
     def begun(self, text: str) -> frozenset[int]:
         """Find the options of which a text may be the beginning, but not the whole."""
-        # A space after the word has been said: nothing goes on within it but further words.
-        return self._beginnings.get(self.plain(text), frozenset())
+        return self._beginnings.get(self._beginning(text), frozenset())
+
+    def _meaning(self, text: str) -> Meaning:
+        return Meaning(self.plain(text), self.match(text), self.begun(text))
+
+    def _beginning(self, text: str) -> str:
+        # A sign alone is the beginning of a number, and no mark around a word.
+        return self.plain(text) or _strict(text)
 
     @cached_property
     def _beginnings(self) -> dict[str, frozenset[int]]:
         found: dict[str, set[int]] = {}
         for text, option in self._texts.items():
             for end in range(1, len(text)):
-                found.setdefault(self.plain(text[:end]), set()).add(option)
-        return {text: frozenset(options) for text, options in found.items() if text}
+                found.setdefault(self._beginning(text[:end]), set()).add(option)
+        return {text: frozenset(options) for text, options in found.items()}
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:

@@ -1,0 +1,82 @@
+"""NumPy's `.npz`: readings of K options as one array.
+
+One array `logits`, `logprobs`, `probs` or `counts` [n, K], and perhaps `item_id` [n], `labels` [n]
+and `options` [K].  Nothing that would run code is loaded.
+"""
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.formats.evidence import Numbers, Record
+from cordial_ppl.formats.wrapping import as_text
+
+KINDS = {"logits": "logit", "logprobs": "logprob", "probs": "p", "counts": "n"}
+"""What an array of that name holds."""
+
+
+def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
+    """Say whether a file is NumPy's, by its ending."""
+    del first
+    return path.suffix.lower() == ".npz"
+
+
+def read(path: Path) -> Iterator[Record]:
+    """Read a file of arrays.
+
+    Args:
+        path: The file.
+
+    Yields:
+        A record a row.
+
+    Raises:
+        FileError: The file cannot be read, is damaged, or holds objects.
+        InputError: There is no array of readings, or several, or arrays differ in length.
+    """
+    arrays = _load(path)
+    names = [name for name in KINDS if name in arrays]
+    if len(names) != 1:
+        raise InputError(
+            f"expected one array of {', '.join(KINDS)}; found {', '.join(arrays) or 'nothing'}."
+        )
+    (name,) = names
+    values = arrays[name]
+    if values.ndim != 2 or values.dtype.kind not in "biuf":
+        raise InputError(
+            f"`{name}` must be numbers [n, K]; found {values.dtype} {list(values.shape)}."
+        )
+    rows = {own: _column(arrays, own, len(values)) for own in ("item_id", "labels")}
+    options = _column(arrays, "options", values.shape[1])
+    for i, row in enumerate(np.asarray(values, np.float64).tolist()):
+        yield Record(
+            item_id=None if rows["item_id"] is None else rows["item_id"][i],
+            evidence=Numbers(KINDS[name], row, options),
+            place=f"row {i}",
+            label=None if rows["labels"] is None else rows["labels"][i] or None,
+        )
+
+
+def _load(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise FileError(
+            f"{path} must be an .npz of numbers and texts; it cannot be read: {error}"
+        ) from error
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
+
+
+def _column(arrays: Mapping[str, np.ndarray], name: str, size: int) -> list[str] | None:
+    if name not in arrays:
+        return None
+    found = arrays[name]
+    if found.shape != (size,):
+        raise InputError(f"`{name}` must have the shape [{size}]; found {list(found.shape)}.")
+    return [as_text(cell) or "" for cell in found.tolist()]

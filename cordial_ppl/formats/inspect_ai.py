@@ -1,0 +1,144 @@
+"""Logs of Inspect: `.eval` archives, a file a sample, and `.json`.
+
+With `logprobs=True, top_logprobs=20` in the generation's configuration, a sample's
+`output.choices[].logprobs` are read, else its text.  Epochs of a sample, and several choices, are
+samples of one answer.  The target is the label.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cordial_ppl.errors import FileError, InputError, naming
+from cordial_ppl.formats.archives import list_members, read_member
+from cordial_ppl.formats.evidence import Answers, Evidence, Record, Samples, Tokens
+from cordial_ppl.formats.openai import from_entries
+from cordial_ppl.formats.rows import json_rows
+from cordial_ppl.formats.wrapping import as_text
+
+SAMPLE = re.compile(r"samples/(?P<item>.*)_epoch_\d+\.json", re.DOTALL)
+
+HEADERS = ("header.json", "_journal/start.json")
+"""What a log says of itself; the second is all that one has which is not finished."""
+
+
+def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
+    """Say whether a file is a log of Inspect, by its ending or its first object."""
+    return path.suffix == ".eval" or (
+        first is not None and isinstance(first.get("eval"), dict) and "plan" in first
+    )
+
+
+def read(path: Path) -> Iterator[Record]:
+    """Read a log.
+
+    Args:
+        path: The log.
+
+    Yields:
+        A record a sample, its epochs together.
+
+    Raises:
+        FileError: The file cannot be read or is no log.
+        InputError: It holds no samples, or one has log-probabilities of another form.
+    """
+    found = _from_archive(path) if _is_archive(path) else _from_json(path)
+    for log, place, epochs in found:
+        with naming(place):
+            yield _record(log, place, epochs)
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"PK"
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
+
+
+Epochs = list[Mapping[str, Any]]
+
+
+def _from_archive(path: Path) -> Iterator[tuple[Mapping[str, Any], str, Epochs]]:
+    members = list_members(path)
+    header = next((name for name in HEADERS if name in members), None)
+    if header is None:
+        raise FileError(f"{path} must be a log of Inspect; found no {HEADERS[0]} in it.")
+    log = _json(path, header, read_member(path, members[header])).get("eval") or {}
+    groups: dict[str, list[str]] = {}
+    for name in members:
+        sample = SAMPLE.fullmatch(name)
+        if sample is not None:
+            groups.setdefault(sample["item"], []).append(name)
+    if not groups:
+        raise InputError(f"{path} holds no samples.")
+    for item, names in groups.items():
+        yield (
+            log,
+            f"sample {item}",
+            [_json(path, name, read_member(path, members[name])) for name in names],
+        )
+
+
+def _json(path: Path, name: str, content: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(content)
+    except ValueError as error:
+        raise FileError(f"{path}: {name} is not JSON: {error}.") from error
+    return value if isinstance(value, dict) else {}
+
+
+def _from_json(path: Path) -> Iterator[tuple[Mapping[str, Any], str, Epochs]]:
+    log = next(json_rows(path)).value
+    if not isinstance(log.get("eval"), dict):
+        raise InputError(f"{path} must be a log of Inspect; found {', '.join(list(log)[:8])}.")
+    groups: dict[str, Epochs] = {}
+    for sample in log.get("samples") or []:
+        groups.setdefault(str(sample.get("id")), []).append(sample)
+    if not groups:
+        raise InputError(f"{path} holds no samples.")
+    for item, epochs in groups.items():
+        yield log["eval"], f"sample {item}", epochs
+
+
+def _record(log: Mapping[str, Any], place: str, epochs: Epochs) -> Record:
+    first = epochs[0]
+    target = first.get("target")
+    # Several targets are several right answers, and no label.
+    targets = target if isinstance(target, list) else [target]
+    made = {"model": as_text(log.get("model")), "date": str(log.get("created") or "")[:10]}
+    if config := log.get("model_generate_config"):
+        made["decoding"] = json.dumps(config, sort_keys=True)
+    return Record(
+        item_id=as_text(first.get("id")),
+        evidence=_evidence(epochs),
+        place=place,
+        reader=made["model"],
+        task=as_text(log.get("task")),
+        label=as_text(targets[0]) or None if len(targets) == 1 else None,
+        made={name: value for name, value in made.items() if value},
+    )
+
+
+def _evidence(epochs: Iterable[Mapping[str, Any]]) -> Evidence:
+    choices = [
+        (sample, choice)
+        for sample in epochs
+        for choice in (sample.get("output") or {}).get("choices") or []
+    ]
+    entries = [(choice.get("logprobs") or {}).get("content") for _, choice in choices]
+    tokens: list[Tokens] = [from_entries(own) for own in entries if own]
+    if len(tokens) < len(choices) or not tokens:
+        return Answers([_said(sample, choice) for sample, choice in choices])
+    return tokens[0] if len(tokens) == 1 else Samples(tokens)
+
+
+def _said(sample: Mapping[str, Any], choice: Mapping[str, Any]) -> str:
+    content = (choice.get("message") or {}).get("content") or ""
+    if isinstance(content, list):
+        content = "".join(part.get("text") or "" for part in content if part.get("type") == "text")
+    # Long texts are kept apart.
+    _, attached, name = content.partition("attachment://")
+    return str((sample.get("attachments") or {}).get(name, "")) if attached else content

@@ -1,0 +1,94 @@
+"""Labels that a log holds, one a text."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.formats.spellings import Spellings
+from cordial_ppl.scale import SettingNeeded, parse_number
+
+
+class Labels:
+    """What people said of each text.
+
+    Where several people labelled a text and differ, the median of their labels counts; of two in
+    the middle, the lower.
+
+    Args:
+        spellings: How options are written; None to take labels as they are.
+    """
+
+    def __init__(self, spellings: Spellings | None):
+        self.spellings = spellings
+        self._found: dict[tuple[str, str | None], dict[str | None, str]] = {}
+
+    def add(self, item: str, task: str | None, text: str, user: str | None = None) -> None:
+        """Take in a label.
+
+        Args:
+            item: The text.
+            task: What was asked.
+            text: The label: a way to write an option, or its position where no option is a number.
+            user: Who said it.
+
+        Raises:
+            InputError: It is no option, or the same person said otherwise before.
+        """
+        label = text.strip() if self.spellings is None else self._option(text, self.spellings)
+        said = self._found.setdefault((item, task), {})
+        known = said.setdefault(user, label)
+        if known != label:
+            by = "" if user is None else f" of {user}"
+            raise InputError(f"a text must have one label{by}; {item!r} has {known!r}, {label!r}.")
+
+    def columns(self, items: Iterable[str] | None = None) -> dict[str, list[Any]]:
+        """Make the columns of a table.
+
+        Args:
+            items: The texts to keep; all by default.
+
+        Returns:
+            `item_id`, `task` and `user` where they are known, and `label`.
+
+        Raises:
+            SettingNeeded: People differ, and the order of the options is unknown.
+        """
+        kept = set(self._found if items is None else items)
+        found = {key: said for key, said in self._found.items() if items is None or key[0] in kept}
+        columns: dict[str, list[Any]] = {"item_id": [item for item, _ in found]}
+        if any(task is not None for _, task in found):
+            columns["task"] = [task for _, task in found]
+        users = [list(said) for said in found.values()]
+        if users and all(len(names) == 1 and names[0] is not None for names in users):
+            columns["user"] = [names[0] for names in users]
+        columns["label"] = [self._median(list(said.values())) for said in found.values()]
+        return columns
+
+    def _option(self, text: str, spellings: Spellings) -> str:
+        scale = spellings.scale
+        place = spellings.match(text)
+        if place is None:
+            try:
+                (place,) = scale.encode([text])
+            except InputError:
+                raise InputError(
+                    f"a label must be one of {', '.join(scale.options)}; found {text!r}."
+                ) from None
+        return scale.options[place]
+
+    def _median(self, labels: list[str]) -> str:
+        if len(set(labels)) == 1:
+            return labels[0]
+        if self.spellings is not None:
+            order = self.spellings.scale.options.index
+        elif all(parse_number(label) is not None for label in labels):
+            order = float
+        else:
+            raise SettingNeeded(
+                f"people differ ({', '.join(dict.fromkeys(labels))}), and the median needs the "
+                "order of the options.",
+                "Name them in order, for example",
+                "options",
+                ("bad", "fair", "good"),
+            )
+        return sorted(labels, key=order)[(len(labels) - 1) // 2]

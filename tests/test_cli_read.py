@@ -1,0 +1,255 @@
+"""`cordial read`: from a log to tables for the other commands, and what it says of bad ones."""
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from few_labels import STARS, assert_probabilities
+from logs_of_reviews import DUMMY, FILES, LABELS, LOGS
+
+from cordial_ppl.formats import FORMATS
+from cordial_ppl.scale import Scale
+from cordial_ppl.tables import match_labels, read_labels, read_readings
+from cordial_ppl.tables.files import read_columns
+
+OPTIONS = "1,2,3,4,5"
+LABELLED = [name for name in FILES if name != "ratings.csv" and name != "vllm.jsonl"]
+LABELLED.remove("openai_batch.jsonl")
+
+
+def cells(path):
+    return {name: list(column) for name, column in read_columns(path).cells.items()}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_written_can_be_read(cordial, name, ending):
+    labels = ("--labels", f"l.{ending}") if name in LABELLED else ()
+    result = cordial("read", LOGS / name, "-o", f"r.{ending}", *labels, "--options", OPTIONS)
+    form, kind, size = FILES[name]
+    assert result.stdout == ""
+    assert f"{size} readings of 1, 2, 3, 4, 5 ({form}) in r.{ending}" in result.stderr
+    assert "warning" not in result.stderr
+    table = read_readings(f"r.{ending}")
+    assert (table.kind, table.scale.options, len(table.item_ids)) == (kind, STARS, size)
+    if labels:
+        found = read_labels(f"l.{ending}", table.scale)
+        assert sorted(match_labels(table, found)) == list(range(size))
+        assert found.labels.tolist() == [int(LABELS[r]) - 1 for r in list(LABELS)[:size]]
+
+
+@pytest.mark.parametrize("name", ["openai_chat.jsonl", "samples.jsonl"])
+def test_from_a_log_to_calibrated_probabilities(cordial, name):
+    cordial("read", LOGS / name, "-o", "r.parquet", "--labels", "l.csv", "--options", OPTIONS)
+    cordial("calibrate", "r.parquet", "l.csv", "-o", "o.csv", "--inference", "mode", "-q")
+    out = cells("o.csv")
+    assert out["item_id"] == list(LABELS)
+    probs = np.array([out[f"p_{option}"] for option in STARS], float).T
+    assert_probabilities(probs, 20, 5)
+    # The reader is good, and the labels are those that it was calibrated with.
+    truth = np.array([int(label) for label in LABELS.values()])
+    assert np.abs(probs @ np.arange(1, 6) - truth).mean() < 1
+
+
+@pytest.mark.parametrize("name", ["argilla.json", "label_studio.json"])
+def test_labels_alone_go_with_readings_from_elsewhere(cordial, name):
+    result = cordial("read", LOGS / name, "--labels", "l.csv")
+    assert re.fullmatch(r"8 labels \(\S+\) in l.csv\n", result.stderr)
+    cordial("read", LOGS / "openai_chat.jsonl", "-o", "r.csv", "--options", OPTIONS, "-q")
+    found = read_labels("l.csv", Scale(STARS))
+    assert len(match_labels(read_readings("r.csv"), found)) == 8
+    assert not Path("o.csv").exists()
+
+
+def test_which_tokens_fed_which_option(cordial):
+    log = LOGS / "openai_batch.jsonl"
+    result = cordial("read", log, "-o", "r.csv", "--options", OPTIONS, "--explain", 2, "-q")
+    first, *options = result.stdout.splitlines()[:6]
+    assert first == "review-01 (line 1)"
+    assert options[4].split(maxsplit=2)[2] == "'5' -0.7929, ' 5' -3.293, 'Five' -4.793"
+    assert options[0].endswith("the smallest returned")
+    assert result.stdout.splitlines()[6] == "review-02 (line 2)"
+    assert result.stderr == ""
+
+
+def test_the_page_shows_what_is_shown(cordial):
+    log = LOGS / "openai_chat.jsonl"
+    result = cordial("read", log, "-o", "r.csv", "--options", OPTIONS, "--explain", 1, "-q")
+    page = (LOGS.parent.parent / "docs" / "reading.md").read_text()
+    assert f"```\n{result.stdout}```\n" in page
+    for form in FORMATS:
+        assert f"| `{form}` |" in page
+
+
+def test_the_report_for_programs(cordial):
+    log = LOGS / "openai_chat.jsonl"
+    arguments = ("-o", "r.csv", "--labels", "l.csv", "--options", OPTIONS)
+    result = cordial("read", log, *arguments, "--json", "--explain", 1)
+    found = json.loads(result.stdout)
+    assert (found["format"], found["readings"], found["labels"]) == ("openai", 20, 20)
+    assert found["floored"] == {"1": 4} and found["unread"] == []
+    assert 0.9 < found["share"] < 1
+    assert found["explained"][0]["parts"]["1"] == {}
+    assert list(found["explained"][0]["parts"]["5"]) == ["5", " 5", "Five"]
+    arrays = cordial("read", LOGS / "arrays.npz", "-o", "r.csv", "--json")
+    assert json.loads(arrays.stdout)["share"] is None
+
+
+def chat(*tops, **wrapping):
+    content = [
+        {"token": top[0][0], "logprob": top[0][1], "top_logprobs": [
+            {"token": token, "logprob": score} for token, score in top
+        ]} for top in tops
+    ]  # fmt: skip
+    return {**wrapping, "choices": [{"logprobs": {"content": content}}]}
+
+
+@pytest.fixture
+def log(tmp_path):
+    def write(*rows, name="log.jsonl"):
+        text = "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+        (tmp_path / name).write_text(text)
+        return name
+
+    return write
+
+
+def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
+    rows = [
+        chat([("9", -0.5), ("1", -1.2)], item_id="guessed"),
+        chat([("4", -0.3)], item_id="lone"),
+        chat([("No", -0.1), ("5", -7.0), ("4", -8.0)], item_id="elsewhere"),
+        chat([("I", -0.1)], [(" pass", -0.1)], item_id="unread"),
+    ]
+    options = ",".join(map(str, range(1, 11)))
+    result = cordial("read", log(*rows), "-o", "r.csv", "--options", options, "-q")
+    for words in (
+        "warning: 1 answer that name no option are left out: line 4",
+        "warning: in 1 text the first token had to speak for an option of several",
+        "warning: in 1 text a single option was returned",
+    ):
+        assert words in result.stderr
+    assert cells("r.csv")["item_id"] == ["guessed", "lone", "elsewhere"]
+    result = cordial("read", log(rows[2]), "-o", "r.csv", "--options", OPTIONS)
+    assert "the options have 0.00 of the probability on average" in result.stderr
+    texts = [{"item_id": "a", "samples": ["4", "none"]}]
+    result = cordial("read", log(*texts), "-o", "r.csv", "--options", OPTIONS)
+    assert "warning: 1 sample that name no option are not counted" in result.stderr
+
+
+def test_letters_for_options_and_a_scale_that_goes_down(cordial, log):
+    path = log(chat([("A", -0.2), ("B", -2.0), (" c", -3.0)], item_id="a", label="fair"))
+    spell = ("--spell", "good=A", "--spell", "fair=B", "--spell", "poor=C")
+    down = ("--options", "good,fair,poor", "--reverse")
+    cordial("read", path, "-o", "r.csv", "--labels", "l.csv", *down, *spell)
+    found = cells("r.csv")
+    assert list(found) == ["item_id", "logprob_poor", "logprob_fair", "logprob_good"]
+    assert [column[0] for column in found.values()] == ["a", "-3.0", "-2.0", "-0.2"]
+    assert cells("l.csv") == {"item_id": ["a"], "label": ["fair"]}
+
+
+def test_options_with_a_comma_and_an_answer_that_is_announced(cordial, log):
+    rows = [{"item_id": 1, "response": "Tone: no, never\nOverall: yes, often\nStyle: no, never"}]
+    options = '"no, never","yes, often"'
+    cordial("read", log(*rows), "-o", "r.csv", "--options", options, "--after", "Overall:")
+    assert cells("r.csv")["n_yes, often"] == ["1.0"]
+
+
+def test_one_task_of_several(cordial, log):
+    rows = [
+        chat([("4", -0.3), ("5", -1.5)], item_id="a", task=task, reader=reader)
+        for task in ("tone", "style") for reader in ("x", "y")
+    ]  # fmt: skip
+    path = log(*rows)
+    cordial("read", path, "-o", "r.csv", "--options", OPTIONS)
+    assert cells("r.csv")["reader"] == ["x", "y", "x", "y"]
+    cordial("read", path, "-o", "r.csv", "--options", OPTIONS, "--task", "tone", "--reader", "y")
+    assert cells("r.csv")["task"] == ["tone"]
+
+
+CHAT = (LOGS / "openai_chat.jsonl").read_text()
+GOOD = ["-o", "o.csv", "--options", OPTIONS]
+
+BAD = {
+    "cut off": (CHAT[:-200], GOOD, "line 20 must be a JSON object.*cut off there"),
+    "a list cut off": (f"[{CHAT.splitlines()[0]},{{", GOOD, r"at line 1, .* \(element 1\). It may"),
+    "mixed": (CHAT + '{"a": 1}\n', GOOD, "line 21 must hold a response .*; found a"),
+    "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found int"),
+    "empty": ("", GOOD, "log.jsonl is empty"),
+    "blank": ("\n\n", GOOD, "is no log that is known by its contents: it is not JSON"),
+    "an empty list": ("[]", [*GOOD, "--from", "openai"], "is an empty list"),
+    "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
+    "unknown": ('{"a": 1, "b": 2}\n', GOOD, "known by its contents: its first object has a, b"),
+    "doubled": (CHAT + CHAT, GOOD, "'review-01' is in line 1 and in line 21"),
+    "unknown tokens": (CHAT, [*GOOD[:3], "good,bad"], "none of its 20 answers names an option"),
+    "no options": (CHAT, GOOD[:2], "does not say which .*: --options 1,2,3"),
+    "one option": (CHAT, [*GOOD[:3], "1"], "at least two options"),
+    "labels of another scale": (
+        CHAT, ["-o", "o.csv", "--labels", "l.csv", "--options", "1,2,3,4"],
+        "line 1: a label must be one of 1, 2, 3, 4; found '5'",
+    ),
+    "no labels": ('{"item_id": 1, "score": 4}', [*GOOD, "--labels", "l.csv"], "no labels in it"),
+    "nothing to write": (CHAT, ["--options", OPTIONS], "say what to write"),
+    "one file for both": (CHAT, [*GOOD, "--labels", "o.csv"], "both would be o.csv"),
+    "over the log": (CHAT, ["-o", "log.jsonl", "--options", OPTIONS], "would replace the input"),
+    "no table": (CHAT, ["-o", "o.txt", "--options", OPTIONS], "must end in .csv"),
+    "wrong --from": (CHAT, [*GOOD, "--from", "vllm"], "line 1 must hold an output with `outputs`"),
+    "no such format": (CHAT, [*GOOD, "--from", "excel"], "a format must be auto or openai"),
+    "no such task": (CHAT, [*GOOD, "--task", "tone"], "no reading of 'tone'"),
+    "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT"),
+    "no pattern": (CHAT, [*GOOD, "--after", "("], "must be a regular expression"),
+    "a table of readings": (
+        '{"item_id": "a", "p_1": 0.4, "p_2": 0.6}\n', GOOD, "is a table of readings already",
+    ),
+    "nested without end": ("[" * 100_000, [*GOOD, "--from", "openai"], "nested too deeply"),
+}  # fmt: skip
+
+
+def assert_refused(result, folder, kept, message):
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert re.search(message, result.stderr), result.stderr
+    assert [path.name for path in folder.iterdir()] == [kept]
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_in_one_line(cordial, log, tmp_path, case):
+    text, arguments, message = BAD[case]
+    result = cordial("read", log(text), *arguments, status=2)
+    assert_refused(result, tmp_path, "log.jsonl", message)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("log.jsonl", bytes(range(128, 256)), "it is not JSON"),
+        ("log.eval", b"PK\x03\x04 and nothing more", "must be a zip archive"),
+        ("log.eval", b"no archive", "must be JSON"),
+        ("log.csv", b"item_id,p_1,p_2\na,0.4,0.6\n", "needs no reading: give it to `cordial cal"),
+        ("log.csv", b"item_id,n_1,n_2\na,4,6\n", "needs no reading: give it to `cordial cal"),
+        ("log.csv", b"text,other\na,4\n", "its first object has text, other"),
+    ],
+)
+def test_files_that_are_no_logs(cordial, tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    assert_refused(cordial("read", name, *GOOD, status=2), tmp_path, name, message)
+
+
+def test_readings_where_there_are_labels_alone(cordial, tmp_path):
+    refuse = partial(cordial, "read", LOGS / "argilla.json", status=2)
+    result = refuse("-o", "o.csv")
+    assert "there are labels in it but no readings; leave -o out" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_log_that_is_not_there(cordial):
+    result = cordial("read", "gone.jsonl", *GOOD, status=2)
+    assert result.stderr == "error: cannot read gone.jsonl: No such file or directory.\n"
+
+
+def test_a_log_that_names_its_options_needs_none(cordial):
+    cordial("read", DUMMY, "-o", "r.csv")
+    assert read_readings("r.csv").scale.options == STARS

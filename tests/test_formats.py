@@ -1,0 +1,135 @@
+"""Each format on the tool's own file; what all logs have in common; and what is refused."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+from logs_of_reviews import (
+    DUMMY,
+    FILES,
+    LABELS,
+    LABELS_ALONE,
+    LOGS,
+    ONE_READER,
+    chat,
+    gather,
+    read,
+    table,
+)
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.formats import FORMATS, find_format
+from cordial_ppl.scale import Scale, SettingNeeded
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_is_known_by_its_contents_and_read(name):
+    form, kind, size = FILES[name]
+    assert find_format(LOGS / name).name == form
+    found = gather(name)
+    values = table(found, kind)
+    assert values.shape == (size, 5) and np.isfinite(values).all()
+    assert len(set(found.readings["item_id"])) == size == len(found)
+    assert not found.unread and not found.unnamed and not found.guessed
+    if kind == "n":
+        assert len(set(values.sum(axis=1))) == 1
+    elif form not in ("lm-eval", "npz"):
+        assert 0.9 < found.share < 1
+    else:
+        assert np.isnan(found.share)
+    labelled = dict(zip(found.labels["item_id"], found.labels["label"], strict=True))
+    if form != "lm-eval":
+        assert set(labelled.items()) <= set(LABELS.items())
+    else:
+        assert list(labelled.values()) == list(LABELS.values())
+
+
+@pytest.mark.parametrize("name", ONE_READER)
+def test_one_reader_is_read_alike_from_every_protocol(name):
+    found = table(gather(name), "logprob")
+    np.testing.assert_allclose(found, table(gather("openai_chat.jsonl"), "logprob")[:8], rtol=1e-12)
+
+
+def test_who_made_a_reading_and_how():
+    chat, inspect, harness = (gather(n) for n in ("openai_chat.jsonl", "inspect.eval", str(DUMMY)))
+    assert chat.readings["reader_model"][0] == chat.readings["reader"][0] == "ours-judge-1"
+    assert chat.readings["reader_date"][0] == "2026-01-01"
+    assert inspect.readings["task"][0] == "review_stars"
+    assert json.loads(inspect.readings["reader_decoding"][0])["top_logprobs"] == 7
+    assert harness.readings["reader"][0] == "ours/dummy"
+    assert harness.readings["task"][0] == "review_stars"
+    assert len(harness.readings["reader_prompt"][0]) == 16
+
+
+def test_reversed_scales_and_spellings(log):
+    path = log(chat({"A": -0.2, "B": -2.0, "C": -3.0}))
+    found = read(path, scale=Scale(("best", "fair", "poor")), reverse=True, spellings={
+        "A": "best", "B": "fair", "C": "poor",
+    })  # fmt: skip
+    assert list(found.readings)[-3:] == ["logprob_poor", "logprob_fair", "logprob_best"]
+    np.testing.assert_allclose(table(found, "logprob"), [[-3.0, -2.0, -0.2]])
+
+
+def test_kinds_and_texts_must_agree(log):
+    with_tokens = chat({"4": -0.1, "5": -3.0}, item_id="a")
+    text = {"item_id": "b", "choices": [{"message": {"content": "4"}}]}
+    with pytest.raises(InputError, match="in line 2 there are answers without them, in line 1 log"):
+        read(log(with_tokens, text))
+    with pytest.raises(InputError, match="'a' is in line 1 and in line 2"):
+        read(log(with_tokens, with_tokens))
+    other = {**with_tokens, "reader": "other"}
+    assert read(log(with_tokens, other)).readings["reader"] == [None, "other"]
+    labelled = [{**with_tokens, "label": 4}, {**other, "label": 5}]
+    with pytest.raises(InputError, match="line 2: a text must have one label; 'a' has '4', '5'"):
+        read(log(*labelled))
+
+
+def test_answers_without_an_option_are_left_out_with_their_labels(log):
+    lost = {"item_id": "b", "label": 2, **chat({"I": -0.1}, {" pass": -0.1})}
+    found = read(log(chat({"4": -0.1, "5": -3.0}, item_id="a", label=4), lost))
+    assert found.unread == ["line 2"]
+    assert found.labels == {"item_id": ["a"], "label": ["4"]}
+
+
+def test_a_log_that_names_no_options_needs_them(log):
+    with pytest.raises(SettingNeeded, match="does not say which answers were possible"):
+        read(log(chat({"4": -0.1})), scale=None)
+    with pytest.raises(InputError, match="there is no reading of 'style' in it"):
+        read(log(chat({"4": -0.1}, task="tone")), task="style")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_file_of_another_format_is_refused(form, log):
+    """Whatever is said of it, nobody sees a traceback."""
+    for path in (log({"a": 1}), log(), *(LOGS / name for name in FILES)):
+        if FILES.get(str(path.relative_to(LOGS)) if LOGS in path.parents else "", [""])[0] == form:
+            continue
+        with pytest.raises(InputError):
+            read(path, form)
+
+
+def damage(value, share, rng):
+    """Something else in place of a share of all values, and some fields gone."""
+    if rng.random() < share:
+        return rng.choice([None, 3, -1.5, True, "", "x", float("nan"), [], [1], {}, {"a": 1}])
+    if isinstance(value, dict):
+        kept = {name: own for name, own in value.items() if rng.random() > share / 2}
+        return {name: damage(own, share, rng) for name, own in kept.items()}
+    return [damage(own, share, rng) for own in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if ".json" in name] + LABELS_ALONE)
+def test_a_damaged_log_is_read_or_refused(log, name):
+    rng, text, form = random.Random(0), (LOGS / name).read_text(), find_format(LOGS / name).name
+    rows = map(json.loads, text.splitlines()) if ".jsonl" in name else [json.loads(text)]
+    rows = [row for whole in rows for row in (whole if isinstance(whole, list) else [whole])][:4]
+    refused = 0
+    for share in (0.003, 0.01, 0.05) * 10:
+        path = log(*(damage(row, share, rng) for row in rows))
+        for given in ("auto", form):
+            try:
+                read(path, given)
+            except InputError:
+                refused += 1
+    assert 0 < refused

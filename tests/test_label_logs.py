@@ -1,0 +1,137 @@
+"""Labels of annotation tools; sampled scores; arrays."""
+
+import numpy as np
+import pytest
+from logs_of_reviews import LABELS, LABELS_ALONE, gather, read, table
+
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.formats import find_format
+from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.tables import write_table
+
+
+@pytest.mark.parametrize("name", LABELS_ALONE)
+def test_labels_alone(name):
+    found = gather(name, scale=None)
+    assert not found.readings and not len(found)
+    assert set(found.labels["task"]) == {"stars"}
+    close = [abs(int(label) - int(LABELS[item])) for item, label in zip(
+        found.labels["item_id"], found.labels["label"], strict=True
+    )]  # fmt: skip
+    assert max(close) <= 1 and len(close) >= 3
+    assert found.labels == gather(name).labels
+
+
+def responses(*values, name="stars"):
+    return {name: [{"value": v, "user_id": f"user {i}"} for i, v in enumerate(values)]}
+
+
+def record(item, found):
+    return {"id": item, "fields": {}, "responses": found}
+
+
+def test_the_median_of_people_who_differ(log):
+    rows = [record("a", responses("5", "1", "4")), record("b", responses("5", "2"))]
+    assert read(log(*rows)).labels["label"] == ["4", "2"]
+    words = record("a", responses("poor", "good", "fair"))
+    with pytest.raises(SettingNeeded, match="people differ \\(poor, good, fair\\)"):
+        read(log(words), scale=None)
+    scale = Scale(("poor", "fair", "good"))
+    assert read(log(words), scale=scale).labels["label"] == ["fair"]
+    one = read(log(record("a", responses(4))), scale=None)
+    assert one.labels == {"item_id": ["a"], "task": ["stars"], "user": ["user 0"], "label": ["4"]}
+
+
+def test_records_of_argilla_of_all_versions(log):
+    first = [
+        {"user_id": "u", "status": "submitted", "values": {"stars": {"value": 4}}},
+        {"user_id": "v", "status": "discarded", "values": {"stars": {"value": 1}}},
+    ]
+    draft = {"stars.responses": ["2", "4"], "stars.responses.status": ["draft", "submitted"]}
+    for row in (record("a", first), {"id": "a", **draft}):
+        assert read(log(row)).labels["label"] == ["4"]
+    # What is no label of a whole text is passed over.
+    assert read(log(record("a", responses("4") | responses(["x"], name="spans")))).labels[
+        "task"
+    ] == ["stars"]
+    with pytest.raises(InputError, match="line 1 must have an `id`"):
+        read(log(record(None, responses("4"))))
+
+
+def test_tasks_of_label_studio(log):
+    def task(*values, **fields):
+        results = [{"from_name": "stars", "value": value} for value in values]
+        return {"id": 3, "data": {}, "annotations": [{"result": results, **fields}]}
+
+    by = {"completed_by": {"id": 1, "email": "a@b"}}
+    found = read(log(task({"choices": ["4"]}, {"text": "fine"}, **by), name="e.json"))
+    assert found.labels == {"item_id": ["3"], "task": ["stars"], "user": ["a@b"], "label": ["4"]}
+    cancelled = task({"rating": 1}, was_cancelled=True)
+    assert read(log(cancelled, task({"rating": 4}))).labels["label"] == ["4"]
+    with pytest.raises(
+        InputError, match="line 1: a label must be one choice; found \\['1', '2'\\]"
+    ):
+        read(log(task({"choices": ["1", "2"]})))
+    with pytest.raises(InputError, match="Export as JSON, not as JSON-MIN"):
+        read(log({"id": 1, "stars": 4, "annotation_id": 9}))
+
+
+def test_samples_in_tables(tmp_path):
+    path = tmp_path / "s.parquet"
+    write_table(path, {"item_id": [1, 2], "scores": [[4, 5, 4], [1, 1, 2]], "label": [4, 2]})
+    found = read(path)
+    assert table(found, "n").tolist() == [[0, 0, 0, 2, 1], [2, 1, 0, 0, 0]]
+    assert found.labels == {"item_id": ["1", "2"], "label": ["4", "2"]}
+
+
+def test_samples_in_lists_and_row_by_row(log):
+    assert find_format(log({"item_id": 1, "output": ["4", "5"]})).name == "samples"
+    found = read(log({"item_id": 1, "samples": [4, 4.0, "5", "Score: 4", None, 4.5]}))
+    assert table(found, "n").tolist() == [[0, 0, 0, 3, 1]] and found.unread_samples == 2
+    rows = [{"item_id": item, "rating": rating} for item, rating in (("a", 4), ("b", 1), ("a", 5))]
+    assert table(read(log(*rows)), "n").tolist() == [[0, 0, 0, 1, 1], [1, 0, 0, 0, 0]]
+    with pytest.raises(InputError, match="line 2 must have a list `scores`.*found item_id, tokens"):
+        read(log(rows[0], {"item_id": "b", "tokens": 3}))
+    with pytest.raises(InputError, match="a text must occur once; '1' is in line 1 and in line 2"):
+        read(log(*[{"item_id": 1, "scores": [4]}] * 2))
+    with pytest.raises(InputError, match="line 1: `scores` must be numbers or texts"):
+        read(log({"item_id": 1, "scores": [[4]]}))
+
+
+def test_arrays(tmp_path):
+    path = tmp_path / "a.npz"
+    probs = np.array([[0.1, 0.9], [0.6, 0.4]])
+    np.savez(path, probs=probs, labels=np.array([1, 0]))
+    found = read(path, scale=None)
+    assert found.options == ("0", "1") and found.labels["label"] == ["1", "0"]
+    np.testing.assert_array_equal(table(found, "p"), probs)
+    backwards = read(path, scale=Scale(("good", "bad")), reverse=True)
+    assert list(backwards.readings) == ["item_id", "p_bad", "p_good"]
+    np.testing.assert_array_equal(backwards.readings["p_good"], probs[:, 0])
+    # Positions are those of the scale, which goes from bad to good.
+    assert backwards.labels["label"] == ["good", "bad"]
+    whole = path.read_bytes()
+    np.savez(path, probs=np.array([[{}, 1]], object))
+    with pytest.raises(FileError, match="must be an .npz of numbers and texts"):
+        read(path)
+    path.write_bytes(whole[:100])
+    with pytest.raises(FileError, match="must be an .npz"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": [1.0]}, "expected one array of logits, logprobs, probs, counts; found x"),
+        ({"logits": [[0.0, 1.0]], "counts": [[1, 2]]}, "found logits, counts"),
+        ({"logits": [0.0, 1.0]}, "must be numbers \\[n, K\\]; found float64 \\[2\\]"),
+        ({"logits": [["a", "b"]]}, "must be numbers \\[n, K\\]"),
+        ({"logits": [[0.0, 1.0]], "item_id": ["a", "b"]}, "`item_id` must have the shape \\[1\\]"),
+        ({"logits": [[0.0, np.nan]]}, "row 0: logit_1 must be a number; found nan"),
+    ],
+)
+def test_arrays_that_are_no_readings(tmp_path, arrays, message):
+    path = tmp_path / "a.npz"
+    np.savez(path, **{name: np.array(cells) for name, cells in arrays.items()})  # pyright: ignore
+    with pytest.raises(InputError, match=message):
+        read(path, scale=None)

@@ -1,0 +1,97 @@
+"""Logs of servers: OpenAI's protocols, vLLM and llama.cpp."""
+
+import numpy as np
+import pytest
+from logs_of_reviews import chat, read, table
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.formats import find_format
+from cordial_ppl.formats.evidence import Samples, Tokens
+
+
+def test_several_choices_are_samples(log):
+    one, two = (chat({"4": -0.1, "5": -2.4}, choices=n) for n in (1, 2))
+    path = log(one, two)
+    assert [type(record.evidence) for record in find_format(path).read(path)] == [Tokens, Samples]
+    found = read(path)
+    np.testing.assert_allclose(*table(found, "logprob"))
+    assert found.unnamed and found.readings["item_id"] == ["0", "1"]
+    texts = [{"message": {"content": text}, "logprobs": None} for text in ("4", "Score: 5", "?")]
+    found = read(log({"item_id": 7, "choices": texts}))
+    assert table(found, "n").tolist() == [[0, 0, 0, 1, 1]]
+    assert found.unread_samples == 1 and found.readings["item_id"] == ["7"]
+
+
+def test_a_prompt_that_was_echoed_is_no_answer(log):
+    logprobs = {
+        "tokens": ["Rate", " 3", " 4"],
+        "token_logprobs": [None, -5.0, -0.1],
+        "top_logprobs": [None, {" 3": -5.0}, {" 4": -0.1, " 5": -2.5}],
+    }
+    body = {"choices": [{"text": "Rate 3 4", "logprobs": logprobs}]}
+    found = read(log({**body, "usage": {"completion_tokens": 1}}), explain=1)
+    assert [text for text, _ in found.explained[0].reading.parts[3]] == [" 4"]  # pyright: ignore
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            {"custom_id": "a", "response": None, "error": {"message": "too long"}},
+            "an error: too lo",
+        ),
+        (
+            {"custom_id": "a", "response": {"status_code": 500, "body": {}}},
+            "with `choices` or `out",
+        ),
+        ({"choices": []}, "line 1: expected at least one choice"),
+        ({"object": "response", "output": []}, "expected a message in `output`"),
+        (chat({"token_id:19": -0.1}), "without --return-tokens-as-token-ids"),
+        ({"choices": [{"logprobs": {"content": [{"tok": "4"}]}}]}, "must be `token`, .* found tok"),
+        ({"choices": [{"logprobs": {"tokens": ["4"], "token_logprobs": []}}]}, None),
+        ({"choices": [{"logprobs": {"tokens": ["4"], "token_logprobs": [1, 2]}}]}, "of one length"),
+        ({"choices": [{"logprobs": [1]}]}, "not as expected of responses"),
+        (chat({"4": 0.5}), "line 1: log-probabilities must be 0 or below; found 0.5"),
+    ],
+)
+def test_responses_that_are_none(log, row, message):
+    path = log(row)
+    if message is None:
+        with pytest.raises(InputError, match="none of its 1 answers names an option"):
+            read(path)
+        return
+    with pytest.raises(InputError, match=message):
+        read(path)
+
+
+def test_tokens_without_their_text(log):
+    step = {"19": {"logprob": -0.1, "rank": 1, "decoded_token": None}}
+    with pytest.raises(InputError, match="line 1: tokens must have a `decoded_token`"):
+        read(log({"outputs": [{"token_ids": [19], "logprobs": [step]}]}))
+    with pytest.raises(InputError, match="of `logprob` and `decoded_token`; found"):
+        read(log({"item_id": "a", "logprobs": [{"19": -0.1, "20": -3.0}]}))
+
+
+def test_steps_alone_and_outputs_without_log_probabilities(log):
+    step = {
+        "19": {"logprob": -0.2, "rank": 1, "decoded_token": "4"},
+        "20": {"logprob": -2.0, "rank": 2, "decoded_token": "5"},
+    }
+    found = read(log({"item_id": "a", "logprobs": [step]}))
+    np.testing.assert_allclose(table(found, "logprob")[0, 3:], [-0.2, -2.0])
+    outputs = [{"token_ids": [1], "text": text, "logprobs": None} for text in "445"]
+    assert table(read(log({"request_id": "0", "outputs": outputs})), "n").tolist() == [
+        [0, 0, 0, 2, 1]
+    ]
+
+
+def test_probabilities_after_sampling(log):
+    top = [{"token": "4", "prob": 0.75}, {"token": "5", "prob": 0.25}, {"token": "1", "prob": 0.0}]
+    entry = {"token": "4", "prob": 0.75, "top_probs": top}
+    found = read(log({"content": "4", "completion_probabilities": [entry]}))
+    np.testing.assert_allclose(np.exp(table(found, "logprob")[0]), [0.25, 0.25, 0.25, 0.75, 0.25])
+    assert found.floored == {"1": 1, "2": 1, "3": 1}
+    found = read(log({"content": "4", "tokens_predicted": 1}))
+    assert table(found, "n").tolist() == [[0, 0, 0, 1, 0]]
+    with pytest.raises(InputError, match="`completion_probabilities` must be a list of tokens"):
+        read(log({"content": "4", "completion_probabilities": [{"token": "4"}]}))
