@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cordial_ppl.cli.ask import ask
 from cordial_ppl.cli.calibrate import calibrate
 from cordial_ppl.cli.check import check
 from cordial_ppl.cli.compilation import silence
@@ -61,6 +62,7 @@ def cordial(
 
 for command in (demo, read, calibrate, fit, predict, fuse, learn_prior, shift, check, sweep):
     app.command()(command)
+app.command(hidden=True)(ask)
 
 
 def main() -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.errors import InputError, naming
+from cordial_ppl.formats.averaging import average
 from cordial_ppl.formats.evidence import (
     Answers,
     Evidence,
     Numbers,
     Record,
     Sequences,
+    Several,
     Tokens,
 )
 from cordial_ppl.formats.matching import (
@@ -263,3 +265,5 @@ def _read(
             return read_answers(evidence, spellings, before)
         case Numbers():
             return read_numbers(evidence, spellings)
+        case Several():
+            return average([_read(part, spellings, before) for part in evidence.parts])

@@ -59,7 +59,17 @@ class Numbers(NamedTuple):
     values: Sequence[float]
 
 
-Evidence = Tokens | Sequences | Answers | Numbers
+class Several(NamedTuple):
+    """The same text asked about several times, with the options in different orders.
+
+    Attributes:
+        parts: What each time gave.
+    """
+
+    parts: Sequence[Tokens | Sequences | Answers | Numbers]
+
+
+Evidence = Tokens | Sequences | Answers | Numbers | Several
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,232 @@
+r"""A causal language model on this machine: the log-likelihood of every option after a prompt.
+
+:math:`\ell_k = \sum_i \log p(t_{ki} \mid \text{prompt}, t_{k,<i})` over the tokens :math:`t_k` of
+option k.  Prompts go through the model once, several at a time; what it remembers of them (its
+cache of keys and values) is shared by the options, of which only the further tokens are computed.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.live.extras import load
+from cordial_ppl.live.prompt import Messages
+
+Tokens = list[int]
+
+
+class Tokenised(NamedTuple):
+    """A prompt and what may follow it, as tokens.
+
+    Attributes:
+        prompt: Tokens that all options have before them.
+        options: The tokens of each option after these.
+    """
+
+    prompt: Tokens
+    options: list[Tokens]
+
+
+class LocalModel:
+    """A causal language model with its tokenizer.
+
+    Args:
+        model: The model (`transformers.AutoModelForCausalLM`), on its device.
+        tokenizer: Its tokenizer.
+        version: What tells it from others of the same name.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, version: str = ""):
+        self._torch = load("torch", "local")
+        self.model, self.tokenizer, self.version = model.eval(), tokenizer, version
+        names = inspect.signature(model.forward).parameters
+        # Logits of every token of long prompts would not fit into memory.
+        keep = [name for name in ("logits_to_keep", "num_logits_to_keep") if name in names]
+        self._last = {name: 1 for name in keep[:1]}
+
+    @classmethod
+    def load(cls, name: str, device: str = "cpu") -> "LocalModel":
+        """Load a model from a folder, or from the Hugging Face Hub and what was fetched before.
+
+        On a CPU it computes in float32, elsewhere in the precision that it is stored in.  Code
+        that comes with a model is not run.
+
+        Args:
+            name: Folder, or name on the Hub.
+            device: Where to compute: "cpu", "cuda", "mps".
+
+        Returns:
+            The model.
+
+        Raises:
+            InputError: There is no such model or device, or it has code of its own.
+        """
+        torch, transformers = load("torch", "local"), load("transformers", "local")
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+            model = transformers.AutoModelForCausalLM.from_pretrained(name, torch_dtype="auto")
+            model = model.to(device)
+        except (OSError, ValueError, RuntimeError, AssertionError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"cannot load the model {name!r} to {device!r}: {reason}") from error
+        if torch.device(device).type == "cpu":
+            model = model.float()
+        return cls(model, tokenizer, _version(name, model))
+
+    @property
+    def precision(self) -> str:
+        """In which it computes, as "float32"."""
+        return str(self.model.dtype).removeprefix("torch.")
+
+    def tokenise(self, messages: Messages, options: Sequence[str]) -> Tokenised:
+        """Turn a prompt and its options into tokens.
+
+        A prompt is read with each option behind it, as a model meets them; what all have in common
+        is the prompt.  Where an option's tokens are the beginning of another's ("1" and "10"), the
+        end of the answer is a token of every option.
+
+        Args:
+            messages: The conversation.
+            options: The options.
+
+        Returns:
+            The tokens.
+        """
+        prompt, space, end = self._written(messages)
+        wholes = [self._encode(f"{prompt}{space}{option}") for option in options]
+        if any(one is not other and other[: len(one)] == one for one in wholes for other in wholes):
+            wholes = [self._encode(f"{prompt}{space}{option}{end}") for option in options]
+        shared = len(_common([self._encode(prompt), *wholes]))
+        if shared == 0:
+            start = self.tokenizer.bos_token_id
+            start = self.tokenizer.eos_token_id if start is None else start
+            if start is None:
+                raise InputError("the model's tokenizer has no token to begin with.")
+            return Tokenised([start], wholes)
+        return Tokenised(wholes[0][:shared], [whole[shared:] for whole in wholes])
+
+    def score(self, questions: Sequence[Tokenised]) -> list[Float64[np.ndarray, " K"]]:
+        """Compute the log-likelihoods of all options after each of several prompts.
+
+        Args:
+            questions: Prompts with their options, one batch.
+
+        Returns:
+            Log-likelihoods (nats), in the options' order, an array a prompt.
+        """
+        torch = self._torch
+        with torch.inference_mode():
+            longest = max(len(own.prompt) for own in questions)
+            # Padding goes before the prompts, so that all of them end together.
+            ids = self._padded([own.prompt for own in questions], longest, before=True)
+            mask = self._padded([[1] * len(own.prompt) for own in questions], longest, before=True)
+            places = (mask.cumsum(1) - 1).clamp(min=0)
+            out = self.model(
+                input_ids=ids,
+                attention_mask=mask,
+                position_ids=places,
+                use_cache=True,
+                **self._last,
+            )
+            first = _log_softmax(torch, out.logits[:, -1])
+            scores = [
+                [float(row[own[0]]) for own in asked.options]
+                for row, asked in zip(first, questions, strict=True)
+            ]
+            rows = [
+                (i, k)
+                for i, own in enumerate(questions)
+                for k, option in enumerate(own.options)
+                if len(option) > 1
+            ]
+            if rows:
+                further = self._further(out.past_key_values, mask, places[:, -1], questions, rows)
+                for (i, k), score in zip(rows, further, strict=True):
+                    scores[i][k] += score
+        return [np.array(own) for own in scores]
+
+    def _further(
+        self,
+        cache: Any,
+        mask: Any,
+        last: Any,
+        questions: Sequence[Tokenised],
+        rows: list[tuple[int, int]],
+    ) -> list[float]:
+        """Log-likelihoods of all tokens but the first, for some options of some prompts."""
+        torch = self._torch
+        texts = torch.tensor([i for i, _ in rows], device=mask.device)
+        options = [questions[i].options[k] for i, k in rows]
+        width = max(map(len, options)) - 1
+        ids = self._padded([own[:-1] for own in options], width)
+        filled = self._padded([[1] * (len(own) - 1) for own in options], width)
+        targets = self._padded([own[1:] for own in options], width)
+        cache.batch_select_indices(texts)
+        out = self.model(
+            input_ids=ids,
+            attention_mask=torch.cat([mask[texts], filled], dim=1),
+            position_ids=last[texts, None] + 1 + torch.arange(width, device=mask.device),
+            past_key_values=cache,
+            use_cache=True,
+        )
+        each = _log_softmax(torch, out.logits).gather(2, targets[:, :, None])[:, :, 0]
+        return (each * filled).sum(dim=1).tolist()
+
+    def _written(self, messages: Messages) -> tuple[str, str, str]:
+        """A conversation as text, what goes before an option, and what ends it."""
+        if getattr(self.tokenizer, "chat_template", None):
+            text = self.tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+            return text, "", self.tokenizer.eos_token or "\n"
+        text = ""
+        for own in messages:
+            said = own["content"]
+            # Without turns, what asks for an answer ends with a colon.
+            text += f" {said}\n\n" if own["role"] == "assistant" else _asking(said)
+        return text, " ", "\n"
+
+    def _encode(self, text: str) -> Tokens:
+        # A conversation's template writes the special tokens itself.
+        plain = not getattr(self.tokenizer, "chat_template", None)
+        return self.tokenizer(text, add_special_tokens=plain)["input_ids"]
+
+    def _padded(self, rows: Sequence[Tokens], width: int, before: bool = False) -> Any:
+        pads = [[0] * (width - len(row)) for row in rows]
+        full = [
+            [*pad, *row] if before else [*row, *pad] for row, pad in zip(rows, pads, strict=True)
+        ]
+        return self._torch.tensor(full, device=self.model.device)
+
+
+def _asking(text: str) -> str:
+    return text if text.endswith(":") else f"{text}\nAnswer:"
+
+
+def _log_softmax(torch: Any, logits: Any) -> Any:
+    return torch.log_softmax(logits.to(torch.float32), dim=-1)
+
+
+def _common(rows: Sequence[Tokens]) -> Tokens:
+    """The beginning that all rows have, shorter than each row but the first."""
+    ends = [len(rows[0]), *(len(row) - 1 for row in rows[1:])]
+    shared = 0
+    while shared < min(ends) and len({row[shared] for row in rows}) == 1:
+        shared += 1
+    return rows[0][:shared]
+
+
+def _version(name: str, model: Any) -> str:
+    """The commit on the Hub, or which files a folder has, as of now."""
+    commit = getattr(model.config, "_commit_hash", None)
+    if commit:
+        return str(commit)
+    files = sorted(path for path in Path(name).glob("*") if path.is_file())
+    stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return hashlib.sha256(repr(stats).encode()).hexdigest()[:12]
