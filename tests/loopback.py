@@ -1,8 +1,8 @@
 """A server of ours on this machine that speaks chat completions, and misbehaves as it is told."""
 
 import json
+import math
 import threading
-import time
 from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +22,7 @@ def completion(stars, number=1, logprobs=True, **extra):
     """A response as servers send it: the stars get 0.6, neighbours share the rest by distance."""
     weights = {str(k): 0.5 ** abs(k - stars) for k in range(1, 6)}
     total = sum(weights.values())
-    top = [{"token": t, "logprob": _log(w / total)} for t, w in weights.items()]
+    top = [{"token": t, "logprob": math.log(w / total)} for t, w in weights.items()]
     choices = [
         {
             "index": i,
@@ -49,12 +49,6 @@ def completion(stars, number=1, logprobs=True, **extra):
     } | extra
 
 
-def _log(value):
-    import math
-
-    return math.log(value)
-
-
 class Loopback:
     """What the server does, and what was asked of it.
 
@@ -68,7 +62,6 @@ class Loopback:
         self.answered = Counter()
         self.keys = []
         self.at_once = self.most_at_once = 0
-        self.delay = 0.0
         self.hold_from = None
         self.held = threading.Semaphore(0)
         self.release = threading.Event()
@@ -94,7 +87,6 @@ class Loopback:
                 self.held.release()
                 self.release.wait(20)
                 return
-            time.sleep(self.delay)
             told = self.script.get(number) or self.respond(request)
             if told == "hang":
                 self.release.wait(20)
@@ -123,6 +115,9 @@ def serving():
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # A response in one piece: the client's system would wait before it acknowledges the first.
+        wbufsize = -1
+        disable_nagle_algorithm = True
 
         def do_POST(self):
             if self.path != "/v1/chat/completions":
