@@ -18,8 +18,8 @@ def stars_of(content):
     return STARS[words[-1]]
 
 
-def completion(stars, number=1, logprobs=True, **extra):
-    """A response as servers send it: the stars get 0.6, neighbours share the rest by distance."""
+def completion(stars, number=1, logprobs=True, alone=False):
+    """A response as servers send it: an option's weight halves with each star's distance."""
     weights = {str(k): 0.5 ** abs(k - stars) for k in range(1, 6)}
     total = sum(weights.values())
     top = [{"token": t, "logprob": math.log(w / total)} for t, w in weights.items()]
@@ -30,7 +30,11 @@ def completion(stars, number=1, logprobs=True, **extra):
             "message": {"role": "assistant", "content": str(stars)},
             "logprobs": {
                 "content": [
-                    {"token": str(stars), "logprob": top[stars - 1]["logprob"], "top_logprobs": top}
+                    {
+                        "token": str(stars),
+                        "logprob": top[stars - 1]["logprob"],
+                        "top_logprobs": [] if alone else top,
+                    }
                 ]
             }
             if logprobs
@@ -38,7 +42,7 @@ def completion(stars, number=1, logprobs=True, **extra):
         }
         for i in range(number)
     ]
-    usage = {"prompt_tokens": 40, "completion_tokens": 1 * number}
+    usage = {"prompt_tokens": 40, "completion_tokens": number}
     return {
         "id": "x",
         "object": "chat.completion",
@@ -46,7 +50,7 @@ def completion(stars, number=1, logprobs=True, **extra):
         "model": "tiny-2025",
         "choices": choices,
         "usage": usage,
-    } | extra
+    }
 
 
 class Loopback:

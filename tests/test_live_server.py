@@ -66,7 +66,9 @@ def test_readings_are_what_the_model_says_and_in_the_texts_order(ask, server):
     np.testing.assert_allclose(logprobs(), expected(), atol=1e-12)
     assert set(columns.cells["reader"]) == {"tiny"}
     assert set(columns.cells["reader_model"]) == {"tiny-2025"}
-    assert set(columns.cells["reader_decoding"]) == {"temperature 0, max_tokens 16, top_logprobs 20"}
+    assert set(columns.cells["reader_decoding"]) == {
+        "temperature 0, max_tokens 16, top_logprobs 20"
+    }
     assert len(set(columns.cells["reader_prompt"])) == 1
     assert read_readings("out.csv").scale.options == ("1", "2", "3", "4", "5")
     assert len(server.asked) == 12
@@ -111,6 +113,7 @@ def test_trouble_passes(ask, server):
         ((429, {"error": {"message": "pay", "code": "insufficient_quota"}}, {}), "to be paid"),
         ((400, {"error": {"message": "no logprobs here"}}, {}), "--samples 20"),
         ((200, completion(3, logprobs=False), {}), "--samples 20"),
+        ((200, completion(3, alone=True), {}), "--samples 20"),
     ],
 )
 def test_what_no_patience_helps_stops_at_once(ask, server, told, words):
@@ -356,6 +359,17 @@ def test_wrong_tables_and_keys(ask, server, monkeypatch):
     shown = ask("--server", server.url, status=2).output
     assert "pip install 'cordial-ppl[server]'" in shown
     assert not server.asked
+
+
+def test_other_columns_go_along(ask):
+    rows = ["item_id,text,user,length,p_1,label"]
+    rows += [f"t{i},so {word},u{i % 2},{i}.5,0.5,3" for i, word in enumerate(WORDS)]
+    Path("texts.csv").write_text("\n".join(rows))
+    ask()
+    table = read_readings("out.csv")
+    assert table.extras["user"][:3] == ["u0", "u1", "u0"]
+    np.testing.assert_allclose(table.covariate("length"), np.arange(12) + 0.5)
+    assert "p_1" not in table.extras and "text" not in table.extras
 
 
 def test_nobody_listens(ask):

@@ -194,8 +194,9 @@ def ask(
     examples = demonstrations and read_demonstrations(
         demonstrations, scale, bare.columns, shots, balanced=not shots_at_random, seed=seed
     )
+    table = read_texts(texts, bare.columns)
     questions = Questions(
-        read_texts(texts, bare.columns),
+        table,
         replace(bare, demonstrations=examples or ()),
         option_orders(scale.size, permutations, seed),
     )
@@ -212,7 +213,8 @@ def ask(
             collected = collect(
                 answered, scale=scale, spellings=spellings, before=before, explain=explain
             )
-    write_table(out, collected.readings)
+    columns = collected.readings
+    write_table(out, columns | table.passed_on(columns["item_id"], columns))
     for text in collected.explained:
         typer.echo(_explain(text, collected))
     if not quiet:

@@ -17,6 +17,9 @@ from cordial_ppl.live.tally import Tally
 HOPELESS = 10
 """Questions in a row without an answer, after which no more are asked."""
 
+SEVERAL = 100
+"""Samples that are asked for in one request, at most."""
+
 NAMED = 3
 """Failed questions that a message names."""
 
@@ -160,7 +163,7 @@ class Asking:
             key = self._key(question, taken)
             known = self.cache.get(key)
             if known is None:
-                left = wanted - taken
+                left = min(wanted - taken, SEVERAL)
                 sent, body = await self.server.complete(question.messages, self.dialect, left)
                 self.tally.add(body)
                 if not self._samples:
@@ -173,10 +176,12 @@ class Asking:
         """The first answer shows whether there are any; a later one without is one that is mute."""
         if self.tally.requests > 1 or self.tally.known or is_mute(body):
             return
-        if not isinstance(read_response(body), Tokens):
+        evidence = read_response(body)
+        # With the chosen token alone nothing is known of the other options.
+        if not isinstance(evidence, Tokens) or all(len(own.top) < 2 for own in evidence.positions):
             raise InputError(
-                f"{self.server.url} sends no log-probabilities (logprobs) of "
-                f"{self.server.model!r}. Sample its answers: --samples 20."
+                f"{self.server.url} sends no log-probabilities (top_logprobs) of what else "
+                f"{self.server.model!r} might have answered. Sample its answers: --samples 20."
             )
 
     def _complaint(self) -> str:

@@ -120,6 +120,9 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
         connection = sqlite3.connect(path, timeout=30.0)
         try:
             _check(connection, path)
+            # A program that is killed loses nothing; only after a power cut may the last be gone.
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
             yield Cache(connection)
         finally:
             connection.close()

@@ -7,6 +7,7 @@ cache of keys and values) is shared by the options, of which only the further to
 
 import hashlib
 import inspect
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,11 @@ class Tokenised(NamedTuple):
 
     prompt: Tokens
     options: list[Tokens]
+
+    @property
+    def length(self) -> int:
+        """The number of tokens with the longest option."""
+        return len(self.prompt) + max(map(len, self.options))
 
 
 class LocalModel:
@@ -68,11 +74,13 @@ class LocalModel:
             InputError: There is no such model or device, or it has code of its own.
         """
         torch, transformers = load("torch", "local"), load("transformers", "local")
+        transformers.utils.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(name)
             model = transformers.AutoModelForCausalLM.from_pretrained(name, torch_dtype="auto")
             model = model.to(device)
-        except (OSError, ValueError, RuntimeError, AssertionError) as error:
+        except (OSError, ValueError, RuntimeError, AssertionError, ImportError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot load the model {name!r} to {device!r}: {reason}") from error
         if torch.device(device).type == "cpu":
@@ -83,6 +91,11 @@ class LocalModel:
     def precision(self) -> str:
         """In which it computes, as "float32"."""
         return str(self.model.dtype).removeprefix("torch.")
+
+    @property
+    def longest(self) -> int:
+        """Tokens that it can read at once."""
+        return getattr(self.model.config, "max_position_embeddings", None) or sys.maxsize
 
     def tokenise(self, messages: Messages, options: Sequence[str]) -> Tokenised:
         """Turn a prompt and its options into tokens.
@@ -119,36 +132,48 @@ class LocalModel:
 
         Returns:
             Log-likelihoods (nats), in the options' order, an array a prompt.
+
+        Raises:
+            InputError: The device has not enough memory for them.
         """
+        try:
+            with self._torch.inference_mode():
+                return self._score(questions)
+        except self._torch.cuda.OutOfMemoryError as error:
+            raise InputError(
+                f"the device has no memory for {len(questions)} prompts of up to "
+                f"{max(own.length for own in questions)} tokens: take fewer at once, --batch."
+            ) from error
+
+    def _score(self, questions: Sequence[Tokenised]) -> list[Float64[np.ndarray, " K"]]:
         torch = self._torch
-        with torch.inference_mode():
-            longest = max(len(own.prompt) for own in questions)
-            # Padding goes before the prompts, so that all of them end together.
-            ids = self._padded([own.prompt for own in questions], longest, before=True)
-            mask = self._padded([[1] * len(own.prompt) for own in questions], longest, before=True)
-            places = (mask.cumsum(1) - 1).clamp(min=0)
-            out = self.model(
-                input_ids=ids,
-                attention_mask=mask,
-                position_ids=places,
-                use_cache=True,
-                **self._last,
-            )
-            first = _log_softmax(torch, out.logits[:, -1])
-            scores = [
-                [float(row[own[0]]) for own in asked.options]
-                for row, asked in zip(first, questions, strict=True)
-            ]
-            rows = [
-                (i, k)
-                for i, own in enumerate(questions)
-                for k, option in enumerate(own.options)
-                if len(option) > 1
-            ]
-            if rows:
-                further = self._further(out.past_key_values, mask, places[:, -1], questions, rows)
-                for (i, k), score in zip(rows, further, strict=True):
-                    scores[i][k] += score
+        longest = max(len(own.prompt) for own in questions)
+        # Padding goes before the prompts, so that all of them end together.
+        ids = self._padded([own.prompt for own in questions], longest, before=True)
+        mask = self._padded([[1] * len(own.prompt) for own in questions], longest, before=True)
+        places = (mask.cumsum(1) - 1).clamp(min=0)
+        out = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=places,
+            use_cache=True,
+            **self._last,
+        )
+        first = _log_softmax(torch, out.logits[:, -1])
+        scores = [
+            [float(row[own[0]]) for own in asked.options]
+            for row, asked in zip(first, questions, strict=True)
+        ]
+        rows = [
+            (i, k)
+            for i, own in enumerate(questions)
+            for k, option in enumerate(own.options)
+            if len(option) > 1
+        ]
+        if rows:
+            further = self._further(out.past_key_values, mask, places[:, -1], questions, rows)
+            for (i, k), score in zip(rows, further, strict=True):
+                scores[i][k] += score
         return [np.array(own) for own in scores]
 
     def _further(

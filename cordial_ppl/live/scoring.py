@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from itertools import batched
 from typing import Any
 
+from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Sequences
 from cordial_ppl.live.cache import Answer, Cache, key_of
-from cordial_ppl.live.local import LocalModel
+from cordial_ppl.live.local import LocalModel, Tokenised
 from cordial_ppl.live.questions import Question, Questions
 from cordial_ppl.live.records import Found
 from cordial_ppl.live.tally import Tally
@@ -46,9 +47,12 @@ class Scoring:
 
         Args:
             batch: Prompts that go through the model together.
+
+        Raises:
+            InputError: A prompt is too long for the model, or a batch for the memory.
         """
         for window in batched(self._unanswered(), batch * WINDOW):
-            asked = [(own, self.model.tokenise(own.messages, self.options)) for own in window]
+            asked = [(own, self._tokenise(own)) for own in window]
             asked.sort(key=lambda pair: len(pair[1].prompt))
             for part in batched(asked, batch):
                 scores = self.model.score([tokens for _, tokens in part])
@@ -60,6 +64,15 @@ class Scoring:
                     self.tally.answered += 1
                     self.tally.read += len(tokens.prompt) + sum(map(len, tokens.options))
                 self.show(self.tally.share, self.tally.words)
+
+    def _tokenise(self, question: Question) -> Tokenised:
+        tokens = self.model.tokenise(question.messages, self.options)
+        if tokens.length > self.model.longest:
+            raise InputError(
+                f"the prompt about {question.item_id!r} has {tokens.length} tokens; "
+                f"{self.name!r} reads {self.model.longest} at most. Shorten the text."
+            )
+        return tokens
 
     def find(self, question: Question) -> Found:
         """Find what was answered to a question.

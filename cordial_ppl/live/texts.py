@@ -1,10 +1,11 @@
 """The texts that a model is asked about: a table with a row for each."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cordial_ppl.errors import InputError, name_rows
+from cordial_ppl.tables.columns import KINDS, passed_through
 from cordial_ppl.tables.files import Columns, is_filled, list_names, read_columns
 from cordial_ppl.tables.rows import as_name, read_items
 
@@ -15,11 +16,13 @@ class Texts:
 
     Attributes:
         item_ids: Their names, each once.
-        cells: What else the table says of each, by column.
+        cells: What else the table says of each, as text, by column.
+        extras: The columns that no prompt puts in, as the table has them.
     """
 
     item_ids: list[str]
     cells: Mapping[str, list[str]]
+    extras: Mapping[str, list]
 
     def __len__(self) -> int:
         """The number of texts."""
@@ -28,6 +31,24 @@ class Texts:
     def fields(self, position: int) -> dict[str, str]:
         """What a prompt may say of a text, by column."""
         return {name: column[position] for name, column in self.cells.items()}
+
+    def passed_on(self, item_ids: Sequence[str], taken: Collection[str]) -> dict[str, list]:
+        """List what a table of readings is to say of texts beside their readings.
+
+        Args:
+            item_ids: The texts.
+            taken: Columns that the table has already.
+
+        Returns:
+            The other columns, but for those that would be taken for readings.
+        """
+        kinds = tuple(f"{kind}_" for kind in KINDS)
+        places = {item: i for i, item in enumerate(self.item_ids)}
+        return {
+            name: [cells[places[item]] for item in item_ids]
+            for name, cells in self.extras.items()
+            if name not in taken and name != "rating" and not name.startswith(kinds)
+        }
 
 
 def read_texts(path: str | Path, needed: Collection[str]) -> Texts:
@@ -46,7 +67,8 @@ def read_texts(path: str | Path, needed: Collection[str]) -> Texts:
             prompt puts in is empty.
     """
     columns = read_columns(path)
-    return Texts(read_items(columns), read_cells(columns, needed))
+    extras = passed_through(columns, ["item_id", *needed])
+    return Texts(read_items(columns), read_cells(columns, needed), extras)
 
 
 def read_cells(columns: Columns, needed: Collection[str]) -> dict[str, list[str]]:
