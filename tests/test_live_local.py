@@ -40,6 +40,26 @@ def tokenizer(chat):
     )
 
 
+def tokenizer_of_bytes(chat):
+    """Bytes and merges of them as tokens, as Qwen2 has them."""
+    model = tokenizers.Tokenizer(tokenizers.models.BPE())
+    model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    model.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|user|>", "<|assistant|>", "<|end|>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    model.train_from_iterator([*TEXTS, *OPTIONS, "Answer: 1"] * 20, trainer)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=model,
+        eos_token="<|end|>",
+        bos_token="<|user|>",
+        chat_template=CHAT if chat else None,
+    )
+
+
 def network(size):
     torch.manual_seed(0)
     config = transformers.Qwen2Config(
@@ -109,6 +129,11 @@ def test_an_option_that_begins_another_ends_with_the_answer(local):
     np.testing.assert_allclose(local.score([short])[0], plain_loop(local, short), rtol=0, atol=1e-5)
 
 
+def test_options_that_a_tokenizer_writes_alike(local):
+    with pytest.raises(InputError, match="cannot tell the options lovely, awful apart"):
+        local.tokenise(messages("film"), ("lovely", "awful"))
+
+
 def test_probabilities_of_all_continuations_sum_to_one(local):
     # Every token of the vocabulary is an option of one token: nothing else can follow.
     tokens = local.tokenise(messages("film"), ("good", "bad"))
@@ -117,7 +142,7 @@ def test_probabilities_of_all_continuations_sum_to_one(local):
 
 
 def test_from_texts_to_readings(cordial, tmp_path):
-    words = tokenizer(chat=True)
+    words = tokenizer_of_bytes(chat=True)
     words.save_pretrained(tmp_path / "tiny")
     network(len(words)).save_pretrained(tmp_path / "tiny")
     rows = [f"t{i},{text}\n" for i, text in enumerate(TEXTS * 3)]
@@ -144,3 +169,29 @@ def test_from_texts_to_readings(cordial, tmp_path):
 def test_a_model_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="cannot load the model"):
         LocalModel.load(str(tmp_path))
+
+
+def test_tokens_are_those_of_the_whole_text():
+    words = tokenizer_of_bytes(chat=False)
+    local = LocalModel(network(len(words)), words)
+    for options in (OPTIONS, tuple(map(str, range(1, 11)))):
+        asked = [local.tokenise(messages(text), options) for text in TEXTS[:2]]
+        for text, own in zip(TEXTS[:2], asked, strict=True):
+            for option, tokens in zip(options, own.options, strict=True):
+                said = words.decode([*own.prompt, *tokens])
+                end = "\n" if "10" in options else ""
+                assert said == f"Rate the text. {text}\nAnswer: {option}{end}"
+                assert words(said)["input_ids"] == [*own.prompt, *tokens]
+        scores = local.score(asked)
+        loop = [plain_loop(local, own) for own in asked]
+        np.testing.assert_allclose(scores, loop, rtol=0, atol=1e-5)
+
+
+def test_a_prompt_that_is_too_long(cordial, tmp_path):
+    words = tokenizer_of_bytes(chat=False)
+    words.save_pretrained(tmp_path / "tiny")
+    network(len(words)).save_pretrained(tmp_path / "tiny")
+    (tmp_path / "texts.csv").write_text(f"item_id,text\na,film\nb,{'good ' * 300}\n")
+    command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--options", "good,bad")
+    shown = cordial(*command, "--local", status=2).output
+    assert "the prompt about 'b' has " in shown and "reads 256 at most" in shown

@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -18,25 +18,7 @@ from jaxtyping import Float64
 from cordial_ppl.errors import InputError
 from cordial_ppl.live.extras import load
 from cordial_ppl.live.prompt import Messages
-
-Tokens = list[int]
-
-
-class Tokenised(NamedTuple):
-    """A prompt and what may follow it, as tokens.
-
-    Attributes:
-        prompt: Tokens that all options have before them.
-        options: The tokens of each option after these.
-    """
-
-    prompt: Tokens
-    options: list[Tokens]
-
-    @property
-    def length(self) -> int:
-        """The number of tokens with the longest option."""
-        return len(self.prompt) + max(map(len, self.options))
+from cordial_ppl.live.tokens import Tokenised, Tokens, tokenise
 
 
 class LocalModel:
@@ -100,10 +82,6 @@ class LocalModel:
     def tokenise(self, messages: Messages, options: Sequence[str]) -> Tokenised:
         """Turn a prompt and its options into tokens.
 
-        A prompt is read with each option behind it, as a model meets them; what all have in common
-        is the prompt.  Where an option's tokens are the beginning of another's ("1" and "10"), the
-        end of the answer is a token of every option.
-
         Args:
             messages: The conversation.
             options: The options.
@@ -111,18 +89,7 @@ class LocalModel:
         Returns:
             The tokens.
         """
-        prompt, space, end = self._written(messages)
-        wholes = [self._encode(f"{prompt}{space}{option}") for option in options]
-        if any(one is not other and other[: len(one)] == one for one in wholes for other in wholes):
-            wholes = [self._encode(f"{prompt}{space}{option}{end}") for option in options]
-        shared = len(_common([self._encode(prompt), *wholes]))
-        if shared == 0:
-            start = self.tokenizer.bos_token_id
-            start = self.tokenizer.eos_token_id if start is None else start
-            if start is None:
-                raise InputError("the model's tokenizer has no token to begin with.")
-            return Tokenised([start], wholes)
-        return Tokenised(wholes[0][:shared], [whole[shared:] for whole in wholes])
+        return tokenise(self.tokenizer, messages, options)
 
     def score(self, questions: Sequence[Tokenised]) -> list[Float64[np.ndarray, " K"]]:
         """Compute the log-likelihoods of all options after each of several prompts.
@@ -203,25 +170,6 @@ class LocalModel:
         each = _log_softmax(torch, out.logits).gather(2, targets[:, :, None])[:, :, 0]
         return (each * filled).sum(dim=1).tolist()
 
-    def _written(self, messages: Messages) -> tuple[str, str, str]:
-        """A conversation as text, what goes before an option, and what ends it."""
-        if getattr(self.tokenizer, "chat_template", None):
-            text = self.tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
-            )
-            return text, "", self.tokenizer.eos_token or "\n"
-        text = ""
-        for own in messages:
-            said = own["content"]
-            # Without turns, what asks for an answer ends with a colon.
-            text += f" {said}\n\n" if own["role"] == "assistant" else _asking(said)
-        return text, " ", "\n"
-
-    def _encode(self, text: str) -> Tokens:
-        # A conversation's template writes the special tokens itself.
-        plain = not getattr(self.tokenizer, "chat_template", None)
-        return self.tokenizer(text, add_special_tokens=plain)["input_ids"]
-
     def _padded(self, rows: Sequence[Tokens], width: int, before: bool = False) -> Any:
         pads = [[0] * (width - len(row)) for row in rows]
         full = [
@@ -230,21 +178,8 @@ class LocalModel:
         return self._torch.tensor(full, device=self.model.device)
 
 
-def _asking(text: str) -> str:
-    return text if text.endswith(":") else f"{text}\nAnswer:"
-
-
 def _log_softmax(torch: Any, logits: Any) -> Any:
     return torch.log_softmax(logits.to(torch.float32), dim=-1)
-
-
-def _common(rows: Sequence[Tokens]) -> Tokens:
-    """The beginning that all rows have, shorter than each row but the first."""
-    ends = [len(rows[0]), *(len(row) - 1 for row in rows[1:])]
-    shared = 0
-    while shared < min(ends) and len({row[shared] for row in rows}) == 1:
-        shared += 1
-    return rows[0][:shared]
 
 
 def _version(name: str, model: Any) -> str:
