@@ -61,6 +61,7 @@ class Loopback:
     """
 
     def __init__(self):
+        self.url = ""
         self.script = {}
         self.asked = []
         self.answered = Counter()
@@ -112,6 +113,13 @@ class Loopback:
         handler.wfile.write(text)
 
 
+class Listening(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """Whoever hangs up is none of the test's business."""
+
+
 @contextmanager
 def serving():
     """Run the server while a test asks it."""
@@ -132,10 +140,7 @@ def serving():
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    # Whoever hangs up is none of the test's business.
-    server.handle_error = lambda *_: None
+    server = Listening(("127.0.0.1", 0), Handler)
     loopback.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

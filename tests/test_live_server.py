@@ -1,7 +1,9 @@
 """Readings asked of a server: of ours, which misbehaves as servers do."""
 
+import datetime
 import functools
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -359,6 +361,25 @@ def test_wrong_tables_and_keys(ask, server, monkeypatch):
     shown = ask("--server", server.url, status=2).output
     assert "pip install 'cordial-ppl[server]'" in shown
     assert not server.asked
+    assert [path.name for path in Path().iterdir()] == ["texts.csv"]
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert "pip install 'cordial-ppl[local]'" in ask("--local", status=2).output
+
+
+def test_patience():
+    rng = random.Random(0)
+    usual = patience.Patience(retries=3, first=1.0, longest=3.0, asked=60.0)
+    waits = [[usual.wait(retry, None, rng) or 0.0 for _ in range(200)] for retry in range(3)]
+    for found, most in zip(waits, (1.0, 2.0, 3.0), strict=True):
+        assert 0.9 * most < max(found) <= most and min(found) < 0.1 * most
+    assert usual.wait(3, None, rng) is None
+    assert usual.wait(0, 61.0, rng) is None
+    assert 7.0 <= (usual.wait(0, 7.0, rng) or 0.0) <= 7.1
+    now = datetime.datetime(2025, 1, 1, 12, tzinfo=datetime.UTC)
+    date = "Wed, 01 Jan 2025 12:00:30 GMT"
+    headers = ["2.5", date, None, "soon", "nan", "-1", "Wed, 01 Jan 2025 11:00:00 GMT"]
+    found = [patience.seconds_after(header, now) for header in headers]
+    assert found == [2.5, 30.0, None, None, None, None, None]
 
 
 def test_other_columns_go_along(ask):

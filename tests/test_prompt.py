@@ -105,8 +105,8 @@ def test_demonstrations_are_drawn(tmp_path):
     path = tmp_path / "labelled.jsonl"
     write_labelled(path, [5] * 30 + [4] * 5 + [1] * 2 + [2])
 
-    def draw(**given):
-        return read_demonstrations(path, STARS, {"text"}, **{"shots": 8, "seed": 0} | given)
+    def draw(shots=8, *, balanced=True, seed=0):
+        return read_demonstrations(path, STARS, {"text"}, shots, balanced=balanced, seed=seed)
 
     # Each option in turn while it has texts: 2, 1, then 4 and 5 share what is left.
     counts = Counter(own.answer for own in draw())

@@ -200,13 +200,15 @@ def ask(
         replace(bare, demonstrations=examples or ()),
         option_orders(scale.size, permutations, seed),
     )
+    decoding = Decoding(samples, max_tokens)
+    asked = None
+    if not local:
+        asked = open_server(server, model, key_variable, timeout, retries, seed)
     tally = Tally(len(questions), price=read_price(price))
     with open_cache(cache) as kept:
-        if local:
+        if asked is None:
             find = ask_here(questions, kept, tally, model, device, batch, quiet)
         else:
-            decoding = Decoding(samples, max_tokens)
-            asked = open_server(server, model, key_variable, timeout, retries, seed)
             find = ask_server(questions, kept, tally, asked, decoding, concurrency, cache, quiet)
         answered = records(questions, find, reader or model, task)
         with working("reading the answers", quiet):
