@@ -159,6 +159,9 @@ class LocalModel:
         ids = self._padded([own[:-1] for own in options], width)
         filled = self._padded([[1] * (len(own) - 1) for own in options], width)
         targets = self._padded([own[1:] for own in options], width)
+        if isinstance(cache, tuple):
+            # As older transformers give it.
+            cache = load("transformers", "local").DynamicCache.from_legacy_cache(cache)
         cache.batch_select_indices(texts)
         out = self.model(
             input_ids=ids,
