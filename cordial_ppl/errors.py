@@ -31,6 +31,10 @@ class ChannelError(CordialError, ValueError):
     """A channel model breaks the contract of a channel."""
 
 
+class ServerError(CordialError):
+    """A server that was asked does not answer, or not as it should."""
+
+
 class NotFittedError(CordialError, ValueError):
     """An estimator was asked to predict before it was fitted."""
 

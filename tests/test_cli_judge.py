@@ -57,3 +57,17 @@ def test_json_and_nothing_else(cordial, tmp_path):
     assert fitted["summary"] == found["summary"]
     done = cordial("predict", "j.cordial", files[0], "-o", "o.csv", "--json").stdout
     assert json.loads(done) == {"output": "o.csv", "texts": 60, "options": list("12345")}
+
+
+def test_readings_of_another_model_are_pointed_out(cordial, tmp_path):
+    known, labels = write_tables(tmp_path, reader_model=["a"] * TEXTS, reader_prompt=["x"] * TEXTS)
+    cordial(*fast("fit", known, labels, "-o", "judge.cordial"))
+    predict = "predict", "judge.cordial", known, "-o", "o.csv"
+    assert "another kind" not in cordial(*predict).stderr
+    other, _ = write_tables(tmp_path, reader_model=["b"] * TEXTS, reader_prompt=["x"] * TEXTS)
+    said = cordial(*predict[:2], other, *predict[3:]).stderr
+    assert "model 'b' where the judge knows 'a'" in said
+    assert "prompt 'x'" not in said
+    assert Path("o.csv").exists()
+    plain, _ = write_tables(tmp_path)
+    assert "another kind" not in cordial(*predict[:2], plain, *predict[3:]).stderr

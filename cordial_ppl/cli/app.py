@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cordial_ppl.cli.ask import ask
 from cordial_ppl.cli.calibrate import calibrate
 from cordial_ppl.cli.check import check
 from cordial_ppl.cli.compilation import silence
@@ -20,6 +21,12 @@ from cordial_ppl.cli.sweep import sweep
 
 class Commands(TyperGroup):
     """The commands; what one of them raises on purpose becomes a message and an exit status."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command: `read` with a model is `ask`."""
+        if args[0] == "read" and any(arg.partition("=")[0] == "--model" for arg in args):
+            args = ["ask", *args[1:]]
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -59,7 +66,7 @@ def cordial(
     """
 
 
-for command in (demo, read, calibrate, fit, predict, fuse, learn_prior, shift, check, sweep):
+for command in (demo, read, ask, calibrate, fit, predict, fuse, learn_prior, shift, check, sweep):
     app.command()(command)
 
 

@@ -18,6 +18,7 @@ from cordial_ppl.tables import (
     ReadingTable,
     match_labels,
     read_labels,
+    read_provenance,
     read_readings,
 )
 
@@ -72,6 +73,7 @@ def fit_tables(
         prior=prior,
         quiet=quiet,
     )
+    judge.provenance_ = read_provenance(table.extras, rows.tolist())
     return table, len(found.labels), judge
 
 

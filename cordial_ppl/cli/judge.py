@@ -97,7 +97,13 @@ def predict(
     """
     from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.output import calibrated_columns, check_output, show_json
-    from cordial_ppl.tables import read_readings, read_several, write_table
+    from cordial_ppl.tables import (
+        differences,
+        read_provenance,
+        read_readings,
+        read_several,
+        write_table,
+    )
 
     names, paths = split_options(options), [readings, *(also or [])]
     check_output(output, [judge, *paths])
@@ -143,6 +149,15 @@ def predict(
         )
     else:
         table = read_readings(readings, options=names or scale, reader=reader, task=task)
+        others = differences(fitted.provenance_, read_provenance(table.extras))
+        if others:
+            warnings.warn(
+                f"{readings} has readings of another kind than {judge} was fitted on: "
+                f"{'; '.join(others)}. A judge has learned the faults of one model under one "
+                "prompt: fit another on labels of these.",
+                CordialWarning,
+                stacklevel=2,
+            )
     with working("calibrating", quiet):
         write_table(output, calibrated_columns(fitted, table))
     if json:

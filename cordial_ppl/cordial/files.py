@@ -44,6 +44,7 @@ class State(NamedTuple):
         expected: out-of-fold log losses.
         covariates: names of the covariates that predictions need.
         losses: out-of-fold log loss of each member by itself, if there were folds.
+        provenance: how the readings were made, as far as it is known.
     """
 
     kind: str
@@ -55,6 +56,7 @@ class State(NamedTuple):
     expected: ExpectedLoss
     covariates: tuple[str, ...]
     losses: dict[str, float]
+    provenance: dict[str, list[str]] = {}
 
 
 def write(path: str | Path, state: State) -> None:
@@ -92,6 +94,7 @@ def pack(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "weight_counts": settings["weight_counts"],
         "expected": to_plain(state.expected._asdict()),
         "losses": state.losses,
+        "provenance": state.provenance,
         "channels": channels,
         "calibrators": list(state.calibrators),
     }
@@ -222,6 +225,10 @@ def _restore(
         expected=ExpectedLoss(**from_plain(meta["expected"])),
         covariates=tuple(meta.get("covariates", sorted(used))),
         losses={str(name): float(loss) for name, loss in meta.get("losses", {}).items()},
+        provenance={
+            str(name): [str(value) for value in values]
+            for name, values in meta.get("provenance", {}).items()
+        },
     )
 
 

@@ -108,6 +108,8 @@ class Stack(Estimator):
         losses_: out-of-fold log loss of each member by itself; empty with fewer than eight labels.
         out_of_fold_: probabilities of the labelled texts by fits that have not seen their labels,
             shape ``[n, K]``; None with fewer than eight labels, or where the stack was loaded.
+        provenance_: how the readings were made, "model", "prompt" and "decoding" with the values
+            that there are; set by who knows it, and kept in the file.
     """
 
     kind: ClassVar[str | None] = None
@@ -117,6 +119,7 @@ class Stack(Estimator):
     posteriors_: dict[str, Posterior]
     expected_: ExpectedLoss
     losses_: dict[str, float]
+    provenance_: dict[str, list[str]]
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
     _priors: dict[str, Prior]
 
@@ -278,6 +281,7 @@ class Stack(Estimator):
             weights=self.weights_,
             expected=self.expected_,
             losses=self.losses_,
+            provenance=self.provenance_,
             covariates=self.covariates_,
         )
 
@@ -290,7 +294,7 @@ class Stack(Estimator):
         stack._priors = state.settings["prior"]
         stack.posteriors_, stack.weights_ = state.posteriors, state.weights
         stack.expected_, stack.losses_ = state.expected, state.losses
-        stack.scale_ = state.scale
+        stack.scale_, stack.provenance_ = state.scale, state.provenance
         stack.covariates_ = state.covariates
         return stack
 
@@ -338,6 +342,7 @@ class Stack(Estimator):
         counts = np.array([self.weight_counts[name] for name in self.members])
         weights, self.expected_ = weigh(lanes, labels, held_out if enough else None, counts)
         self.weights_ = dict(zip(self.members, weights.tolist(), strict=True))
+        self.provenance_ = {}
         own = np.maximum(held_out[np.arange(len(labels)), labels], FLOOR)
         losses = (-np.mean(np.log(own), axis=0)).tolist() if enough else []
         self.losses_ = dict(zip(self.members, losses, strict=False))

@@ -14,6 +14,7 @@ from cordial_ppl.formats.labels import Labels
 from cordial_ppl.formats.matching import read_evidence
 from cordial_ppl.formats.spellings import Spellings
 from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.tables import MADE
 
 Key = tuple[str, str | None, str | None]
 """A text, its reader and its task."""
@@ -24,9 +25,6 @@ NOUNS = {
     "logit": "logits",
     "p": "probabilities",
 }
-
-MADE = ("model", "prompt", "decoding", "date")
-"""What is known of how a reading was made; columns `reader_model`, ..."""
 
 
 def collect(

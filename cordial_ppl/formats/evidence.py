@@ -106,7 +106,17 @@ class Numbers(NamedTuple):
     options: Sequence[str] | None = None
 
 
-Evidence = Tokens | Samples | Sequences | Answers | Numbers
+class Several(NamedTuple):
+    """The same text asked about several times, with the options in different orders.
+
+    Attributes:
+        parts: What each time gave.
+    """
+
+    parts: Sequence[Tokens | Samples | Sequences | Answers | Numbers]
+
+
+Evidence = Tokens | Samples | Sequences | Answers | Numbers | Several
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ import numpy as np
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.answers import find_answer
+from cordial_ppl.formats.averaging import average
 from cordial_ppl.formats.evidence import (
     Answers,
     Evidence,
     Numbers,
     Samples,
     Sequences,
+    Several,
     Tokens,
 )
 from cordial_ppl.formats.reading import Reading
@@ -46,6 +48,8 @@ def read_evidence(
             return read_answers(evidence, spellings, before)
         case Numbers():
             return read_numbers(evidence, spellings)
+        case Several():
+            return average([read_evidence(part, spellings, before) for part in evidence.parts])
 
 
 def read_sequences(sequences: Sequences, spellings: Spellings) -> Reading | None:

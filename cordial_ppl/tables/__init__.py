@@ -2,27 +2,31 @@
 
 `files` knows the three formats, `writing` puts a file in its place whole or not at all, `columns`
 knows which columns are readings, `rows` which texts, readers and tasks the rows are about;
-`readings` and `labels` are made of these, `several` puts several readers side by side, and
-`predictions` takes probabilities that were made elsewhere.
+`readings` and `labels` are made of these, `provenance` says how readings were made, `several` puts
+several readers side by side, and `predictions` takes probabilities that were made elsewhere.
 """
 
 from cordial_ppl.tables.labels import LabelTable, match_labels, read_labels
 from cordial_ppl.tables.predictions import Predictions
+from cordial_ppl.tables.provenance import MADE, differences, read_provenance
 from cordial_ppl.tables.readings import ReadingTable, read_readings
 from cordial_ppl.tables.rows import list_values
 from cordial_ppl.tables.several import ReaderTables, read_several
 from cordial_ppl.tables.writing import check_writable, discard_unfinished, replacing, write_table
 
 __all__ = [
+    "MADE",
     "LabelTable",
     "Predictions",
     "ReaderTables",
     "ReadingTable",
     "check_writable",
+    "differences",
     "discard_unfinished",
     "list_values",
     "match_labels",
     "read_labels",
+    "read_provenance",
     "read_readings",
     "read_several",
     "replacing",

@@ -1,0 +1,38 @@
+r"""One reading from several of the same text, as with the options in several orders.
+
+Log-probabilities are averaged as they are, :math:`\ell_k = \frac{1}{P} \sum_p \ell_{pk}`: a reader
+who adds a number for each place to an option's logit does so in every order, and what it adds
+cancels when every option has stood in every place equally often.  A mean of probabilities would
+keep it.  Counts of sampled answers add up.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cordial_ppl.formats.reading import Reading
+
+
+def average(readings: Sequence[Reading | None]) -> Reading | None:
+    """Average readings of one text.
+
+    Args:
+        readings: The readings, of one kind; None where an answer names no option.
+
+    Returns:
+        Their mean over those that name one, floored where all are; None if there is none.
+    """
+    found = [reading for reading in readings if reading is not None]
+    if not found:
+        return None
+    size, kind = len(found[0].values), found[0].kind
+    values = np.stack([reading.values for reading in found])
+    return Reading(
+        kind=kind,
+        values=values.sum(axis=0) if kind == "n" else values.mean(axis=0),
+        parts=[[part for reading in found for part in reading.parts[k]] for k in range(size)],
+        floored=sorted(set.intersection(*(set(reading.floored) for reading in found))),
+        guessed=sorted({k for reading in found for k in reading.guessed}),
+        share=float(np.mean([reading.share for reading in found])),
+        unread=sum(reading.unread for reading in found),
+    )

@@ -1,0 +1,236 @@
+"""A server that speaks OpenAI's protocol: one request, tried until it is answered or hopeless."""
+
+import asyncio
+import datetime
+import json
+import random
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+from cordial_ppl.errors import InputError, ServerError
+from cordial_ppl.live.decoding import Dialect
+from cordial_ppl.live.extras import load
+from cordial_ppl.live.patience import Patience, seconds_after
+from cordial_ppl.live.prompt import Messages
+from cordial_ppl.live.responses import read_response
+
+OPENAI = "https://api.openai.com/v1"
+
+PASSING = (408, 409, 425, 429)
+"""Refusals that pass, as those from 500 up do."""
+
+SHOWN = 300
+"""Characters of a server's own words that a message quotes."""
+
+
+SECRET = 8
+"""Characters from which on a key is a secret."""
+
+
+class Trouble(Exception):
+    """A request failed in a way that may pass.
+
+    Args:
+        reason: What happened.
+        after: Seconds that the server asks to wait, if it does.
+    """
+
+    def __init__(self, reason: str, after: float | None = None):
+        super().__init__(reason)
+        self.reason, self.after = reason, after
+
+
+class Refused(ServerError):
+    """The server will not answer this request, however often it is asked."""
+
+
+class Server:
+    """A server, while it is asked.
+
+    Args:
+        url: Its address up to `/chat/completions`.
+        model: The model to ask.
+        key: The key; None where none is needed.
+        key_variable: The environment variable that holds it, for messages.
+        timeout: Seconds to wait for an answer.
+        patience: How long to wait before a request is tried again.
+        seed: Seed of the jitter.
+
+    Raises:
+        InputError: The address is none, or has a secret in it, or the key is no key.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key: str | None = None,
+        *,
+        key_variable: str = "OPENAI_API_KEY",
+        timeout: float = 60.0,
+        patience: Patience | None = None,
+        seed: int = 0,
+    ):
+        self._httpx = load("httpx", "server")
+        self.url, self.model, self.key_variable = _check_address(url), model, key_variable
+        self.timeout, self.patience = timeout, patience or Patience()
+        self._key = _check_key(key, key_variable)
+        self._rng = random.Random(seed)
+        self._resume = 0.0
+
+    async def __aenter__(self) -> "Server":
+        """Open connections."""
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        # Who asks says how many requests there are at once.
+        limits = self._httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        self._client = self._httpx.AsyncClient(headers=headers, timeout=self.timeout, limits=limits)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def complete(
+        self, messages: Messages, dialect: Dialect, number: int = 1
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Ask for an answer, and ask again while that may help.
+
+        Args:
+            messages: The conversation.
+            dialect: What to ask for; what the server does not understand is given up.
+            number: Answers that are wanted; fewer may come.
+
+        Returns:
+            What was sent besides the conversation, and the response.
+
+        Raises:
+            InputError: The key, the model or the address is wrong, or the reader has no
+                log-probabilities.
+            ServerError: No answer came.
+        """
+        retry = 0
+        while True:
+            settings = dialect.payload(number)
+            try:
+                await self._wait_for_others()
+                body = await self._post({"model": self.model, "messages": messages, **settings})
+            except Refused as refusal:
+                # Others may have lowered what is asked for, while this request was under way.
+                if dialect.payload(number) != settings or dialect.give_way(str(refusal), number):
+                    continue
+                raise
+            except Trouble as trouble:
+                wait = self.patience.wait(retry, trouble.after, self._rng)
+                if wait is None:
+                    asked = "" if trouble.after is None else f", wait {trouble.after:.0f} s"
+                    raise ServerError(
+                        f"{trouble.reason}{asked} (tried {retry + 1} times)"
+                    ) from trouble
+                retry += 1
+                if trouble.after is not None:
+                    now = asyncio.get_running_loop().time()
+                    self._resume = max(self._resume, now + trouble.after)
+                await asyncio.sleep(wait)
+                continue
+            dialect.settled = True
+            return settings, body
+
+    async def _wait_for_others(self) -> None:
+        """When the server asked one request to wait, all do."""
+        while (left := self._resume - asyncio.get_running_loop().time()) > 0.0:
+            await asyncio.sleep(left)
+
+    async def _post(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            # The client's own limit is for the silence between two bytes.
+            async with asyncio.timeout(self.timeout):
+                response = await self._client.post(f"{self.url}/chat/completions", json=content)
+        except (TimeoutError, self._httpx.TimeoutException) as error:
+            raise Trouble(f"no answer within {self.timeout:g} s") from error
+        except self._httpx.HTTPError as error:
+            words = self._plain(str(error) or type(error).__name__)
+            raise Trouble(f"no connection to {self.url}: {words}") from error
+        if response.status_code == 200:
+            return self._read(response)
+        raise self._failure(response)
+
+    def _read(self, response: Any) -> dict[str, Any]:
+        try:
+            # What is kept of an answer never holds the key, not even if the server repeats it.
+            body = json.loads(self._without_key(response.text))
+            read_response(body)
+        except (ValueError, AttributeError, TypeError, KeyError) as error:
+            words = self._plain(response.text)
+            raise Trouble(f"an answer that is no completion: {words!r}") from error
+        return body
+
+    def _failure(self, response: Any) -> Exception:
+        """What a status says: whether the command is wrong, the request, or the moment."""
+        status = response.status_code
+        words, code = self._words(response)
+        said = f"status {status}" + (f": {words}" if words else "")
+        if status in (401, 403):
+            held = "is refused" if self._key else "is not set"
+            return InputError(
+                f"{self.url} asks for a key: the one in the environment variable "
+                f"{self.key_variable} {held} ({said})."
+            )
+        if status in (404, 405) or 300 <= status < 400:
+            return InputError(
+                f"{self.url} has no chat completions of {self.model!r} ({said}). Check --model and "
+                "--server: the address up to /chat/completions, which mostly ends in /v1."
+            )
+        if code == "insufficient_quota":
+            return InputError(f"{self.url} wants to be paid ({said}).")
+        if status in PASSING or status >= 500:
+            now = datetime.datetime.now(datetime.UTC)
+            return Trouble(said, seconds_after(response.headers.get("retry-after"), now))
+        return Refused(said)
+
+    def _words(self, response: Any) -> tuple[str, str]:
+        """A server's own words, and its code for what is wrong."""
+        try:
+            error = response.json()["error"]
+            if isinstance(error, str):
+                return self._plain(error), ""
+            return self._plain(str(error["message"])), str(error.get("code"))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return self._plain(response.text), ""
+
+    def _plain(self, text: str) -> str:
+        """Words for a message: on one line, not long, and without the key."""
+        text = " ".join(self._without_key(text).split())
+        return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+    def _without_key(self, text: str) -> str:
+        # A shorter key is a word such as "none", which servers without keys are given.
+        hidden = self._key is not None and len(self._key) >= SECRET
+        return text.replace(self._key or "", "[the key]") if hidden else text
+
+
+def _check_address(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(
+            f"a server's address must be like http://localhost:8000/v1; found {url!r}."
+        )
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise InputError(
+            f"the address of the server at {parts.hostname} must have nothing before the host or "
+            "after the path: keys come from the environment."
+        )
+    return url.rstrip("/").removesuffix("/chat/completions")
+
+
+def _check_key(key: str | None, variable: str) -> str | None:
+    key = (key or "").strip()
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise InputError(f"the environment variable {variable} holds something that is no key.")
+    return key or None

@@ -1,0 +1,153 @@
+"""A server of ours on this machine that speaks chat completions, and misbehaves as it is told."""
+
+import json
+import math
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+KEY = "sk-not-to-be-written-0123456789"
+
+STARS = {"awful": 1, "poor": 2, "fair": 3, "good": 4, "superb": 5}
+
+
+def stars_of(content):
+    """What the model thinks of a text: a star for each of our words, from the last of them."""
+    words = [word for word in content.replace(".", " ").split() if word in STARS]
+    return STARS[words[-1]]
+
+
+def completion(stars, number=1, logprobs=True, alone=False):
+    """A response as servers send it: an option's weight halves with each star's distance."""
+    weights = {str(k): 0.5 ** abs(k - stars) for k in range(1, 6)}
+    total = sum(weights.values())
+    top = [{"token": t, "logprob": math.log(w / total)} for t, w in weights.items()]
+    choices = [
+        {
+            "index": i,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": str(stars)},
+            "logprobs": {
+                "content": [
+                    {
+                        "token": str(stars),
+                        "logprob": top[stars - 1]["logprob"],
+                        "top_logprobs": [] if alone else top,
+                    }
+                ]
+            }
+            if logprobs
+            else None,
+        }
+        for i in range(number)
+    ]
+    usage = {"prompt_tokens": 40, "completion_tokens": number}
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1760000000,
+        "model": "tiny-2025",
+        "choices": choices,
+        "usage": usage,
+    }
+
+
+class Loopback:
+    """What the server does, and what was asked of it.
+
+    `script` maps the number of a request (from 0) to (status, body, headers), or to "hang" and
+    "garbage"; others are answered.  `answer` makes the body of what is answered.
+    """
+
+    def __init__(self):
+        self.url = ""
+        self.script = {}
+        self.asked = []
+        self.answered = Counter()
+        self.keys = []
+        self.at_once = self.most_at_once = 0
+        self.hold_from = None
+        self.held = threading.Semaphore(0)
+        self.release = threading.Event()
+        self.lock = threading.Lock()
+        self.respond = self.usual
+
+    def usual(self, request):
+        logprobs = bool(request.get("logprobs"))
+        stars = stars_of(request["messages"][-1]["content"])
+        return 200, completion(stars, request.get("n", 1), logprobs), {}
+
+    def handle(self, handler):
+        content = handler.rfile.read(int(handler.headers["content-length"]))
+        request = json.loads(content)
+        with self.lock:
+            number = len(self.asked)
+            self.asked.append(request)
+            self.keys.append(handler.headers.get("authorization"))
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.hold_from is not None and number >= self.hold_from:
+                self.held.release()
+                self.release.wait(20)
+                return
+            told = self.script.get(number) or self.respond(request)
+            if told == "hang":
+                self.release.wait(20)
+                return
+            status, body, headers = (200, "{no json", {}) if told == "garbage" else told
+            if status == 200 and told != "garbage":
+                with self.lock:
+                    self.answered[request["messages"][-1]["content"]] += 1
+        finally:
+            with self.lock:
+                self.at_once -= 1
+        text = (body if isinstance(body, str) else json.dumps(body)).encode()
+        handler.send_response(status)
+        handler.send_header("content-type", "application/json")
+        handler.send_header("content-length", str(len(text)))
+        for name, value in headers.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(text)
+
+
+class Listening(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """Whoever hangs up is none of the test's business."""
+
+
+@contextmanager
+def serving():
+    """Run the server while a test asks it."""
+    loopback = Loopback()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        # A response in one piece: the client's system would wait before it acknowledges the first.
+        wbufsize = -1
+        disable_nagle_algorithm = True
+
+        def do_POST(self):
+            if self.path != "/v1/chat/completions":
+                self.send_error(404)
+                return
+            loopback.handle(self)
+
+        def log_message(self, *_):
+            pass
+
+    server = Listening(("127.0.0.1", 0), Handler)
+    loopback.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield loopback
+    finally:
+        loopback.release.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

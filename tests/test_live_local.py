@@ -1,0 +1,197 @@
+"""Readings of a model on this machine: a tiny one with random weights, against a plain loop."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+
+from cordial_ppl.errors import InputError  # noqa: E402
+from cordial_ppl.live.local import LocalModel  # noqa: E402
+from cordial_ppl.tables.files import read_columns  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+OPTIONS = ("very bad", "bad", "so so", "good", "very very good")
+TEXTS = ("film", "a long and slow film that was not good", "the book", "so good a book")
+CHAT = (
+    "{% for m in messages %}<|{{ m.role }}|> {{ m.content }} <|end|> {% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|> {% endif %}"
+)
+
+
+def tokenizer(chat):
+    """Words as tokens, of every text that is used here."""
+    words = " ".join(
+        (*OPTIONS, *TEXTS, "Rate the text below on scale from to lowest highest Answer with one of")
+    )
+    pieces = ["[UNK]", "<|user|>", "<|assistant|>", "<|end|>", *"0123456789.,:;()'", "10"]
+    vocabulary = {word: i for i, word in enumerate(dict.fromkeys([*pieces, *words.split()]))}
+    model = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    special = ["<|user|>", "<|assistant|>", "<|end|>"]
+    model.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    model.add_special_tokens(special)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=model,
+        unk_token="[UNK]",
+        eos_token="<|end|>",
+        chat_template=CHAT if chat else None,
+    )
+
+
+def tokenizer_of_bytes(chat):
+    """Bytes and merges of them as tokens, as Qwen2 has them."""
+    model = tokenizers.Tokenizer(tokenizers.models.BPE())
+    model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    model.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|user|>", "<|assistant|>", "<|end|>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    model.train_from_iterator([*TEXTS, *OPTIONS, "Answer: 1"] * 20, trainer)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=model,
+        eos_token="<|end|>",
+        bos_token="<|user|>",
+        chat_template=CHAT if chat else None,
+    )
+
+
+def network(size):
+    torch.manual_seed(0)
+    config = transformers.Qwen2Config(
+        vocab_size=size,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        # Weights large enough that options differ by nats.
+        initializer_range=0.2,
+    )
+    return transformers.Qwen2ForCausalLM(config)
+
+
+@pytest.fixture(params=["chat", "plain"])
+def local(request):
+    words = tokenizer(request.param == "chat")
+    return LocalModel(network(len(words)), words)
+
+
+def messages(text):
+    return [{"role": "user", "content": f"Rate the text. {text}"}]
+
+
+def plain_loop(local, tokens):
+    """One prompt and option at a time, through the whole model, without a cache."""
+    found = []
+    for option in tokens.options:
+        ids = torch.tensor([[*tokens.prompt, *option]])
+        with torch.no_grad():
+            logits = local.model(input_ids=ids, use_cache=False).logits[0].float()
+        logs = torch.log_softmax(logits, dim=-1)
+        start = len(tokens.prompt)
+        found.append(sum(float(logs[start + i - 1, own]) for i, own in enumerate(option)))
+    return found
+
+
+def test_log_likelihoods_are_those_of_a_plain_loop(local):
+    asked = [local.tokenise(messages(text), OPTIONS) for text in TEXTS]
+    assert len({len(own.prompt) for own in asked}) == len(TEXTS)
+    assert {len(option) for option in asked[0].options} == {1, 2, 3}
+    scores = local.score(asked)
+    loop = np.array([plain_loop(local, own) for own in asked])
+    assert np.ptp(loop, axis=1).min() > 1.0
+    np.testing.assert_allclose(scores, loop, rtol=0, atol=1e-5)
+    for own, score in zip(asked, scores, strict=True):
+        np.testing.assert_allclose(local.score([own])[0], score, rtol=0, atol=1e-5)
+
+
+def test_a_prompt_ends_where_options_differ_from_it(local):
+    tokens = local.tokenise(messages("film"), OPTIONS)
+    names = local.tokenizer.convert_ids_to_tokens(tokens.prompt)
+    if local.tokenizer.chat_template:
+        assert names == "<|user|> Rate the text . film <|end|> <|assistant|>".split()
+    else:
+        assert names == "Rate the text . film Answer :".split()
+    assert [local.tokenizer.decode(option) for option in tokens.options] == list(OPTIONS)
+
+
+def test_an_option_that_begins_another_ends_with_the_answer(local):
+    short = local.tokenise(messages("film"), ("very good", "very good film", "bad"))
+    ends = [local.tokenizer.convert_ids_to_tokens(option)[-1] for option in short.options]
+    if local.tokenizer.chat_template:
+        assert ends == ["<|end|>"] * 3
+    np.testing.assert_allclose(local.score([short])[0], plain_loop(local, short), rtol=0, atol=1e-5)
+
+
+def test_options_that_a_tokenizer_writes_alike(local):
+    with pytest.raises(InputError, match="cannot tell the options lovely, awful apart"):
+        local.tokenise(messages("film"), ("lovely", "awful"))
+
+
+def test_probabilities_of_all_continuations_sum_to_one(local):
+    # Every token of the vocabulary is an option of one token: nothing else can follow.
+    tokens = local.tokenise(messages("film"), ("good", "bad"))
+    everything = tokens._replace(options=[[k] for k in range(len(local.tokenizer))])
+    assert np.exp(local.score([everything])[0]).sum() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_from_texts_to_readings(cordial, tmp_path):
+    words = tokenizer_of_bytes(chat=True)
+    words.save_pretrained(tmp_path / "tiny")
+    network(len(words)).save_pretrained(tmp_path / "tiny")
+    rows = [f"t{i},{text}\n" for i, text in enumerate(TEXTS * 3)]
+    (tmp_path / "texts.csv").write_text("item_id,text\n" + "".join(rows))
+    options = ",".join(OPTIONS)
+    command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--options", options)
+    cordial(*command, "--local", "--batch", "3")
+    columns = read_columns("out.csv")
+    assert list(columns.cells["item_id"]) == [f"t{i}" for i in range(12)]
+    assert set(columns.cells["reader_decoding"]) == {"log-likelihood of options, float32"}
+    found = np.array([[float(c) for c in columns.cells[f"logprob_{o}"]] for o in OPTIONS]).T
+    assert np.isfinite(found).all()
+    # The same texts again are the same readings, and no work.
+    np.testing.assert_array_equal(found[:4], found[4:8])
+    first = (tmp_path / "out.csv").read_text()
+    shown = cordial(*command, "--local").output
+    assert (tmp_path / "out.csv").read_text() == first
+    assert "requests/s" not in shown
+    # Orders are averaged on the logarithmic scale.
+    shown = cordial(*command, "--local", "--permutations", "2", "--explain", "1").output
+    assert all(shown.count(f"'{option}'") == 2 for option in OPTIONS)
+
+
+def test_a_model_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="cannot load the model"):
+        LocalModel.load(str(tmp_path))
+
+
+def test_tokens_are_those_of_the_whole_text():
+    words = tokenizer_of_bytes(chat=False)
+    local = LocalModel(network(len(words)), words)
+    for options in (OPTIONS, tuple(map(str, range(1, 11)))):
+        asked = [local.tokenise(messages(text), options) for text in TEXTS[:2]]
+        for text, own in zip(TEXTS[:2], asked, strict=True):
+            for option, tokens in zip(options, own.options, strict=True):
+                said = words.decode([*own.prompt, *tokens])
+                end = "\n" if "10" in options else ""
+                assert said == f"Rate the text. {text}\nAnswer: {option}{end}"
+                assert words(said)["input_ids"] == [*own.prompt, *tokens]
+        scores = local.score(asked)
+        loop = [plain_loop(local, own) for own in asked]
+        np.testing.assert_allclose(scores, loop, rtol=0, atol=1e-5)
+
+
+def test_a_prompt_that_is_too_long(cordial, tmp_path):
+    words = tokenizer_of_bytes(chat=False)
+    words.save_pretrained(tmp_path / "tiny")
+    network(len(words)).save_pretrained(tmp_path / "tiny")
+    (tmp_path / "texts.csv").write_text(f"item_id,text\na,film\nb,{'good ' * 300}\n")
+    command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--options", "good,bad")
+    shown = cordial(*command, "--local", status=2).output
+    assert "the prompt about 'b' has " in shown and "reads 256 at most" in shown
