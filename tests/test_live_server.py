@@ -41,7 +41,7 @@ def ask(cordial, server, monkeypatch, tmp_path):
     write_texts(tmp_path / "texts.csv")
 
     def run(*arguments, status=0):
-        return cordial("ask", "texts.csv", "-o", "out.csv", *OPTIONS, *arguments, status=status)
+        return cordial("read", "texts.csv", "-o", "out.csv", *OPTIONS, *arguments, status=status)
 
     return run
 
