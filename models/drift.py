@@ -1,16 +1,18 @@
 r"""Location channel for labels, or a reader, that drift: the offset changes with time or position.
 
-.. math:: \hat p(z) \propto \rho\, \exp[-\kappa (z - c)^2] + (1 - \rho)\, \pi(z), \qquad
-   c = s\, m(x) + d + \delta\, t(x)
+.. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
+   g(z) \propto \exp[-\kappa (z - c)^2],
+   \qquad c = s\, m(x) + d + \delta\, t(x)
 
-the first term normalised over z before it is mixed.  Parameters: ``temperature`` tau (a factor on
-the logits), ``offset`` d (classes, where t = 0), ``gain`` s, ``drift`` delta (classes a unit of t),
-``concentration`` kappa (1 / classes^2), ``strength`` rho.  The covariate ``time`` t is in units in
-which a change of half a class would be no surprise: from 0 to 1 over the period that was labelled,
-or the place of a text in the prompt from first to last.
+Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes, where t = 0),
+``gain`` s, ``drift`` delta (classes a unit of t), ``concentration`` kappa (1 / classes^2),
+``strength`` rho. The covariate ``time`` t is in units in which a change of half a class would be no
+surprise: from 0 to 1 over the period that was labelled, or the place of a text in the prompt from
+first to last.
 
-Beyond the times that were labelled the drift is taken to go on.  At delta = 0 this is the location
-channel; order is kept among texts of one time.
+People's ratings drift too (Myford and Wolfe 2009, J. Educational Measurement 46). Beyond the times
+that were labelled the drift is taken to go on. At delta = 0 this is the location channel; order is
+kept among texts of one time.
 """
 
 import jax
@@ -19,6 +21,9 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl import observe, sample_log_odds
+
+EXAMPLES = {"time": (0, 1)}
+"""Range of the covariate in texts that are made up to check this channel."""
 
 
 def model(readings, labels=None):

@@ -1,16 +1,17 @@
 r"""Location channel whose labels may stray further to one side of the reading than to the other.
 
-.. math:: \hat p(z) \propto \rho\, \exp[-\kappa e^{\mp \gamma} (z - c)^2] + (1 - \rho)\, \pi(z),
+.. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
+   g(z) \propto \exp[-\kappa e^{\mp \gamma} (z - c)^2],
    \qquad c = s\, m(x) + d
 
-with ``-`` above the centre (z > c) and ``+`` below it; the first term is normalised over z before
-it is mixed.  Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes),
-``gain`` s, ``concentration`` kappa (1 / classes^2, the geometric mean of the two sides), ``skew``
-gamma (half the log ratio of the sides: positive if labels stray upward), ``strength`` rho.
+with ``-`` above the centre (z > c) and ``+`` below it. Parameters: ``temperature`` tau (a factor on
+the logits), ``offset`` d (classes), ``gain`` s, ``concentration`` kappa (1 / classes^2, the
+geometric mean of the two sides), ``skew`` gamma (half the log ratio of the sides: positive if
+labels stray upward), ``strength`` rho.
 
-At gamma = 0 this is the location channel.  Order is kept for every gamma: the derivative of the log
-profile in c, ``2 kappa e^(-+gamma) (z - c)``, increases in z, so a higher mean never lowers the
-prediction.
+The kernel is a two-piece normal (Fernandez and Steel 1998, J. Am. Stat. Assoc. 93). At gamma = 0
+this is the location channel. Order is kept for every gamma: the derivative of the log profile in c,
+``2 kappa e^(-+gamma) (z - c)``, increases in z, so a higher mean never lowers the prediction.
 """
 
 import jax

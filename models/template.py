@@ -1,13 +1,14 @@
 r"""One sentence: which fault of a reader this channel is about.
 
-.. math:: \hat p(z) \propto \rho\, \exp[-\kappa (z - c)^2] + (1 - \rho)\, \pi(z),
+.. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
+   g(z) \propto \exp[-\kappa (z - c)^2],
    \qquad c = s\, m(x) + d
 
 Parameters, with their units: ``temperature`` tau (a factor on the logits), ``offset`` d (classes),
 ``gain`` s, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
 
-What this file holds is the paper's location channel (Eq. 3).  Copy it, change what your channel
-does otherwise, and run ``cordial check`` on it.
+What this file holds is the paper's location channel (Eq. 4). Copy it, change what your channel does
+otherwise, and run ``cordial check`` on it.
 """
 
 import jax

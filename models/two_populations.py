@@ -3,14 +3,15 @@ r"""Location channel for labels by two kinds of people, of whom one rates higher
 .. math:: \hat p(z) = \rho\, [(1 - \lambda)\, g(z; c) + \lambda\, g(z; c + \Delta)]
    + (1 - \rho)\, \pi(z), \qquad g(z; c) \propto \exp[-\kappa (z - c)^2], \quad c = s\, m(x) + d
 
-each g normalised over z.  Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d
+each g normalised over z. Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d
 (classes), ``gain`` s, ``concentration`` kappa (1 / classes^2), ``minority`` lambda (its share),
 ``difference`` Delta (classes by which the minority rates higher; below zero, lower), ``strength``
 rho.
 
-The same holds of a reader that misreads a share of the texts to one side.  Exchanging the two kinds
-changes lambda to 1 - lambda, which the prior tells apart.  At Delta = 0 this is the location
-channel.  Order is kept: both parts rise with c, and their shares do not depend on it.
+Raters as a mixture of classes are Rost's (1990, Applied Psychological Measurement 14). The same
+holds of a reader that misreads a share of the texts to one side. Exchanging the two kinds changes
+lambda to 1 - lambda, which the prior tells apart. At Delta = 0 this is the location channel. Order
+is kept: both parts rise with c, and their shares do not depend on it.
 """
 
 import jax

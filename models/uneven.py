@@ -1,17 +1,18 @@
 r"""Location channel on a scale whose options are not equally far apart for the people who label.
 
-.. math:: \hat p(z) \propto \rho\, \exp[-\kappa (y_z - c)^2] + (1 - \rho)\, \pi(z), \qquad
-   c = s\, m(x) + d, \quad y_z = (K - 1) \sum_{k < z} \mathrm{softmax}(h)_k
+.. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
+   g(z) \propto \exp[-\kappa (y_z - c)^2],
+   \qquad c = s\, m(x) + d, \quad y_z = (K - 1) \sum_{k < z} \mathrm{softmax}(h)_k
 
-the first term normalised over z before it is mixed.  Parameters: ``temperature`` tau (a factor on
-the logits), ``offset`` d (classes), ``gain`` s, ``steps`` h (log length of the K - 1 steps between
-neighbouring options, up to a constant), ``concentration`` kappa (1 / classes^2), ``strength`` rho.
+Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes), ``gain`` s,
+``steps`` h (log length of the K - 1 steps between neighbouring options, up to a constant),
+``concentration`` kappa (1 / classes^2), ``strength`` rho.
 
 Where a step is short, neighbouring options are hard to tell apart: the concentration, counted in
-options, differs from class to class.  These are the ordered scores of the stereotype model
-(Anderson 1984, J. R. Stat. Soc. B 46).  With equal steps this is the location channel.  Order is
-kept: the derivative of the log profile in c, 2 kappa (y_z - c), increases in z.  A concentration
-that is itself a function of the class would not keep it.
+options, differs from class to class. These are the ordered scores of the stereotype model (Anderson
+1984, J. R. Stat. Soc. B 46). With equal steps this is the location channel. Order is kept: the
+derivative of the log profile in c, 2 kappa (y_z - c), increases in z. A concentration that is
+itself a function of the class would not keep it.
 """
 
 import jax

@@ -1,16 +1,16 @@
 r"""Location channel for a reader whom long texts impress: its offset depends on a text's length.
 
-.. math:: \hat p(z) \propto \rho\, \exp[-\kappa (z - c)^2] + (1 - \rho)\, \pi(z), \qquad
-   c = s\, m(x) + d - \beta \log_2 \frac{\ell(x)}{100}
+.. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
+   g(z) \propto \exp[-\kappa (z - c)^2],
+   \qquad c = s\, m(x) + d - \beta \log_2 \frac{\ell(x)}{100}
 
-the first term normalised over z before it is mixed.  Parameters: ``temperature`` tau (a factor on
-the logits), ``offset`` d (classes, of a text of 100 units), ``gain`` s, ``verbosity`` beta (classes
-a doubling of the length: above zero, the reader rates long texts too high), ``concentration`` kappa
-(1 / classes^2), ``strength`` rho.  The covariate ``length`` l counts words, tokens or characters; a
-length below one counts as one.
+Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes, of a text of 100
+units), ``gain`` s, ``verbosity`` beta (classes a doubling of the length: above zero, the reader
+rates long texts too high), ``concentration`` kappa (1 / classes^2), ``strength`` rho. The covariate
+``length`` l counts words, tokens or characters; a length below one counts as one.
 
 Judges that are language models favour long answers (Zheng et al. 2023, "Judging LLM-as-a-judge",
-NeurIPS; Dubois et al. 2024, "Length-controlled AlpacaEval").  At beta = 0 this is the location
+NeurIPS; Dubois et al. 2024, "Length-controlled AlpacaEval"). At beta = 0 this is the location
 channel; order is kept among texts of one length.
 """
 
@@ -20,6 +20,9 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl import observe, sample_log_odds
+
+EXAMPLES = {"length": (20, 500)}
+"""Range of the covariate in texts that are made up to check this channel."""
 
 
 def model(readings, labels=None):

@@ -158,7 +158,7 @@ def test_summary_in_plain_words(fusion, gappy):
     for name in NAMES:
         assert f"  {name} (" in text
     assert "Expected log loss" in text and "average reading" in text
-    few = cp.Fusion(inference="mode").fit(THREE[:5], LABELS[:5]).summary()
+    few = LogitFusion().fit(THREE[:5], LABELS[:5]).summary()
     assert "too few labels for folds (5)" in few and "by itself" not in few
     with pytest.raises(cp.NotFittedError):
         cp.Fusion().summary()

@@ -63,3 +63,40 @@ def test_a_file_that_is_no_channel(tmp_path, code, message):
     path.write_text(code)
     with pytest.raises(ChannelError, match=message):
         load_channel(path)
+
+
+def test_a_change_within_the_second_is_seen(tmp_path, monkeypatch):
+    # Bytecode that Python keeps beside a file is told from it by whole seconds and its size.
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    path = tmp_path / "mine.py"
+    for number in (1, 2):
+        path.write_text(f"def model(readings, labels=None):\n    return {number}\n")
+        os.utime(path, ns=(10**18 + number, 10**18 + number))
+        assert load_channel(path).model(None) == number
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_covariates_may_have_examples(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("EXAMPLES = {'length': (20, 500)}\ndef model(readings, labels=None): ...\n")
+    assert load_channel(path).examples == (("length", 20.0, 500.0),)
+    for wrong in ("{'length': (5, 2)}", "{'length': 3}", "['length']"):
+        other = tmp_path / f"wrong{len(wrong)}.py"
+        other.write_text(f"EXAMPLES = {wrong}\ndef model(readings, labels=None): ...\n")
+        with pytest.raises(ChannelError, match="must name covariates with a range"):
+            load_channel(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1\ndef model(readings:\n", r"SyntaxError: .* \(line 2\)"),
+        ("x = 1\nraise SystemExit(3)\n", r"SystemExit: 3 \(line 2\)"),
+        ("\n\nimport nothing_of_that_name\n", r"No module named .* \(line 3\)"),
+    ],
+)
+def test_what_goes_wrong_in_a_file_is_said_with_its_line(tmp_path, text, words):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    with pytest.raises(ChannelError, match=words):
+        load_channel(path)

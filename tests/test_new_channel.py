@@ -1,8 +1,10 @@
 """A researcher's way: a channel copied from the template goes everywhere with no other change."""
 
 import json
+import warnings
 from pathlib import Path
 
+import arviz as az
 import numpy as np
 import pytest
 from review_tables import LABELLED, TEXTS, read, write_tables
@@ -43,6 +45,11 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     assert single.posterior_.diagnostics.trusted
     tree = single.to_datatree()
     assert tree["log_likelihood"]["label"].sizes["text"] == LABELLED
+    assert "gain" in az.summary(tree).index
+    with warnings.catch_warnings():
+        # Some labels are influential, of which ArviZ warns.
+        warnings.simplefilter("ignore", UserWarning)
+        assert az.loo(tree).elpd > -1.6 * LABELLED
     arguments = "calibrate", readings, labels, "-o", "o.csv", "--channel", mine
     found = json.loads(cordial(*arguments, "--inference", "mode", "--json").stdout)
     assert "mine" in found["summary"]["weights"]
@@ -96,9 +103,11 @@ def test_it_goes_through_a_sweep(mine, tmp_path):
     assert abs(cell.losses[1] - cell.losses[2]).max() > 1e-3
 
 
-def test_the_check_sees_it(mine, monkeypatch):
-    monkeypatch.setattr("cordial_ppl.checks.run.check_posteriors", lambda *_: ())
+def test_the_check_sees_it(mine):
     report = check_channel(mine)
     assert report.status != "fail"
+    # NUTS has run, and agrees.
+    assert report["NUTS"].figures["ess"] > 50
+    assert report["default against NUTS"].figures["rms"] < 0.02
     assert report["contract"].figures["covariates"] == ["doubt"]
     assert "doubt" in report["contract"].words
