@@ -3,6 +3,7 @@
 import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import arviz as az
 import numpy as np
@@ -49,10 +50,11 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     with warnings.catch_warnings():
         # Some labels are influential, of which ArviZ warns.
         warnings.simplefilter("ignore", UserWarning)
-        assert az.loo(tree).elpd > -1.6 * LABELLED
+        found: Any = az.loo(tree)
+    assert found.elpd > -1.6 * LABELLED
     arguments = "calibrate", readings, labels, "-o", "o.csv", "--channel", mine
-    found = json.loads(cordial(*arguments, "--inference", "mode", "--json").stdout)
-    assert "mine" in found["summary"]["weights"]
+    result = json.loads(cordial(*arguments, "--inference", "mode", "--json").stdout)
+    assert "mine" in result["summary"]["weights"]
     probs = np.array([read("o.csv")[f"p_{k}"] for k in range(1, 6)], float).T
     stack = cp.Cordial([*"12345"], channels=[mine], inference="mode")
     stack.fit(logits[:LABELLED], [str(z + 1) for z in codes], extra)
