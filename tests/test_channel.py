@@ -71,7 +71,7 @@ def test_observe_is_one_site_in_a_plate_of_texts():
     trace = handlers.trace(observe).get_trace(None, labels, probs=probs)
     site = trace[LABEL_SITE]
     assert site["is_observed"]
-    assert [frame.name for frame in site["cond_indep_stack"]] == ["text"]
+    assert [frame.name for frame in site["cond_indep_stack"]] == ["texts"]
     drawn = handlers.trace(handlers.seed(observe, 0)).get_trace(jnp.log(probs), None)
     assert not drawn[LABEL_SITE]["is_observed"]
     assert set(np.asarray(drawn[LABEL_SITE]["value"])) <= {0, 1, 2, 3}

@@ -35,7 +35,11 @@ def test_the_default_agrees_with_nuts(name, size):
     judged = diagnose("nuts", reference)
     assert judged.method == "nuts" and judged.ess > 10 and judged.acceptance > 0.8
     assert np.isnan(judged.khat) and judged.repairs == 0
+    figures = reference.transitions
     assert 0 <= judged.divergences < 0.05 * DRAWS
+    assert judged.divergences == int(figures["diverging"].sum())
+    assert set(figures) == {"diverging", "acceptance_rate", "energy", "n_steps"}
+    assert {np.shape(own) for own in figures.values()} == {(DRAWS,)}
 
 
 def cut(readings, labels=None):

@@ -166,6 +166,8 @@ def test_divergences_are_judged_and_repaired_folds_are_not(figures, trusted):
     cloud = Cloud(np.zeros((count, 2)), flat, nothing, ess, nothing, nothing, none)
     plain = diagnose("nuts", cloud)
     assert plain.trusted and plain.divergences == 0 and np.isnan(plain.fold_khat)
-    found = diagnose("nuts", cloud._replace(**figures))
+    divergent = np.arange(count) < figures.get("divergences", 0)
+    own = {name: value for name, value in figures.items() if name in Cloud._fields}
+    found = diagnose("nuts", cloud._replace(transitions={"diverging": divergent}, **own))
     assert found.trusted is trusted
     assert {name: getattr(found, name) for name in figures} == figures

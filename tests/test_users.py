@@ -204,7 +204,7 @@ def test_the_grid_agrees_with_nuts(kind):
     kernel = NUTS(user_effects, target_accept_prob=0.9)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         settings = {"num_chains": 4, "chain_method": "vectorized", "progress_bar": False}
-        chains = MCMC(kernel, num_warmup=1000, num_samples=2000, **settings)
+        chains = MCMC(kernel, num_warmup=500, num_samples=1000, **settings)
         chains.run(jax.random.key(0), effect, probs, users, 6, histogram, labels)
     draws = chains.get_samples(group_by_chain=True)
     found = [fitted.values_[str(u)] for u in range(6)]

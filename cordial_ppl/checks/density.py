@@ -50,20 +50,24 @@ def _extremes(texts: Texts, rng: np.random.Generator) -> Finding:
     target, size = texts.target, texts.target.options
     ends = EXTREME * (2.0 * np.vstack([np.eye(size), 1 - np.eye(size)]) - 1.0)
     logits = np.vstack([ends - ends.mean(axis=1, keepdims=True), np.zeros((1, size))])
-    count = len(logits)
+    # As many texts, and as many points at a time, as elsewhere: one program serves all.
+    count = max(len(logits), len(texts.known.labels))
+    logits = np.resize(logits, (count, size))
     extra = {k: np.resize(v, count) for k, v in texts.known.covariates.items()}
     readings = Readings(logits, np.full(size, 1 / size), extra)
     labels = np.resize(np.arange(size), count)
     loc, scale = target.prior
     points = loc + scale * np.clip(rng.normal(0, FAR / 2, (POINTS, target.size)), -FAR, FAR)
     points[0], points[1] = loc - FAR * scale, loc + FAR * scale
-    found = []
+    found: list[list[np.ndarray]] = []
     for kind in (np.float64, PRECISION):
         own = target.prior, readings
         own = own if kind is np.float64 else in_precision(own)
-        value, slope = _density(target)(jnp.asarray(points, kind), *own, labels)
-        found.append(np.isfinite(value) & np.isfinite(slope).all(axis=1))
-    bad, single = (int((~each).sum()) for each in found)
+        found.append([])
+        for some in np.split(points, POINTS // FEW):
+            value, slope = _density(target)(jnp.asarray(some, kind), *own, labels)
+            found[-1].append(np.isfinite(value) & np.isfinite(slope).all(axis=1))
+    bad, single = (int((~np.concatenate(each)).sum()) for each in found)
     where = f"logits of ±{EXTREME:.0f} and parameters up to {FAR:.0f} prior deviations out"
     figures = {"points": POINTS, "not_finite": bad, "not_finite_float32": single}
     if bad:

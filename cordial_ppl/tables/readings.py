@@ -81,12 +81,10 @@ def finite_column(extras: dict[str, list], name: str, where: Where) -> Float64[n
         InputError: There is no such column, or a cell is not a finite number.
     """
     if name not in extras:
-        found = (
-            f"besides item_id and the readings there is {list_names(extras)}"
-            if extras
-            else ("besides item_id and the readings there is nothing")
+        others = list_names(extras) if extras else "nothing"
+        raise InputError(
+            f"there is no column {name!r}; besides item_id and the readings there is {others}."
         )
-        raise InputError(f"there is no column {name!r}; {found}.")
     values = numbers(extras[name], name, where)
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
