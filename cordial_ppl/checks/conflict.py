@@ -47,7 +47,7 @@ def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
     place = int(np.abs(off).argmax())
     name, distance = target.coordinates[place], float(off[place])
     words = (
-        f"of label sets that the prior makes, {100 * p_value:.2g} % are as unlikely under it as "
+        f"of label sets that the prior makes, {100 * p_value:.3g} % are as unlikely under it as "
         f"these; furthest is {name}, {distance:+.1f} prior deviations from where the prior has it"
     )
     status = FAIL if p_value < WRONG else WARN if p_value < DOUBTFUL else PASS
