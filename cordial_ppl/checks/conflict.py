@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
 from cordial_ppl.checks.texts import Texts
 from cordial_ppl.compilation import compiled
+from cordial_ppl.inference.export import draw_options
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target
 
@@ -39,7 +40,7 @@ def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
             jax.random.key(int(rng.integers(2**31))), prior, texts.readings, DRAWS + SETS
         )
         logs = np.asarray(_log_probs(target)(draws, texts.readings))
-    made = _draw(np.exp(logs[DRAWS:]), rng)
+    made = draw_options(np.exp(logs[DRAWS:]), rng)
     evidence = _evidence(logs[:DRAWS], np.vstack([labels[None], made]))
     p_value = float(np.mean(evidence[1:] <= evidence[0]) * SETS + 1) / (SETS + 1)
     loc, scale = prior
@@ -53,12 +54,6 @@ def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
     status = FAIL if p_value < WRONG else WARN if p_value < DOUBTFUL else PASS
     hint = "" if status == PASS else "prior and labels disagree: "
     return Finding("prior against labels", status, hint + words, {"p": p_value, name: distance})
-
-
-def _draw(probs: Float[np.ndarray, "S n K"], rng: np.random.Generator) -> Int[np.ndarray, "S n"]:
-    below = np.cumsum(probs, axis=2)
-    points = rng.random((*probs.shape[:2], 1)) * below[..., -1:]
-    return np.minimum((below <= points).sum(axis=2), probs.shape[2] - 1)
 
 
 def _evidence(

@@ -90,8 +90,8 @@ def to_datatree(
         fitted = np.allclose(own, posterior.histogram, rtol=0, atol=1e-6)
         left = _left_out(target, draws, data, size) if fitted else known
         groups["log_likelihood"] = _by_chain({"label": left}, chains)
-        groups["posterior_predictive"] = _by_chain({"label": _draw(probs, rng)}, chains)
-        groups["prior_predictive"] = _by_chain({"label": _draw(guessed, rng)}, 1)
+        groups["posterior_predictive"] = _by_chain({"label": draw_options(probs, rng)}, chains)
+        groups["prior_predictive"] = _by_chain({"label": draw_options(guessed, rng)}, 1)
         groups["observed_data"] = {"label": np.asarray(data.labels)}
     stats = {"lp": density}
     stats |= {name: own[index[:count]] for name, own in posterior.transitions.items()}
@@ -162,8 +162,10 @@ def _left_out(target: Target, draws: np.ndarray, data: Data, size: int) -> Float
     return found
 
 
-def _draw(probs: Float[np.ndarray, "S n K"], rng: np.random.Generator) -> Int[np.ndarray, "S n"]:
-    """Draw one option for every draw and text."""
+def draw_options(
+    probs: Float[np.ndarray, "S n K"], rng: np.random.Generator
+) -> Int[np.ndarray, "S n"]:
+    """Draw one option 0..K-1 for every draw and text from its probabilities."""
     below = np.cumsum(probs, axis=2)
     points = rng.random((*probs.shape[:2], 1)) * below[..., -1:]
     return np.minimum((below <= points).sum(axis=2), probs.shape[2] - 1)
