@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 from cordial_ppl.arrays import FLOOR, AnyArray
 
 MIN_LABELS = 8
-"""With fewer labels weights would be chance: every member gets the same."""
+"""With fewer labels weights would be chance: they are what their prior says."""
 
 MAX_ROUNDS = 200
 
@@ -38,6 +38,20 @@ def assign_folds(n: int, folds: int, rng: np.random.Generator) -> Int[np.ndarray
         The fold of each text, 0..folds-1, int64 `[n]`.
     """
     return rng.permutation(np.arange(n, dtype=np.int64) % folds)
+
+
+def prior_weights(prior_counts: Float[AnyArray, " M"]) -> Float[Array, " M"]:
+    """Likeliest weights without a label, `a_m / sum_m a_m`; equal ones under a flat prior.
+
+    Args:
+        prior_counts: Dirichlet pseudo-counts `a` of the members, nonnegative.
+
+    Returns:
+        Weights `[M]` that sum to one.
+    """
+    counts = jnp.asarray(prior_counts)
+    counts = jnp.where(jnp.sum(counts) > 0.0, counts, jnp.ones_like(counts))
+    return counts / jnp.sum(counts)
 
 
 def stack_weights(
@@ -67,7 +81,7 @@ def stack_weights(
         mask: the texts that count.
         prior_counts: `a`, nonnegative: 0 for maximum likelihood, 1 for one label's worth a member.
         floor: the least probability that is believed.
-        min_labels: fewer labels than this, or none, give equal weights.
+        min_labels: fewer labels than this, or none, give the weights of the prior alone.
         present: which members say something of which text; by default all of all.
 
     Returns:
@@ -147,4 +161,4 @@ def stack_weights(
     start = _Round(equal, jnp.asarray(jnp.inf, dtype), jnp.zeros((), jnp.int32))
     weights = jax.lax.while_loop(going, step, start).weights
     weights = weights / jnp.sum(weights)
-    return jnp.where(jnp.sum(seen) < max(min_labels, 1), equal, weights)
+    return jnp.where(jnp.sum(seen) < max(min_labels, 1), prior_weights(prior), weights)

@@ -288,8 +288,8 @@ def _warn(
     if cordial is None or histogram is None:
         if labels is not None:
             warnings.append(
-                f"too few labels for folds ({labels}): the members are weighted equally, and what "
-                "to expect is not known."
+                f"too few labels for folds ({labels}): the weights are those of the prior, "
+                "and what to expect is not known."
             )
     elif cordial >= histogram:
         warnings.append(

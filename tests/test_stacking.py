@@ -120,6 +120,9 @@ def test_few_labels_are_not_believed():
     for n in (0, 1, MIN_LABELS - 1):
         np.testing.assert_array_equal(WEIGHTS(log_probs, np.arange(24) < n, counts), 0.25)
     assert np.ptp(WEIGHTS(log_probs, np.arange(24) < MIN_LABELS, counts)) > 0.01
+    favoured = np.array([3.0, 1.0, 0.5, 0.5])
+    few = WEIGHTS(log_probs, np.arange(24) < MIN_LABELS - 1, favoured)
+    np.testing.assert_allclose(few, favoured / 5.0, rtol=1e-12)
 
 
 def test_batched_is_looped_and_order_does_not_matter():

@@ -23,7 +23,7 @@ from cordial_ppl.inference.lanes import Lanes, make_lanes
 from cordial_ppl.inference.posterior import Diagnostics
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.priors import check_given, resolve, source_of
-from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
+from cordial_ppl.stacking import assign_folds, stack_weights
 
 
 class BatchFit(NamedTuple):
@@ -192,7 +192,7 @@ def _mix(
             raise fit
         fits.append(fit)
     weights = np.full((len(labels), len(fits)), 1 / len(fits))
-    if isinstance(estimator, Stack) and labels.shape[1] >= MIN_LABELS:
+    if isinstance(estimator, Stack):
         held_out = np.stack([fit.held_out for fit in fits], axis=-1)
         picked = np.arange(len(labels))[:, None], np.arange(labels.shape[1])[None], labels
         logs = np.log(np.maximum(held_out[picked], FLOOR))

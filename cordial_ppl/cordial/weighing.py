@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from cordial_ppl.arrays import FLOOR, pad_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.lanes import Lanes
-from cordial_ppl.stacking import stack_weights
+from cordial_ppl.stacking import prior_weights, stack_weights
 
 
 class ExpectedLoss(NamedTuple):
@@ -51,14 +51,15 @@ def weigh(
         present: which members say something of which text; by default all of all.
 
     Returns:
-        Weights that sum to one, equal ones without folds, and the losses.
+        Weights that sum to one, those of the prior without folds, and the losses.
     """
     count, rows = len(labels), len(lanes.lane)
     raw_loss = _mean_loss(stated(lanes.logits[:count])[np.arange(count), labels])
     if held_out is None:
         nothing = float("nan")
-        equal = np.full(len(counts), 1 / len(counts))
-        return equal, ExpectedLoss(nothing, nothing, raw_loss, count)
+        with jax.enable_x64(True):
+            weights = np.asarray(prior_weights(counts))
+        return weights, ExpectedLoss(nothing, nothing, raw_loss, count)
     chosen = held_out[np.arange(count), labels]
     with jax.enable_x64(True):
         logs = pad_rows(np.log(np.maximum(chosen, FLOOR)), rows, 0.0)

@@ -51,8 +51,8 @@ class Fusion(Estimator):
     stack, a, sees the readers' average, logits in units of each reader's spread; and 0 is the
     location channel over all readers, with a weight and a temperature for each.  The weights
     maximise the likelihood of the labels under out-of-fold predictions with a Dirichlet prior; with
-    fewer than eight labels they are equal.  A reader that has not read a text is left out of that
-    text's prediction, and the other weights are scaled to sum to one.
+    fewer than eight labels they are those of the prior.  A reader that has not read a text is left
+    out of that text's prediction, and the other weights are scaled to sum to one.
 
     The paper has no average among the members, and one pseudo-count each: ``average=False,
     weight_counts=dict.fromkeys([*readers, "joint channel"], 1.0)``.
