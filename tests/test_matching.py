@@ -15,6 +15,7 @@ from cordial_ppl.formats.evidence import (
     Position,
     Samples,
     Sequences,
+    Several,
     Tokens,
     make_position,
 )
@@ -58,7 +59,7 @@ def test_the_answer_is_read_and_not_the_reasoning():
     answer = {"4": 0.6, "5": 0.3, "2": 0.1}
     found = tokens(*reasoning, {" Score": 1.0}, {":": 1.0}, {" ": 1.0}, answer, {"\n": 1.0})
     np.testing.assert_allclose(probabilities(found)[[1, 3, 4]], [0.1, 0.6, 0.3])
-    by_hand = tokens({"2": 0.9, "3": 0.1}, {" of": 1.0}, {" ": 1.0}, {"4": 0.7, "1": 0.3})
+    by_hand = tokens({"2": 0.9, "3": 0.1}, {" and": 1.0}, {" ": 1.0}, {"4": 0.7, "1": 0.3})
     first = probabilities(by_hand, before=as_pattern("^"))
     np.testing.assert_allclose(first[[1, 2]], [0.9, 0.1])
 
@@ -86,7 +87,7 @@ def test_a_sign_is_the_beginning_of_a_number():
 
 def test_an_option_that_was_not_followed_is_guessed():
     found = reading(tokens({"9": 0.6, "1": 0.4}), TEN)
-    assert found.values[0] == pytest.approx(np.log(0.4))
+    np.testing.assert_allclose(np.exp(found.values[[0, 8, 9]]), [0.2, 0.6, 0.2])
     assert found.guessed == [0, 9]
     words = reading(tokens({" good": 0.6, " very": 0.4}), WORDS)
     np.testing.assert_allclose(np.exp(words.values[[0, 2, 3]]), [0.2, 0.6, 0.2])
@@ -163,6 +164,16 @@ def test_sampled_answers_are_counted():
     np.testing.assert_array_equal(found.values, [0, 0, 0, 2, 1])
     assert (found.kind, found.unread) == ("n", 2)
     assert read_evidence(Answers(["no idea"]), STARS) is None
+
+
+def test_answers_that_announce_several_options_are_counted():
+    found = reading(Answers(["Style score: 4\nTone score: 5", "5", "4 out of 5"]))
+    np.testing.assert_array_equal(found.values, [0, 0, 0, 1, 2])
+    assert found.several == 1
+    told = tokens({"Sure. Score:": 1.0}, {" 3": 1.0}, {"\nScore:": 1.0}, {" 4": 0.9, " 5": 0.1})
+    assert reading(told).several == 1
+    assert reading(Samples([told, tokens({"4": 1.0}), told])).several == 2
+    assert reading(Several([told, told])).several == 2
 
 
 def test_numbers_go_by_name_or_by_order():

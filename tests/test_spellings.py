@@ -10,6 +10,8 @@ STARS = Spellings(Scale(("1", "2", "3", "4", "5")))
 WORDS = Spellings(Scale(("very bad", "bad", "good", "very good")))
 SIGNED = Spellings(Scale(("-1", "0", "1")))
 MARKED = Spellings(Scale(("-", "+", "++")))
+HALVES = Spellings(Scale(("0.0", "0.5", "1.0", "1.5")))
+MIXED = Spellings(Scale(("Don't know", "so-so", "not_so", "1 - Poor")))
 TEN = Spellings(Scale(tuple(map(str, range(1, 11)))))
 
 
@@ -24,6 +26,9 @@ TEN = Spellings(Scale(tuple(map(str, range(1, 11)))))
         *((WORDS, text, None) for text in ("very", "badly", "not bad")),
         (SIGNED, "-1", "-1"), (SIGNED, " -1.", "-1"), (SIGNED, "1", "1"), (SIGNED, "- 1", "1"),
         (MARKED, "+", "+"), (MARKED, " ++ ", "++"), (MARKED, "-", "-"), (MARKED, "+++", None),
+        (SIGNED, "+1", "1"), (SIGNED, "−1", "-1"), (STARS, "+4", None),
+        (HALVES, "1", "1.0"), (HALVES, "0.50", "0.5"), (HALVES, "0", "0.0"), (HALVES, "2", None),
+        (MIXED, "don’t know", "Don't know"), (MIXED, "so so", None),
         (TEN, "ten", "10"), (TEN, "10.0", "10"), (TEN, "0", None),
     ],
 )  # fmt: skip
@@ -36,19 +41,34 @@ def test_what_means_an_option(spellings, text, option):
     ("spellings", "text", "options"),
     [
         (TEN, "1", {"10"}),
-        (TEN, "t", {"2", "3", "10"}),
+        (HALVES, "1", {"1.5"}), (HALVES, "1.", {"1.5"}), (HALVES, "0", {"0.5"}),
         (TEN, "2", set()),
         (WORDS, " Very", {"very bad", "very good"}),
-        (WORDS, "very b", {"very bad"}),
+        (WORDS, "very b", {"very bad"}), (WORDS, "Very ", {"very bad", "very good"}),
+        (MIXED, "Don’", {"Don't know"}), (MIXED, "so-", {"so-so"}), (MIXED, "not_", {"not_so"}),
+        (MIXED, "1 -", {"1 - Poor"}),
         (WORDS, "bad", set()),
         (WORDS, " ", set()),
         (MARKED, "+", {"++"}),
-        (SIGNED, "-", {"-1"}),
+        (SIGNED, "-", {"-1"}), (SIGNED, "+", {"1"}),
         (STARS, "-", set()),
+        # A part of a number's word is no part of the number.
+        *((STARS, text, set()) for text in ("F", "On", "th", "fou")),
     ],
-)
+)  # fmt: skip
 def test_what_may_become_an_option(spellings, text, options):
-    assert {spellings.scale.options[k] for k in spellings.begun(text)} == options
+    assert {spellings.scale.options[k] for k in spellings.meaning(text).begun} == options
+
+
+def test_a_number_word_goes_on_where_it_was_chosen():
+    assert {STARS.scale.options[k] for k in STARS.meaning(" F").worded} == {"4", "5"}
+
+
+def test_single_letters_keep_their_case_among_tokens():
+    letters = Spellings(Scale(("A", "B")))
+    assert [letters.meaning(text).whole for text in ("A", " (A)", " a", "b")] == [0, 0, None, None]
+    assert letters.meaning("b", False).whole == 1
+    assert letters.match("b") == 1
 
 
 def test_spellings_that_are_given():

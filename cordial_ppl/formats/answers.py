@@ -4,29 +4,27 @@ import re
 from typing import NamedTuple
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.spellings import MARKS, Spellings
+from cordial_ppl.formats.announcements import Found, announcements
+from cordial_ppl.formats.bounds import clear
+from cordial_ppl.formats.signs import fold
+from cordial_ppl.formats.spellings import Spellings
 
-ANNOUNCED = re.compile(
-    r"(?<![^\W_])(?:score|rating|answer|grade|verdict|label|judge?ment|stars|level)s?"
-    # Brackets, quotes, colons; a minus only where it is a dash, for it may belong to a number.
-    r"(?:[\s\"'*_`=:()\[\]{}<>$]|[-–—]+>?\s)*(?:(?:is|of|would be|should be)[\s\"'*_`:]+)?"
-    r"(?:an?\s+|\\boxed\{)?",
+EXPLAINS = re.compile(
+    r"\b(?:explanation|explain|reason(?:s|ing)?|rationale|justification|because|feedback)\b",
     re.IGNORECASE,
 )
-"""What announces an answer that follows at once."""
+"""What an answer comes before, if it comes first."""
 
-BOUNDS = re.compile(
-    r"\b\d+(?:\.\d+)?\s*(?:-|–|—|to|through)\s*\d+(?:\.\d+)?\b|(?<=\d)\s*(?:/|out of)\s*\d+"
-    r"|\b(?:out of|at most|maximum of|max)\s+\d+\b",
-    re.IGNORECASE,
+
+THOUGHT = re.compile(
+    # Some prompts open the reasoning themselves: then only its end is in the text.
+    r".*(?:</think(?:ing)?>|</thought>|\[/THINK\]|<\|channel\|>final<\|message\|>)",
+    re.DOTALL,
 )
-"""Numbers that say how long the scale is: "1 to 5", "/5", "out of 5"."""
-
-THOUGHT = re.compile(r".*(?:</think(?:ing)?>|<\|channel\|>final<\|message\|>)", re.DOTALL)
 """Reasoning that is marked as such; an answer stands after it."""
 
-SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>")
-"""Tokens that a tokenizer adds around an answer."""
+UNENDED = re.compile(r"<think(?:ing)?>|<thought>|\[THINK\]|<\|channel\|>analysis<\|message\|>")
+"""Reasoning that was cut off: there is no answer after it."""
 
 
 class Place(NamedTuple):
@@ -35,10 +33,14 @@ class Place(NamedTuple):
     Attributes:
         option: Its position on the scale.
         start: Its first character in the text.
+        end: The character after it.
+        several: Whether the text announces others as well.
     """
 
     option: int
     start: int
+    end: int
+    several: bool = False
 
 
 def as_pattern(text: str | None) -> re.Pattern[str] | None:
@@ -66,10 +68,19 @@ def find_answer(
 ) -> Place | None:
     """Find the option that a text answers with.
 
-    Only what follows marked reasoning ("</think>") is looked at.  There, the whole text, if it is
-    an option; else the last option that a word such as "score:" announces; else an option that the
-    text begins with, alone on its line; else the last one in the text.  Numbers that say how long
-    the scale is ("1 to 5", "out of 5") are none.
+    Marked reasoning and numbers that say how long the scale is ("1 to 5", "out of 5") hold none.
+    Then the first of these that there is:
+
+    1. The whole text, if it is an option.
+    2. What is announced by a word and a mark ("Score: 4"), and called final or overall.
+    3. What is announced so.
+    4. What the text begins with, or has alone in its last line.
+    5. What a phrase says, first "the final score is 4", then "I would give it a 4".
+    6. A line such as "Clarity: 4", or an option that is a word, if the text has no other.
+
+    Where several of one kind differ, an answer with which the text begins, or before an
+    explanation, is taken: what follows explains it.  Otherwise it is the last: what came before
+    led to it.
 
     Args:
         text: The generated text.
@@ -77,46 +88,51 @@ def find_answer(
         before: What the answer follows; then nothing else is looked at.
 
     Returns:
-        The option and where it starts, or None if the text holds none.
+        The option and where it is, or None if the text holds none, or cannot be decided.
     """
-    text = _blank(text.translate(MARKS), THOUGHT, SPECIAL)
-    whole = spellings.match(text)
-    if whole is not None and before is None:
-        word = spellings.pattern.search(text) or re.search(r"\S", text)
-        return Place(whole, word.start() if word else 0)
-    text = BOUNDS.sub(lambda found: _unless_option(found.group(), spellings), text)
+    text = fold(text)
+    skipped = found.end() if (found := THOUGHT.match(text)) else 0
+    ended = found.start() if (found := UNENDED.search(text, skipped)) else len(text)
+    place = _find(clear(text[skipped:ended], spellings), spellings, before)
+    return place and place._replace(start=place.start + skipped, end=place.end + skipped)
+
+
+def _find(text: str, spellings: Spellings, before: re.Pattern[str] | None) -> Place | None:
     if before is not None:
-        places = [spellings.pattern.search(text, found.end()) for found in before.finditer(text)]
-        return _place([place for place in places if place], spellings)
-    announced = [
-        place
-        for found in ANNOUNCED.finditer(text)
-        if (place := spellings.pattern.match(text, found.end()))
-    ]
-    if announced:
-        return _place(announced, spellings)
-    found = list(spellings.pattern.finditer(text))
-    if found and re.fullmatch(r"[\s\"'*_`(\[#]*", text[: found[0].start()]):
-        rest = text[found[0].end() :].lstrip(" \t*_`\"')]")
-        if not rest or rest[0] in "\n.:,;-–—":
-            return _place(found[:1], spellings)
-    return _place(found, spellings)
+        after = [spellings.pattern.search(text, found.end()) for found in before.finditer(text)]
+        found = [Found(own[0], own.start(), own.end(), own.start()) for own in after if own]
+        return _place(found[-1], spellings) if found else None
+    if (whole := spellings.whole(text)) is not None:
+        word = spellings.pattern.search(text) or re.search(
+            r"[^\s\0](?:.*[^\s\0])?", text, re.DOTALL
+        )
+        return Place(whole, *(word.span() if word else (0, len(text))))
+    known = announcements(spellings)
+    for found in known.ranks(text):
+        if found:
+            return _choose(text, found, spellings)
+    for found in known.mentions(text):
+        if found:
+            return _place(found[0], spellings) if len(_options(found, spellings)) == 1 else None
+    return None
 
 
-def _blank(text: str, *patterns: re.Pattern[str]) -> str:
-    """Put spaces in place of what matches: as many, so that places stay where they are."""
-    for pattern in patterns:
-        text = pattern.sub(lambda found: " " * len(found.group()), text)
-    return text
+def _choose(text: str, found: list[Found], spellings: Spellings) -> Place | None:
+    """One of several announced answers."""
+    several = len(_options(found, spellings)) > 1
+    first, last = found[0], found[-1]
+    opens = not re.search(r"\w", text[: first.opens])
+    explained = EXPLAINS.search(text, first.end, last.start) and not EXPLAINS.search(
+        text, 0, first.start
+    )
+    place = _place(first if several and (opens or explained) else last, spellings)
+    return place and place._replace(several=several)
 
 
-def _unless_option(text: str, spellings: Spellings) -> str:
-    """Spaces in place of a text that is no option: a scale may have "0-2" on it."""
-    return text if spellings.match(text) is not None else " " * len(text)
+def _options(found: list[Found], spellings: Spellings) -> set[int | None]:
+    return {spellings.match(own.text) for own in found}
 
 
-def _place(found: list[re.Match[str]], spellings: Spellings) -> Place | None:
-    if not found:
-        return None
-    option = spellings.match(found[-1].group())
-    return None if option is None else Place(option, found[-1].start())
+def _place(found: Found, spellings: Spellings) -> Place | None:
+    option = spellings.match(found.text)
+    return None if option is None else Place(option, found.start, found.end)

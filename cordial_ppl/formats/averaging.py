@@ -35,4 +35,5 @@ def average(readings: Sequence[Reading | None]) -> Reading | None:
         guessed=sorted({k for reading in found for k in reading.guessed}),
         share=float(np.mean([reading.share for reading in found])),
         unread=sum(reading.unread for reading in found),
+        several=sum(reading.several for reading in found),
     )

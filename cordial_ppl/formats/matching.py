@@ -16,9 +16,10 @@ from cordial_ppl.formats.evidence import (
     Several,
     Tokens,
 )
+from cordial_ppl.formats.masses import ABSENT, ROUNDING
 from cordial_ppl.formats.reading import Reading
 from cordial_ppl.formats.spellings import Spellings
-from cordial_ppl.formats.tokens import ABSENT, ROUNDING, read_samples, read_tokens
+from cordial_ppl.formats.tokens import read_samples, read_tokens
 
 
 def read_evidence(
@@ -110,18 +111,24 @@ def read_answers(
     Returns:
         Counts; None if no answer names an option.
     """
-    counts = np.zeros(spellings.scale.size)
-    for text in answers.texts:
-        place = find_answer(text, spellings, before)
-        if place is not None:
-            counts[place.option] += 1
-    if not counts.any():
+    found = [find_answer(text, spellings, before) for text in answers.texts]
+    places = [place for place in found if place is not None]
+    if not places:
         return None
+    counts = np.bincount([place.option for place in places], minlength=spellings.scale.size).astype(
+        np.float64
+    )
     parts = [
         [(option, count)] if count else []
         for option, count in zip(spellings.scale.options, counts.tolist(), strict=True)
     ]
-    return Reading("n", counts, parts, unread=len(answers.texts) - int(counts.sum()))
+    return Reading(
+        "n",
+        counts,
+        parts,
+        unread=len(found) - len(places),
+        several=sum(place.several for place in places),
+    )
 
 
 def read_numbers(numbers: Numbers, spellings: Spellings) -> Reading | None:

@@ -18,6 +18,7 @@ class Reading:
         guessed: Options of several tokens of which only the first was seen, or shared ones.
         share: Probability of all options together, as far as it was returned; NaN where unknown.
         unread: Answers that name no option.
+        several: Answers that announce several different options, of which one was taken.
     """
 
     kind: str
@@ -27,6 +28,7 @@ class Reading:
     guessed: list[int] = field(default_factory=list)
     share: float = np.nan
     unread: int = 0
+    several: int = 0
 
     @property
     def lone(self) -> bool:

@@ -1,19 +1,27 @@
 """How a model may write the options: which text means which option, and which text begins one."""
 
 import re
-import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.formats.signs import begin, loose, strict
 from cordial_ppl.scale import Scale
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
-MARKS = str.maketrans({"Ġ": " ", "▁": " ", "Ċ": "\n"})
-"""Spaces and line ends as the vocabularies of tokenizers write them."""
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 
+BEFORE = r"(?<![^\W_])(?<![^\W_]_)(?<![./#%+\\-])(?<!\d,)"
+AFTER = r"(?!\w*[^\W_]|[.,:]\d|\+|-(?!\s|(?i:stars?)\b))"
+"""Edges of a spelling in a text: 4 is in none of "4.5", "-4", "4+" or "GPT-4"."""
+
+COUNTED = re.compile(r"#\s?\d|\d\s?[%+]")
+"""Numbers of something else: "#4", "4 %", "4+"."""
+
+ROOM = 40
+"""Characters that may stand around an option in an answer that is nothing else."""
 
 REMEMBERED = 2**16
 """Texts of which it is remembered what they mean: logs repeat the same few thousand tokens."""
@@ -23,21 +31,22 @@ class Meaning(NamedTuple):
     """What a text says of the options.
 
     Attributes:
-        plain: The text without what does not count.
         whole: The option that it means, by its place on the scale.
-        begun: The options that it may yet become.
+        begun: The options that it may yet become; the whole one is none of them.
+        worded: Those of which it may begin a number's word alone: "F" of "Four".
     """
 
-    plain: str
     whole: int | None
     begun: frozenset[int]
+    worded: frozenset[int]
 
 
 class Spellings:
     """Every way to write each of K options.
 
-    The option '4' may stand as "4", " 4", "**4**", "Four": spaces, case and punctuation around it
-    count nothing, unless the options differ in nothing else ("+" and "++").
+    The option '4' may stand as "4", " 4", "**4**", "4.0", "Four": spaces, case and punctuation
+    around it count nothing, unless the options differ in nothing else ("+" and "++").  Where some
+    are negative, "+1" is '1'.
 
     Args:
         scale: The options.
@@ -57,7 +66,8 @@ class Spellings:
                     f"found {text!r} for {option!r}."
                 )
             given.append((text, scale.options.index(option)))
-        self._exact = not all(_loose(text) for text, _ in given) or _clash(given[: scale.size])
+        self._counted = any(COUNTED.search(option) for option in scale.options)
+        self._exact = not all(loose(text) for text, _ in given) or _clash(given[: scale.size])
         self._texts: dict[str, int] = {}
         for text, option in given:
             known = self._texts.setdefault(self.plain(text), option)
@@ -66,66 +76,127 @@ class Spellings:
                     f"{text!r} cannot stand for the option {scale.options[option]!r}: it stands "
                     f"for {scale.options[known]!r}."
                 )
+        self._letters = {
+            self.plain(letter): letter
+            for letter in (strict(text) for text, _ in given)
+            if len(letter) == 1 and letter.isalpha()
+        }
+        self._numbers = self._add_numbers(given)
+        self._longest = max(map(len, self._texts)) + ROOM
         self.meaning = lru_cache(REMEMBERED)(self._meaning)
-        for text, option in given[: scale.size]:
-            if text.isdigit() and int(text) < len(WORDS):
-                self._texts.setdefault(WORDS[int(text)], option)
 
-    @property
-    def texts(self) -> list[str]:
-        """Every spelling, plain."""
-        return list(self._texts)
+    @cached_property
+    def joined(self) -> bool:
+        """Whether an option holds several words or numbers: "0-2", "4/5"."""
+        return any(len(re.findall(r"\w+", option)) > 1 for option in self.scale.options)
+
+    @cached_property
+    def top(self) -> float | None:
+        """The greatest number among the options."""
+        return max(self._numbers, default=None)
 
     def plain(self, text: str) -> str:
         """Take away what does not count: spaces, case and punctuation around the words."""
-        return _strict(text) if self._exact else _loose(text)
+        return strict(text) if self._exact else loose(text)
 
     def match(self, text: str) -> int | None:
         """Find the option that a text means, by its place on the scale; None if it means none."""
         plain = self.plain(text)
         found = self._texts.get(plain)
-        # Whole numbers are written with decimals, too: "4.0".
-        return self._texts.get(re.sub(r"\.0+$", "", plain)) if found is None else found
+        if found is None and NUMBER.fullmatch(plain):
+            # "4.0" is 4, as "1.50" is 1.5; but "+4" and "-4" are said of what has a sign.
+            return None if plain[0] == "+" else self._numbers.get(float(plain))
+        return found
 
-    def begun(self, text: str) -> frozenset[int]:
-        """Find the options of which a text may be the beginning, but not the whole."""
-        return self._beginnings.get(self._beginning(text), frozenset())
+    def whole(self, text: str) -> int | None:
+        """Find the option that a whole answer is; none is "#4", "4 %" or a long text."""
+        text = text.strip("\0 \n")
+        if len(text) > self._longest or COUNTED.search(text) and not self._counted:
+            return None
+        return self.match(text)
 
-    def _meaning(self, text: str) -> Meaning:
-        return Meaning(self.plain(text), self.match(text), self.begun(text))
+    def _add_numbers(self, given: list[tuple[str, int]]) -> dict[float, int]:
+        found: dict[float, int] = {}
+        for text, option in given:
+            if NUMBER.fullmatch(plain := self.plain(text)):
+                found.setdefault(float(plain), option)
+        self._worded: dict[str, int] = {}
+        for number, option in found.items():
+            if number.is_integer():
+                self._texts.setdefault(f"{number:.0f}", option)
+            if number > 0.0 > min(found):
+                self._texts.setdefault(f"+{number:g}", option)
+            if number in range(len(WORDS)) and WORDS[int(number)] not in self._texts:
+                self._worded[WORDS[int(number)]] = option
+        self._texts |= self._worded
+        return found
 
-    def _beginning(self, text: str) -> str:
-        # A sign alone is the beginning of a number, and no mark around a word.
-        return self.plain(text) or _strict(text)
+    def _meaning(self, text: str, cased: bool = True) -> Meaning:
+        """What a token says, after those before it; single letters by their case, too."""
+        whole, begun = self.match(text), self._begun(text)
+        letter = self._letters.get(self.plain(text)) if cased else None
+        if letter is not None and letter not in text:
+            whole = None
+        return Meaning(whole, *(options - {whole} for options in begun))
+
+    def _begun(self, text: str) -> tuple[frozenset[int], frozenset[int]]:
+        start = strict(text, right=False) if self._exact else begin(text)
+        return self._beginnings.get(start, (frozenset(), frozenset()))
 
     @cached_property
-    def _beginnings(self) -> dict[str, frozenset[int]]:
-        found: dict[str, set[int]] = {}
+    def _beginnings(self) -> dict[str, tuple[frozenset[int], frozenset[int]]]:
+        given: dict[str, set[int]] = {}
+        worded: dict[str, set[int]] = {}
         for text, option in self._texts.items():
+            found = worded if text in self._worded else given
             for end in range(1, len(text)):
-                found.setdefault(self._beginning(text[:end]), set()).add(option)
-        return {text: frozenset(options) for text, options in found.items()}
+                found.setdefault(text[:end], set()).add(option)
+        return {
+            text: (frozenset(given.get(text, ())), frozenset(worded.get(text, ())))
+            for text in given.keys() | worded.keys()
+        }
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Find a spelling as a whole word in a text."""
-        longest = sorted(self._texts, key=len, reverse=True)
-        words = "|".join(re.escape(text).replace(r"\ ", r"\s+") for text in longest)
-        flags = 0 if self._exact else re.IGNORECASE
-        edge = r"(?<![\w./])" if not self._exact else r"(?<!\w)"
-        return re.compile(rf"{edge}(?:{words})(?:\.0+)?(?!\w|\.\d)", flags)
+        """Find a spelling as a whole word in a text; single letters keep their case."""
+        return re.compile(self.source())
+
+    def source(self, cased: bool = True) -> str:
+        """Write the regular expression of a spelling as a whole word.
+
+        Args:
+            cased: Whether single letters keep their case: "a" is a word of English, too.
+
+        Returns:
+            The expression, without groups of its own.
+        """
+        letters = self._letters if cased and not self._exact else {}
+        words = _either(self._texts.keys() - letters.keys())
+        # "B-" is a mark of its own.
+        own = rf"|(?:{'|'.join(letters.values())})(?!-)" if letters else ""
+        return rf"(?:{BEFORE}(?:(?{self._flag}:{words}){own})(?:(?<=\d)\.0+)?{self._after})"
+
+    @cached_property
+    def words(self) -> re.Pattern[str]:
+        """Find an option that is a word, not a letter or a number: it may be said in passing."""
+        texts = [text for text in self._texts if re.search(r"[^\W\d_]{2}", text)]
+        said = _either(text for text in texts if text not in self._worded)
+        return re.compile(rf"{BEFORE}(?{self._flag}:{said}){self._after}")
+
+    @property
+    def _after(self) -> str:
+        return AFTER if self._counted else rf"{AFTER}(?!\s?%)"
+
+    @property
+    def _flag(self) -> str:
+        return "" if self._exact else "i"
 
 
-def _strict(text: str) -> str:
-    return unicodedata.normalize("NFKC", text.translate(MARKS)).strip()
-
-
-def _loose(text: str) -> str:
-    plain = " ".join(_strict(text).casefold().split())
-    # A sign belongs to a number; what else stands around the words does not.
-    return re.sub(r"^(?:[^\w+-]|[+-](?!\d)|_)+|[\W_]+$", "", plain)
+def _either(texts: Iterable[str]) -> str:
+    longest = sorted(texts, key=len, reverse=True)
+    return "|".join(re.escape(text).replace(r"\ ", r"\s+") for text in longest) or "(?!)"
 
 
 def _clash(given: list[tuple[str, int]]) -> bool:
     seen: dict[str, int] = {}
-    return any(seen.setdefault(_loose(text), option) != option for text, option in given)
+    return any(seen.setdefault(loose(text), option) != option for text, option in given)

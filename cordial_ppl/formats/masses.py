@@ -1,0 +1,145 @@
+r"""The probability of each option, while it is collected along the tokens that were chosen.
+
+Tokens that mean the same option add up, :math:`\ell_k = \log \sum_{t \mapsto k} e^{\ell_t}`.  An
+option of several tokens is followed along the tokens that were chosen,
+:math:`\ell_k = \sum_i \ell(t_i \mid t_{<i})`; where another token was chosen, nothing is known of
+how it would have gone on, and the options that it is or begins share it equally.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.formats.evidence import Position
+from cordial_ppl.formats.reading import Reading
+from cordial_ppl.formats.signs import fold
+from cordial_ppl.formats.spellings import Spellings
+
+ABSENT = -9000.0
+"""Log-probabilities below it mean that a server did not have one (OpenAI and others: -9999)."""
+
+ROUNDING = 1e-3
+"""How far above 0 rounding may put a log-probability."""
+
+LEAST = 1e-4
+"""Probability that is left to all other options, at least, where a single one was returned."""
+
+
+class Masses:
+    """Log masses by option.
+
+    Args:
+        spellings: How options are written.
+    """
+
+    def __init__(self, spellings: Spellings):
+        size = spellings.scale.size
+        self.spellings = spellings
+        self.parts: list[list[tuple[str, float]]] = [[] for _ in range(size)]
+        self.guessed: set[int] = set()
+        # What was not returned is no more likely than the least of what was.
+        self.floors = np.full(size, np.inf)
+
+    def follow(
+        self, positions: Sequence[Position], prefix: str = "", answer: str | None = None
+    ) -> None:
+        """Walk along the chosen tokens for as long as an option may go on.
+
+        Args:
+            positions: The tokens from that on in which the answer starts.
+            prefix: What of the first stands before the answer.
+            answer: The option as it was written, if it was found; otherwise the first token is
+                taken for the answer.
+
+        Raises:
+            InputError: A log-probability is NaN or above 0.
+        """
+        meaning, match = self.spellings.meaning, self.spellings.match
+        # A model that writes "b" for B does not mean the article with "a".
+        cased = answer is None or meaning(answer).whole is not None
+        said, path = "", 0.0
+        going = frozenset(range(len(self.parts)))
+        for number, position in enumerate(positions):
+            last = number + 1 == len(positions)
+            top = {
+                token: score for token, score in position.top.items() if not _absent(token, score)
+            }
+            if top:
+                least = path + min(top.values())
+                for option in going:
+                    self.floors[option] = min(self.floors[option], least)
+            texts = {
+                token: said + fold(token).removeprefix("" if said else prefix) for token in top
+            }
+            means = {token: meaning(text, cased) for token, text in texts.items()}
+            seen = {own.whole for own in means.values()}
+            stopped, ended, chosen = (match(said) if said else None), 1.0, None
+            for token, score in top.items():
+                text, (whole, begun, worded) = texts[token], means[token]
+                if token == position.token:
+                    if (begun or worded) and not last:
+                        chosen = text, path + score, begun | worded | {whole}
+                        ended -= math.exp(score)
+                        continue
+                    if whole is None and not begun and answer and len(text) >= len(answer):
+                        # The option and more in one token.
+                        whole = match(answer)
+                if text[-1:].isdigit():
+                    # A vocabulary with a token for "10" does not write it as "1" and "0".
+                    begun -= seen
+                if begun or whole not in (None, stopped):
+                    ended -= math.exp(score)
+                    self._share(text, path + score, whole, begun)
+                elif whole is None and _goes_on(said, text[len(said) :]):
+                    ended -= math.exp(score)
+            if stopped is not None and ended > 0.0:
+                self.parts[stopped].append((said, path + math.log(ended)))
+            if chosen is None:
+                return
+            said, path, going = chosen
+            going -= {None}
+
+    def reading(self) -> Reading | None:
+        """Make the reading; None if nothing spoke for any option."""
+        size = len(self.parts)
+        floored = [option for option in range(size) if not self.parts[option]]
+        if len(floored) == size:
+            return None
+        values = self.floors.copy()
+        for option, parts in enumerate(self.parts):
+            if parts:
+                values[option] = np.logaddexp.reduce([score for _, score in parts])
+        share = float(sum(np.exp(values[k]) for k in range(size) if k not in floored))
+        if len(floored) == size - 1:
+            # The others have what is left, which may be less than the only token returned.
+            left = np.log(max(1.0 - share, LEAST) / len(floored))
+            values[floored] = np.minimum(values[floored], left)
+        return Reading("logprob", values, self.parts, floored, sorted(self.guessed), share)
+
+    def _share(self, text: str, score: float, whole: int | None, begun: frozenset[int]) -> None:
+        """Give what is known of a text to what it means and what it may become, alike."""
+        options = begun if whole is None else begun | {whole}
+        for option in options:
+            name = text if option == whole else f"{text}..."
+            self.parts[option].append((name, score - math.log(len(options))))
+        if begun:
+            self.guessed |= options
+
+
+def _absent(token: str, score: float) -> bool:
+    """Whether a server had no log-probability of a token; what it had must be one."""
+    if not score <= ROUNDING:
+        raise InputError(
+            f"log-probabilities must be 0 or below; found {score} of the token {token!r}."
+        )
+    return score <= ABSENT
+
+
+def _goes_on(said: str, rest: str) -> bool:
+    """Whether a word that was said goes on: "1" with "5", "4." with "7"."""
+    if re.search(r"[^\W_]\Z", said):
+        return bool(re.match(r"[^\W_]|[.,]\d", rest))
+    return bool(re.search(r"\d[.,]\Z", said)) and rest[:1].isdigit()

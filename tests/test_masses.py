@@ -1,0 +1,130 @@
+"""Options of several tokens, followed along those that were chosen: by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cordial_ppl.formats.evidence import Position, Tokens
+from cordial_ppl.formats.spellings import Spellings
+from cordial_ppl.formats.tokens import read_tokens
+from cordial_ppl.scale import Scale
+
+log = math.log
+
+
+def read(options, *positions):
+    """Read log-probabilities; the first token of each position is the chosen one."""
+    tokens = Tokens([Position(next(iter(top)), top) for top in positions])
+    found = read_tokens(tokens, Spellings(Scale(tuple(options.split(",")))))
+    assert found is not None
+    return found
+
+
+JOINED = [
+    ("poor,well-written", [{"well": -0.2, "poor": -2.0}, {"-": -0.01}, {"written": -0.01}]),
+    ("very bad,bad,so-so", [{"so": -0.2, "bad": -3.0}, {"-": -0.01}, {"so": -0.01}]),
+    ("not_so,so", [{"not": -0.2, "so": -2.0}, {"_": -0.01}, {"so": -0.01}]),
+    ("very bad,bad", [{"very": -0.2, "bad": -2.0}, {" ": -0.01}, {"bad": -0.01}]),
+    ("3 - Good,No", [{"3": -0.2, "No": -2.0}, {" -": -0.01}, {" Good": -0.01}]),
+    ("Don't know,No", [{"Don": -0.2, "No": -2.0}, {"'": -0.005}, {"t": -0.005}, {" know": -0.01}]),
+    ("Don't know,No", [{"Don": -0.2, "No": -2.0}, {"’t": -0.01}, {" know": -0.01}]),
+    ("4,5", [{"F": -0.2, "5": -2.0}, {"our": -0.02}]),
+    ("good,bad", [{"**": -9.0}, {"go": -0.2, "bad": -2.0}, {"od": -0.02}, {"**": -0.1}]),
+]
+
+
+@pytest.mark.parametrize(("options", "positions"), JOINED)
+def test_the_chosen_path_is_summed(options, positions):
+    found = read(options, *positions)
+    assert np.isclose(found.values, -0.22).sum() == 1
+    assert not found.guessed
+
+
+def test_decimals():
+    found = read(
+        "3,3.5,4,4.5,5",
+        {"4": -0.05, "3": -3.0, "5": -4.0},
+        {".": -0.05, "<e>": -3.0},
+        {"5": -0.01, "0": -5.0, "7": -7.0},
+    )
+    ended = -0.05 + log(1 - math.exp(-0.05))
+    other = -0.1 + log(1 - math.exp(-0.01) - math.exp(-7.0))
+    expected = [-3 - log(2), -3 - log(2), np.logaddexp(ended, other), -0.11, -4.0]
+    np.testing.assert_allclose(found.values, expected)
+    assert found.guessed == [0, 1]
+
+
+def test_whole_numbers_of_a_scale_with_decimals():
+    found = read("0.0,0.5,1.0", {"1": -0.4, "0": -1.3})
+    np.testing.assert_allclose(found.values, [-1.3 - log(2), -1.3 - log(2), -0.4])
+    assert found.guessed == [0, 1]
+    point = read("0.0,0.5,1.0", {"1": -0.4, "0": -1.3}, {".": -0.2}, {"0": 0.0})
+    np.testing.assert_allclose(point.values, found.values)
+
+
+@pytest.mark.parametrize("chosen", ["1", "8"])
+def test_options_that_begin_alike_share_equally(chosen):
+    ten = ",".join(map(str, range(1, 11)))
+    found = read(ten, {chosen: -0.5, **{token: -1.5 for token in "18" if token != chosen}})
+    one = -0.5 if chosen == "1" else -1.5
+    np.testing.assert_allclose(found.values[[0, 9]], one - log(2))
+    assert found.guessed == [0, 9]
+    assert found.share == pytest.approx(math.exp(-0.5) + math.exp(-1.5))
+
+
+def test_a_sign_is_followed():
+    found = read("-2,-1,0,1,2", {"+": -0.4, "-": -1.5, "0": -3.0}, {"1": -0.3, "2": -1.4})
+    np.testing.assert_allclose(found.values, [-1.5 - log(2), -1.5 - log(2), -3.0, -0.7, -1.8])
+    assert found.guessed == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen", "other"),
+    [("1,4,5", "4", "On"), ("1,4,5", "5", "F"), ("A,B", "B", " a"), ("a,b", "b", " A")],
+)
+def test_words_that_are_no_options_do_not_speak_for_them(options, chosen, other):
+    found = read(options, {chosen: -0.6, other: -1.2})
+    assert found.lone and not found.guessed
+
+
+def test_a_model_that_writes_small_letters():
+    found = read("A,B", {"b": -0.6, "a": -1.2}, {"\n": 0.0}, {"A is bad.": 0.0})
+    np.testing.assert_allclose(found.values, [-1.2, -0.6])
+
+
+def test_more_than_the_option_in_its_token():
+    found = read("A,B", {"B)The": -0.6, "A": -1.2}, {" rest": 0.0})
+    np.testing.assert_allclose(found.values, [-1.2, -0.6])
+
+
+OPTIONS = ["4", "4.5", "10", "-1", "very good", "so-so", "Don't know", "not_so", "2 - Fair", "B"]
+ENDS = ["", "\n", ".", "**", " because it is so", "\n\nIt has 3 flaws"]
+
+
+@given(
+    st.sampled_from(OPTIONS),
+    st.sampled_from(["", "Score: ", "**", "\n", "<think>1, 2</think>"]),
+    st.sampled_from(ENDS),
+    st.lists(st.integers(1, 4), min_size=60, max_size=60),
+)
+def test_an_option_is_found_however_it_is_cut_into_tokens(option, before, after, lengths):
+    text, scores = before + option + after, {}
+    positions, start = [], 0
+    for number, length in enumerate(lengths):
+        piece = text[start : start + length]
+        if not piece:
+            break
+        scores[start] = -0.01 * (number + 1)
+        positions.append(Position(piece, {piece: scores[start], "#": -7.0}))
+        start += length
+    spellings = Spellings(Scale(tuple(OPTIONS)))
+    found = read_tokens(Tokens(positions), spellings)
+    k = OPTIONS.index(option)
+    assert found is not None and k not in found.floored
+    assert found.values.argmax() == k
+    # No option is more probable than its tokens together.
+    own = [score for place, score in scores.items() if place < len(before + option)]
+    assert found.values[k] >= sum(own) - log(2) - 1e-9
