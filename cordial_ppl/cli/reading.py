@@ -49,6 +49,12 @@ def warn(found: Collected) -> None:
         )
     if found.unread_samples:
         say(f"warning: {count(found.unread_samples, 'sample')} that name no option are not counted")
+    if found.several:
+        say(
+            f"warning: {count(found.several, 'answer')} announce several different options, and "
+            "one was taken: a final one, the one before its explanation, or the last. "
+            "--after says what the right one follows."
+        )
     if found.guessed:
         say(
             f"warning: in {count(found.guessed, 'text')} the first token had to speak for an "
@@ -75,6 +81,7 @@ def as_json(found: Collected, name: str) -> dict[str, Any]:
         "labels": len(found.labels["item_id"]),
         "unread": found.unread,
         "unread_samples": found.unread_samples,
+        "several": found.several,
         "floored": dict(found.floored),
         "guessed": found.guessed,
         "lone": found.lone,

@@ -144,6 +144,7 @@ class _Collector:
         found.guessed += bool(reading.guessed)
         found.lone += reading.lone
         found.unread_samples += reading.unread
+        found.several += reading.several
 
     def collected(self) -> Collected:
         """The tables of all that was added."""

@@ -40,6 +40,7 @@ class Collected:
         share: Mean probability of all options together; NaN where it is unknown.
         unnamed: Whether texts are named by their order.
         unread_samples: Answers that name no option, among samples of which others do.
+        several: Answers that announce several different options, of which one was taken.
     """
 
     options: tuple[str, ...]
@@ -53,6 +54,7 @@ class Collected:
     share: float = np.nan
     unnamed: bool = False
     unread_samples: int = 0
+    several: int = 0
 
     def __len__(self) -> int:
         """The number of readings."""
