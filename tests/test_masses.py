@@ -90,6 +90,13 @@ def test_words_that_are_no_options_do_not_speak_for_them(options, chosen, other)
     assert found.lone and not found.guessed
 
 
+def test_a_letter_is_no_part_of_a_word():
+    found = read("B,best", {"C": -0.6, "B": -1.2})
+    assert found.floored == [1] and not found.guessed
+    followed = read("B,best", {"be": -0.6, "B": -1.2}, {"st": -0.1})
+    np.testing.assert_allclose(followed.values, [-1.2, -0.7])
+
+
 def test_a_model_that_writes_small_letters():
     found = read("A,B", {"b": -0.6, "a": -1.2}, {"\n": 0.0}, {"A is bad.": 0.0})
     np.testing.assert_allclose(found.values, [-1.2, -0.6])

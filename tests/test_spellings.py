@@ -61,7 +61,7 @@ def test_what_may_become_an_option(spellings, text, options):
 
 
 def test_a_number_word_goes_on_where_it_was_chosen():
-    assert {STARS.scale.options[k] for k in STARS.meaning(" F").worded} == {"4", "5"}
+    assert {STARS.scale.options[k] for k in STARS.meaning(" F").mute} == {"4", "5"}
 
 
 def test_single_letters_keep_their_case_among_tokens():

@@ -78,10 +78,10 @@ class Masses:
             seen = {own.whole for own in means.values()}
             stopped, ended, chosen = (match(said) if said else None), 1.0, None
             for token, score in top.items():
-                text, (whole, begun, worded) = texts[token], means[token]
+                text, (whole, begun, mute) = texts[token], means[token]
                 if token == position.token:
-                    if (begun or worded) and not last:
-                        chosen = text, path + score, begun | worded | {whole}
+                    if (begun or mute) and not last:
+                        chosen = text, path + score, begun | mute | {whole}
                         ended -= math.exp(score)
                         continue
                     if whole is None and not begun and answer and len(text) >= len(answer):

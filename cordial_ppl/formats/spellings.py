@@ -33,12 +33,13 @@ class Meaning(NamedTuple):
     Attributes:
         whole: The option that it means, by its place on the scale.
         begun: The options that it may yet become; the whole one is none of them.
-        worded: Those of which it may begin a number's word alone: "F" of "Four".
+        mute: Those that it may become, too, but does not speak for: "F" may be the "F" of "Four",
+            and "B", which is an option, the "B" of "Best".
     """
 
     whole: int | None
     begun: frozenset[int]
-    worded: frozenset[int]
+    mute: frozenset[int]
 
 
 class Spellings:
@@ -146,14 +147,15 @@ class Spellings:
     @cached_property
     def _beginnings(self) -> dict[str, tuple[frozenset[int], frozenset[int]]]:
         given: dict[str, set[int]] = {}
-        worded: dict[str, set[int]] = {}
+        mute: dict[str, set[int]] = {}
         for text, option in self._texts.items():
-            found = worded if text in self._worded else given
             for end in range(1, len(text)):
+                inside = text[:end] in self._texts and text[end - 1 : end + 1].isalpha()
+                found = mute if inside or text in self._worded else given
                 found.setdefault(text[:end], set()).add(option)
         return {
-            text: (frozenset(given.get(text, ())), frozenset(worded.get(text, ())))
-            for text in given.keys() | worded.keys()
+            text: (frozenset(given.get(text, ())), frozenset(mute.get(text, ())))
+            for text in given.keys() | mute.keys()
         }
 
     @cached_property
