@@ -88,6 +88,7 @@ SURE = [
     '{"score": 4, "reason": "worse than a level 5 answer"}',
     '{"analysis": "rating: 2 would be harsh", "rating": "4"}',
     "Score (higher is better): 4",
+    "I think my score is: 4 because it has 2 flaws",
     # What a text begins with.
     "4 because it has 2 flaws",
     "4 (good; 1 error)",
@@ -142,6 +143,9 @@ UNSURE = [
     "I would not give it a 5",
     "The scale goes from 1 to 5",
     "Score: 3-4",
+    "Score 1: 4\nScore 2: 3",
+    "I'd say 4 and 5",
+    "I rate it higher than 3",
     "I'd give it a 3 or 4",
     "Score: 3/10",
     "Score: 3,5",
@@ -204,6 +208,8 @@ WORDED = {
     "no,yes": {
         "No, it is not helpful": "no",
         "Yes it is, no doubt": "yes",
+        "Yes and no": None,
+        "No issues found": None,
         "There is no reason to say yes": None,
     },
     "disagree,agree": {

@@ -17,8 +17,10 @@ _VERBS = "rat scor grad giv assign award deserv earn merit choos pick select say
 _SO = "so thus hence therefore then"
 _ABOUT = r"(?:[^\S\n]+(?:for|of|on|I)(?:[^\S\n]+[\w']+){1,4}?)?"
 _MARK = rf"[\s\"'*_`()\[\]{{}}<>$|\\#{FILL}]"
-_LINKS = r"\s+(?:is|was|of|as|(?:would|should|must|will|to)\s+be)(?:\s+(?:an?|the|clearly|thus))*"
-_GAP = r"(?:\s+(?!(?:could|would|might|may|can|if|unless|in|from|per|line|page|step)\b)[\w']+)"
+_LINKS = r"\s+(?:is|was|of|as|(?:would|should|must|will|to)\s+be)(?:\s+(?:an?|the|clearly|thus))*:?"
+_GAP = (
+    r"(?:\s+(?!(?:could|would|might|may|can|if|unless|in|from|per|line|page|step)\b)[^\W\d][\w']*)"
+)
 _KIND = r"(?:\s+(?:solid|strong|clear|weak|low|high|full|firm|perfect|definite))?"
 _CALLED = re.compile(rf"\b(?:{_FINAL.replace(' ', '|')})[\s_-]+(?:\w+[\s_-]+){{0,2}}\Z")
 _BOXED = r"(?:\\boxed\{(?:\\text\{)?|\[\[)\s*"
@@ -75,9 +77,13 @@ class Announcements:
     """
 
     def __init__(self, spellings: Spellings):
-        x, either = (f"(?P<x>{spellings.source(cased)})" for cased in (True, False))
+        x, either = (spellings.source(cased) for cased in (True, False))
+        # "Yes and no" is neither.
+        x, either = (f"(?P<x>{own})(?!\\s+(?i:and|or)\\s+{either})" for own in (x, either))
         # In "this one" there is no 1.
         said = rf"[\s\"'*_`(\[]+(?!(?i:one)\b(?!{FILL}|\s+(?i:stars?)\b)){x}{_ENDED}"
+        # "Score 1: 4" is no 1.
+        said += rf"(?!{_CLOSED}:)"
         self._marked = re.compile(
             rf"(?i:\s*\([^()\n]{{0,60}}\)|{_ABOUT})"
             rf"{_MARK}{{0,12}}(?::|=|\||[-–—]+>?(?=\s)|[→⇒\n>]|\[\[|\*\*)(?:{_MARK}|[:=]){{0,20}}"
