@@ -25,7 +25,7 @@ ROUNDING = 1e-3
 """How far above 0 rounding may put a log-probability."""
 
 LEAST = 1e-4
-"""Probability that is left to all other options, at least, where a single one was returned."""
+"""Probability that is left to the options that were not returned, at least, together."""
 
 
 class Masses:
@@ -113,8 +113,8 @@ class Masses:
             if parts:
                 values[option] = np.logaddexp.reduce([score for _, score in parts])
         share = float(sum(np.exp(values[k]) for k in range(size) if k not in floored))
-        if len(floored) == size - 1:
-            # The others have what is left, which may be less than the only token returned.
+        if floored:
+            # They have no more than what is left, which may be less than the least returned.
             left = np.log(max(1.0 - share, LEAST) / len(floored))
             values[floored] = np.minimum(values[floored], left)
         return Reading("logprob", values, self.parts, floored, sorted(self.guessed), share)
