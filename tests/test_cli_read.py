@@ -141,7 +141,7 @@ def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
 
 
 def test_letters_for_options_and_a_scale_that_goes_down(cordial, log):
-    path = log(chat([("A", -0.2), ("B", -2.0), (" c", -3.0)], item_id="a", label="fair"))
+    path = log(chat([("A", -0.2), ("B", -2.0), (" C", -3.0)], item_id="a", label="fair"))
     spell = ("--spell", "good=A", "--spell", "fair=B", "--spell", "poor=C")
     down = ("--options", "good,fair,poor", "--reverse")
     cordial("read", path, "-o", "r.csv", "--labels", "l.csv", *down, *spell)
