@@ -332,7 +332,7 @@ def test_after_a_kill_no_request_is_repeated(server, tmp_path):
         (("--cache", "out.csv"), "is where the readings go"),
         (("--cache", "texts.csv"), "cannot be used as a cache"),
         (("--permutations", "121"), "5 options have 120 orders"),
-        (("--local", "--samples", "3"), "--local needs no server"),
+        (("--local", "--samples", "3"), "--samples does nothing with --local"),
         (("--demonstrations", "texts.csv"), "no column 'label'"),
         (("--prompt", "nowhere.txt"), "cannot read nowhere.txt"),
     ],

@@ -176,11 +176,16 @@ def test_a_cache_keeps_what_was_answered(tmp_path):
     key = key_of("m", [{"role": "user", "content": "half a pair: \ud800"}], {"temperature": 0.0})
     answer = Answer({"temperature": 0.0}, {"choices": [{"text": "vié"}]}, "2025-12-31")
     with open_cache(tmp_path / "cache") as cache:
-        assert key not in cache and cache.get(key) is None
+        assert cache.get(key) is None
         cache.put(key, answer)
-        # Another program, at the same time, sees it at once.
-        with open_cache(tmp_path / "cache") as other:
-            assert other.get(key) == answer and len(other) == 1
+        # Two runs at once would pay for the same answers.
+        with (
+            pytest.raises(InputError, match="another run uses the cache"),
+            open_cache(tmp_path / "cache"),
+        ):
+            pass
+    with open_cache(tmp_path / "cache") as later:
+        assert later.get(key) == answer and len(later) == 1
     others = [("n", [], {}), ("m", [], {}), ("m", [], {"temperature": 1.0}), ("m", [], {}, 1)]
     assert len({key, *(key_of(*own) for own in others)}) == 5
     (tmp_path / "text").write_text("item_id,text\n" * 100)

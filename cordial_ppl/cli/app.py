@@ -24,9 +24,10 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command: `read` with a model is `ask`."""
-        if args[0] == "read" and any(arg.partition("=")[0] == "--model" for arg in args):
-            args = ["ask", *args[1:]]
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if name == "read" and _has_model(self.commands["ask"], ctx, rest):
+            return super().resolve_command(ctx, ["ask", *rest])
+        return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -42,6 +43,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _has_model(command: Any, ctx: Any, args: list[str]) -> bool:
+    """Whether arguments name a model: "--model" may also be what another option is given."""
+    # What is wrong with them, the command itself says better.
+    lenient = type(ctx)(command, resilient_parsing=True, ignore_unknown_options=True)
+    given, _, _ = command.make_parser(lenient).parse_args(list(args))
+    return "model" in given
 
 
 def _show_version(wanted: bool) -> bool:

@@ -1,13 +1,21 @@
 """`cordial ask`: readings from a model that is asked, over a server or on this machine."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cordial_ppl.cli.messages import say, working
-from cordial_ppl.cli.options import Quiet, Seed, split_options
+from cordial_ppl.cli.messages import progressing, working
+from cordial_ppl.cli.options import (
+    After,
+    Explain,
+    Json,
+    Quiet,
+    ReadingsOut,
+    Seed,
+    Spelled,
+    split_options,
+)
 from cordial_ppl.errors import InputError
 
 TextsPath = Annotated[
@@ -16,12 +24,6 @@ TextsPath = Annotated[
         metavar="TEXTS",
         help="Table of texts (.csv, .parquet, .jsonl): item_id, text, and what else the prompt "
         "puts in.",
-    ),
-]
-ReadingsOut = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="OUT", help="Table of readings (.csv, .parquet, .jsonl)."
     ),
 ]
 ModelName = Annotated[str, typer.Option(metavar="NAME", help="The model to ask.")]
@@ -37,7 +39,7 @@ PromptPath = Annotated[
         help="A prompt of your own: text with {text}, {options}, and other columns in braces.",
     ),
 ]
-Asked = Annotated[
+QuestionText = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What the prompt asks of the text.")
 ]
 Shown = Annotated[
@@ -65,7 +67,12 @@ Address = Annotated[
     ),
 ]
 KeyVariable = Annotated[
-    str, typer.Option(metavar="NAME", help="The environment variable that holds the key.")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The environment variable that holds the key; OPENAI_API_KEY for OpenAI and for a "
+        "server on this machine.",
+    ),
 ]
 Samples = Annotated[
     int,
@@ -73,26 +80,19 @@ Samples = Annotated[
         min=0, metavar="N", help="Sample N answers a text, from a reader without logprobs."
     ),
 ]
-Spelled = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="OPTION=TEXT",
-        help="Another way in which the model writes an option, such as 1=A; may be repeated.",
-    ),
+MaxTokens = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Tokens of an answer at most; 16.")
 ]
-After = Annotated[
-    str | None,
-    typer.Option(
-        metavar="REGEX", help="What the answer follows, where it cannot be found without."
-    ),
+Concurrency = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Requests at once, at most; 8.")
 ]
-MaxTokens = Annotated[int, typer.Option(min=1, metavar="N", help="Tokens of an answer at most.")]
-Concurrency = Annotated[int, typer.Option(min=1, metavar="N", help="Requests at once, at most.")]
 Timeout = Annotated[
-    float, typer.Option(min=0.001, metavar="SECONDS", help="How long to wait for an answer.")
+    float | None,
+    typer.Option(min=0.001, metavar="SECONDS", help="How long to wait for an answer; 60."),
 ]
 Retries = Annotated[
-    int, typer.Option(min=0, metavar="N", help="How often to try a failed request again.")
+    int | None,
+    typer.Option(min=0, metavar="N", help="How often to try a failed request again; 6."),
 ]
 CachePath = Annotated[
     Path | None,
@@ -111,10 +111,13 @@ Local = Annotated[
     typer.Option("--local", help="MODEL is a Hugging Face model, a folder or a name: run it here."),
 ]
 Device = Annotated[
-    str, typer.Option(metavar="NAME", help="Where --local computes: cpu, cuda, mps.")
+    str | None, typer.Option(metavar="NAME", help="Where --local computes: cpu, cuda, mps.")
 ]
 Batch = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Prompts that --local takes together.")
+    int | None, typer.Option(min=1, metavar="N", help="Prompts that --local takes together; 8.")
+]
+Partial = Annotated[
+    bool, typer.Option("--partial", help="Leave out texts that get no answer, with a warning.")
 ]
 ReaderName = Annotated[
     str | None,
@@ -131,96 +134,111 @@ def ask(
     model: ModelName,
     options: Scales,
     prompt: PromptPath = None,
-    question: Asked = None,
+    question: QuestionText = None,
     demonstrations: Shown = None,
     shots: Shots = 10,
     shots_at_random: Unbalanced = False,
     permutations: Permutations = 1,
     server: Address = None,
-    key_variable: KeyVariable = "OPENAI_API_KEY",
+    key_variable: KeyVariable = None,
     samples: Samples = 0,
     spell: Spelled = None,
     after: After = None,
-    max_tokens: MaxTokens = 16,
-    concurrency: Concurrency = 8,
-    timeout: Timeout = 60.0,
-    retries: Retries = 6,
+    max_tokens: MaxTokens = None,
+    concurrency: Concurrency = None,
+    timeout: Timeout = None,
+    retries: Retries = None,
     price: Priced = None,
     local: Local = False,
-    device: Device = "cpu",
-    batch: Batch = 8,
+    device: Device = None,
+    batch: Batch = None,
+    partial: Partial = False,
     cache: CachePath = None,
     reader: ReaderName = None,
     task: TaskName = None,
-    explain: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Show for N texts which tokens fed which option."),
-    ] = 0,
+    explain: Explain = 0,
     seed: Seed = 0,
+    json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Ask a model to rate texts, and make a table of readings of what it answers.
 
     Answers are kept as they come: a run that was interrupted goes on from there.
     """
-    from cordial_ppl.cli.asking import ask_here, ask_server, open_server, read_price
+    from cordial_ppl.cli.asked import Asked
+    from cordial_ppl.cli.asking import check_unused, keeping, reach_here, reach_server, read_price
     from cordial_ppl.cli.output import check_output
-    from cordial_ppl.cli.reading import explain_text, read_spellings, report, warn
+    from cordial_ppl.cli.reading import read_spellings
     from cordial_ppl.formats import collect
     from cordial_ppl.formats.answers import as_pattern
-    from cordial_ppl.live.cache import open_cache
     from cordial_ppl.live.decoding import Decoding
-    from cordial_ppl.live.demonstrations import read_demonstrations
-    from cordial_ppl.live.orders import option_orders
     from cordial_ppl.live.prompt import Prompt, read_template
-    from cordial_ppl.live.questions import Questions
-    from cordial_ppl.live.records import records
+    from cordial_ppl.live.questions import read_questions
+    from cordial_ppl.live.records import Records
     from cordial_ppl.live.tally import Tally
-    from cordial_ppl.live.texts import read_texts
     from cordial_ppl.scale import Scale
     from cordial_ppl.tables import check_writable, write_table
 
-    if local and (samples or server):
-        raise InputError("--local needs no server and no samples: leave the other option out.")
+    check_unused(
+        local,
+        of_server={
+            "--server": server,
+            "--key-variable": key_variable,
+            "--samples": samples or None,
+            "--max-tokens": max_tokens,
+            "--concurrency": concurrency,
+            "--timeout": timeout,
+            "--retries": retries,
+            "--price": price,
+        },
+        of_local={"--device": device, "--batch": batch},
+    )
     scale = Scale(split_options(options) or ())
     spellings, before = read_spellings(spell), as_pattern(after)
+    check_output(out, [path for path in (texts, prompt, demonstrations) if path is not None])
     cache = cache or out.with_name(f"{out.name}.cache")
-    inputs = [path for path in (texts, prompt, demonstrations) if path is not None]
-    check_output(out, inputs)
     if cache.resolve() == out.resolve():
         raise InputError(f"--cache {cache} is where the readings go: name another file.")
     check_writable(cache, endings=None)
-    bare = Prompt(scale, read_template(prompt), question)
-    examples = demonstrations and read_demonstrations(
-        demonstrations, scale, bare.columns, shots, balanced=not shots_at_random, seed=seed
+    questions = read_questions(
+        texts,
+        Prompt(scale, read_template(prompt), question),
+        demonstrations=demonstrations,
+        shots=shots,
+        balanced=not shots_at_random,
+        permutations=permutations,
+        seed=seed,
     )
-    table = read_texts(texts, bare.columns)
-    questions = Questions(
-        table,
-        replace(bare, demonstrations=examples or ()),
-        option_orders(scale.size, permutations, seed),
-    )
-    decoding = Decoding(samples, max_tokens)
-    asked = None
-    if not local:
-        asked = open_server(server, model, key_variable, timeout, retries, seed)
     tally = Tally(len(questions), price=read_price(price))
-    with open_cache(cache) as kept:
-        if asked is None:
-            find = ask_here(questions, kept, tally, model, device, batch, quiet)
-        else:
-            find = ask_server(questions, kept, tally, asked, decoding, concurrency, cache, quiet)
-        answered = records(questions, find, reader or model, task)
+    if local:
+        reach = reach_here(model, device or "cpu", batch or 8, quiet)
+    else:
+        reach = reach_server(
+            server,
+            model,
+            key_variable,
+            decoding=Decoding(samples, max_tokens or 16),
+            concurrency=concurrency or 8,
+            timeout=timeout or 60.0,
+            retries=6 if retries is None else retries,
+            seed=seed,
+        )
+    with keeping(cache, tally) as kept:
+        asker = reach(questions, kept, tally)
+        with progressing(quiet) as show:
+            asker.run(show, partial)
+        answered = Records(questions, asker.find, reader or model, task)
         with working("reading the answers", quiet):
             collected = collect(
                 answered, scale=scale, spellings=spellings, before=before, explain=explain
             )
     columns = collected.readings
-    write_table(out, columns | table.passed_on(columns["item_id"], columns))
-    for text in collected.explained:
-        typer.echo(explain_text(text, collected))
-    if not quiet:
-        if tally.requests:
-            say(tally.words)
-        report(collected, model, out, None)
-    warn(collected)
+    write_table(out, columns | questions.texts.passed_on(columns["item_id"], columns))
+    asked = Asked(
+        collected,
+        tally,
+        missing={item: dict(asker.failures).get(item, "") for item in answered.missing},
+        cut=answered.cut_short(spellings, before),
+        held_back=questions.texts.held_back(columns),
+    )
+    asked.show(model, out, json=json, quiet=quiet)

@@ -1,138 +1,158 @@
 """The ways to a model that `cordial ask` takes: a server, or this machine."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cordial_ppl.cli.messages import progressing, working
-from cordial_ppl.errors import InputError
+from cordial_ppl.cli.messages import say, working
+from cordial_ppl.errors import InputError, ServerError
 
 if TYPE_CHECKING:
     from cordial_ppl.live.cache import Cache
     from cordial_ppl.live.decoding import Decoding
     from cordial_ppl.live.questions import Questions
-    from cordial_ppl.live.server import Server
+    from cordial_ppl.live.records import Asker
     from cordial_ppl.live.tally import Tally
 
+    Reach = Callable[[Questions, Cache, Tally], Asker]
 
-def ask_server(
-    questions: "Questions",
-    kept: "Cache",
-    tally: "Tally",
-    server: "Server",
-    decoding: "Decoding",
-    concurrency: int,
-    cache: Path,
-    quiet: bool,
-) -> Callable:
-    """Put questions to a server.
+USUAL = "OPENAI_API_KEY"
+"""The environment variable of the key that OpenAI, and a server on this machine, is sent."""
+
+
+def check_unused(
+    local: bool, of_server: Mapping[str, object], of_local: Mapping[str, object]
+) -> None:
+    """Refuse options that would do nothing.
 
     Args:
-        questions: What is asked.
-        kept: Where answers are kept.
-        tally: Counts what it takes.
-        server: Who is asked.
-        decoding: How answers are decoded.
-        concurrency: Requests at once, at most.
-        cache: The file that `kept` is, for messages.
-        quiet: Whether to show no progress.
-
-    Returns:
-        Finds the answer to a question.
+        local: Whether the model is on this machine.
+        of_server: What was given, by option, or None, of what only servers understand.
+        of_local: The same of what only models on this machine do.
 
     Raises:
-        InputError: The command asks for what the server does not have.
-        ServerError: Some questions got no answer; the others' answers are kept.
+        InputError: One was given.
     """
-    from cordial_ppl.errors import ServerError
-    from cordial_ppl.live.asking import Asking
-
-    try:
-        with progressing(quiet) as show:
-            asking = Asking(questions, server, decoding, kept, tally, show)
-            asking.run(concurrency)
-    except ServerError as error:
-        raise ServerError(
-            f"{error} What was answered is in {cache}; the same command goes on from there."
-        ) from error
-    return asking.find
+    given = [name for name, own in (of_server if local else of_local).items() if own is not None]
+    if given:
+        where = "with --local" if local else "without --local"
+        raise InputError(f"{', '.join(given)} does nothing {where}: leave it out.")
 
 
-def ask_here(
-    questions: "Questions",
-    kept: "Cache",
-    tally: "Tally",
-    name: str,
-    device: str,
-    batch: int,
-    quiet: bool,
-) -> Callable:
-    """Put questions to a model on this machine.
+@contextmanager
+def keeping(path: Path, tally: "Tally") -> "Iterator[Cache]":
+    """Keep answers in a file, and say so where they are not all there.
 
     Args:
-        questions: What is asked.
-        kept: Where answers are kept.
-        tally: Counts what it takes.
+        path: The file.
+        tally: Counts the answers.
+
+    Yields:
+        The cache.
+
+    Raises:
+        FileError: The file cannot be used.
+        ServerError: What was raised inside, with where the answers are.
+    """
+    from cordial_ppl.live.cache import open_cache
+
+    try:
+        with open_cache(path) as kept:
+            yield kept
+    except ServerError as error:
+        raise ServerError(
+            f"{error} What was answered is in {path}; the same command goes on from there."
+        ) from error
+    except KeyboardInterrupt:
+        say(
+            f"stopped: {tally.known + tally.answered:,} of {tally.questions:,} answers are in "
+            f"{path}; the same command goes on from there"
+        )
+        raise
+
+
+def reach_here(name: str, device: str, batch: int, quiet: bool) -> "Reach":
+    """Find the way to a model on this machine.
+
+    Args:
         name: The model's folder, or its name on the Hub.
         device: Where to compute.
         batch: Prompts that go through the model together.
-        quiet: Whether to show no progress.
+        quiet: Whether not to show that it is loaded.
 
     Returns:
-        Finds the answer to a question.
-
-    Raises:
-        InputError: There is no such model or device.
+        Takes questions, a cache and a tally, and loads the model.
     """
-    from cordial_ppl.live.local import LocalModel
-    from cordial_ppl.live.scoring import Scoring
 
-    with working(f"loading {name}", quiet):
-        model = LocalModel.load(name, device)
-    with progressing(quiet) as show:
-        scoring = Scoring(questions, name, model, kept, tally, show)
-        scoring.run(batch)
-    return scoring.find
+    def reach(questions: "Questions", kept: "Cache", tally: "Tally") -> "Asker":
+        from cordial_ppl.live.local import LocalModel
+        from cordial_ppl.live.scoring import Scoring
+
+        with working(f"loading {name}", quiet):
+            model = LocalModel.load(name, device)
+        return Scoring(questions, name, model, kept, tally, batch)
+
+    return reach
 
 
-def open_server(
-    url: str | None, model: str, key_variable: str, timeout: float, retries: int, seed: int
-) -> "Server":
-    """Find the server and its key, which comes from the environment alone.
+def reach_server(
+    url: str | None,
+    model: str,
+    key_variable: str | None,
+    *,
+    decoding: "Decoding",
+    concurrency: int,
+    timeout: float,
+    retries: int,
+    seed: int,
+) -> "Reach":
+    """Find the way to a server, and the key, which comes from the environment alone.
 
     Args:
         url: Its address; None for OPENAI_BASE_URL, or OpenAI's own.
         model: The model to ask.
-        key_variable: The environment variable that holds the key.
+        key_variable: The environment variable that holds the key; None for the usual one, which
+            only OpenAI and servers on this machine are sent.
+        decoding: How answers are decoded.
+        concurrency: Requests at once, at most.
         timeout: Seconds to wait for an answer.
         retries: How often to try a failed request again.
         seed: Seed of the waiting times.
 
     Returns:
-        The server.
+        Takes questions, a cache and a tally.
 
     Raises:
         InputError: There is no key where one is needed, or the address is none.
     """
+    from cordial_ppl.live.address import OPENAI, check_address, is_trusted
+    from cordial_ppl.live.asking import Asking
     from cordial_ppl.live.patience import Patience
-    from cordial_ppl.live.server import OPENAI, Server
+    from cordial_ppl.live.server import Server
 
-    url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
-    key = os.environ.get(key_variable)
+    url = check_address(url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
+    variable = key_variable or USUAL
+    key = os.environ.get(variable) if key_variable or is_trusted(url) else None
     if url == OPENAI and not key:
         raise InputError(
-            f"{OPENAI} needs a key in the environment variable {key_variable}. For a server of "
+            f"{OPENAI} needs a key in the environment variable {variable}. For a server of "
             "your own say --server URL, for a model on this machine --local."
         )
-    return Server(
+    if key_variable and not key:
+        raise InputError(f"the environment variable {key_variable} holds no key.")
+    server = Server(
         url,
         model,
         key,
-        key_variable=key_variable,
+        key_variable=variable,
         timeout=timeout,
         patience=Patience(retries),
         seed=seed,
+    )
+    return lambda questions, kept, tally: Asking(
+        questions, server, decoding, kept, tally, concurrency
     )
 
 

@@ -75,6 +75,28 @@ TableOut = Annotated[
         help="Table to write (.csv, .parquet, .jsonl): p_..., mean, its 90 % interval, label.",
     ),
 ]
+READINGS_OUT = typer.Option(
+    "--output", "-o", metavar="OUT", help="Table of readings (.csv, .parquet, .jsonl)."
+)
+ReadingsOut = Annotated[Path, READINGS_OUT]
+ReadingsOrNot = Annotated[Path | None, READINGS_OUT]
+Spelled = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OPTION=TEXT",
+        help="Another way in which the model writes an option, such as 1=A; may be repeated.",
+    ),
+]
+After = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REGEX", help="What the answer follows, where it cannot be found without."
+    ),
+]
+Explain = Annotated[
+    int,
+    typer.Option(min=0, metavar="N", help="Show for N texts which tokens fed which option."),
+]
 Options = Annotated[
     str | None,
     typer.Option(

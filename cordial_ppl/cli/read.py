@@ -6,7 +6,18 @@ from typing import Annotated
 import typer
 
 from cordial_ppl.cli.messages import working
-from cordial_ppl.cli.options import Json, Options, Quiet, Reader, Task, split_options
+from cordial_ppl.cli.options import (
+    After,
+    Explain,
+    Json,
+    Options,
+    Quiet,
+    Reader,
+    ReadingsOrNot,
+    Spelled,
+    Task,
+    split_options,
+)
 from cordial_ppl.errors import InputError
 
 
@@ -14,12 +25,7 @@ def read(
     source: Annotated[
         Path, typer.Argument(metavar="FROM", help="The log: see docs/reading.md for the formats.")
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="OUT", help="Table of readings (.csv, .parquet, .jsonl)."
-        ),
-    ] = None,
+    out: ReadingsOrNot = None,
     labels: Annotated[
         Path | None,
         typer.Option(metavar="LABELS", help="Table of the labels that the log holds, to write."),
@@ -28,28 +34,14 @@ def read(
         str, typer.Option("--from", metavar="FORMAT", help="The log's format; auto tells by it.")
     ] = "auto",
     options: Options = None,
-    spell: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OPTION=TEXT",
-            help="Another way in which the model writes an option, such as 1=A; may be repeated.",
-        ),
-    ] = None,
-    after: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX", help="What the answer follows, where it cannot be found without."
-        ),
-    ] = None,
+    spell: Spelled = None,
+    after: After = None,
     reverse: Annotated[
         bool, typer.Option("--reverse", help="The options go from the best to the worst.")
     ] = False,
     task: Task = None,
     reader: Reader = None,
-    explain: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Show for N texts which tokens fed which option."),
-    ] = 0,
+    explain: Explain = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -1,17 +1,18 @@
 """Every question is put to a server, several at once, and every answer kept as it comes."""
 
 import asyncio
-import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 
 from cordial_ppl.errors import CordialError, InputError, ServerError
-from cordial_ppl.formats.evidence import Tokens
-from cordial_ppl.live.cache import Answer, Cache, key_of
-from cordial_ppl.live.decoding import Decoding, Dialect, describe
+from cordial_ppl.live.cache import Cache
+from cordial_ppl.live.decoding import Decoding, Dialect
+from cordial_ppl.live.failures import Refused
+from cordial_ppl.live.kept import Kept
 from cordial_ppl.live.questions import Question, Questions
-from cordial_ppl.live.records import Found
-from cordial_ppl.live.responses import as_answers, as_tokens, is_mute, read_response
-from cordial_ppl.live.server import Refused, Server
+from cordial_ppl.live.records import Found, Show
+from cordial_ppl.live.responses import Completion, is_mute
+from cordial_ppl.live.server import Server
 from cordial_ppl.live.tally import Tally
 
 HOPELESS = 10
@@ -23,9 +24,6 @@ SEVERAL = 100
 NAMED = 3
 """Failed questions that a message names."""
 
-Show = Callable[[float, str], None]
-"""Is told how much is done, 0 to 1, and what to say of it."""
-
 
 class Asking:
     """Questions on their way to a server.
@@ -36,7 +34,10 @@ class Asking:
         decoding: How answers are decoded.
         cache: Where answers are kept, and looked for first.
         tally: Counts what it takes.
-        show: Is told of the progress.
+        concurrency: Questions at once, at most.
+
+    Attributes:
+        failures: Questions that got no answer: the text's name, and why.
     """
 
     def __init__(
@@ -46,22 +47,25 @@ class Asking:
         decoding: Decoding,
         cache: Cache,
         tally: Tally,
-        show: Show = lambda share, words: None,
+        concurrency: int = 8,
     ):
         self.questions, self.server, self.decoding = questions, server, decoding
-        self.cache, self.tally, self.show = cache, tally, show
-        self.dialect = Dialect(decoding.settings)
-        self.failures: dict[str, str] = {}
-        self._in_a_row = 0
+        self.tally, self.concurrency = tally, concurrency
+        self.failures: list[tuple[str, str]] = []
+        self._kept = Kept(cache, server.model, decoding)
+        self._dialect = Dialect(decoding.settings)
+        self._refused = self._in_a_row = 0
+        self._proven = False
 
-    def run(self, concurrency: int = 8) -> None:
+    def run(self, show: Show = lambda share, words: None, partial: bool = False) -> None:
         """Ask all that has not been answered.
 
-        The first question goes alone: it shows whether key, model and address are right, and what
-        of the protocol the server understands.
+        The first questions go alone, until one is answered: they show whether key, model and
+        address are right, and what of the protocol the server understands.
 
         Args:
-            concurrency: Questions at once, at most.
+            show: Is told of the progress.
+            partial: Whether single questions may stay without an answer.
 
         Raises:
             InputError: The key, the model or the address is wrong, or the reader has no
@@ -73,125 +77,109 @@ class Asking:
         if first is None:
             return
         try:
-            asyncio.run(self._run(first, waiting, concurrency))
+            asyncio.run(self._run(first, waiting, show))
         except* CordialError as group:
             # Workers fall together; the first says why.
             raise _first(group) from None
-        if self.failures:
-            raise ServerError(self._complaint())
+        unasked = sum(1 for _ in waiting)
+        nothing = not self._is_understood
+        if nothing and self._refused == len(self.failures) and not self.decoding.samples:
+            raise self._hopeless(self.failures[0][1])
+        if unasked or nothing or (self.failures and not partial):
+            advice = "" if unasked or nothing or partial else " --partial leaves them out."
+            raise ServerError(self._complaint(unasked) + advice)
 
-    def find(self, question: Question) -> Found:
-        """Find what was answered to a question.
-
-        Args:
-            question: A question, which has been asked.
-
-        Returns:
-            The answer.
-        """
-        known = self._answers(question)
-        bodies, last = [answer.body for answer in known], known[-1]
-        samples = self.decoding.samples
-        return Found(
-            as_answers(bodies, samples) if samples else as_tokens(last.body),
-            str(last.body.get("model") or self.server.model),
-            describe(last.settings, samples),
-            last.date,
-        )
-
-    def _answers(self, question: Question) -> list[Answer]:
-        """Every answer to a question; none while some are missing."""
-        found: list[Answer] = []
-        taken = 0
-        while taken < max(self.decoding.samples, 1):
-            answer = self.cache.get(self._key(question, taken))
-            if answer is None:
-                return []
-            found.append(answer)
-            taken += len(answer.body["choices"])
-        return found
-
-    def _key(self, question: Question, taken: int) -> str:
-        return key_of(self.server.model, question.messages, self.decoding.settings, taken)
+    def find(self, question: Question) -> Found | None:
+        """Find what was answered to a question; None if nothing was."""
+        return self._kept.find(question)
 
     def _unanswered(self) -> Iterator[Question]:
         for question in self.questions:
-            if not self._answers(question):
+            if not self._kept.all(question):
                 yield question
             else:
                 self.tally.known += 1
 
-    async def _run(self, first: Question, waiting: Iterator[Question], concurrency: int) -> None:
+    @property
+    def _is_understood(self) -> bool:
+        """Whether the server has answered such a question, now or before."""
+        return self.tally.answered + self.tally.known > 0
+
+    async def _run(self, first: Question, waiting: Iterator[Question], show: Show) -> None:
         async with self.server:
-            await self._try(first)
-            if self.failures:
-                return
+            await self._work(chain([first], waiting), show, alone=True)
             async with asyncio.TaskGroup() as workers:
-                for _ in range(concurrency):
-                    workers.create_task(self._work(waiting))
+                for _ in range(self.concurrency):
+                    workers.create_task(self._work(waiting, show))
 
-    async def _work(self, waiting: Iterator[Question]) -> None:
-        for question in waiting:
-            await self._try(question)
-            if self._in_a_row >= HOPELESS:
+    async def _work(self, waiting: Iterator[Question], show: Show, alone: bool = False) -> None:
+        """Ask one question after the other; alone, until one is not refused."""
+        while self._in_a_row < HOPELESS and (question := next(waiting, None)) is not None:
+            refused = await self._try(question, show)
+            if alone and not refused:
                 return
 
-    async def _try(self, question: Question) -> None:
+    async def _try(self, question: Question, show: Show) -> bool:
+        """Ask a question; say whether it was refused."""
+        refused = False
         try:
             await self._ask(question)
         except ServerError as error:
-            if not self.dialect.settled and isinstance(error, Refused) and not self._samples:
-                raise InputError(
-                    f"{self.server.url} refuses to answer ({error}). If it is that "
-                    f"{self.server.model!r} has no log-probabilities (logprobs), sample its "
-                    "answers: --samples 20."
-                ) from error
-            self.failures[question.item_id] = str(error)
-            self._in_a_row += 1
+            refused = isinstance(error, Refused)
+            if refused and not self._dialect.settled:
+                if "logprob" in str(error) and not self.decoding.samples:
+                    raise self._hopeless(str(error)) from error
+                self._dialect.reset()
+            self.failures.append((question.item_id, str(error)))
+            self._refused += refused
+            # Who answers some texts and refuses others is there.
+            self._in_a_row += not (refused and self._is_understood)
         else:
             self._in_a_row = 0
             self.tally.answered += 1
-        self.show(self.tally.share, self.tally.words)
+        show(self.tally.share, self.tally.words)
+        return refused
 
-    @property
-    def _samples(self) -> int:
-        return self.decoding.samples
+    def _hopeless(self, refusal: str) -> InputError:
+        return InputError(
+            f"{self.server.url} refuses to answer ({refusal}). If it is that "
+            f"{self.server.model!r} has no log-probabilities (logprobs), sample its "
+            "answers: --samples 20."
+        )
 
     async def _ask(self, question: Question) -> None:
-        taken, wanted = 0, max(self._samples, 1)
+        taken, wanted = 0, self._kept.wanted
         while taken < wanted:
-            key = self._key(question, taken)
-            known = self.cache.get(key)
+            known = self._kept.get(question, taken)
             if known is None:
                 left = min(wanted - taken, SEVERAL)
-                sent, body = await self.server.complete(question.messages, self.dialect, left)
+                sent, body = await self.server.complete(question.messages, self._dialect, left)
                 self.tally.add(body)
-                if not self._samples:
-                    self._check_logprobs(body)
-                known = Answer(sent, body, datetime.datetime.now(datetime.UTC).date().isoformat())
-                self.cache.put(key, known)
+                self._check_alternatives(body)
+                known = self._kept.put(question, taken, sent, body)
             taken += len(known.body["choices"])
 
-    def _check_logprobs(self, body: dict) -> None:
-        """The first answer shows whether there are any; a later one without is one that is mute."""
-        if self.tally.requests > 1 or self.tally.known or is_mute(body):
+    def _check_alternatives(self, body: Completion) -> None:
+        """Keep no answer without log-probabilities, but for one that is mute."""
+        if self._kept.is_usable(body):
+            self._proven = self._proven or not is_mute(body)
             return
-        evidence = read_response(body)
-        # With the chosen token alone nothing is known of the other options.
-        if not isinstance(evidence, Tokens) or all(len(own.top) < 2 for own in evidence.positions):
-            raise InputError(
-                f"{self.server.url} sends no log-probabilities (top_logprobs) of what else "
-                f"{self.server.model!r} might have answered. Sample its answers: --samples 20."
-            )
+        lacking = (
+            "no log-probabilities (top_logprobs) of what else "
+            f"{self.server.model!r} might have answered"
+        )
+        if self._proven:
+            # One of several machines behind an address.
+            raise ServerError(f"the answer has {lacking}")
+        raise InputError(f"{self.server.url} sends {lacking}. Sample its answers: --samples 20.")
 
-    def _complaint(self) -> str:
-        named = [f"{item!r} ({why})" for item, why in list(self.failures.items())[:NAMED]]
-        rest = len(self.failures) - len(named)
-        more = f" and {rest} more" if rest > 0 else ""
-        left = self.tally.questions - self.tally.known - self.tally.answered
+    def _complaint(self, unasked: int) -> str:
+        reasons = dict(self.failures)
+        named = [f"{item!r} ({why})" for item, why in list(reasons.items())[:NAMED]]
+        more = f" and {len(reasons) - len(named)} more" if len(reasons) > len(named) else ""
         return (
-            f"{left} of {self.tally.questions} questions got no answer: {', '.join(named)}{more}."
-            + (" The others were not asked." if left > len(self.failures) else "")
+            f"{len(self.failures) + unasked} of {self.tally.questions} questions got no answer: "
+            f"{', '.join(named)}{more}." + (" The others were not asked." if unasked else "")
         )
 
 

@@ -66,11 +66,6 @@ class Cache:
         """The number of answers."""
         return self._connection.execute("SELECT count(*) FROM answers").fetchone()[0]
 
-    def __contains__(self, key: str) -> bool:
-        """Whether something has been answered."""
-        found = self._connection.execute("SELECT 1 FROM answers WHERE key = ?", (key,))
-        return found.fetchone() is not None
-
     def get(self, key: str) -> Answer | None:
         """Find an answer.
 
@@ -78,12 +73,17 @@ class Cache:
             key: What was asked.
 
         Returns:
-            The answer; None if there is none.
+            The answer; None if there is none, or it is damaged.
         """
         row = self._connection.execute(
             "SELECT settings, body, date FROM answers WHERE key = ?", (key,)
         ).fetchone()
-        return row and Answer(json.loads(row[0]), json.loads(row[1]), row[2])
+        try:
+            found = row and Answer(json.loads(row[0]), json.loads(row[1]), str(row[2]))
+        except (ValueError, TypeError, RecursionError):
+            return None
+        whole = found and isinstance(found.settings, dict) and isinstance(found.body, dict)
+        return found if whole else None
 
     def put(self, key: str, answer: Answer) -> None:
         """Keep an answer, on disk.
@@ -105,7 +105,7 @@ class Cache:
 
 @contextmanager
 def open_cache(path: str | Path) -> Iterator[Cache]:
-    """Open a cache, or begin one.
+    """Open a cache, or begin one; until it is closed nobody else can.
 
     Args:
         path: The file.
@@ -114,11 +114,15 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
         The cache.
 
     Raises:
-        FileError: The file cannot be written, or is something else.
+        FileError: The file cannot be written, is something else, or another run uses it.
     """
     try:
-        connection = sqlite3.connect(path, timeout=30.0)
+        connection = sqlite3.connect(path, timeout=1.0)
         try:
+            # Bytes that are no text are a damaged answer.
+            connection.text_factory = lambda text: text.decode(errors="replace")
+            # Two runs would pay for the same answers; a program that is killed locks nothing.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             _check(connection, path)
             # A program that is killed loses nothing; only after a power cut may the last be gone.
             connection.execute("PRAGMA journal_mode = WAL")
@@ -127,13 +131,16 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
         finally:
             connection.close()
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            raise FileError(
+                f"another run uses the cache {path}: wait for its end, or name another --cache."
+            ) from error
         raise FileError(f"{path} cannot be used as a cache of answers: {error}.") from error
 
 
 def _check(connection: sqlite3.Connection, path: str | Path) -> None:
     """Make the table in an empty file; take no file of another program for a cache."""
     with connection:
-        # Two programs that begin the same file take turns.
         connection.execute("BEGIN IMMEDIATE")
         if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             connection.execute(f"PRAGMA application_id = {MARK}")

@@ -60,9 +60,14 @@ class Dialect:
     """
 
     def __init__(self, settings: Mapping[str, Any]):
-        self.settings = dict(settings)
-        self.several = True
+        self._best = dict(settings)
         self.settled = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Ask for what would be best again, after a text was refused however it was asked."""
+        self.settings = dict(self._best)
+        self.several = True
 
     def payload(self, number: int = 1) -> dict[str, Any]:
         """What to ask for.
@@ -94,7 +99,7 @@ class Dialect:
         elif "temperature" in settings and re.search(r"\btemperature\b", refusal):
             # Readers that reason have one temperature, and allow no other to be named.
             del settings["temperature"]
-        elif settings.get("top_logprobs", 0) > TOPS[-1]:
+        elif "logprob" in refusal and settings.get("top_logprobs", 0) > TOPS[-1]:
             settings["top_logprobs"] = TOPS[TOPS.index(settings["top_logprobs"]) + 1]
         elif number > 1 and self.several:
             self.several = False

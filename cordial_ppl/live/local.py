@@ -101,7 +101,8 @@ class LocalModel:
             Log-likelihoods (nats), in the options' order, an array a prompt.
 
         Raises:
-            InputError: The device has not enough memory for them.
+            InputError: The device has not enough memory for them, or the model does not remember
+                prompts and an option has several tokens.
         """
         try:
             with self._torch.inference_mode():
@@ -138,6 +139,11 @@ class LocalModel:
             if len(option) > 1
         ]
         if rows:
+            if getattr(out, "past_key_values", None) is None:
+                raise InputError(
+                    "models that keep no keys and values, such as Mamba, can only score options "
+                    "of one token each. Serve the model and name the --server instead."
+                )
             further = self._further(out.past_key_values, mask, places[:, -1], questions, rows)
             for (i, k), score in zip(rows, further, strict=True):
                 scores[i][k] += score

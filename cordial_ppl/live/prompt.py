@@ -37,7 +37,7 @@ class Prompt:
 
     Demonstrations stand where the template has `{demonstrations}`; if it has no such field they are
     earlier turns of the conversation: the same prompt with the other text, and its answer.  A text
-    is never shown as its own demonstration.
+    is never shown as its own demonstration: neither by its name nor by its words.
 
     Args:
         scale: The options.
@@ -91,7 +91,7 @@ class Prompt:
         Returns:
             The conversation, to be answered with an option.
         """
-        shown = [own for own in self.demonstrations if not item_id or own.item_id != item_id]
+        shown = [own for own in self.demonstrations if not self._is_of(own, fields, item_id)]
         if "demonstrations" in find_fields(self.template):
             return [_turn("user", self._asked(fields, order, shown))]
         earlier = [
@@ -110,6 +110,12 @@ class Prompt:
         content = [self.template, self.question or QUESTION, self.scale.options, shown, orders]
         text = json.dumps(content, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def _is_of(self, own: Demonstration, fields: Mapping[str, str], item_id: str) -> bool:
+        """Whether a demonstration is of a text: by its name, or by all that is shown of it."""
+        if item_id and own.item_id == item_id:
+            return True
+        return all(own.fields[name].split() == fields[name].split() for name in self.columns)
 
     def _asked(
         self, fields: Mapping[str, str], order: Order, shown: Sequence[Demonstration] = ()

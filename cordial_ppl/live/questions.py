@@ -1,14 +1,16 @@
 """What is asked in all: every text, with the options in every order."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.live.orders import Order
+from cordial_ppl.live.demonstrations import read_demonstrations
+from cordial_ppl.live.orders import Order, option_orders
 from cordial_ppl.live.prompt import Messages, Prompt
-from cordial_ppl.live.texts import Texts
+from cordial_ppl.live.texts import Texts, read_texts
 
 
 class Question(NamedTuple):
@@ -70,3 +72,40 @@ class Questions:
     def digest(self) -> str:
         """Name of the prompt and its orders."""
         return self.prompt.digest(self.orders)
+
+
+def read_questions(
+    path: str | Path,
+    prompt: Prompt,
+    *,
+    demonstrations: str | Path | None = None,
+    shots: int = 10,
+    balanced: bool = True,
+    permutations: int = 1,
+    seed: int = 0,
+) -> Questions:
+    """Make questions of a table of texts.
+
+    Args:
+        path: The table.
+        prompt: The prompt, without demonstrations.
+        demonstrations: A table of labelled texts to show, if any.
+        shots: How many of them.
+        balanced: Whether options take turns among them.
+        permutations: Orders of the options.
+        seed: Seed of the demonstrations and of the orders.
+
+    Returns:
+        The questions.
+
+    Raises:
+        FileError: A file cannot be read or is not what its ending says.
+        InputError: A table lacks something, or there are not as many texts or orders.
+    """
+    if demonstrations is not None:
+        shown = read_demonstrations(
+            demonstrations, prompt.scale, prompt.columns, shots, balanced=balanced, seed=seed
+        )
+        prompt = replace(prompt, demonstrations=shown)
+    texts = read_texts(path, prompt.columns)
+    return Questions(texts, prompt, option_orders(prompt.scale.size, permutations, seed))

@@ -1,55 +1,98 @@
-"""What a response says: tokens with log-probabilities, sampled answers, or nothing."""
+"""What a chat completion says: an answer as text, token by token, or nothing."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Answers, Evidence, Position, Tokens
+from cordial_ppl.formats.evidence import Answers, Position, Tokens
 from cordial_ppl.formats.openai import as_record
 from cordial_ppl.formats.rows import Row
+
+Completion = Mapping[str, Any]
+"""A response, as far as it is kept."""
+
+KEPT = ("choices", "model", "created", "usage")
+"""What is kept of a response."""
 
 MUTE = Tokens([Position("", {})])
 """An answer that says nothing."""
 
+WRONG = (ValueError, AttributeError, TypeError, KeyError, RecursionError)
+"""What a response raises that is no completion."""
 
-def read_response(body: Any) -> Evidence:
-    """Read a response.
+
+def read_completion(body: Any) -> dict[str, Any]:
+    """Check that a response is a completion, and take what is kept of it.
 
     Args:
         body: The response.
 
     Returns:
-        What it says.
+        Its `choices`, each with a readable answer, and `model`, `created` and `usage`.
 
     Raises:
-        ValueError, AttributeError, TypeError, KeyError: It is no completion.
+        ValueError, AttributeError, TypeError, KeyError: It is no completion (`WRONG`).
     """
-    if not isinstance(body, dict) or not isinstance(body.get("choices"), list):
-        raise InputError("a response must have `choices`.")
-    evidence = as_record(Row("the answer", {"response": body})).evidence
-    assert evidence is not None  # A response always has some: labels alone do not.
-    return evidence
+    choices = body["choices"]
+    if not isinstance(choices, list) or not choices:
+        raise InputError("a completion must have `choices`.")
+    for choice in choices:
+        _said(choice)
+        _tokens(choice)
+    return {name: body[name] for name in KEPT if name in body}
 
 
-def is_mute(body: Mapping[str, Any]) -> bool:
-    """Say whether a response is a refusal or empty, which has no log-probabilities either."""
-    message = body["choices"][0].get("message") or {}
+def is_mute(body: Completion) -> bool:
+    """Say whether an answer is a refusal in words, or empty."""
+    message = body["choices"][0]["message"]
     return bool(message.get("refusal")) or not message.get("content")
 
 
-def as_tokens(body: Mapping[str, Any]) -> Tokens:
-    """Read a response among others that have log-probabilities: one without is a refusal."""
-    evidence = read_response(body)
-    return evidence if isinstance(evidence, Tokens) else MUTE
+def has_alternatives(body: Completion) -> bool:
+    """Say whether an answer shows what else might have stood in place of its tokens."""
+    tokens = _tokens(body["choices"][0])
+    return tokens is not None and any(len(own.top) > 1 for own in tokens.positions)
 
 
-def as_answers(bodies: Sequence[Mapping[str, Any]], samples: int) -> Answers:
+def as_tokens(body: Completion) -> Tokens:
+    """Read the log-probabilities of an answer; one that is mute says nothing."""
+    return _tokens(body["choices"][0]) or MUTE
+
+
+def as_answers(bodies: Sequence[Completion], samples: int) -> Answers:
     """Read sampled answers from one or more responses, and no more than were wanted."""
-    texts: list[str] = []
-    for evidence in map(read_response, bodies):
-        if isinstance(evidence, Tokens):
-            # A server may send log-probabilities that nobody asked for.
-            texts.append("".join(position.token for position in evidence.positions))
-        elif isinstance(evidence, Answers):
-            texts += evidence.texts
-    return Answers(texts[:samples])
+    return Answers([_said(choice) for choice in _choices(bodies)[:samples]])
+
+
+def cut_answers(bodies: Sequence[Completion], samples: int) -> list[str]:
+    """List the answers of several tokens that ended because they were allowed no more."""
+    chosen = _choices(bodies)[: max(samples, 1)]
+    return [
+        _said(choice)
+        for choice in chosen
+        # One token may be any of its alternatives.
+        if choice.get("finish_reason") == "length" and not _is_one_token(choice)
+    ]
+
+
+def _choices(bodies: Sequence[Completion]) -> list[Mapping[str, Any]]:
+    return [choice for body in bodies for choice in body["choices"]]
+
+
+def _said(choice: Mapping[str, Any]) -> str:
+    message = choice["message"]
+    text = message.get("content") or message.get("refusal") or ""
+    if not isinstance(text, str):
+        raise InputError(f"an answer must be text; found {text!r}.")
+    return text
+
+
+def _tokens(choice: Mapping[str, Any]) -> Tokens | None:
+    # Alone, without what stands around it in a log.
+    evidence = as_record(Row("the answer", {"choices": [choice]})).evidence
+    return evidence if isinstance(evidence, Tokens) else None
+
+
+def _is_one_token(choice: Mapping[str, Any]) -> bool:
+    tokens = _tokens(choice)
+    return tokens is not None and len(tokens.positions) == 1

@@ -1,7 +1,7 @@
 """Every question is put to a model on this machine, a batch at a time, and every answer kept."""
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import batched
 from typing import Any
 
@@ -10,7 +10,7 @@ from cordial_ppl.formats.evidence import Sequences
 from cordial_ppl.live.cache import Answer, Cache, key_of
 from cordial_ppl.live.local import LocalModel, Tokenised
 from cordial_ppl.live.questions import Question, Questions
-from cordial_ppl.live.records import Found
+from cordial_ppl.live.records import Found, Show
 from cordial_ppl.live.tally import Tally
 
 WINDOW = 32
@@ -26,7 +26,10 @@ class Scoring:
         model: The model.
         cache: Where answers are kept, and looked for first.
         tally: Counts what it takes.
-        show: Is told how much is done, 0 to 1, and what to say of it.
+        batch: Prompts that go through the model together.
+
+    Attributes:
+        failures: Texts that were not asked about, and why.
     """
 
     def __init__(
@@ -36,25 +39,26 @@ class Scoring:
         model: LocalModel,
         cache: Cache,
         tally: Tally,
-        show: Callable[[float, str], None] = lambda share, words: None,
+        batch: int = 8,
     ):
         self.questions, self.name, self.model = questions, name, model
-        self.cache, self.tally, self.show = cache, tally, show
+        self.cache, self.tally, self.batch = cache, tally, batch
+        self.failures: list[tuple[str, str]] = []
         self.options = questions.prompt.scale.options
 
-    def run(self, batch: int = 8) -> None:
+    def run(self, show: Show = lambda share, words: None, partial: bool = False) -> None:
         """Ask all that has not been answered.
 
         Args:
-            batch: Prompts that go through the model together.
+            show: Is told of the progress.
+            partial: Whether prompts that are too long are left out.
 
         Raises:
             InputError: A prompt is too long for the model, or a batch for the memory.
         """
-        for window in batched(self._unanswered(), batch * WINDOW):
-            asked = [(own, self._tokenise(own)) for own in window]
-            asked.sort(key=lambda pair: len(pair[1].prompt))
-            for part in batched(asked, batch):
+        for window in batched(self._tokenised(partial), self.batch * WINDOW):
+            asked = sorted(window, key=lambda pair: len(pair[1].prompt))
+            for part in batched(asked, self.batch):
                 scores = self.model.score([tokens for _, tokens in part])
                 today = datetime.datetime.now(datetime.UTC).date().isoformat()
                 for (question, tokens), own in zip(part, scores, strict=True):
@@ -63,41 +67,34 @@ class Scoring:
                     self.tally.requests += 1
                     self.tally.answered += 1
                     self.tally.read += len(tokens.prompt) + sum(map(len, tokens.options))
-                self.show(self.tally.share, self.tally.words)
+                show(self.tally.share, self.tally.words)
 
-    def _tokenise(self, question: Question) -> Tokenised:
-        tokens = self.model.tokenise(question.messages, self.options)
-        if tokens.length > self.model.longest:
-            raise InputError(
-                f"the prompt about {question.item_id!r} has {tokens.length} tokens; "
-                f"{self.name!r} reads {self.model.longest} at most. Shorten the text."
-            )
-        return tokens
-
-    def find(self, question: Question) -> Found:
-        """Find what was answered to a question.
-
-        Args:
-            question: A question, which has been asked.
-
-        Returns:
-            The answer.
-
-        Raises:
-            KeyError: It has not been asked.
-        """
-        answer = self.cache.get(self._key(question))
-        if answer is None:
-            raise KeyError(question.item_id)
-        words = f"log-likelihood of options, {self.model.precision}"
-        return Found(Sequences(answer.body["scores"]), self.name, words, answer.date)
-
-    def _unanswered(self) -> Iterator[Question]:
+    def _tokenised(self, partial: bool) -> Iterator[tuple[Question, Tokenised]]:
+        """What has not been answered, as tokens."""
         for question in self.questions:
-            if self._key(question) in self.cache:
+            if self.find(question) is not None:
                 self.tally.known += 1
-            else:
-                yield question
+                continue
+            tokens = self.model.tokenise(question.messages, self.options)
+            if tokens.length <= self.model.longest:
+                yield question, tokens
+                continue
+            problem = f"{tokens.length} tokens; {self.name!r} reads {self.model.longest} at most"
+            if not partial:
+                raise InputError(
+                    f"the prompt about {question.item_id!r} has {problem}. Shorten the text, or "
+                    "leave such texts out: --partial."
+                )
+            self.failures.append((question.item_id, problem))
+
+    def find(self, question: Question) -> Found | None:
+        """Find what was answered to a question; None if nothing was."""
+        answer = self.cache.get(self._key(question))
+        scores = answer and answer.body.get("scores")
+        if answer is None or not isinstance(scores, dict) or set(scores) != set(self.options):
+            return None
+        words = f"log-likelihood of options, {self.model.precision}"
+        return Found(Sequences(scores), self.name, words, answer.date)
 
     @property
     def _settings(self) -> dict[str, Any]:

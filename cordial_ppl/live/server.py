@@ -7,43 +7,21 @@ import random
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlsplit
 
-from cordial_ppl.errors import InputError, ServerError
+from cordial_ppl.errors import ServerError
+from cordial_ppl.live.address import check_address, check_key
 from cordial_ppl.live.decoding import Dialect
 from cordial_ppl.live.extras import load
+from cordial_ppl.live.failures import Refused, Trouble, failure_of
 from cordial_ppl.live.patience import Patience, seconds_after
 from cordial_ppl.live.prompt import Messages
-from cordial_ppl.live.responses import read_response
-
-OPENAI = "https://api.openai.com/v1"
-
-PASSING = (408, 409, 425, 429)
-"""Refusals that pass, as those from 500 up do."""
+from cordial_ppl.live.responses import WRONG, read_completion
 
 SHOWN = 300
 """Characters of a server's own words that a message quotes."""
 
-
 SECRET = 8
 """Characters from which on a key is a secret."""
-
-
-class Trouble(Exception):
-    """A request failed in a way that may pass.
-
-    Args:
-        reason: What happened.
-        after: Seconds that the server asks to wait, if it does.
-    """
-
-    def __init__(self, reason: str, after: float | None = None):
-        super().__init__(reason)
-        self.reason, self.after = reason, after
-
-
-class Refused(ServerError):
-    """The server will not answer this request, however often it is asked."""
 
 
 class Server:
@@ -59,7 +37,8 @@ class Server:
         seed: Seed of the jitter.
 
     Raises:
-        InputError: The address is none, or has a secret in it, or the key is no key.
+        InputError: The address is none, or has a secret in it, or the key is no key or would be
+            sent where others can read it.
     """
 
     def __init__(
@@ -74,9 +53,9 @@ class Server:
         seed: int = 0,
     ):
         self._httpx = load("httpx", "server")
-        self.url, self.model, self.key_variable = _check_address(url), model, key_variable
+        self.url, self.model, self.key_variable = check_address(url), model, key_variable
         self.timeout, self.patience = timeout, patience or Patience()
-        self._key = _check_key(key, key_variable)
+        self._key = check_key(key, key_variable, self.url)
         self._rng = random.Random(seed)
         self._resume = 0.0
 
@@ -164,35 +143,17 @@ class Server:
     def _read(self, response: Any) -> dict[str, Any]:
         try:
             # What is kept of an answer never holds the key, not even if the server repeats it.
-            body = json.loads(self._without_key(response.text))
-            read_response(body)
-        except (ValueError, AttributeError, TypeError, KeyError) as error:
+            return read_completion(json.loads(self._without_key(response.text)))
+        except WRONG as error:
             words = self._plain(response.text)
             raise Trouble(f"an answer that is no completion: {words!r}") from error
-        return body
 
     def _failure(self, response: Any) -> Exception:
-        """What a status says: whether the command is wrong, the request, or the moment."""
-        status = response.status_code
         words, code = self._words(response)
-        said = f"status {status}" + (f": {words}" if words else "")
-        if status in (401, 403):
-            held = "is refused" if self._key else "is not set"
-            return InputError(
-                f"{self.url} asks for a key: the one in the environment variable "
-                f"{self.key_variable} {held} ({said})."
-            )
-        if status in (404, 405) or 300 <= status < 400:
-            return InputError(
-                f"{self.url} has no chat completions of {self.model!r} ({said}). Check --model and "
-                "--server: the address up to /chat/completions, which mostly ends in /v1."
-            )
-        if code == "insufficient_quota":
-            return InputError(f"{self.url} wants to be paid ({said}).")
-        if status in PASSING or status >= 500:
-            now = datetime.datetime.now(datetime.UTC)
-            return Trouble(said, seconds_after(response.headers.get("retry-after"), now))
-        return Refused(said)
+        now = datetime.datetime.now(datetime.UTC)
+        after = seconds_after(response.headers.get("retry-after"), now)
+        who = self.url, self.model, self.key_variable if self._key else None
+        return failure_of(response.status_code, words, code, after, who)
 
     def _words(self, response: Any) -> tuple[str, str]:
         """A server's own words, and its code for what is wrong."""
@@ -201,7 +162,7 @@ class Server:
             if isinstance(error, str):
                 return self._plain(error), ""
             return self._plain(str(error["message"])), str(error.get("code"))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except WRONG:
             return self._plain(response.text), ""
 
     def _plain(self, text: str) -> str:
@@ -213,24 +174,3 @@ class Server:
         # A shorter key is a word such as "none", which servers without keys are given.
         hidden = self._key is not None and len(self._key) >= SECRET
         return text.replace(self._key or "", "[the key]") if hidden else text
-
-
-def _check_address(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(
-            f"a server's address must be like http://localhost:8000/v1; found {url!r}."
-        )
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise InputError(
-            f"the address of the server at {parts.hostname} must have nothing before the host or "
-            "after the path: keys come from the environment."
-        )
-    return url.rstrip("/").removesuffix("/chat/completions")
-
-
-def _check_key(key: str | None, variable: str) -> str | None:
-    key = (key or "").strip()
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise InputError(f"the environment variable {variable} holds something that is no key.")
-    return key or None

@@ -42,13 +42,16 @@ class Texts:
         Returns:
             The other columns, but for those that would be taken for readings.
         """
-        kinds = tuple(f"{kind}_" for kind in KINDS)
         places = {item: i for i, item in enumerate(self.item_ids)}
         return {
             name: [cells[places[item]] for item in item_ids]
             for name, cells in self.extras.items()
-            if name not in taken and name != "rating" and not name.startswith(kinds)
+            if name not in taken and not _is_reading(name)
         }
+
+    def held_back(self, taken: Collection[str]) -> list[str]:
+        """Name the columns that a table of readings cannot have, for they would be readings."""
+        return [name for name in self.extras if name in taken or _is_reading(name)]
 
 
 def read_texts(path: str | Path, needed: Collection[str]) -> Texts:
@@ -99,3 +102,7 @@ def read_cells(columns: Columns, needed: Collection[str]) -> dict[str, list[str]
 
 def _as_text(cell: object) -> str:
     return cell if isinstance(cell, str) else as_name(cell)
+
+
+def _is_reading(column: str) -> bool:
+    return column == "rating" or column.startswith(tuple(f"{kind}_" for kind in KINDS))
