@@ -3,6 +3,7 @@
 import json
 import math
 import threading
+import time
 from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,14 +57,16 @@ def completion(stars, number=1, logprobs=True, alone=False):
 class Loopback:
     """What the server does, and what was asked of it.
 
-    `script` maps the number of a request (from 0) to (status, body, headers), or to "hang" and
-    "garbage"; others are answered.  `answer` makes the body of what is answered.
+    `script` maps the number of a request (from 0) to (status, body, headers), or to "hang", "drip"
+    (a byte now and then, for 5 s) and "garbage"; others are answered as `respond` says.
     """
 
     def __init__(self):
         self.url = ""
         self.script = {}
         self.asked = []
+        self.times = []
+        self.dripped = False
         self.answered = Counter()
         self.keys = []
         self.at_once = self.most_at_once = 0
@@ -84,6 +87,7 @@ class Loopback:
         with self.lock:
             number = len(self.asked)
             self.asked.append(request)
+            self.times.append(time.monotonic())
             self.keys.append(handler.headers.get("authorization"))
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
@@ -95,6 +99,9 @@ class Loopback:
             told = self.script.get(number) or self.respond(request)
             if told == "hang":
                 self.release.wait(20)
+                return
+            if told == "drip":
+                self.drip(handler)
                 return
             status, body, headers = (200, "{no json", {}) if told == "garbage" else told
             if status == 200 and told != "garbage":
@@ -111,6 +118,17 @@ class Loopback:
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(text)
+
+    def drip(self, handler):
+        handler.send_response(200)
+        handler.send_header("content-length", "100")
+        handler.end_headers()
+        for _ in range(100):
+            handler.wfile.write(b" ")
+            handler.wfile.flush()
+            if self.release.wait(0.05):
+                return
+        self.dripped = True
 
 
 class Listening(ThreadingHTTPServer):

@@ -91,9 +91,10 @@ def test_demonstrations_are_turns_or_stand_in_the_prompt():
     inside = Prompt(STARS, "{demonstrations}\n\n{text}?", None, examples)
     (turn,) = inside.messages({"text": "x"}, OWN)
     assert turn["content"] == "Text: text 1\nAnswer: 4\n\nText: text 2\nAnswer: 2\n\nx?"
-    # A text is not told its own label.
-    (turn,) = inside.messages({"text": "text 2"}, OWN, "d2")
-    assert turn["content"] == "Text: text 1\nAnswer: 4\n\ntext 2?"
+    # A text is not told its own label, whether it goes by its name or by its words.
+    for item, text in (("d2", "text 2"), ("d2", "text two"), ("", "text 2 "), ("x", "text 2")):
+        (turn,) = inside.messages({"text": text}, OWN, item)
+        assert turn["content"] == f"Text: text 1\nAnswer: 4\n\n{text}?"
 
 
 def write_labelled(path, labels):
@@ -114,6 +115,9 @@ def test_demonstrations_are_drawn(tmp_path):
     assert draw() == draw()
     assert draw() != draw(seed=1)
     assert len({own.item_id for own in draw(shots=38)}) == 38
+    # Nor do options come in rounds: the order is random too.
+    firsts = [{own.answer for own in draw(seed=seed)[:4]} for seed in range(20)]
+    assert len(set(map(len, firsts))) > 1
     chance = Counter(own.answer for seed in range(20) for own in draw(seed=seed, balanced=False))
     assert chance["5"] > 100
     assert all(int(own.item_id[1:]) == int(own.fields["text"][5:]) for own in draw())
