@@ -151,11 +151,13 @@ def test_orders_of_options_cancel_what_places_add(ask, server):
 
 
 def test_other_columns_go_along(ask):
-    rows = ["item_id,text,user,length,p_1,label"]
-    rows += [f"t{i},so {word},u{i % 2},{i}.5,0.5,3" for i, word in enumerate(WORDS)]
+    rows = ["item_id,text,user,length,p_1,label,rating"]
+    rows += [f"t{i},so {word},u{i % 2},{i}.5,0.5,3,4" for i, word in enumerate(WORDS)]
     Path("texts.csv").write_text("\n".join(rows))
-    ask()
+    shown = ask().output
     table = read_readings("out.csv")
     assert table.extras["user"][:3] == ["u0", "u1", "u0"]
     np.testing.assert_allclose(table.covariate("length"), np.arange(12) + 0.5)
-    assert "p_1" not in table.extras and "text" not in table.extras
+    written = set(read_columns("out.csv").cells)
+    assert {"label", "user"} < written and not {"p_1", "rating", "text"} & written
+    assert "taken for readings are not passed on: p_1, rating" in shown

@@ -38,7 +38,8 @@ def check_unused(
     given = [name for name, own in (of_server if local else of_local).items() if own is not None]
     if given:
         where = "with --local" if local else "without --local"
-        raise InputError(f"{', '.join(given)} does nothing {where}: leave it out.")
+        verb, it = ("does", "it") if len(given) == 1 else ("do", "them")
+        raise InputError(f"{', '.join(given)} {verb} nothing {where}: leave {it} out.")
 
 
 @contextmanager
