@@ -60,6 +60,20 @@ def tokenizer_of_bytes(chat):
     )
 
 
+def network_of_places(size):
+    """A network that learns a vector for each place, as GPT-2: padding must not move the text."""
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        vocab_size=size,
+        n_positions=256,
+        n_embd=32,
+        n_layer=2,
+        n_head=4,
+        initializer_range=0.2,
+    )
+    return transformers.GPT2LMHeadModel(config)
+
+
 def network(size):
     torch.manual_seed(0)
     config = transformers.Qwen2Config(
@@ -76,10 +90,11 @@ def network(size):
     return transformers.Qwen2ForCausalLM(config)
 
 
-@pytest.fixture(params=["chat", "plain"])
+@pytest.fixture(params=["chat", "plain", "places"])
 def local(request):
     words = tokenizer(request.param == "chat")
-    return LocalModel(network(len(words)), words)
+    make = network_of_places if request.param == "places" else network
+    return LocalModel(make(len(words)), words)
 
 
 def messages(text):

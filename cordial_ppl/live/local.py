@@ -28,12 +28,17 @@ class LocalModel:
         model: The model (`transformers.AutoModelForCausalLM`), on its device.
         tokenizer: Its tokenizer.
         version: What tells it from others of the same name.
+
+    Raises:
+        InputError: It remembers prompts otherwise than by keys and values, as Mamba does.
     """
 
     def __init__(self, model: Any, tokenizer: Any, version: str = ""):
+        names = inspect.signature(model.forward).parameters
+        if "past_key_values" not in names:
+            raise _forgetful(model)
         self._torch = load("torch", "local")
         self.model, self.tokenizer, self.version = model.eval(), tokenizer, version
-        names = inspect.signature(model.forward).parameters
         # Logits of every token of long prompts would not fit into memory.
         keep = [name for name in ("logits_to_keep", "num_logits_to_keep") if name in names]
         self._last = {name: 1 for name in keep[:1]}
@@ -101,8 +106,8 @@ class LocalModel:
             Log-likelihoods (nats), in the options' order, an array a prompt.
 
         Raises:
-            InputError: The device has not enough memory for them, or the model does not remember
-                prompts and an option has several tokens.
+            InputError: The device has not enough memory for them, or the model remembers prompts
+                otherwise than by keys and values.
         """
         try:
             with self._torch.inference_mode():
@@ -139,11 +144,6 @@ class LocalModel:
             if len(option) > 1
         ]
         if rows:
-            if getattr(out, "past_key_values", None) is None:
-                raise InputError(
-                    "models that keep no keys and values, such as Mamba, can only score options "
-                    "of one token each. Serve the model and name the --server instead."
-                )
             further = self._further(out.past_key_values, mask, places[:, -1], questions, rows)
             for (i, k), score in zip(rows, further, strict=True):
                 scores[i][k] += score
@@ -168,6 +168,8 @@ class LocalModel:
         if isinstance(cache, tuple):
             # As older transformers give it.
             cache = load("transformers", "local").DynamicCache.from_legacy_cache(cache)
+        if not hasattr(cache, "batch_select_indices"):
+            raise _forgetful(self.model)
         cache.batch_select_indices(texts)
         out = self.model(
             input_ids=ids,
@@ -189,6 +191,13 @@ class LocalModel:
 
 def _log_softmax(torch: Any, logits: Any) -> Any:
     return torch.log_softmax(logits.to(torch.float32), dim=-1)
+
+
+def _forgetful(model: Any) -> InputError:
+    return InputError(
+        f"{type(model).__name__} remembers prompts otherwise than by keys and values, and options "
+        "cannot share them. Serve the model, and name its --server."
+    )
 
 
 def _version(name: str, model: Any) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from cordial_ppl.formats.answers import find_answer
 from cordial_ppl.formats.evidence import Answers, Record, Sequences, Several, Tokens
@@ -31,6 +31,7 @@ class Found(NamedTuple):
     cut: Sequence[str] = ()
 
 
+@runtime_checkable
 class Asker(Protocol):
     """A way to a model.
 

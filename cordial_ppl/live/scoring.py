@@ -1,17 +1,51 @@
 """Every question is put to a model on this machine, a batch at a time, and every answer kept."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import batched
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Sequences
 from cordial_ppl.live.cache import Answer, Cache, key_of
-from cordial_ppl.live.local import LocalModel, Tokenised
+from cordial_ppl.live.prompt import Messages
 from cordial_ppl.live.questions import Question, Questions
 from cordial_ppl.live.records import Found, Show
 from cordial_ppl.live.tally import Tally
+from cordial_ppl.live.tokens import Tokenised
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """A model that scores options: `LocalModel`.
+
+    Attributes:
+        version: What tells it from others of the same name.
+    """
+
+    version: str
+
+    @property
+    def precision(self) -> str:
+        """In which it computes, as "float32"."""
+        ...
+
+    @property
+    def longest(self) -> int:
+        """Tokens that it can read at once."""
+        ...
+
+    def tokenise(self, messages: Messages, options: Sequence[str]) -> Tokenised:
+        """Turn a prompt and its options into tokens."""
+        ...
+
+    def score(self, questions: Sequence[Tokenised]) -> list[Float64[np.ndarray, " K"]]:
+        """Compute the log-likelihoods of all options after each of several prompts."""
+        ...
+
 
 WINDOW = 32
 """Batches within which prompts are sorted by length, so that little is padded."""
@@ -36,7 +70,7 @@ class Scoring:
         self,
         questions: Questions,
         name: str,
-        model: LocalModel,
+        model: Scorer,
         cache: Cache,
         tally: Tally,
         batch: int = 8,
@@ -68,6 +102,8 @@ class Scoring:
                     self.tally.answered += 1
                     self.tally.read += len(tokens.prompt) + sum(map(len, tokens.options))
                 show(self.tally.share, self.tally.words)
+        if self.failures and not self.tally.answered + self.tally.known:
+            raise self._too_long("shorten the texts")
 
     def _tokenised(self, partial: bool) -> Iterator[tuple[Question, Tokenised]]:
         """What has not been answered, as tokens."""
@@ -80,12 +116,13 @@ class Scoring:
                 yield question, tokens
                 continue
             problem = f"{tokens.length} tokens; {self.name!r} reads {self.model.longest} at most"
-            if not partial:
-                raise InputError(
-                    f"the prompt about {question.item_id!r} has {problem}. Shorten the text, or "
-                    "leave such texts out: --partial."
-                )
             self.failures.append((question.item_id, problem))
+            if not partial:
+                raise self._too_long("shorten the text, or leave such texts out (--partial)")
+
+    def _too_long(self, advice: str) -> InputError:
+        item, problem = self.failures[0]
+        return InputError(f"the prompt about {item!r} has {problem}: {advice}.")
 
     def find(self, question: Question) -> Found | None:
         """Find what was answered to a question; None if nothing was."""
