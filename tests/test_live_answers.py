@@ -22,6 +22,12 @@ def refusing(server, numbers, refusal=TOO_LONG):
     return respond
 
 
+def test_a_text_that_a_guard_forbids_is_refused_and_no_key(ask, server):
+    server.respond = refusing(server, (5,), (403, {"error": "flagged"}, {}))
+    assert "'t5' (status 403: flagged)" in ask(status=1).output
+    assert len(server.asked) == 12
+
+
 @pytest.mark.parametrize("numbers", [(0,), (0, 1, 2, 7)])
 def test_a_refused_text_blocks_no_other(ask, server, numbers):
     server.respond = refusing(server, numbers)
@@ -57,7 +63,8 @@ def test_refusals_in_a_row_end_a_run_only_where_nothing_is_answered(ask, server)
     assert "refuses to answer" in ask("--partial", status=2).output
     assert len(server.asked) == 10
     server.respond = refusing(server, range(1, 12))
-    ask("--partial")
+    ask("--partial", "--concurrency", "1")
+    assert len(server.asked) == 10 + 12
     assert list(read_columns("out.csv").cells["item_id"]) == ["t0"]
 
 
@@ -75,6 +82,13 @@ def test_an_answer_without_log_probabilities_is_not_kept(ask, server, lacking):
     ask()
     assert len(server.asked) == 13 + 3
     np.testing.assert_allclose(logprobs(), expected(), atol=1e-12)
+
+
+def test_a_refusal_in_words_does_not_show_that_there_are_log_probabilities(ask, server):
+    server.respond = lambda _: (200, completion(4, logprobs=False), {})
+    server.script = {0: (200, with_message({"content": None, "refusal": "I will not."}), {})}
+    shown = ask("--concurrency", "1", status=2).output
+    assert "sends no log-probabilities" in shown and len(server.asked) == 2
 
 
 def test_samples_are_texts_whatever_else_is_sent(ask, server):

@@ -9,6 +9,7 @@ import pytest
 from words_model import Arithmetic, Words
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.formats.evidence import Sequences
 from cordial_ppl.live.cache import open_cache
 from cordial_ppl.live.local import LocalModel
 from cordial_ppl.live.prompt import Prompt
@@ -101,7 +102,7 @@ def test_each_text_gets_its_own_scores(tmp_path, monkeypatch):
         assert shown[-1] == 1.0 and len(cache) == 9
         for question in questions:
             found = asking.find(question)
-            assert found is not None
+            assert found is not None and isinstance(found.evidence, Sequences)
             expected = model.one(model.tokenise(question.messages, OPTIONS))
             assert found.evidence.scores == dict(zip(OPTIONS, expected, strict=True))
         # Prompts of like length go together.

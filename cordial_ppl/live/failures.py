@@ -1,5 +1,7 @@
 """What a failed request means: that the command is wrong, the request, or the moment."""
 
+from typing import NamedTuple
+
 from cordial_ppl.errors import CordialError, InputError, ServerError
 
 PASSING = (408, 409, 425, 429)
@@ -23,8 +25,24 @@ class Refused(ServerError):
     """The server will not answer this request, however often it is asked."""
 
 
+class Sender(NamedTuple):
+    """Who asked whom.
+
+    Attributes:
+        url: The server's address.
+        model: The model.
+        variable: The environment variable of the key that was sent; None if none was.
+        welcome: Whether the server has answered before.
+    """
+
+    url: str
+    model: str
+    variable: str | None
+    welcome: bool
+
+
 def failure_of(
-    status: int, words: str, code: str, after: float | None, who: tuple[str, str, str | None]
+    status: int, words: str, code: str, after: float | None, sender: Sender
 ) -> CordialError:
     """Say what a status means.
 
@@ -33,14 +51,16 @@ def failure_of(
         words: The server's own words.
         code: Its code for what is wrong; empty if it has none.
         after: Seconds that it asks to wait, if it does.
-        who: The server's address, the model, and the environment variable of the key that was
-            sent; None if none was.
+        sender: Who asked whom.
 
     Returns:
         InputError if the command is wrong, `Refused` if the request is, or `Trouble`.
     """
-    url, model, variable = who
+    url, model, variable, welcome = sender
     said = f"status {status}" + (f": {words}" if words else "")
+    if status == 403 and welcome:
+        # Some guard their models so against texts.
+        return Refused(said)
     if status in (401, 403) and variable is None:
         return InputError(
             f"{url} asks for a key, and none was sent: name the environment variable that holds "

@@ -12,7 +12,7 @@ from cordial_ppl.errors import ServerError
 from cordial_ppl.live.address import check_address, check_key
 from cordial_ppl.live.decoding import Dialect
 from cordial_ppl.live.extras import load
-from cordial_ppl.live.failures import Refused, Trouble, failure_of
+from cordial_ppl.live.failures import Refused, Sender, Trouble, failure_of
 from cordial_ppl.live.patience import Patience, seconds_after
 from cordial_ppl.live.prompt import Messages
 from cordial_ppl.live.responses import WRONG, read_completion
@@ -58,6 +58,7 @@ class Server:
         self._key = check_key(key, key_variable, self.url)
         self._rng = random.Random(seed)
         self._resume = 0.0
+        self._welcome = False
 
     async def __aenter__(self) -> "Server":
         """Open connections."""
@@ -118,7 +119,7 @@ class Server:
                     self._resume = max(self._resume, now + trouble.after)
                 await asyncio.sleep(wait)
                 continue
-            dialect.settled = True
+            dialect.settled = self._welcome = True
             return settings, body
 
     async def _wait_for_others(self) -> None:
@@ -152,8 +153,9 @@ class Server:
         words, code = self._words(response)
         now = datetime.datetime.now(datetime.UTC)
         after = seconds_after(response.headers.get("retry-after"), now)
-        who = self.url, self.model, self.key_variable if self._key else None
-        return failure_of(response.status_code, words, code, after, who)
+        variable = self.key_variable if self._key else None
+        sender = Sender(self.url, self.model, variable, self._welcome)
+        return failure_of(response.status_code, words, code, after, sender)
 
     def _words(self, response: Any) -> tuple[str, str]:
         """A server's own words, and its code for what is wrong."""
