@@ -1,13 +1,12 @@
 """Answers of a server that are none, or not whole; what a cache makes of them."""
 
 import json
-import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
 from asked_texts import WORDS, expected, logprobs
-from loopback import KEY, STARS, completion, stars_of
+from loopback import STARS, completion, stars_of
 
 from cordial_ppl.tables.files import read_columns
 
@@ -129,61 +128,6 @@ def test_a_date_that_cannot_be_read_is_none(ask, server, created):
     text = json.dumps(completion(4)).replace("1760000000", created)
     server.script = {k: (200, text, {}) for k in (0, 3)}
     ask("--concurrency", "1")
-    assert len(server.asked) == 12
-
-
-def test_what_is_kept_of_an_answer(ask, server):
-    def respond(request):
-        status, body, headers = server.usual(request)
-        return status, body | {"prompt_logprobs": "It is", "metadata": KEY}, headers
-
-    server.respond = respond
-    ask()
-    rows = sqlite3.connect("out.csv.cache").execute("SELECT body FROM answers").fetchall()
-    names = {"choices", "model", "created", "usage"}
-    assert len(rows) == 12 and all(set(json.loads(body)) == names for (body,) in rows)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"{",
-        b"\xff\xfe",
-        b"3",
-        b'{"choices": []}',
-        # As it was kept before answers were checked.
-        json.dumps(completion(4, logprobs=False)).encode(),
-    ],
-)
-def test_a_damaged_answer_is_asked_for_again(ask, server, body):
-    ask()
-    with sqlite3.connect("out.csv.cache") as file:
-        file.execute(
-            "UPDATE answers SET body = CAST(? AS TEXT) WHERE key = (SELECT min(key) FROM answers)",
-            [body],
-        )
-    file.close()
-    ask()
-    assert len(server.asked) == 13
-    ask()
-    assert len(server.asked) == 13
-    np.testing.assert_allclose(logprobs(), expected(), atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("statement", "words"),
-    [
-        ("PRAGMA user_version = 2", "is a cache of another version"),
-        ("PRAGMA application_id = 7", "is a database of another program"),
-    ],
-)
-def test_a_file_of_others_is_no_cache(ask, server, statement, words):
-    ask()
-    file = sqlite3.connect("out.csv.cache")
-    file.execute(statement)
-    file.commit()
-    file.close()
-    assert words in ask(status=2).output
     assert len(server.asked) == 12
 
 

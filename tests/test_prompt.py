@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.averaging import average
 from cordial_ppl.formats.matching import Reading
-from cordial_ppl.live.cache import Answer, key_of, open_cache
 from cordial_ppl.live.decoding import Dialect, describe
 from cordial_ppl.live.demonstrations import Demonstration, read_demonstrations
 from cordial_ppl.live.orders import option_orders
@@ -174,30 +173,6 @@ def test_readings_of_several_orders_are_one():
     counts = average([Reading("n", np.array([k, 2.0]), [[], []], unread=k) for k in (1, 3)])
     assert counts is not None
     assert counts.values.tolist() == [4.0, 4.0] and counts.unread == 4
-
-
-def test_a_cache_keeps_what_was_answered(tmp_path):
-    key = key_of("m", [{"role": "user", "content": "half a pair: \ud800"}], {"temperature": 0.0})
-    answer = Answer({"temperature": 0.0}, {"choices": [{"text": "vié"}]}, "2025-12-31")
-    with open_cache(tmp_path / "cache") as cache:
-        assert cache.get(key) is None
-        cache.put(key, answer)
-        # Two runs at once would pay for the same answers.
-        with (
-            pytest.raises(InputError, match="another run uses the cache"),
-            open_cache(tmp_path / "cache"),
-        ):
-            pass
-    with open_cache(tmp_path / "cache") as later:
-        assert later.get(key) == answer and len(later) == 1
-    others = [("n", [], {}), ("m", [], {}), ("m", [], {"temperature": 1.0}), ("m", [], {}, 1)]
-    assert len({key, *(key_of(*own) for own in others)}) == 5
-    (tmp_path / "text").write_text("item_id,text\n" * 100)
-    with (
-        pytest.raises(InputError, match="cannot be used as a cache"),
-        open_cache(tmp_path / "text"),
-    ):
-        pass
 
 
 def test_a_dialect_gives_way_until_it_is_settled():
