@@ -108,8 +108,8 @@ def test_arrays(tmp_path):
     backwards = read(path, scale=Scale(("good", "bad")), reverse=True)
     assert list(backwards.readings) == ["item_id", "p_bad", "p_good"]
     np.testing.assert_array_equal(backwards.readings["p_good"], probs[:, 0])
-    # Positions are those of the scale, which goes from bad to good.
-    assert backwards.labels["label"] == ["good", "bad"]
+    # Positions count the options as they were given, as the columns do.
+    assert backwards.labels["label"] == ["bad", "good"]
     whole = path.read_bytes()
     np.savez(path, probs=np.array([[{}, 1]], object))
     with pytest.raises(FileError, match="must be an .npz of numbers and texts"):
@@ -117,6 +117,17 @@ def test_arrays(tmp_path):
     path.write_bytes(whole[:100])
     with pytest.raises(FileError, match="must be an .npz"):
         read(path)
+
+
+@pytest.mark.parametrize("options", [None, ["good", "fair", "bad"]])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_position_is_that_of_the_column_whichever_end_is_the_best(tmp_path, options, reverse):
+    named = {} if options is None else {"options": np.array(options)}
+    probs = np.array([[0.9, 0.08, 0.02], [0.02, 0.08, 0.9]])
+    np.savez(tmp_path / "a.npz", probs=probs, labels=np.array([0, 2]), **named)
+    found = read(tmp_path / "a.npz", scale=Scale(("good", "fair", "bad")), reverse=reverse)
+    assert found.labels["label"] == ["good", "bad"]
+    np.testing.assert_array_equal(found.readings["p_good"], [0.9, 0.02])
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ class _Collector:
         self.spellings, self.before, self.given = spellings, before, given
         self.explain, self.wanted = explain, wanted
         self.found = Collected(spellings.scale.options if spellings else ())
-        self.labels = Labels(spellings)
+        self.labels = Labels(spellings, given)
         self.count = 0
         self.kind: tuple[str, str] | None = None
         self.places: dict[Key, str] = {}
@@ -126,7 +126,8 @@ class _Collector:
         if self.spellings is None or evidence is None:
             raise InputError(f"{record.place} has a reading, and there are labels alone before it.")
         if isinstance(evidence, Numbers) and evidence.options is None:
-            # Such numbers are in the order that was given, whichever end is the best.
+            # Such numbers are in the order that was given, whichever end is the best; so are labels
+            # that are positions.
             evidence = evidence._replace(options=self.given)
         with naming(record.place):
             reading = read_evidence(evidence, self.spellings, self.before)
