@@ -154,7 +154,8 @@ def test_letters_for_options_and_a_scale_that_goes_down(cordial, log):
 def test_options_with_a_comma_and_an_answer_that_is_announced(cordial, log):
     rows = [{"item_id": 1, "response": "Tone: no, never\nOverall: yes, often\nStyle: no, never"}]
     options = '"no, never","yes, often"'
-    cordial("read", log(*rows), "-o", "r.csv", "--options", options, "--after", "Overall:")
+    given = ("--options", options, "--after", "Overall:", "--from", "samples")
+    cordial("read", log(*rows), "-o", "r.csv", *given)
     assert cells("r.csv")["n_yes, often"] == ["1.0"]
 
 
@@ -230,7 +231,8 @@ def test_bad_input_is_refused_in_one_line(cordial, log, tmp_path, case):
         ("log.eval", b"no archive", "must be JSON"),
         ("log.csv", b"item_id,p_1,p_2\na,0.4,0.6\n", "needs no reading: give it to `cordial cal"),
         ("log.csv", b"item_id,n_1,n_2\na,4,6\n", "needs no reading: give it to `cordial cal"),
-        ("log.csv", b"text,other\na,4\n", "its first object has text, other"),
+        ("log.csv", b"texts,other\na,4\n", "its first object has texts, other"),
+        ("log.csv", b"text,other\na,4\n", "is a table of texts, which nobody has read yet: `cord"),
     ],
 )
 def test_files_that_are_no_logs(cordial, tmp_path, name, content, message):

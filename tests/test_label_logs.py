@@ -1,13 +1,11 @@
-"""Labels of annotation tools; sampled scores; arrays."""
+"""Labels of annotation tools; arrays."""
 
 import numpy as np
 import pytest
 from logs_of_reviews import LABELS, LABELS_ALONE, gather, read, table
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats import find_format
 from cordial_ppl.scale import Scale, SettingNeeded
-from cordial_ppl.tables import write_table
 
 
 @pytest.mark.parametrize("name", LABELS_ALONE)
@@ -74,28 +72,6 @@ def test_tasks_of_label_studio(log):
         read(log(task({"choices": ["1", "2"]})))
     with pytest.raises(InputError, match="Export as JSON, not as JSON-MIN"):
         read(log({"id": 1, "stars": 4, "annotation_id": 9}))
-
-
-def test_samples_in_tables(tmp_path):
-    path = tmp_path / "s.parquet"
-    write_table(path, {"item_id": [1, 2], "scores": [[4, 5, 4], [1, 1, 2]], "label": [4, 2]})
-    found = read(path)
-    assert table(found, "n").tolist() == [[0, 0, 0, 2, 1], [2, 1, 0, 0, 0]]
-    assert found.labels == {"item_id": ["1", "2"], "label": ["4", "2"]}
-
-
-def test_samples_in_lists_and_row_by_row(log):
-    assert find_format(log({"item_id": 1, "output": ["4", "5"]})).name == "samples"
-    found = read(log({"item_id": 1, "samples": [4, 4.0, "5", "Score: 4", None, 4.5]}))
-    assert table(found, "n").tolist() == [[0, 0, 0, 3, 1]] and found.unread_samples == 2
-    rows = [{"item_id": item, "rating": rating} for item, rating in (("a", 4), ("b", 1), ("a", 5))]
-    assert table(read(log(*rows)), "n").tolist() == [[0, 0, 0, 1, 1], [1, 0, 0, 0, 0]]
-    with pytest.raises(InputError, match="line 2 must have a list `scores`.*found item_id, tokens"):
-        read(log(rows[0], {"item_id": "b", "tokens": 3}))
-    with pytest.raises(InputError, match="a text must occur once; '1' is in line 1 and in line 2"):
-        read(log(*[{"item_id": 1, "scores": [4]}] * 2))
-    with pytest.raises(InputError, match="line 1: `scores` must be numbers or texts"):
-        read(log({"item_id": 1, "scores": [[4]]}))
 
 
 def test_arrays(tmp_path):

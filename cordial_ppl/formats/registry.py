@@ -101,6 +101,11 @@ def find_format(path: Path, name: str = "auto") -> Format:
     for found in FORMATS.values():
         if found.recognises(path, first):
             return found
+    if first is not None and samples.holds_texts(first):
+        raise FileError(
+            f"{path} is a table of texts, which nobody has read yet: `cordial ask {path} --model "
+            "NAME`. If the words are a judge's answers, say so: --from samples."
+        )
     shown = f"its first object has {', '.join(list(first)[:8])}" if first else "it is not JSON"
     raise FileError(
         f"{path} is no log that is known by its contents: {shown}. "
@@ -117,7 +122,7 @@ def _first_row(path: Path) -> Mapping[str, Any] | None:
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     if path.suffix.lower() in samples.TABLES:
-        return {name: cells[0] for name, cells in read_columns(path).cells.items()}
+        return samples.first_row(read_columns(path))
     try:
         return next((row.value for row in json_rows(path)), None)
     except FileError:
