@@ -92,10 +92,21 @@ def test_the_report_for_programs(cordial):
     assert (found["format"], found["readings"], found["labels"]) == ("openai", 20, 20)
     assert found["floored"] == {"1": 4} and found["unread"] == []
     assert 0.9 < found["share"] < 1
-    assert found["explained"][0]["parts"]["1"] == {}
-    assert list(found["explained"][0]["parts"]["5"]) == ["5", " 5", "Five"]
+    (parts,) = found["explained"][0]["orders"]
+    assert parts["1"] == [] and [token for token, _ in parts["5"]] == ["5", " 5", "Five"]
     arrays = cordial("read", LOGS / "arrays.npz", "-o", "r.csv", "--json")
     assert json.loads(arrays.stdout)["share"] is None
+
+
+def test_several_answers_with_the_same_tokens_add_up_in_the_report(cordial, log):
+    one, other = (chat([("4", a), ("5", b)]) for a, b in ((-0.1, -3.0), (-1.1, -0.5)))
+    path = log({"item_id": "a", "choices": one["choices"] + other["choices"]})
+    shown = cordial("read", path, "-o", "r.csv", "--options", OPTIONS, "--json", "--explain", 1)
+    (parts,) = json.loads(shown.stdout)["explained"][0]["orders"]
+    for option in "45":
+        total = np.logaddexp.reduce([score for _, score in parts[option]])
+        assert len(parts[option]) == 2
+        assert float(cells("r.csv")[f"logprob_{option}"][0]) == pytest.approx(total)
 
 
 def chat(*tops, **wrapping):
@@ -140,6 +151,31 @@ def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
     assert "warning: 1 sample that name no option are not counted" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("row", "remedy"),
+    [
+        ({"choices": [{"message": {"content": "4"}, "logprobs": None}]}, "top_logprobs=20"),
+        ({"content": "4", "tokens_predicted": 1}, '"n_probs": 20'),
+        ({"outputs": [{"text": "4", "token_ids": [9], "logprobs": None}]}, "SamplingParams"),
+        ({"item_id": 1, "score": 4}, None),
+    ],
+)
+def test_answers_without_log_probabilities_are_not_passed_over(cordial, log, row, remedy):
+    result = cordial("read", log(row), "-o", "r.csv", "--options", OPTIONS, "-q")
+    assert ("the log has no log-probabilities" in result.stderr) == (remedy is not None)
+    assert remedy is None or remedy in result.stderr
+
+
+def test_requests_that_failed_are_counted_and_the_first_are_named(cordial, log):
+    failed = [{"custom_id": str(i), "error": {"message": "It expired."}} for i in range(4)]
+    good = {"custom_id": "a", "response": {"body": chat([("4", -0.1), ("5", -3.0)])}}
+    result = cordial("read", log(*failed, good), "-o", "r.csv", "--options", OPTIONS, "-q")
+    assert result.stderr == (
+        "warning: 4 requests without an answer are left out: line 1 (It expired), line 2 (It "
+        "expired), line 3 (It expired) and 1 more\n"
+    )
+
+
 def test_letters_for_options_and_a_scale_that_goes_down(cordial, log):
     path = log(chat([("A", -0.2), ("B", -2.0), (" c", -3.0)], item_id="a", label="fair"))
     spell = ("--spell", "good=A", "--spell", "fair=B", "--spell", "poor=C")
@@ -177,7 +213,7 @@ GOOD = ["-o", "o.csv", "--options", OPTIONS]
 BAD = {
     "cut off": (CHAT[:-200], GOOD, "line 20 must be a JSON object.*cut off there"),
     "a list cut off": (f"[{CHAT.splitlines()[0]},{{", GOOD, r"at line 1, .* \(element 1\). It may"),
-    "mixed": (CHAT + '{"a": 1}\n', GOOD, "line 21 must hold a response .*; found a"),
+    "mixed": (CHAT + '{"a": 1}\n', GOOD, "line 21: expected a response .*; found a"),
     "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found int"),
     "empty": ("", GOOD, "log.jsonl is empty"),
     "blank": ("\n\n", GOOD, "is no log that is known by its contents: it is not JSON"),
@@ -197,7 +233,7 @@ BAD = {
     "one file for both": (CHAT, [*GOOD, "--labels", "o.csv"], "both would be o.csv"),
     "over the log": (CHAT, ["-o", "log.jsonl", "--options", OPTIONS], "would replace the input"),
     "no table": (CHAT, ["-o", "o.txt", "--options", OPTIONS], "must end in .csv"),
-    "wrong --from": (CHAT, [*GOOD, "--from", "vllm"], "line 1 must hold an output with `outputs`"),
+    "wrong --from": (CHAT, [*GOOD, "--from", "vllm"], "line 1: expected an output with `outputs`"),
     "no such format": (CHAT, [*GOOD, "--from", "excel"], "a format must be auto or openai"),
     "no such task": (CHAT, [*GOOD, "--task", "tone"], "no reading of 'tone'"),
     "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT"),

@@ -102,4 +102,4 @@ def read(
         typer.echo(explain_text(text, collected))
     if not quiet:
         report(collected, found.name, out, labels)
-    warn(collected)
+    warn(collected, found.remedy)

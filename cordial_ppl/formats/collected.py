@@ -40,6 +40,11 @@ class Collected:
         share: Mean probability of all options together; NaN where it is unknown.
         unnamed: Whether texts are named by their order.
         unread_samples: Answers that name no option, among samples of which others do.
+        failed: Requests without an answer: their places, and what the log says of them.
+        hard: Whether every reading is one answer in words.
+        dropped: Orders of the options in which an answer names none, among orders in which others
+            do.
+        incomplete: Number of texts that have such orders.
     """
 
     options: tuple[str, ...]
@@ -53,6 +58,10 @@ class Collected:
     share: float = np.nan
     unnamed: bool = False
     unread_samples: int = 0
+    failed: list[str] = field(default_factory=list)
+    hard: bool = True
+    dropped: int = 0
+    incomplete: int = 0
 
     def __len__(self) -> int:
         """The number of readings."""

@@ -1,6 +1,6 @@
 """Labels that a log holds, one a text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from cordial_ppl.errors import InputError
@@ -19,7 +19,7 @@ class Labels:
         given: The options in the order in which a log counts them, if that is not the scale's.
     """
 
-    def __init__(self, spellings: Spellings | None, given: Sequence[str] | None = None):
+    def __init__(self, spellings: Spellings | None, given: tuple[str, ...] = ()):
         self.spellings = spellings
         self.given = None if spellings is None else Scale(given or spellings.scale.options)
         self._found: dict[tuple[str, str | None], dict[str | None, str]] = {}

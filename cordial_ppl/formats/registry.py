@@ -16,12 +16,12 @@ from cordial_ppl.formats import (
     samples,
     vllm,
 )
-from cordial_ppl.formats.evidence import Record
+from cordial_ppl.formats.collector import Entry
 from cordial_ppl.formats.rows import json_rows
-from cordial_ppl.tables.columns import KINDS
+from cordial_ppl.tables.columns import PREFIXES
 from cordial_ppl.tables.files import read_columns
 
-Reader = Callable[[Path], Iterator[Record]]
+Reader = Callable[[Path], Iterator[Entry]]
 
 
 class Format(NamedTuple):
@@ -32,18 +32,20 @@ class Format(NamedTuple):
         words: Which tool writes it.
         recognises: Whether a file has it, told by its path and first JSON object, if it has one.
         read: The records of a file.
+        remedy: How to have log-probabilities logged, if the tool can.
     """
 
     name: str
     words: str
     recognises: Callable[[Path, Mapping[str, Any] | None], bool]
     read: Reader
+    remedy: str
 
 
 def _guarded(read: Reader, words: str) -> Reader:
     """Turn what a reader stumbles over in a file of another form into a message."""
 
-    def guarded(path: Path) -> Iterator[Record]:
+    def guarded(path: Path) -> Iterator[Entry]:
         try:
             yield from read(path)
         except CordialError:
@@ -55,23 +57,24 @@ def _guarded(read: Reader, words: str) -> Reader:
 
 
 FORMATS: dict[str, Format] = {
-    name: Format(name, words, module.recognises, _guarded(module.read, words))
-    for name, words, module in (
-        ("openai", "responses of servers that speak OpenAI's protocols, batch results", openai),
-        ("vllm", "vLLM's offline outputs as dictionaries", vllm),
-        ("llama-cpp", "llama.cpp's own completions", llama_cpp),
-        ("lm-eval", "lm-evaluation-harness, --log_samples", lm_eval),
-        ("inspect", "Inspect's logs, .eval and .json", inspect_ai),
-        ("argilla", "Argilla's records: labels", argilla),
-        ("label-studio", "Label Studio's JSON export: labels", label_studio),
-        ("samples", "sampled scores and hard ratings, JSON Lines or a table", samples),
-        ("npz", "NumPy arrays", arrays),
+    name: Format(name, words, module.recognises, _guarded(module.read, words), remedy)
+    for name, module, words, remedy in (
+        (
+            "openai",
+            openai,
+            "responses of servers that speak OpenAI's protocols, batch results",
+            "logprobs=True, top_logprobs=20",
+        ),
+        ("vllm", vllm, "vLLM's offline outputs as dictionaries", "SamplingParams(logprobs=20)"),
+        ("llama-cpp", llama_cpp, "llama.cpp's own completions", '"n_probs": 20'),
+        ("lm-eval", lm_eval, "lm-evaluation-harness, --log_samples", "a multiple-choice task"),
+        ("inspect", inspect_ai, "Inspect's logs, .eval and .json", "--logprobs --top-logprobs 20"),
+        ("argilla", argilla, "Argilla's records: labels", ""),
+        ("label-studio", label_studio, "Label Studio's JSON export: labels", ""),
+        ("samples", samples, "sampled scores and hard ratings, JSON Lines or a table", ""),
+        ("npz", arrays, "NumPy arrays", ""),
     )
 }
-
-
-PREFIXES = tuple(f"{kind}_" for kind in KINDS)
-"""How columns of readings begin."""
 
 
 def find_format(path: Path, name: str = "auto") -> Format:
