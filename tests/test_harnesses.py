@@ -7,7 +7,7 @@ import pytest
 from logs_of_reviews import LOGS, gather, read, table
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats.archives import list_members, read_member
+from cordial_ppl.formats.archives import Archive
 
 
 def harness_row(scores=(-4.0, -3.0, -2.0, -1.0, -5.0), target="3", **fields):
@@ -78,11 +78,11 @@ def test_documents_of_fewer_choices_are_another_scale(log):
 
 def test_archives_with_either_packing(tmp_path):
     source, path = LOGS / "inspect.eval", tmp_path / "deflated.eval"
-    members = list_members(source)
-    assert {member.compress_type for member in members.values()} == {93}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, member in members.items():
-            archive.writestr(name, read_member(source, member))
+    with zipfile.ZipFile(source) as packed:
+        assert {member.compress_type for member in packed.infolist()} == {93}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, Archive(source) as whole:
+        for name in whole.names:
+            archive.writestr(name, whole.read(name))
     found, original = read(path), gather("inspect.eval")
     np.testing.assert_array_equal(table(found, "logprob"), table(original, "logprob"))
     assert found.labels == original.labels
@@ -107,9 +107,9 @@ def test_archives_that_are_damaged(tmp_path):
 def test_a_run_that_was_broken_off_is_read_as_far_as_it_came(tmp_path):
     source, path = LOGS / "inspect.eval", tmp_path / "log.eval"
     kept = ("_journal/start.json", "samples/review-03_epoch_1.json")
-    with zipfile.ZipFile(path, "w") as archive:
+    with zipfile.ZipFile(path, "w") as archive, Archive(source) as whole:
         for name in kept:
-            archive.writestr(name, read_member(source, list_members(source)[name]))
+            archive.writestr(name, whole.read(name))
     assert read(path).readings["item_id"] == ["review-03"]
 
 

@@ -134,7 +134,7 @@ def test_a_position_is_that_of_the_column_whichever_end_is_the_best(tmp_path, op
         ({"logits": [[0.0, 1.0]], "item_id": ["a", "b"]}, "`item_id` must have the shape \\[1\\]"),
         ({"logprobs": [[-1.0, -2.0], [-1.0, 2.0]]}, "row 1: log-probabilities must be 0 or"),
         ({"probs": [[0.9, 0.9]]}, "probabilities must sum to one; they sum to 1.8 in row 0"),
-        ({"probs": [[1.5, -0.5]]}, "probabilities must be 0..1; found 1.5 in row 0"),
+        ({"probs": [[1.5, -0.5]]}, "probabilities must be 0..1; found -0.5 in row 0"),
         ({"counts": [[1, 2], [0, 0]]}, "a text needs at least one rating; all .* in row 1"),
         ({"counts": [[0.5, 1.0]]}, "counts must be whole numbers from 0 up; found 0.5 in row 0"),
         ({"logits": [[0.0, np.nan]]}, "row 0: logit_1 must be a number; found nan"),

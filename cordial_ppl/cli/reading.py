@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cordial_ppl.cli.messages import count, say
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import CordialError, FileError, InputError, naming
 from cordial_ppl.formats import Collected, Explained
 from cordial_ppl.formats.reading import Reading
 
@@ -23,6 +24,18 @@ def read_spellings(given: list[str] | None) -> dict[str, str]:
             raise InputError(f"--spell must be OPTION=TEXT, such as 1=A; found {text!r}.")
         found[spelling] = option.strip()
     return found
+
+
+@contextmanager
+def naming_log(source: Path) -> Iterator[None]:
+    """Name the log in what is wrong with it, unless the error does: that of a file."""
+    try:
+        yield
+    except FileError:
+        raise
+    except CordialError as error:
+        with naming(source):
+            raise error
 
 
 def report(found: Collected, name: str, out: Path | None, labels: Path | None) -> None:

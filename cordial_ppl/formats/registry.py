@@ -17,7 +17,7 @@ from cordial_ppl.formats import (
     vllm,
 )
 from cordial_ppl.formats.collector import Entry
-from cordial_ppl.formats.rows import json_rows
+from cordial_ppl.formats.rows import json_rows, looks_like_json
 from cordial_ppl.tables.columns import PREFIXES
 from cordial_ppl.tables.files import read_columns
 
@@ -46,12 +46,21 @@ def _guarded(read: Reader, words: str) -> Reader:
     """Turn what a reader stumbles over in a file of another form into a message."""
 
     def guarded(path: Path) -> Iterator[Entry]:
+        number = 0
         try:
-            yield from read(path)
+            for entry in read(path):
+                yield entry
+                number += 1
         except CordialError:
             raise
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise FileError(f"{path} is not as expected of {words}: {error}.") from error
+        except MemoryError as error:
+            raise FileError(f"{path} is too large for the memory there is.") from error
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # What Python says of it would help nobody.
+            after = f" after {number} that are" if number else ""
+            raise FileError(f"{path} is not as expected of {words}{after}.") from error
+        except RecursionError as error:
+            raise FileError(f"{path} is nested too deeply.") from error
 
     return guarded
 
@@ -109,7 +118,9 @@ def find_format(path: Path, name: str = "auto") -> Format:
             f"{path} is a table of texts, which nobody has read yet: `cordial ask {path} --model "
             "NAME`. If the words are a judge's answers, say so: --from samples."
         )
-    shown = f"its first object has {', '.join(list(first)[:8])}" if first else "it is not JSON"
+    shown = "it is not JSON"
+    if first is not None:
+        shown = f"its first object has {', '.join(list(first)[:8]) or 'nothing'}"
     raise FileError(
         f"{path} is no log that is known by its contents: {shown}. "
         f"Say what it is: --from {', '.join(FORMATS)}."
@@ -118,15 +129,6 @@ def find_format(path: Path, name: str = "auto") -> Format:
 
 def _first_row(path: Path) -> Mapping[str, Any] | None:
     """The first object of a JSON file, or row of a table; None if it is neither."""
-    try:
-        with path.open("rb") as file:
-            if file.read(1) == b"":
-                raise FileError(f"{path} is empty.")
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     if path.suffix.lower() in samples.TABLES:
         return samples.first_row(read_columns(path))
-    try:
-        return next((row.value for row in json_rows(path)), None)
-    except FileError:
-        return None
+    return next(json_rows(path)).value if looks_like_json(path) else None
