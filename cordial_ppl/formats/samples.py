@@ -48,8 +48,9 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
 
 
 def holds_texts(first: Mapping[str, Any]) -> bool:
-    """Say whether the first row of a file has words that may be a text to rate, or an answer."""
-    return _field(first) in WORDS
+    """Say whether the first row of a file is flat and has words: a text to rate, or an answer."""
+    flat = not any(isinstance(cell, Mapping | list) for cell in first.values())
+    return flat and _field(first) in WORDS
 
 
 def read(path: Path) -> Iterator[Record]:
