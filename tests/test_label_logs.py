@@ -118,7 +118,7 @@ def test_arrays(tmp_path):
 def test_a_position_is_that_of_the_column_whichever_end_is_the_best(tmp_path, options, reverse):
     named = {} if options is None else {"options": np.array(options)}
     probs = np.array([[0.9, 0.08, 0.02], [0.02, 0.08, 0.9]])
-    np.savez(tmp_path / "a.npz", probs=probs, labels=np.array([0, 2]), **named)
+    np.savez(tmp_path / "a.npz", probs=probs, labels=np.array([0, 2]), **named)  # pyright: ignore
     found = read(tmp_path / "a.npz", scale=Scale(("good", "fair", "bad")), reverse=reverse)
     assert found.labels["label"] == ["good", "bad"]
     np.testing.assert_array_equal(found.readings["p_good"], [0.9, 0.02])
