@@ -1,5 +1,6 @@
 """`cordial read`: from a log to tables for the other commands, and what it says of bad ones."""
 
+import gzip
 import json
 import re
 from functools import partial
@@ -41,27 +42,33 @@ def test_what_is_written_can_be_read(cordial, name, ending):
         assert found.labels.tolist() == [int(LABELS[r]) - 1 for r in list(LABELS)[:size]]
 
 
-@pytest.mark.parametrize("name", ["openai_chat.jsonl", "samples.jsonl"])
+@pytest.mark.parametrize("name", FILES)
 def test_from_a_log_to_calibrated_probabilities(cordial, name):
-    cordial("read", LOGS / name, "-o", "r.parquet", "--labels", "l.csv", "--options", OPTIONS)
+    size = FILES[name][2]
+    labels = ("--labels", "l.csv") if name in LABELLED else ()
+    cordial("read", LOGS / name, "-o", "r.parquet", *labels, "--options", OPTIONS)
+    if not labels:
+        known = list(LABELS.items())[:size]
+        Path("l.csv").write_text("item_id,label\n" + "".join(f"{i},{k}\n" for i, k in known))
     cordial("calibrate", "r.parquet", "l.csv", "-o", "o.csv", "--inference", "mode", "-q")
     out = cells("o.csv")
-    assert out["item_id"] == list(LABELS)
+    assert out["item_id"] == list(read_readings("r.parquet").item_ids)
     probs = np.array([out[f"p_{option}"] for option in STARS], float).T
-    assert_probabilities(probs, 20, 5)
-    # The reader is good, and the labels are those that it was calibrated with.
-    truth = np.array([int(label) for label in LABELS.values()])
-    assert np.abs(probs @ np.arange(1, 6) - truth).mean() < 1
+    assert_probabilities(probs, size, 5)
+    if name in ("openai_chat.jsonl", "samples.jsonl"):
+        # The reader is good, and the labels are those that it was calibrated with.
+        truth = np.array([int(label) for label in LABELS.values()])[:size]
+        assert np.abs(probs @ np.arange(1, 6) - truth).mean() < 1
 
 
 @pytest.mark.parametrize("name", ["argilla.json", "label_studio.json"])
 def test_labels_alone_go_with_readings_from_elsewhere(cordial, name):
     result = cordial("read", LOGS / name, "--labels", "l.csv")
     assert re.fullmatch(r"8 labels \(\S+\) in l.csv\n", result.stderr)
+    assert [path.name for path in Path().iterdir()] == ["l.csv"]
     cordial("read", LOGS / "openai_chat.jsonl", "-o", "r.csv", "--options", OPTIONS, "-q")
     found = read_labels("l.csv", Scale(STARS))
     assert len(match_labels(read_readings("r.csv"), found)) == 8
-    assert not Path("o.csv").exists()
 
 
 def test_which_tokens_fed_which_option(cordial):
@@ -92,10 +99,21 @@ def test_the_report_for_programs(cordial):
     assert (found["format"], found["readings"], found["labels"]) == ("openai", 20, 20)
     assert found["floored"] == {"1": 4} and found["unread"] == []
     assert 0.9 < found["share"] < 1
-    assert found["explained"][0]["parts"]["1"] == {}
-    assert list(found["explained"][0]["parts"]["5"]) == ["5", " 5", "Five"]
+    (parts,) = found["explained"][0]["orders"]
+    assert parts["1"] == [] and [token for token, _ in parts["5"]] == ["5", " 5", "Five"]
     arrays = cordial("read", LOGS / "arrays.npz", "-o", "r.csv", "--json")
     assert json.loads(arrays.stdout)["share"] is None
+
+
+def test_several_answers_with_the_same_tokens_add_up_in_the_report(cordial, log):
+    one, other = (chat([("4", a), ("5", b)]) for a, b in ((-0.1, -3.0), (-1.1, -0.5)))
+    path = log({"item_id": "a", "choices": one["choices"] + other["choices"]})
+    shown = cordial("read", path, "-o", "r.csv", "--options", OPTIONS, "--json", "--explain", 1)
+    (parts,) = json.loads(shown.stdout)["explained"][0]["orders"]
+    for option in "45":
+        total = np.logaddexp.reduce([score for _, score in parts[option]])
+        assert len(parts[option]) == 2
+        assert float(cells("r.csv")[f"logprob_{option}"][0]) == pytest.approx(total)
 
 
 def chat(*tops, **wrapping):
@@ -140,6 +158,31 @@ def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
     assert "warning: 1 sample that name no option are not counted" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("row", "remedy"),
+    [
+        ({"choices": [{"message": {"content": "4"}, "logprobs": None}]}, "top_logprobs=20"),
+        ({"content": "4", "tokens_predicted": 1}, '"n_probs": 20'),
+        ({"outputs": [{"text": "4", "token_ids": [9], "logprobs": None}]}, "SamplingParams"),
+        ({"item_id": 1, "score": 4}, None),
+    ],
+)
+def test_answers_without_log_probabilities_are_not_passed_over(cordial, log, row, remedy):
+    result = cordial("read", log(row), "-o", "r.csv", "--options", OPTIONS, "-q")
+    assert ("the log has no log-probabilities" in result.stderr) == (remedy is not None)
+    assert remedy is None or remedy in result.stderr
+
+
+def test_requests_that_failed_are_counted_and_the_first_are_named(cordial, log):
+    failed = [{"custom_id": str(i), "error": {"message": "It expired."}} for i in range(4)]
+    good = {"custom_id": "a", "response": {"body": chat([("4", -0.1), ("5", -3.0)])}}
+    result = cordial("read", log(*failed, good), "-o", "r.csv", "--options", OPTIONS, "-q")
+    assert result.stderr == (
+        "warning: 4 requests without an answer are left out: line 1 (It expired), line 2 (It "
+        "expired), line 3 (It expired) and 1 more\n"
+    )
+
+
 def test_letters_for_options_and_a_scale_that_goes_down(cordial, log):
     path = log(chat([("A", -0.2), ("B", -2.0), (" C", -3.0)], item_id="a", label="fair"))
     spell = ("--spell", "good=A", "--spell", "fair=B", "--spell", "poor=C")
@@ -154,7 +197,8 @@ def test_letters_for_options_and_a_scale_that_goes_down(cordial, log):
 def test_options_with_a_comma_and_an_answer_that_is_announced(cordial, log):
     rows = [{"item_id": 1, "response": "Tone: no, never\nOverall: yes, often\nStyle: no, never"}]
     options = '"no, never","yes, often"'
-    cordial("read", log(*rows), "-o", "r.csv", "--options", options, "--after", "Overall:")
+    given = ("--options", options, "--after", "Overall:", "--from", "samples")
+    cordial("read", log(*rows), "-o", "r.csv", *given)
     assert cells("r.csv")["n_yes, often"] == ["1.0"]
 
 
@@ -176,11 +220,11 @@ GOOD = ["-o", "o.csv", "--options", OPTIONS]
 BAD = {
     "cut off": (CHAT[:-200], GOOD, "line 20 must be a JSON object.*cut off there"),
     "a list cut off": (f"[{CHAT.splitlines()[0]},{{", GOOD, r"at line 1, .* \(element 1\). It may"),
-    "mixed": (CHAT + '{"a": 1}\n', GOOD, "line 21 must hold a response .*; found a"),
-    "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found int"),
+    "mixed": (CHAT + '{"a": 1}\n', GOOD, "line 21: expected a response .*; found a"),
+    "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found a number"),
     "empty": ("", GOOD, "log.jsonl is empty"),
-    "blank": ("\n\n", GOOD, "is no log that is known by its contents: it is not JSON"),
-    "an empty list": ("[]", [*GOOD, "--from", "openai"], "is an empty list"),
+    "blank": ("\n\n", GOOD, "is empty"),
+    "an empty list": ("[]", GOOD, "is an empty list"),
     "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
     "unknown": ('{"a": 1, "b": 2}\n', GOOD, "known by its contents: its first object has a, b"),
     "doubled": (CHAT + CHAT, GOOD, "'review-01' is in line 1 and in line 21"),
@@ -196,7 +240,7 @@ BAD = {
     "one file for both": (CHAT, [*GOOD, "--labels", "o.csv"], "both would be o.csv"),
     "over the log": (CHAT, ["-o", "log.jsonl", "--options", OPTIONS], "would replace the input"),
     "no table": (CHAT, ["-o", "o.txt", "--options", OPTIONS], "must end in .csv"),
-    "wrong --from": (CHAT, [*GOOD, "--from", "vllm"], "line 1 must hold an output with `outputs`"),
+    "wrong --from": (CHAT, [*GOOD, "--from", "vllm"], "line 1: expected an output with `outputs`"),
     "no such format": (CHAT, [*GOOD, "--from", "excel"], "a format must be auto or openai"),
     "no such task": (CHAT, [*GOOD, "--task", "tone"], "no reading of 'tone'"),
     "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT"),
@@ -204,7 +248,21 @@ BAD = {
     "a table of readings": (
         '{"item_id": "a", "p_1": 0.4, "p_2": 0.6}\n', GOOD, "is a table of readings already",
     ),
-    "nested without end": ("[" * 100_000, [*GOOD, "--from", "openai"], "nested too deeply"),
+    "nested without end": ("[" * 100_000, GOOD, "nested too deeply"),
+    "an endless number": ("[" + "9" * 5000 + "]", GOOD, "log.jsonl: Exceeds the limit"),
+    "cut off in its first line": (CHAT[:100], GOOD, "at line 1, column .* may have been cut off"),
+    "null": ("null", GOOD, "known by its contents: it is not JSON"),
+    "a list of texts": ('["4"]', GOOD, "element 0 must be a JSON object; found a text"),
+    "nothing in it": ("{}", GOOD, "its first object has nothing"),
+    "no labels in an export": (
+        '[{"id": 13, "data": {}, "annotations": []}]', ["--labels", "o.csv"],
+        "there is neither a reading nor a label in it",
+    ),
+    "annotations that are none": (
+        '[{"id": 13, "data": null, "annotations": [null]}]', ["--labels", "o.csv"],
+        "is not as expected of Label Studio's JSON export: labels\\.",
+    ),
+    "no arrays": (CHAT, [*GOOD, "--from", "npz"], "must be an .npz of .*, or holds objects, which"),
 }  # fmt: skip
 
 
@@ -212,6 +270,7 @@ def assert_refused(result, folder, kept, message):
     assert result.stdout == ""
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
     assert re.search(message, result.stderr), result.stderr
+    assert f"{kept}: {kept}" not in result.stderr
     assert [path.name for path in folder.iterdir()] == [kept]
 
 
@@ -226,11 +285,15 @@ def test_bad_input_is_refused_in_one_line(cordial, log, tmp_path, case):
     ("name", "content", "message"),
     [
         ("log.jsonl", bytes(range(128, 256)), "it is not JSON"),
+        ("log.jsonl", gzip.compress(CHAT.encode()), "is packed with gzip: unpack it first"),
+        ("log.jsonl", CHAT.encode("utf-16"), "must be text in UTF-8; it is in UTF-16. Save it"),
+        ("log.npz", b"PK\x03\x04 and nothing more", "must be an .npz"),
         ("log.eval", b"PK\x03\x04 and nothing more", "must be a zip archive"),
         ("log.eval", b"no archive", "must be JSON"),
         ("log.csv", b"item_id,p_1,p_2\na,0.4,0.6\n", "needs no reading: give it to `cordial cal"),
         ("log.csv", b"item_id,n_1,n_2\na,4,6\n", "needs no reading: give it to `cordial cal"),
-        ("log.csv", b"text,other\na,4\n", "its first object has text, other"),
+        ("log.csv", b"texts,other\na,4\n", "its first object has texts, other"),
+        ("log.csv", b"text,other\na,4\n", "is a table of texts, which nobody has read yet: `cord"),
     ],
 )
 def test_files_that_are_no_logs(cordial, tmp_path, name, content, message):

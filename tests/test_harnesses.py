@@ -7,13 +7,15 @@ import pytest
 from logs_of_reviews import LOGS, gather, read, table
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats.archives import list_members, read_member
+from cordial_ppl.formats.archives import Archive
 
 
 def harness_row(scores=(-4.0, -3.0, -2.0, -1.0, -5.0), target="3", **fields):
     asked = {f"gen_args_{k}": {"arg_0": "Stars:", "arg_1": f" {k + 1}"} for k in range(len(scores))}
     given = [[str(score), "False"] for score in scores]
     row = {"doc_id": 0, "doc": {}, "target": target, "arguments": asked, "filter": "none"}
+    # The best choice is the fourth: the target is its position.
+    row["acc"] = 1.0
     return {**row, "resps": [[one] for one in given], "filtered_resps": given} | fields
 
 
@@ -36,23 +38,23 @@ def test_one_filter_is_taken_and_texts_go_by_their_hash(log):
     assert read(log(*rows)).readings["item_id"] == ["aa", "bb", "aa-2"]
 
 
-def test_a_choice_scored_again_without_its_prompt_counts_once(log):
+@pytest.mark.parametrize("delimiter", ["", " "])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_choice_scored_without_its_prompt_counts_nothing(log, delimiter, first):
     row = harness_row()
-    again = {f"gen_args_{k + 5}": {"arg_0": "", "arg_1": f" {k + 1}"} for k in range(5)}
+    again = {f"gen_args_{k + 5}": {"arg_0": "", "arg_1": f"{delimiter}{k + 1}"} for k in range(5)}
     row["arguments"] |= again
-    row["filtered_resps"] = row["filtered_resps"] + [["-9.0", "False"]] * 5
+    row["filtered_resps"] = row["filtered_resps"] + [["-0.1", "False"]] * 5
+    if first:
+        for name, order in (("arguments", dict), ("filtered_resps", list)):
+            own = row[name].items() if order is dict else row[name]
+            row[name] = order(list(own)[5:] + list(own)[:5])
     assert table(read(log(row)), "logprob").tolist() == [[-4.0, -3.0, -2.0, -1.0, -5.0]]
 
 
-def test_targets_that_are_texts_of_choices(log):
-    # The best choice is " 4", and it is right only if "4" names it.
-    path = log(harness_row(target="4", acc=1.0), harness_row(target="2", acc=0.0, doc_id=1))
-    assert read(path).labels["label"] == ["4", "2"]
-    path = log(harness_row(target="4", acc=0.0), harness_row(target="2", acc=0.0, doc_id=1))
-    assert read(path).labels["label"] == ["5", "3"]
-    with pytest.raises(InputError, match="line 1: a label must be one of 1, .*; found 'x'"):
-        read(log(harness_row(target="x")))
-    assert len(read(log(harness_row(target="x")), labels=False)) == 1
+def test_choices_after_no_prompt_at_all(log):
+    pairs = [["", f" {k}"] for k in range(1, 6)]
+    assert table(read(log(harness_row(arguments=pairs))), "logprob")[0, 3] == -1.0
 
 
 @pytest.mark.parametrize(
@@ -76,11 +78,11 @@ def test_documents_of_fewer_choices_are_another_scale(log):
 
 def test_archives_with_either_packing(tmp_path):
     source, path = LOGS / "inspect.eval", tmp_path / "deflated.eval"
-    members = list_members(source)
-    assert {member.compress_type for member in members.values()} == {93}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, member in members.items():
-            archive.writestr(name, read_member(source, member))
+    with zipfile.ZipFile(source) as packed:
+        assert {member.compress_type for member in packed.infolist()} == {93}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, Archive(source) as whole:
+        for name in whole.names:
+            archive.writestr(name, whole.read(name))
     found, original = read(path), gather("inspect.eval")
     np.testing.assert_array_equal(table(found, "logprob"), table(original, "logprob"))
     assert found.labels == original.labels
@@ -105,9 +107,9 @@ def test_archives_that_are_damaged(tmp_path):
 def test_a_run_that_was_broken_off_is_read_as_far_as_it_came(tmp_path):
     source, path = LOGS / "inspect.eval", tmp_path / "log.eval"
     kept = ("_journal/start.json", "samples/review-03_epoch_1.json")
-    with zipfile.ZipFile(path, "w") as archive:
+    with zipfile.ZipFile(path, "w") as archive, Archive(source) as whole:
         for name in kept:
-            archive.writestr(name, read_member(source, list_members(source)[name]))
+            archive.writestr(name, whole.read(name))
     assert read(path).readings["item_id"] == ["review-03"]
 
 

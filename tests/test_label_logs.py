@@ -1,13 +1,11 @@
-"""Labels of annotation tools; sampled scores; arrays."""
+"""Labels of annotation tools; arrays."""
 
 import numpy as np
 import pytest
 from logs_of_reviews import LABELS, LABELS_ALONE, gather, read, table
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats import find_format
 from cordial_ppl.scale import Scale, SettingNeeded
-from cordial_ppl.tables import write_table
 
 
 @pytest.mark.parametrize("name", LABELS_ALONE)
@@ -58,6 +56,24 @@ def test_records_of_argilla_of_all_versions(log):
         read(log(record(None, responses("4"))))
 
 
+NAMELESS = {
+    "flat": {"id": "a", "stars.responses": ["2", "5", "4"]},
+    "nested": record("a", {"stars": [{"value": v} for v in ("2", "5", "4")]}),
+    "first": record("a", [{"values": {"stars": {"value": v}}} for v in ("2", "5", "4")]),
+}
+
+
+@pytest.mark.parametrize("form", NAMELESS)
+def test_people_whom_the_export_does_not_name_are_people_all_the_same(log, form):
+    found = read(log(NAMELESS[form]), scale=None)
+    assert found.labels == {"item_id": ["a"], "task": ["stars"], "label": ["4"]}
+
+
+def test_one_person_without_a_name_is_no_user(log):
+    found = read(log({"id": "a", "stars.responses": ["2"]}), scale=None)
+    assert found.labels == {"item_id": ["a"], "task": ["stars"], "label": ["2"]}
+
+
 def test_tasks_of_label_studio(log):
     def task(*values, **fields):
         results = [{"from_name": "stars", "value": value} for value in values]
@@ -76,28 +92,6 @@ def test_tasks_of_label_studio(log):
         read(log({"id": 1, "stars": 4, "annotation_id": 9}))
 
 
-def test_samples_in_tables(tmp_path):
-    path = tmp_path / "s.parquet"
-    write_table(path, {"item_id": [1, 2], "scores": [[4, 5, 4], [1, 1, 2]], "label": [4, 2]})
-    found = read(path)
-    assert table(found, "n").tolist() == [[0, 0, 0, 2, 1], [2, 1, 0, 0, 0]]
-    assert found.labels == {"item_id": ["1", "2"], "label": ["4", "2"]}
-
-
-def test_samples_in_lists_and_row_by_row(log):
-    assert find_format(log({"item_id": 1, "output": ["4", "5"]})).name == "samples"
-    found = read(log({"item_id": 1, "samples": [4, 4.0, "5", "Score: 4", None, 4.5]}))
-    assert table(found, "n").tolist() == [[0, 0, 0, 3, 1]] and found.unread_samples == 2
-    rows = [{"item_id": item, "rating": rating} for item, rating in (("a", 4), ("b", 1), ("a", 5))]
-    assert table(read(log(*rows)), "n").tolist() == [[0, 0, 0, 1, 1], [1, 0, 0, 0, 0]]
-    with pytest.raises(InputError, match="line 2 must have a list `scores`.*found item_id, tokens"):
-        read(log(rows[0], {"item_id": "b", "tokens": 3}))
-    with pytest.raises(InputError, match="a text must occur once; '1' is in line 1 and in line 2"):
-        read(log(*[{"item_id": 1, "scores": [4]}] * 2))
-    with pytest.raises(InputError, match="line 1: `scores` must be numbers or texts"):
-        read(log({"item_id": 1, "scores": [[4]]}))
-
-
 def test_arrays(tmp_path):
     path = tmp_path / "a.npz"
     probs = np.array([[0.1, 0.9], [0.6, 0.4]])
@@ -108,8 +102,8 @@ def test_arrays(tmp_path):
     backwards = read(path, scale=Scale(("good", "bad")), reverse=True)
     assert list(backwards.readings) == ["item_id", "p_bad", "p_good"]
     np.testing.assert_array_equal(backwards.readings["p_good"], probs[:, 0])
-    # Positions are those of the scale, which goes from bad to good.
-    assert backwards.labels["label"] == ["good", "bad"]
+    # Positions count the options as they were given, as the columns do.
+    assert backwards.labels["label"] == ["bad", "good"]
     whole = path.read_bytes()
     np.savez(path, probs=np.array([[{}, 1]], object))
     with pytest.raises(FileError, match="must be an .npz of numbers and texts"):
@@ -117,6 +111,17 @@ def test_arrays(tmp_path):
     path.write_bytes(whole[:100])
     with pytest.raises(FileError, match="must be an .npz"):
         read(path)
+
+
+@pytest.mark.parametrize("options", [None, ["good", "fair", "bad"]])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_position_is_that_of_the_column_whichever_end_is_the_best(tmp_path, options, reverse):
+    named = {} if options is None else {"options": np.array(options)}
+    probs = np.array([[0.9, 0.08, 0.02], [0.02, 0.08, 0.9]])
+    np.savez(tmp_path / "a.npz", probs=probs, labels=np.array([0, 2]), **named)  # pyright: ignore
+    found = read(tmp_path / "a.npz", scale=Scale(("good", "fair", "bad")), reverse=reverse)
+    assert found.labels["label"] == ["good", "bad"]
+    np.testing.assert_array_equal(found.readings["p_good"], [0.9, 0.02])
 
 
 @pytest.mark.parametrize(
@@ -127,6 +132,11 @@ def test_arrays(tmp_path):
         ({"logits": [0.0, 1.0]}, "must be numbers \\[n, K\\]; found float64 \\[2\\]"),
         ({"logits": [["a", "b"]]}, "must be numbers \\[n, K\\]"),
         ({"logits": [[0.0, 1.0]], "item_id": ["a", "b"]}, "`item_id` must have the shape \\[1\\]"),
+        ({"logprobs": [[-1.0, -2.0], [-1.0, 2.0]]}, "row 1: log-probabilities must be 0 or"),
+        ({"probs": [[0.9, 0.9]]}, "probabilities must sum to one; they sum to 1.8 in row 0"),
+        ({"probs": [[1.5, -0.5]]}, "probabilities must be 0..1; found -0.5 in row 0"),
+        ({"counts": [[1, 2], [0, 0]]}, "a text needs at least one rating; all .* in row 1"),
+        ({"counts": [[0.5, 1.0]]}, "counts must be whole numbers from 0 up; found 0.5 in row 0"),
         ({"logits": [[0.0, np.nan]]}, "row 0: logit_1 must be a number; found nan"),
     ],
 )

@@ -167,9 +167,12 @@ def test_readings_of_several_orders_are_one():
     both = average([one, None, other])
     assert both is not None
     np.testing.assert_allclose(both.values, [-2.0, -1.5])
-    assert both.parts == [[("a", -1.0)], [("b", -1.0)]]
-    assert both.floored == [] and both.share == 0.5
+    assert both.orders == (one, None, other) and both.dropped == 1
+    # Neither order has both options, so neither number is the reader's alone.
+    assert both.floored == [0, 1] and both.share == 0.5 and both.lone
     assert average([None, None]) is None
+    with pytest.raises(InputError, match="must be of one kind; found logprob, n"):
+        average([one, Reading("n", np.array([1.0, 2.0]), [[], []])])
     counts = average([Reading("n", np.array([k, 2.0]), [[], []], unread=k) for k in (1, 3)])
     assert counts is not None
     assert counts.values.tolist() == [4.0, 4.0] and counts.unread == 4

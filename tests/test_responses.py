@@ -6,13 +6,15 @@ from logs_of_reviews import chat, read, table
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import find_format
-from cordial_ppl.formats.evidence import Samples, Tokens
+from cordial_ppl.formats.evidence import Record, Samples, Tokens
 
 
 def test_several_choices_are_samples(log):
     one, two = (chat({"4": -0.1, "5": -2.4}, choices=n) for n in (1, 2))
     path = log(one, two)
-    assert [type(record.evidence) for record in find_format(path).read(path)] == [Tokens, Samples]
+    entries = find_format(path).read(path)
+    kinds = [type(entry.evidence) for entry in entries if isinstance(entry, Record)]
+    assert kinds == [Tokens, Samples]
     found = read(path)
     np.testing.assert_allclose(*table(found, "logprob"))
     assert found.unnamed and found.readings["item_id"] == ["0", "1"]
@@ -37,16 +39,16 @@ def test_a_prompt_that_was_echoed_is_no_answer(log):
     ("row", "message"),
     [
         (
-            {"custom_id": "a", "response": None, "error": {"message": "too long"}},
-            "an error: too lo",
+            {"custom_id": "a", "response": {"text": "4"}},
+            "line 1: expected a response with `choices",
         ),
-        (
-            {"custom_id": "a", "response": {"status_code": 500, "body": {}}},
-            "with `choices` or `out",
-        ),
-        ({"choices": []}, "line 1: expected at least one choice"),
-        ({"object": "response", "output": []}, "expected a message in `output`"),
+        ({"choices": []}, "requests failed, the first \\(line 1\\) for: no choice among"),
+        ({"object": "response", "output": []}, "no message in its `output`"),
         (chat({"token_id:19": -0.1}), "without --return-tokens-as-token-ids"),
+        (
+            {"choices": [{"logprobs": {"tokens": ["token_id:19"], "token_logprobs": [-0.5]}}]},
+            "line 1: tokens must be text; found 'token_id:19'. Run the server without",
+        ),
         ({"choices": [{"logprobs": {"content": [{"tok": "4"}]}}]}, "must be `token`, .* found tok"),
         ({"choices": [{"logprobs": {"tokens": ["4"], "token_logprobs": []}}]}, None),
         ({"choices": [{"logprobs": {"tokens": ["4"], "token_logprobs": [1, 2]}}]}, "of one length"),
@@ -62,6 +64,51 @@ def test_responses_that_are_none(log, row, message):
         return
     with pytest.raises(InputError, match=message):
         read(path)
+
+
+def batch(body=None, error=None, status=200):
+    return {"custom_id": "b", "response": {"status_code": status, "body": body}, "error": error}
+
+
+FAILURES = {
+    "expired": (batch(error={"code": "x", "message": "It expired."}), "It expired"),
+    "nothing": (
+        {"custom_id": "b", "response": None, "error": {"message": "too long"}}, "too long"
+    ),
+    "refused": (batch({"error": {"message": "too long"}}, status=400), "too long"),
+    "a status": (batch({}, status=500), "status 500"),
+    "incomplete": (
+        {"object": "response", "output": [], "status": "incomplete",
+         "incomplete_details": {"reason": "max_output_tokens"}},
+        "no message in its `output` (max_output_tokens)",
+    ),
+    "no choice": ({"choices": []}, "no choice among its `choices`"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FAILURES)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_request_that_failed_costs_its_own_answer_alone(log, case, first):
+    failed, why = FAILURES[case]
+    good = {"custom_id": "a", "response": {"body": chat({"4": -0.1, "5": -3.0})}}
+    found = read(log(*([failed, good] if first else [good, failed])))
+    assert found.readings["item_id"] == ["a"] and not found.unread
+    assert found.failed == [f"line {1 if first else 2} ({why})"]
+    with pytest.raises(InputError, match=f"no answer in it; all 2 .* \\(line 1\\) for: {why[:10]}"):
+        read(log(failed, failed))
+
+
+@pytest.mark.parametrize(
+    ("created", "day"),
+    [
+        (1_767_225_600, "2026-01-01"), (1_767_225_600_000, "2026-01-01"),
+        (1_767_225_600.5, "2026-01-01"),
+        (1e18, None), (float("inf"), None), (float("nan"), None), (True, None), ("now", None),
+    ],
+)  # fmt: skip
+def test_a_time_that_is_none_is_no_date(log, created, day):
+    found = read(log(chat({"4": -0.1, "5": -3.0}, created=created)))
+    assert found.readings.get("reader_date", [None]) == [day]
 
 
 def test_tokens_without_their_text(log):
@@ -89,7 +136,8 @@ def test_probabilities_after_sampling(log):
     top = [{"token": "4", "prob": 0.75}, {"token": "5", "prob": 0.25}, {"token": "1", "prob": 0.0}]
     entry = {"token": "4", "prob": 0.75, "top_probs": top}
     found = read(log({"content": "4", "completion_probabilities": [entry]}))
-    np.testing.assert_allclose(np.exp(table(found, "logprob")[0]), [0.25, 0.25, 0.25, 0.75, 0.25])
+    probs = np.exp(table(found, "logprob")[0])
+    np.testing.assert_allclose(probs, [1e-4 / 3] * 3 + [0.75, 0.25])
     assert found.floored == {"1": 1, "2": 1, "3": 1}
     found = read(log({"content": "4", "tokens_predicted": 1}))
     assert table(found, "n").tolist() == [[0, 0, 0, 1, 0]]

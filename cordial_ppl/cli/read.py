@@ -50,8 +50,14 @@ def read(
     With --model NAME, FROM is a table of texts and the model is asked: see cordial ask --help.
     """
     from cordial_ppl.cli.output import check_output, show_json
-    from cordial_ppl.cli.reading import as_json, explain_text, read_spellings, report, warn
-    from cordial_ppl.errors import naming
+    from cordial_ppl.cli.reading import (
+        as_json,
+        explain_text,
+        naming_log,
+        read_spellings,
+        report,
+        warn,
+    )
     from cordial_ppl.formats import collect, find_format
     from cordial_ppl.formats.answers import as_pattern
     from cordial_ppl.scale import Scale
@@ -68,7 +74,7 @@ def read(
     if len(written) == 2 and written[0].absolute() == written[1].absolute():
         raise InputError(f"readings and labels are two tables; both would be {out}.")
     found = find_format(source, form)
-    with working(f"reading {source}", quiet), naming(source):
+    with working(f"reading {source}", quiet), naming_log(source):
         collected = collect(
             found.read(source),
             scale=scale,
@@ -94,4 +100,4 @@ def read(
         typer.echo(explain_text(text, collected))
     if not quiet:
         report(collected, found.name, out, labels)
-    warn(collected)
+    warn(collected, found.remedy)

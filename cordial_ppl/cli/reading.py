@@ -1,12 +1,15 @@
 """What is said of readings that were made: what was read, and what deserves a look."""
 
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cordial_ppl.cli.messages import count, say
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import CordialError, FileError, InputError, naming
 from cordial_ppl.formats import Collected, Explained
+from cordial_ppl.formats.reading import Reading
 
 SHARE = 0.5
 """Probability of the options below which the reader mostly says something else."""
@@ -21,6 +24,18 @@ def read_spellings(given: list[str] | None) -> dict[str, str]:
             raise InputError(f"--spell must be OPTION=TEXT, such as 1=A; found {text!r}.")
         found[spelling] = option.strip()
     return found
+
+
+@contextmanager
+def naming_log(source: Path) -> Iterator[None]:
+    """Name the log in what is wrong with it, unless the error does: that of a file."""
+    try:
+        yield
+    except FileError:
+        raise
+    except CordialError as error:
+        with naming(source):
+            raise error
 
 
 def report(found: Collected, name: str, out: Path | None, labels: Path | None) -> None:
@@ -39,13 +54,22 @@ def report(found: Collected, name: str, out: Path | None, labels: Path | None) -
         )
 
 
-def warn(found: Collected) -> None:
-    """Say what deserves a look."""
+def warn(found: Collected, remedy: str = "") -> None:
+    """Say what deserves a look.
+
+    Args:
+        found: What the log gave.
+        remedy: How to have the tool log log-probabilities, if it can.
+    """
+    if found.failed:
+        say(
+            f"warning: {count(len(found.failed), 'request')} without an answer are left out: "
+            f"{_first_few(found.failed)}"
+        )
     if found.unread:
-        rest = f" and {len(found.unread) - 3} more" if len(found.unread) > 3 else ""
         say(
             f"warning: {count(len(found.unread), 'answer')} that name no option are left out: "
-            f"{', '.join(found.unread[:3])}{rest}"
+            f"{_first_few(found.unread)}"
         )
     if found.unread_samples:
         say(f"warning: {count(found.unread_samples, 'sample')} that name no option are not counted")
@@ -54,6 +78,17 @@ def warn(found: Collected) -> None:
             f"warning: {count(found.several, 'answer')} announce several different options, and "
             "one was taken: a final one, the one before its explanation, or the last. "
             "--after says what the right one follows."
+        )
+    if found.dropped:
+        say(
+            f"warning: {count(found.dropped, 'answer')} about {count(found.incomplete, 'text')} "
+            "name no option in some order of the options, so that what their places add does not "
+            "cancel there"
+        )
+    if found.hard and remedy and len(found):
+        say(
+            "warning: the log has no log-probabilities, so that every reading is one answer, which "
+            f"says much less. Ask for them: {remedy}."
         )
     if found.guessed:
         say(
@@ -72,6 +107,11 @@ def warn(found: Collected) -> None:
         )
 
 
+def _first_few(places: list[str]) -> str:
+    rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    return ", ".join(places[:3]) + rest
+
+
 def as_json(found: Collected, name: str) -> dict[str, Any]:
     """All of it for programs."""
     return {
@@ -82,33 +122,52 @@ def as_json(found: Collected, name: str) -> dict[str, Any]:
         "unread": found.unread,
         "unread_samples": found.unread_samples,
         "several": found.several,
+        "failed": found.failed,
+        "dropped": found.dropped,
         "floored": dict(found.floored),
         "guessed": found.guessed,
         "lone": found.lone,
         "share": None if math.isnan(found.share) else found.share,
         "unnamed": found.unnamed,
         "explained": [
-            {"item_id": text.item_id, "place": text.place, "parts": _parts(text, found.options)}
+            {
+                "item_id": text.item_id,
+                "place": text.place,
+                "orders": [_parts(order, found.options) for order in _orders(text)],
+            }
             for text in found.explained
         ],
     }
 
 
-def _parts(text: Explained, options: tuple[str, ...]) -> dict[str, Any] | None:
-    if text.reading is None:
-        return None
-    return {option: dict(text.reading.parts[k]) for k, option in enumerate(options)}
+def _orders(text: Explained) -> Sequence[Reading | None]:
+    """What a text's reading is made of: one reading, or one an order of the options."""
+    return (text.reading and text.reading.orders) or (text.reading,)
+
+
+def _parts(reading: Reading | None, options: tuple[str, ...]) -> dict[str, Any] | None:
+    # Lists, for the answers to one prompt may have the same tokens.
+    return None if reading is None else dict(zip(options, reading.parts, strict=True))
 
 
 def explain_text(text: Explained, found: Collected) -> str:
-    """Which tokens fed which option, a line an option."""
-    lines = [f"{text.item_id} ({text.place})"]
+    """Which tokens fed which option, a line an option; in every order, where there are several."""
+    name, orders = f"{text.item_id} ({text.place})", _orders(text)
     if text.reading is None:
-        return f"{lines[0]}: names no option"
-    width = max(map(len, found.options))
-    for k, option in enumerate(found.options):
-        parts = ", ".join(f"{word!r} {score:.4g}" for word, score in text.reading.parts[k])
-        note = " (first token only)" if k in text.reading.guessed else ""
-        words = parts or ("the smallest returned" if k in text.reading.floored else "nothing")
-        lines.append(f"  {option:>{width}} {text.reading.values[k]:10.4f}  {words}{note}")
+        return f"{name}: names no option"
+    if len(orders) == 1:
+        return "\n".join([name, *_lines(text.reading, found.options)])
+    lines = [f"{name}: the mean of {len(orders)} orders"]
+    for number, order in enumerate(orders, start=1):
+        lines.append(f"  order {number}" + ("" if order else ": names no option"))
+        lines += _lines(order, found.options) if order else []
     return "\n".join(lines)
+
+
+def _lines(reading: Reading, options: tuple[str, ...]) -> Iterator[str]:
+    width = max(map(len, options))
+    for k, option in enumerate(options):
+        parts = ", ".join(f"{word!r} {score:.4g}" for word, score in reading.parts[k])
+        note = " (first token only)" if k in reading.guessed else ""
+        words = parts or ("the smallest returned" if k in reading.floored else "nothing")
+        yield f"  {option:>{width}} {reading.values[k]:10.4f}  {words}{note}"

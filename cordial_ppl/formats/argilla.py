@@ -62,20 +62,28 @@ def _responses(value: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     found = value.get("responses")
     if isinstance(found, Mapping):
         for question, answers in found.items():
-            for answer in answers or []:
-                if answer.get("status") not in LEFT:
-                    yield question, answer.get("value"), answer.get("user_id")
+            kept = [answer for answer in answers or [] if answer.get("status") not in LEFT]
+            users = _told_apart([answer.get("user_id") for answer in kept])
+            for answer, user in zip(kept, users, strict=True):
+                yield question, answer.get("value"), user
     elif isinstance(found, list):
-        for answer in found:
-            if answer.get("status") in LEFT:
-                continue
+        kept = [answer for answer in found if answer.get("status") not in LEFT]
+        users = _told_apart([answer.get("user_id") for answer in kept])
+        for answer, user in zip(kept, users, strict=True):
             for question, own in (answer.get("values") or {}).items():
-                yield question, own.get("value"), answer.get("user_id")
+                yield question, own.get("value"), user
     for name in value:
         if name.endswith(FLAT):
             answers = value[name] or []
-            users = value.get(f"{name}.users") or [None] * len(answers)
+            users = _told_apart(value.get(f"{name}.users") or [None] * len(answers))
             states = value.get(f"{name}.status") or [None] * len(answers)
             for answer, user, state in zip(answers, users, states, strict=False):
                 if state not in LEFT:
                     yield name.removesuffix(FLAT), answer, user
+
+
+def _told_apart(users: list[Any]) -> list[Any]:
+    """Names for several people that the export does not name: each response is one person's."""
+    if len(users) < 2:
+        return users
+    return [f"person {i}" if user is None else user for i, user in enumerate(users, start=1)]

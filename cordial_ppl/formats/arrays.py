@@ -4,6 +4,7 @@ One array `logits`, `logprobs`, `probs` or `counts` [n, K], and perhaps `item_id
 and `options` [K].  Nothing that would run code is loaded.
 """
 
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.formats.evidence import Numbers, Record
+from cordial_ppl.formats.masses import ROUNDING
 from cordial_ppl.formats.wrapping import as_text
+from cordial_ppl.readings import readings_from_counts, readings_from_probabilities
 
 KINDS = {"logits": "logit", "logprobs": "logprob", "probs": "p", "counts": "n"}
 """What an array of that name holds."""
@@ -36,7 +39,8 @@ def read(path: Path) -> Iterator[Record]:
 
     Raises:
         FileError: The file cannot be read, is damaged, or holds objects.
-        InputError: There is no array of readings, or several, or arrays differ in length.
+        InputError: There is no array of readings, or several; arrays differ in length; or its
+            numbers are not what it is called.
     """
     arrays = _load(path)
     names = [name for name in KINDS if name in arrays]
@@ -50,6 +54,7 @@ def read(path: Path) -> Iterator[Record]:
         raise InputError(
             f"`{name}` must be numbers [n, K]; found {values.dtype} {list(values.shape)}."
         )
+    _check(name, values)
     rows = {own: _column(arrays, own, len(values)) for own in ("item_id", "labels")}
     options = _column(arrays, "options", values.shape[1])
     for i, row in enumerate(np.asarray(values, np.float64).tolist()):
@@ -61,13 +66,31 @@ def read(path: Path) -> Iterator[Record]:
         )
 
 
+def _check(name: str, values: np.ndarray) -> None:
+    """Raise where numbers are not what their array is called."""
+    if name == "probs":
+        with warnings.catch_warnings():
+            # Of zeros, whoever reads the table is warned.
+            warnings.simplefilter("ignore", CordialWarning)
+            readings_from_probabilities(values)
+    elif name == "counts":
+        readings_from_counts(values)
+    elif name == "logprobs" and (values > ROUNDING).any():
+        row = int(np.argmax((values > ROUNDING).any(axis=1)))
+        raise InputError(
+            f"row {row}: log-probabilities must be 0 or below; found {values[row].max():g}. "
+            "Call the array `logits` if they are that."
+        )
+
+
 def _load(path: Path) -> dict[str, np.ndarray]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
         raise FileError(
-            f"{path} must be an .npz of numbers and texts; it cannot be read: {error}"
+            f"{path} must be an .npz of numbers and texts; it is none, was cut off, or holds "
+            "objects, which are not loaded."
         ) from error
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error

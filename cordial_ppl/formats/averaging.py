@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cordial_ppl.errors import InputError
 from cordial_ppl.formats.reading import Reading
 
 
@@ -20,20 +21,27 @@ def average(readings: Sequence[Reading | None]) -> Reading | None:
         readings: The readings, of one kind; None where an answer names no option.
 
     Returns:
-        Their mean over those that name one, floored where all are; None if there is none.
+        Their mean over those that name one, which keeps them all as its orders; an option is
+        floored where any of them floored it.  None if there is none.
+
+    Raises:
+        InputError: They are of different kinds.
     """
     found = [reading for reading in readings if reading is not None]
     if not found:
         return None
-    size, kind = len(found[0].values), found[0].kind
+    kinds = sorted({reading.kind for reading in found})
+    if len(kinds) > 1:
+        raise InputError(f"readings of one text must be of one kind; found {', '.join(kinds)}.")
     values = np.stack([reading.values for reading in found])
     return Reading(
-        kind=kind,
-        values=values.sum(axis=0) if kind == "n" else values.mean(axis=0),
-        parts=[[part for reading in found for part in reading.parts[k]] for k in range(size)],
-        floored=sorted(set.intersection(*(set(reading.floored) for reading in found))),
+        kind=kinds[0],
+        values=values.sum(axis=0) if kinds == ["n"] else values.mean(axis=0),
+        parts=[[] for _ in found[0].parts],
+        floored=sorted({k for reading in found for k in reading.floored}),
         guessed=sorted({k for reading in found for k in reading.guessed}),
         share=float(np.mean([reading.share for reading in found])),
         unread=sum(reading.unread for reading in found),
         several=sum(reading.several for reading in found),
+        orders=tuple(readings),
     )

@@ -41,6 +41,11 @@ class Collected:
         unnamed: Whether texts are named by their order.
         unread_samples: Answers that name no option, among samples of which others do.
         several: Answers that announce several different options, of which one was taken.
+        failed: Requests without an answer: their places, and what the log says of them.
+        hard: Whether every reading is one answer in words.
+        dropped: Orders of the options in which an answer names none, among orders in which others
+            do.
+        incomplete: Number of texts that have such orders.
     """
 
     options: tuple[str, ...]
@@ -55,6 +60,10 @@ class Collected:
     unnamed: bool = False
     unread_samples: int = 0
     several: int = 0
+    failed: list[str] = field(default_factory=list)
+    hard: bool = True
+    dropped: int = 0
+    incomplete: int = 0
 
     def __len__(self) -> int:
         """The number of readings."""

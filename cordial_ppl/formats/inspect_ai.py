@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.errors import FileError, InputError, naming
-from cordial_ppl.formats.archives import list_members, read_member
+from cordial_ppl.errors import FileError, naming
+from cordial_ppl.formats.archives import Archive
 from cordial_ppl.formats.evidence import Answers, Evidence, Record, Samples, Tokens
 from cordial_ppl.formats.openai import from_entries
 from cordial_ppl.formats.rows import json_rows
@@ -41,8 +41,8 @@ def read(path: Path) -> Iterator[Record]:
         A record a sample, its epochs together.
 
     Raises:
-        FileError: The file cannot be read or is no log.
-        InputError: It holds no samples, or one has log-probabilities of another form.
+        FileError: The file cannot be read, is no log, or holds no samples.
+        InputError: A sample has log-probabilities of another form.
     """
     found = _from_archive(path) if _is_archive(path) else _from_json(path)
     for log, place, epochs in found:
@@ -62,43 +62,43 @@ Epochs = list[Mapping[str, Any]]
 
 
 def _from_archive(path: Path) -> Iterator[tuple[Mapping[str, Any], str, Epochs]]:
-    members = list_members(path)
-    header = next((name for name in HEADERS if name in members), None)
-    if header is None:
-        raise FileError(f"{path} must be a log of Inspect; found no {HEADERS[0]} in it.")
-    log = _json(path, header, read_member(path, members[header])).get("eval") or {}
-    groups: dict[str, list[str]] = {}
-    for name in members:
-        sample = SAMPLE.fullmatch(name)
-        if sample is not None:
-            groups.setdefault(sample["item"], []).append(name)
-    if not groups:
-        raise InputError(f"{path} holds no samples.")
-    for item, names in groups.items():
-        yield (
-            log,
-            f"sample {item}",
-            [_json(path, name, read_member(path, members[name])) for name in names],
-        )
+    with Archive(path) as archive:
+        header = next((name for name in HEADERS if name in archive.names), None)
+        if header is None:
+            raise FileError(f"{path} must be a log of Inspect; found no {HEADERS[0]} in it.")
+        log = _json(archive, header).get("eval") or {}
+        groups: dict[str, list[str]] = {}
+        for name in archive.names:
+            sample = SAMPLE.fullmatch(name)
+            if sample is not None:
+                groups.setdefault(sample["item"], []).append(name)
+        if not groups:
+            raise FileError(f"{path} holds no samples.")
+        for item, names in groups.items():
+            yield log, f"sample {item}", [_json(archive, name) for name in names]
 
 
-def _json(path: Path, name: str, content: bytes) -> dict[str, Any]:
+def _json(archive: Archive, name: str) -> dict[str, Any]:
     try:
-        value = json.loads(content)
+        value = json.loads(archive.read(name))
+    except RecursionError as error:
+        raise FileError(f"{archive.path}: {name} is nested too deeply.") from error
     except ValueError as error:
-        raise FileError(f"{path}: {name} is not JSON: {error}.") from error
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{archive.path}: {name} is not JSON: {error}.") from error
     return value if isinstance(value, dict) else {}
 
 
 def _from_json(path: Path) -> Iterator[tuple[Mapping[str, Any], str, Epochs]]:
     log = next(json_rows(path)).value
     if not isinstance(log.get("eval"), dict):
-        raise InputError(f"{path} must be a log of Inspect; found {', '.join(list(log)[:8])}.")
+        raise FileError(f"{path} must be a log of Inspect; found {', '.join(list(log)[:8])}.")
     groups: dict[str, Epochs] = {}
     for sample in log.get("samples") or []:
         groups.setdefault(str(sample.get("id")), []).append(sample)
     if not groups:
-        raise InputError(f"{path} holds no samples.")
+        raise FileError(f"{path} holds no samples.")
     for item, epochs in groups.items():
         yield log["eval"], f"sample {item}", epochs
 

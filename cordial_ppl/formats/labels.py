@@ -5,7 +5,7 @@ from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.spellings import Spellings
-from cordial_ppl.scale import SettingNeeded, parse_number
+from cordial_ppl.scale import Scale, SettingNeeded, parse_number
 
 
 class Labels:
@@ -16,10 +16,12 @@ class Labels:
 
     Args:
         spellings: How options are written; None to take labels as they are.
+        given: The options in the order in which a log counts them, if that is not the scale's.
     """
 
-    def __init__(self, spellings: Spellings | None):
+    def __init__(self, spellings: Spellings | None, given: tuple[str, ...] = ()):
         self.spellings = spellings
+        self.given = None if spellings is None else Scale(given or spellings.scale.options)
         self._found: dict[tuple[str, str | None], dict[str | None, str]] = {}
 
     def add(self, item: str, task: str | None, text: str, user: str | None = None) -> None:
@@ -28,13 +30,14 @@ class Labels:
         Args:
             item: The text.
             task: What was asked.
-            text: The label: a way to write an option, or its position where no option is a number.
+            text: The label: a way to write an option, or its position among those given where no
+                option is a number.
             user: Who said it.
 
         Raises:
             InputError: It is no option, or the same person said otherwise before.
         """
-        label = text.strip() if self.spellings is None else self._option(text, self.spellings)
+        label = self._option(text)
         said = self._found.setdefault((item, task), {})
         known = said.setdefault(user, label)
         if known != label:
@@ -64,17 +67,18 @@ class Labels:
         columns["label"] = [self._median(list(said.values())) for said in found.values()]
         return columns
 
-    def _option(self, text: str, spellings: Spellings) -> str:
-        scale = spellings.scale
-        place = spellings.match(text)
-        if place is None:
-            try:
-                (place,) = scale.encode([text])
-            except InputError:
-                raise InputError(
-                    f"a label must be one of {', '.join(scale.options)}; found {text!r}."
-                ) from None
-        return scale.options[place]
+    def _option(self, text: str) -> str:
+        if self.spellings is None or self.given is None:
+            return text.strip()
+        place = self.spellings.match(text)
+        if place is not None:
+            return self.spellings.scale.options[place]
+        try:
+            return self.given.decode(self.given.encode([text]))[0]
+        except InputError:
+            raise InputError(
+                f"a label must be one of {', '.join(self.given.options)}; found {text!r}."
+            ) from None
 
     def _median(self, labels: list[str]) -> str:
         if len(set(labels)) == 1:

@@ -5,40 +5,13 @@ sampling (`post_sampling_probs`) `prob` and `top_probs`; before December 2024 `c
 of `tok_str` and `prob`.  Probabilities after sampling are zero where the sampler cut a token off.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import log
-from pathlib import Path
 from typing import Any
 
-from cordial_ppl.errors import InputError, naming
-from cordial_ppl.formats.evidence import Answers, Evidence, Position, Record, Tokens, make_position
-from cordial_ppl.formats.rows import json_rows
-from cordial_ppl.formats.wrapping import find_response, unwrap
-
-
-def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
-    """Say whether the first object of a file is a completion of llama.cpp."""
-    del path
-    return first is not None and unwrap(first, _is_completion) is not None
-
-
-def read(path: Path) -> Iterator[Record]:
-    """Read a file of completions.
-
-    Args:
-        path: JSON Lines, or a JSON list.
-
-    Yields:
-        A record a completion.
-
-    Raises:
-        FileError: The file cannot be read or is not JSON.
-        InputError: An object is no completion.
-    """
-    for row in json_rows(path):
-        response = find_response(row, _is_completion, "a completion with `content`")
-        with naming(row.place):
-            yield response.record(_evidence(response.body))
+from cordial_ppl.errors import InputError
+from cordial_ppl.formats.evidence import Answers, Evidence, Position, Tokens, make_position
+from cordial_ppl.formats.wrapping import Protocol
 
 
 def _is_completion(value: Mapping[str, Any]) -> bool:
@@ -72,3 +45,7 @@ def _position(entry: Mapping[str, Any]) -> Position:
 
 def _log(prob: float) -> float | None:
     return log(prob) if prob > 0 else None
+
+
+PROTOCOL = Protocol(_is_completion, "a completion with `content`", _evidence)
+recognises, read = PROTOCOL.recognises, PROTOCOL.read

@@ -7,20 +7,29 @@ named by the hash of its document, which other runs share.  The model's name sta
 results_<date>.json beside the samples.
 """
 
-import datetime
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.formats.evidence import Answers, Record, Sequences
-from cordial_ppl.formats.rows import json_rows
-from cordial_ppl.formats.wrapping import as_text
+from cordial_ppl.formats.gaps import Unlabelled
+from cordial_ppl.formats.rows import Row, json_rows
+from cordial_ppl.formats.targets import Sample, told_by_samples, told_by_task
+from cordial_ppl.formats.wrapping import as_day, as_text
 
 FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d{2}-\d{2}T[\d\-.:]+)\.jsonl?")
+
+
+UNTOLD = (
+    'targets such as "3" may be names of choices or their positions from 0, and nothing in the '
+    "log tells. Keep results_<date>.json beside the samples, log `acc`, or take the labels from a "
+    "table: leave --labels out."
+)
 
 
 def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
@@ -29,21 +38,23 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
     return first is not None and {"doc", "arguments", "resps"} <= set(first)
 
 
-def read(path: Path) -> Iterator[Record]:
+def read(path: Path) -> Iterator[Record | Unlabelled]:
     """Read a file of samples.
 
     Args:
         path: JSON Lines; older versions wrote a JSON list.
 
     Yields:
-        A record a document.
+        A record a document; before them, whether their targets cannot be told.
 
     Raises:
         FileError: The file cannot be read or is not JSON.
         InputError: An object is no sample, or its choices are not continuations of one prompt.
     """
-    task, made = _run(path)
-    by_text = _targets_are_texts(path)
+    task, made, template = _run(path)
+    named = _targets_are_names(path, template)
+    if named is None:
+        yield Unlabelled(UNTOLD)
     seen: dict[str, Any] = {}
     chosen: Any = None
     for number, row in enumerate(json_rows(path)):
@@ -65,7 +76,7 @@ def read(path: Path) -> Iterator[Record]:
                 place=row.place,
                 reader=made.get("model"),
                 task=task,
-                label=_label(value, list(scores), by_text),
+                label=_label(value, list(scores), named),
                 made=made,
             )
 
@@ -79,18 +90,21 @@ def _scores(value: Mapping[str, Any]) -> dict[str, float]:
     given: list[Any] = value.get("filtered_resps") or []
     if not all(len(pair) > 1 and isinstance(pair[1], str) for pair in pairs):
         return {}
+    # What is scored without a context is for acc_mutual_info, and no answer to anything.
+    first = next((context for context, *_ in pairs if context), "")
     scores: dict[str, float] = {}
     for (context, choice, *_), response in zip(pairs, given, strict=False):
+        if context != first and not context:
+            continue
         if choice not in scores:
             scores[choice] = _score(response)
-        elif context and context == pairs[0][0]:
+        elif context == first:
             raise InputError(f"choices must differ; found {choice!r} twice.")
-        elif context:
+        else:
             raise InputError(
                 f"choices must be continuations of one prompt; found {choice!r} after several. "
                 "A task that puts its choices into the prompt has no options to read."
             )
-        # Without a context it is scored again, for acc_mutual_info.
     return scores
 
 
@@ -109,55 +123,55 @@ def _texts(value: Mapping[str, Any]) -> list[str]:
     return [text if isinstance(text, str) else json.dumps(text) for text in texts]
 
 
-def _label(value: Mapping[str, Any], choices: list[str], by_text: bool) -> str | None:
+def _label(value: Mapping[str, Any], choices: list[str], named: bool | None) -> str | None:
     target = as_text(value.get("target"))
-    if target is None or not choices or by_text:
+    if target is None or not choices or named:
         return target
-    place = int(target) if target.isdigit() else -1
-    return choices[place] if 0 <= place < len(choices) else target
+    if not target.isdecimal():
+        return target
+    place = int(target)
+    # The harness itself counts no position beyond the choices.
+    return choices[place] if named is not None and place < len(choices) else None
 
 
-def _targets_are_texts(path: Path) -> bool:
-    """Whether "2" means the choice of that name and not the third.
-
-    The harness writes positions, unless the data's own field is a text.  The first text on which
-    both differ and `acc` agrees with one of them alone tells.
-    """
-    for row in json_rows(path):
-        if not recognises(path, row.value) or "acc" not in row.value:
-            return False
-        with naming(row.place):
-            scores = _scores(row.value)
-        names = [choice.strip() for choice in scores]
-        target = str(row.value.get("target"))
-        if not target.isdigit() or target not in names:
-            continue
-        best = max(range(len(names)), key=list(scores.values()).__getitem__)
-        right = float(row.value["acc"]) == 1.0
-        as_place, as_name = int(target) == best, target == names[best]
-        if as_place != as_name:
-            return as_name == right
-    return False
+def _targets_are_names(path: Path, template: Any) -> bool | None:
+    """Whether "2" means the choice of that name and not the third; None if it cannot be told."""
+    rows = json_rows(path)
+    first = next(rows)
+    told = told_by_task(template, first.value.get("doc"))
+    return told_by_samples(map(_sample, chain([first], rows))) if told is None else told
 
 
-def _run(path: Path) -> tuple[str | None, dict[str, str]]:
-    """The task, and what the results beside the samples say of how they were made."""
+def _sample(row: Row) -> Sample:
+    value = row.value
+    if not recognises(Path(), value):
+        return Sample("", [], [], {})
+    with naming(row.place):
+        scores = _scores(value)
+    names = [choice.strip() for choice in scores]
+    return Sample(as_text(value.get("target")) or "", names, list(scores.values()), value)
+
+
+def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:
+    """The task, what the results beside the samples say of how they were made, `doc_to_target`."""
     name = FILE.fullmatch(path.name)
     if name is None:
-        return None, {}
+        return None, {}, None
     task, beside = name["task"], path.with_name(f"results_{name['date']}.json")
     made = {"date": name["date"].partition("T")[0]}
+    template = None
     folder = path.absolute().parent.name
     if "__" in folder:
         made["model"] = folder.replace("__", "/")
     try:
         results = json.loads(beside.read_text(encoding="utf-8"))
         made["model"] = str(results.get("model_name") or results["config"]["model"])
-        seconds = float(results["date"])
-        made["date"] = datetime.datetime.fromtimestamp(seconds, datetime.UTC).date().isoformat()
-        prompt = str(results["configs"][task]["doc_to_text"])
+        made["date"] = as_day(float(results["date"])) or made["date"]
+        config = results["configs"][task]
+        template = config.get("doc_to_target") if config.get("doc_to_choice") else None
+        prompt = str(config["doc_to_text"])
         made["prompt"] = hashlib.sha256(prompt.encode()).hexdigest()[:16]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         # Nothing hangs on it: the samples are complete without.
         pass
-    return task, made
+    return task, made, template

@@ -7,55 +7,23 @@ SGLang and llama.cpp serve them too.  The object may be a line of batch results 
 log-probabilities their distributions are averaged, without them their answers are counted.
 """
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import (
     Answers,
     Evidence,
     Position,
-    Record,
     Samples,
     Tokens,
     make_position,
 )
-from cordial_ppl.formats.rows import Row, json_rows
-from cordial_ppl.formats.wrapping import find_response, unwrap
+from cordial_ppl.formats.gaps import NoAnswer
+from cordial_ppl.formats.wrapping import Protocol
 
 NAMELESS = "token_id:"
 """How vLLM writes tokens by number (--return-tokens-as-token-ids)."""
-
-
-def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
-    """Say whether the first object of a file is a response."""
-    del path
-    return first is not None and (unwrap(first, _is_response) is not None or "custom_id" in first)
-
-
-def read(path: Path) -> Iterator[Record]:
-    """Read a file of responses.
-
-    Args:
-        path: JSON Lines, or a JSON list.
-
-    Yields:
-        A record a response.
-
-    Raises:
-        FileError: The file cannot be read or is not JSON.
-        InputError: An object is no response, or a request failed.
-    """
-    for row in json_rows(path):
-        yield as_record(row)
-
-
-def as_record(row: Row) -> Record:
-    """Read one response."""
-    response = find_response(row, _is_response, "a response with `choices` or `output`")
-    with naming(row.place):
-        return response.record(_evidence(response.body))
 
 
 def _is_response(value: Mapping[str, Any]) -> bool:
@@ -72,7 +40,7 @@ def _evidence(body: Mapping[str, Any]) -> Evidence:
         return _from_responses(body)
     choices = body["choices"]
     if not choices:
-        raise InputError("expected at least one choice; found none.")
+        raise NoAnswer("no choice among its `choices`.")
     tokens = [_tokens(choice, body) for choice in choices]
     known = [answer for answer in tokens if answer is not None]
     if len(known) < len(tokens):
@@ -98,7 +66,9 @@ def _tokens(choice: Mapping[str, Any], body: Mapping[str, Any]) -> Tokens | None
     told = (body.get("usage") or {}).get("completion_tokens")
     start = max(len(tokens) - told, 0) if told and scores[0] is None else 0
     rows = list(zip(tokens, scores, tops, strict=True))[start:]
-    return Tokens([make_position(token, score, (top or {}).items()) for token, score, top in rows])
+    return Tokens(
+        [_named(make_position(own, score, (top or {}).items())) for own, score, top in rows]
+    )
 
 
 def _from_responses(body: Mapping[str, Any]) -> Evidence:
@@ -109,7 +79,9 @@ def _from_responses(body: Mapping[str, Any]) -> Evidence:
         for part in item.get("content") or []
     ]
     if not parts:
-        raise InputError("expected a message in `output`; found none.")
+        details = body.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, Mapping) else None
+        raise NoAnswer(f"no message in its `output` ({reason or body.get('status')}).")
     entries = [entry for part in parts for entry in part.get("logprobs") or []]
     if entries:
         return from_entries(entries)
@@ -141,14 +113,24 @@ def _position(entry: Mapping[str, Any]) -> Position:
         raise InputError(
             f"log-probabilities must be `token`, `logprob` and `top_logprobs`; found {shown}."
         ) from error
-    if str(token).startswith(NAMELESS):
+    return _named(found)
+
+
+def _named(position: Position) -> Position:
+    if position.token.startswith(NAMELESS):
         raise InputError(
-            f"tokens must be text; found {token!r}. "
+            f"tokens must be text; found {position.token!r}. "
             "Run the server without --return-tokens-as-token-ids."
         )
-    return found
+    return position
 
 
 def _said(choice: Mapping[str, Any]) -> str:
     message = choice.get("message") or {}
     return str(message.get("content") or choice.get("text") or message.get("refusal") or "")
+
+
+PROTOCOL = Protocol(
+    _is_response, "a response with `choices` or `output`", _evidence, frozenset({"custom_id"})
+)
+recognises, read, as_record = PROTOCOL.recognises, PROTOCOL.read, PROTOCOL.record

@@ -16,12 +16,12 @@ from cordial_ppl.formats import (
     samples,
     vllm,
 )
-from cordial_ppl.formats.evidence import Record
-from cordial_ppl.formats.rows import json_rows
-from cordial_ppl.tables.columns import KINDS
+from cordial_ppl.formats.collector import Entry
+from cordial_ppl.formats.rows import json_rows, looks_like_json
+from cordial_ppl.tables.columns import PREFIXES
 from cordial_ppl.tables.files import read_columns
 
-Reader = Callable[[Path], Iterator[Record]]
+Reader = Callable[[Path], Iterator[Entry]]
 
 
 class Format(NamedTuple):
@@ -32,46 +32,58 @@ class Format(NamedTuple):
         words: Which tool writes it.
         recognises: Whether a file has it, told by its path and first JSON object, if it has one.
         read: The records of a file.
+        remedy: How to have log-probabilities logged, if the tool can.
     """
 
     name: str
     words: str
     recognises: Callable[[Path, Mapping[str, Any] | None], bool]
     read: Reader
+    remedy: str
 
 
 def _guarded(read: Reader, words: str) -> Reader:
     """Turn what a reader stumbles over in a file of another form into a message."""
 
-    def guarded(path: Path) -> Iterator[Record]:
+    def guarded(path: Path) -> Iterator[Entry]:
+        number = 0
         try:
-            yield from read(path)
+            for entry in read(path):
+                yield entry
+                number += 1
         except CordialError:
             raise
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise FileError(f"{path} is not as expected of {words}: {error}.") from error
+        except MemoryError as error:
+            raise FileError(f"{path} is too large for the memory there is.") from error
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # What Python says of it would help nobody.
+            after = f" after {number} that are" if number else ""
+            raise FileError(f"{path} is not as expected of {words}{after}.") from error
+        except RecursionError as error:
+            raise FileError(f"{path} is nested too deeply.") from error
 
     return guarded
 
 
 FORMATS: dict[str, Format] = {
-    name: Format(name, words, module.recognises, _guarded(module.read, words))
-    for name, words, module in (
-        ("openai", "responses of servers that speak OpenAI's protocols, batch results", openai),
-        ("vllm", "vLLM's offline outputs as dictionaries", vllm),
-        ("llama-cpp", "llama.cpp's own completions", llama_cpp),
-        ("lm-eval", "lm-evaluation-harness, --log_samples", lm_eval),
-        ("inspect", "Inspect's logs, .eval and .json", inspect_ai),
-        ("argilla", "Argilla's records: labels", argilla),
-        ("label-studio", "Label Studio's JSON export: labels", label_studio),
-        ("samples", "sampled scores and hard ratings, JSON Lines or a table", samples),
-        ("npz", "NumPy arrays", arrays),
+    name: Format(name, words, module.recognises, _guarded(module.read, words), remedy)
+    for name, module, words, remedy in (
+        (
+            "openai",
+            openai,
+            "responses of servers that speak OpenAI's protocols, batch results",
+            "logprobs=True, top_logprobs=20",
+        ),
+        ("vllm", vllm, "vLLM's offline outputs as dictionaries", "SamplingParams(logprobs=20)"),
+        ("llama-cpp", llama_cpp, "llama.cpp's own completions", '"n_probs": 20'),
+        ("lm-eval", lm_eval, "lm-evaluation-harness, --log_samples", "a multiple-choice task"),
+        ("inspect", inspect_ai, "Inspect's logs, .eval and .json", "--logprobs --top-logprobs 20"),
+        ("argilla", argilla, "Argilla's records: labels", ""),
+        ("label-studio", label_studio, "Label Studio's JSON export: labels", ""),
+        ("samples", samples, "sampled scores and hard ratings, JSON Lines or a table", ""),
+        ("npz", arrays, "NumPy arrays", ""),
     )
 }
-
-
-PREFIXES = tuple(f"{kind}_" for kind in KINDS)
-"""How columns of readings begin."""
 
 
 def find_format(path: Path, name: str = "auto") -> Format:
@@ -101,7 +113,14 @@ def find_format(path: Path, name: str = "auto") -> Format:
     for found in FORMATS.values():
         if found.recognises(path, first):
             return found
-    shown = f"its first object has {', '.join(list(first)[:8])}" if first else "it is not JSON"
+    if first is not None and samples.holds_texts(first):
+        raise FileError(
+            f"{path} is a table of texts, which nobody has read yet: `cordial ask {path} --model "
+            "NAME`. If the words are a judge's answers, say so: --from samples."
+        )
+    shown = "it is not JSON"
+    if first is not None:
+        shown = f"its first object has {', '.join(list(first)[:8]) or 'nothing'}"
     raise FileError(
         f"{path} is no log that is known by its contents: {shown}. "
         f"Say what it is: --from {', '.join(FORMATS)}."
@@ -110,15 +129,6 @@ def find_format(path: Path, name: str = "auto") -> Format:
 
 def _first_row(path: Path) -> Mapping[str, Any] | None:
     """The first object of a JSON file, or row of a table; None if it is neither."""
-    try:
-        with path.open("rb") as file:
-            if file.read(1) == b"":
-                raise FileError(f"{path} is empty.")
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     if path.suffix.lower() in samples.TABLES:
-        return {name: cells[0] for name, cells in read_columns(path).cells.items()}
-    try:
-        return next((row.value for row in json_rows(path)), None)
-    except FileError:
-        return None
+        return samples.first_row(read_columns(path))
+    return next(json_rows(path)).value if looks_like_json(path) else None

@@ -1,11 +1,21 @@
 """The objects of a JSON file, one by one, each with the place where it stands."""
 
+import codecs
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOBase
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 from cordial_ppl.errors import FileError
+from cordial_ppl.formats.elements import Broken, elements
+
+KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false"}
+"""What JSON values are called."""
+
+PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"}
+"""First bytes of files that have to be unpacked."""
 
 
 class Row(NamedTuple):
@@ -33,44 +43,82 @@ def json_rows(path: Path) -> Iterator[Row]:
         FileError: The file cannot be read, is not JSON, ends in the middle of an object, or holds
             something that is no object.
     """
+    with _text(path) as file:
+        if _first_character(path, file) == "[":
+            yield from _elements(path, file)
+        else:
+            yield from _objects(path, file)
+
+
+def looks_like_json(path: Path) -> bool:
+    """Say whether a file begins as JSON objects or a list of them do.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Whether it does.
+
+    Raises:
+        FileError: The file cannot be read, is empty, or is text that has to be converted first.
+    """
     try:
+        with _text(path) as file:
+            return _first_character(path, file) in "{["
+    except FileError as error:
+        if isinstance(error.__cause__, UnicodeDecodeError):
+            return False
+        raise
+
+
+@contextmanager
+def _text(path: Path) -> Iterator[TextIOBase]:
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+        for mark, packing in PACKED.items():
+            if head.startswith(mark):
+                raise FileError(f"{path} is packed with {packing}: unpack it first.")
+        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise FileError(f"{path} must be text in UTF-8; it is in UTF-16. Save it as UTF-8.")
         with path.open(encoding="utf-8-sig") as file:
-            number, line = _first_filled(path, file)
-            if line.lstrip().startswith("{") and (value := _object(line)) is not None:
-                yield Row(f"line {number}", value)
-                yield from _lines(path, file, number)
-            elif line.lstrip().startswith("["):
-                yield from _elements(path, line + file.read())
-            else:
-                yield _whole(path, line + file.read(), number)
+            yield file
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path} must be text in UTF-8; it is not: {error.reason}.") from error
     except RecursionError as error:
         raise FileError(f"{path} is nested too deeply.") from error
+    except Broken as error:
+        raise FileError(
+            f"{path} must be JSON, or JSON objects a line each; it is not at line {error.line}, "
+            f"column {error.column} ({error.place}). It may have been cut off there."
+        ) from error
+    except ValueError as error:
+        # A whole number of thousands of digits.
+        raise error if isinstance(error, FileError) else FileError(f"{path}: {error}.") from error
 
 
-def _first_filled(path: Path, file: TextIO) -> tuple[int, str]:
-    for number, line in enumerate(iter(file.readline, ""), start=1):
-        if line.strip():
-            return number, line
+def _first_character(path: Path, file: TextIOBase) -> str:
+    """The first character that is no space; the file is where it was."""
+    while text := file.read(4096):
+        if text := text.lstrip():
+            file.seek(0)
+            return text[0]
     raise FileError(f"{path} is empty.")
 
 
-def _object(line: str) -> dict[str, Any] | None:
-    """The object that a line is; None if it is none, as in a file that goes over several lines."""
+def _objects(path: Path, file: TextIOBase) -> Iterator[Row]:
+    lines = ((number, line) for number, line in enumerate(file, start=1) if line.strip())
+    number, line = next(lines)
     try:
-        return json.loads(line)
+        value = json.loads(line)
     except json.JSONDecodeError:
-        return None
-
-
-def _lines(path: Path, file: TextIO, number: int) -> Iterator[Row]:
-    for line in iter(file.readline, ""):
-        number += 1
-        if not line.strip():
-            continue
+        # One object that goes over several lines.
+        yield _whole(path, line + file.read(), number)
+        return
+    yield Row(f"line {number}", _as_object(path, f"line {number}", value))
+    for number, line in lines:
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
@@ -82,49 +130,24 @@ def _lines(path: Path, file: TextIO, number: int) -> Iterator[Row]:
         yield Row(f"line {number}", _as_object(path, f"line {number}", value))
 
 
-def _elements(path: Path, text: str) -> Iterator[Row]:
-    """Read a list an element at a time: as objects, all of them would take many times the room."""
-    decoder, number = json.JSONDecoder(), 0
-    end = _after_space(text, text.index("[") + 1)
-    if text[end : end + 1] == "]":
-        raise FileError(f"{path} is an empty list.")
-    while True:
-        try:
-            value, end = decoder.raw_decode(text, end)
-        except json.JSONDecodeError as error:
-            raise _broken(path, f"element {number}", error.lineno, error.colno) from error
+def _elements(path: Path, file: TextIOBase) -> Iterator[Row]:
+    number = -1
+    for number, value in enumerate(elements(file)):
         yield Row(f"element {number}", _as_object(path, f"element {number}", value))
-        number, end = number + 1, _after_space(text, end)
-        if text[end : end + 1] == "]" and not text[end + 1 :].strip():
-            return
-        if text[end : end + 1] != ",":
-            line = text.count("\n", 0, end) + 1
-            raise _broken(path, f"after element {number - 1}", line, end - text.rfind("\n", 0, end))
-        end = _after_space(text, end + 1)
+    if number < 0:
+        raise FileError(f"{path} is an empty list.")
 
 
 def _whole(path: Path, text: str, line: int) -> Row:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise _broken(path, "the file", error.lineno + line - 1, error.colno) from error
+        raise Broken(error.lineno + line - 1, error.colno, "the file") from error
     return Row("the file", _as_object(path, "the file", value))
-
-
-def _after_space(text: str, start: int) -> int:
-    while text[start : start + 1].isspace():
-        start += 1
-    return start
-
-
-def _broken(path: Path, place: str, line: int, column: int) -> FileError:
-    return FileError(
-        f"{path} must be JSON, or JSON objects a line each; it is not at line {line}, column "
-        f"{column} ({place}). It may have been cut off there."
-    )
 
 
 def _as_object(path: Path, place: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise FileError(f"{path}: {place} must be a JSON object; found {type(value).__name__}.")
+        found = KINDS.get(type(value), "null")
+        raise FileError(f"{path}: {place} must be a JSON object; found {found}.")
     return value

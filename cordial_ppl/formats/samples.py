@@ -1,12 +1,17 @@
 """Sampled scores, as G-Eval takes them, and hard ratings: JSON Lines or a table.
 
-A row has `item_id` and a list of samples under `scores` (or `samples`, `ratings`, `responses`,
-`answers`, `outputs`, `texts`), numbers or texts; or a single one under `score`, `rating`, ..., and
-then rows of one text are its samples.
+A row has `item_id` and a list of samples under `scores`, `samples` or `ratings`, or a single one
+under `score`, `sample` or `rating`, and then rows of one text are its samples.  Answers in words
+stand under `responses`, `answers`, `outputs` or `texts`, or, where the format is named (for a table
+of texts to rate looks alike), one a row under `response`, `answer`, `output` or `text`.  The first
+row tells the field for all of them, and what is empty there is an answer that names no option.
 """
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +21,19 @@ from cordial_ppl.formats.rows import Row, json_rows
 from cordial_ppl.formats.wrapping import as_text
 from cordial_ppl.tables.files import Columns, is_filled, read_columns
 
-SINGLE = ("score", "sample", "rating", "response", "answer", "output", "text")
+SCORES = ("score", "sample", "rating")
 """Fields of one sample; with an s, of several."""
+
+WORDS = ("response", "answer", "output", "text")
+"""Fields of one answer in words; with an s, of several."""
+
+SEVERAL = tuple(f"{name}s" for name in (*SCORES, *WORDS))
+
+FIELDS = (*SEVERAL[: len(SCORES)], *SCORES, *SEVERAL[len(SCORES) :], *WORDS)
+"""Where samples are looked for, in order."""
+
+LISTED = re.compile(r"\s*-?\d+(?:\.\d+)?(?:\s*[;,|\s]\s*-?\d+(?:\.\d+)?)+\s*")
+"""Numbers in a row, which are no answer: "5;5;4"."""
 
 TABLES = (".csv", ".parquet")
 
@@ -25,7 +41,16 @@ TABLES = (".csv", ".parquet")
 def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
     """Say whether the first row of a file has samples."""
     del path
-    return first is not None and "item_id" in first and _field(first) is not None
+    if first is None or "item_id" not in first:
+        return False
+    field = _field(first)
+    return field is not None and (field not in WORDS or _as_list(first[field]) is not None)
+
+
+def holds_texts(first: Mapping[str, Any]) -> bool:
+    """Say whether the first row of a file is flat and has words: a text to rate, or an answer."""
+    flat = not any(isinstance(cell, Mapping | list) for cell in first.values())
+    return flat and _field(first) in WORDS
 
 
 def read(path: Path) -> Iterator[Record]:
@@ -35,60 +60,108 @@ def read(path: Path) -> Iterator[Record]:
         path: JSON Lines, a JSON list, or a table (.csv, .parquet).
 
     Yields:
-        A record a text.
+        A record a text, and one a further label of it.
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
-        InputError: A row has no samples, or no text.
+        InputError: A row has no samples, or not as numbers or texts.
     """
-    rows = _table_rows(read_columns(path)) if path.suffix.lower() in TABLES else json_rows(path)
-    together: dict[tuple[str | None, ...], Record] = {}
-    for row in rows:
-        record, single = _record(row)
-        if not single:
-            yield record
-            continue
-        key = record.item_id, record.reader, record.task
-        known = together.get(key)
-        if known is None or key[0] is None:
-            together[key if key[0] else (row.place,)] = record
-        else:
-            texts = [*known.evidence.texts, *record.evidence.texts]  # pyright: ignore
-            together[key] = replace(known, evidence=Answers(texts))
-    yield from together.values()
-
-
-def _field(value: Mapping[str, Any]) -> str | None:
-    fields = (*(f"{name}s" for name in SINGLE), *SINGLE)
-    return next((name for name in fields if _is_filled(value.get(name))), None)
-
-
-def _is_filled(value: object) -> bool:
-    return is_filled(value) and not isinstance(value, Mapping)
-
-
-def _record(row: Row) -> tuple[Record, bool]:
-    value, field = row.value, _field(row.value)
+    rows, first = _rows(path)
+    field = _field(first.value)
     if field is None:
         raise InputError(
-            f"{row.place} must have a list `scores`, `samples`, `ratings` or `responses`, or one "
-            f"`score` or `rating`; found {', '.join(list(value)[:8])}."
+            f"{first.place} must have a list `scores`, `samples`, `ratings` or `responses`, or one "
+            f"`score` or `rating`; found {', '.join(list(first.value)[:8])}."
         )
-    given = value[field]
-    texts = given if isinstance(given, list) else [given]
-    known = [text for text in texts if text is not None]
-    if not all(isinstance(text, str | int | float) for text in known):
+    together: dict[tuple[str | None, ...], Record] = {}
+    labels: list[Record] = []
+    for row in rows:
+        texts, single = _samples(row, field)
+        record = _record(row, texts)
+        key = record.item_id, record.reader, record.task
+        if not single:
+            yield record
+        elif key not in together or key[0] is None:
+            together[key if key[0] else (row.place,)] = record
+        else:
+            known = together[key]
+            evidence = Answers([*known.evidence.texts, *texts])  # pyright: ignore
+            together[key] = replace(known, evidence=evidence)
+            labels.append(replace(record, evidence=None))
+    yield from chain(together.values(), labels)
+
+
+def first_row(columns: Columns) -> dict[str, Any]:
+    """What the columns of a table hold: in each, the first cell with something in it, if any."""
+    found = {name: next(filter(is_filled, cells), None) for name, cells in columns.cells.items()}
+    return {name: _plain(cell) for name, cell in found.items() if cell is not None}
+
+
+def _rows(path: Path) -> tuple[Iterable[Row], Row]:
+    """All rows, and what tells the field."""
+    if path.suffix.lower() in TABLES:
+        columns = read_columns(path)
+        return _table_rows(columns), Row("the table", first_row(columns))
+    rows = json_rows(path)
+    first = next(rows)
+    return chain([first], rows), first
+
+
+def _field(first: Mapping[str, Any]) -> str | None:
+    """Where the samples are: scores, empty or not, before words; then the one that is filled."""
+    there = [name for name in FIELDS if name in first and not isinstance(first[name], Mapping)]
+    scores = [name for name in there if name.removesuffix("s") in SCORES]
+    found = scores or there
+    return next((name for name in found if is_filled(first[name])), found[0] if found else None)
+
+
+def _samples(row: Row, field: str) -> tuple[list[str], bool]:
+    """The samples of a row, and whether it is one that stands alone."""
+    if field not in row.value:
+        raise InputError(
+            f"{row.place} must have `{field}`, as the rows before; found "
+            f"{', '.join(list(row.value)[:8])}."
+        )
+    given = row.value[field]
+    several = _as_list(given)
+    known = [one for one in (given,) if one is not None] if several is None else several
+    if not all(one is None or isinstance(one, str | int | float) for one in known):
         raise InputError(f"{row.place}: `{field}` must be numbers or texts; found {given!r:.60}.")
-    record = Record(
+    if several is None and isinstance(given, str) and _looks_like_several(given, field):
+        raise InputError(
+            f"{row.place}: `{field}` must be one answer or a list; found {given!r:.60}. "
+            "Write lists as JSON: [5, 5, 4]."
+        )
+    # A sample that failed, or is empty, is one that names no option.
+    return [as_text(one) or "" for one in known or [""]], several is None
+
+
+def _as_list(given: Any) -> list[Any] | None:
+    """The list that a field holds, also as the text of one, for a table has no lists."""
+    if isinstance(given, str) and given.lstrip().startswith("["):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return None
+    return given if isinstance(given, list) else None
+
+
+def _looks_like_several(text: str, field: str) -> bool:
+    if field in SEVERAL and text.lstrip().startswith("["):
+        return True
+    return field not in WORDS and LISTED.fullmatch(text) is not None
+
+
+def _record(row: Row, texts: list[str]) -> Record:
+    value = row.value
+    return Record(
         item_id=as_text(value.get("item_id")),
-        # A sample that failed is one that names no option.
-        evidence=Answers([as_text(text) or "" for text in texts]),
+        evidence=Answers(texts),
         place=row.place,
         reader=as_text(value.get("reader")) or as_text(value.get("model")),
         task=as_text(value.get("task")),
         label=as_text(value.get("label")) or None,
     )
-    return record, not isinstance(given, list)
 
 
 def _table_rows(columns: Columns) -> Iterator[Row]:

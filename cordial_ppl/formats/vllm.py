@@ -5,48 +5,19 @@ each with `text`, `token_ids` and `logprobs`, one dictionary a token: {"19": {"l
 "rank": 1, "decoded_token": "4"}}.  Several outputs (`n`) are samples of one answer.
 """
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import (
     Answers,
     Evidence,
     Position,
-    Record,
     Samples,
     Tokens,
     make_position,
 )
-from cordial_ppl.formats.rows import json_rows
-from cordial_ppl.formats.wrapping import find_response, unwrap
-
-
-def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
-    """Say whether the first object of a file is an output of vLLM."""
-    del path
-    return first is not None and unwrap(first, _is_output) is not None
-
-
-def read(path: Path) -> Iterator[Record]:
-    """Read a file of outputs.
-
-    Args:
-        path: JSON Lines, or a JSON list.
-
-    Yields:
-        A record a request.
-
-    Raises:
-        FileError: The file cannot be read or is not JSON.
-        InputError: An object is no output, or its tokens have no text.
-    """
-    for row in json_rows(path):
-        response = find_response(row, _is_output, "an output with `outputs` or `logprobs` by token")
-        with naming(row.place):
-            record = response.record(_evidence(response.body))
-        yield record
+from cordial_ppl.formats.wrapping import Protocol
 
 
 def _is_output(value: Mapping[str, Any]) -> bool:
@@ -91,3 +62,7 @@ def _position(step: Mapping[str, Any], chosen: str) -> Position:
             "tokens must have a `decoded_token`; found none. Generate with detokenize=True."
         )
     return make_position(token, score, found.values())
+
+
+PROTOCOL = Protocol(_is_output, "an output with `outputs` or `logprobs` by token", _evidence)
+recognises, read = PROTOCOL.recognises, PROTOCOL.read

@@ -23,6 +23,9 @@ from cordial_ppl.tables.files import ABSENT, Columns, is_filled, list_names
 KINDS = ("logit", "logprob", "p", "n")
 """Kinds of reading, each the prefix of its columns before an underscore."""
 
+PREFIXES = tuple(f"{kind}_" for kind in KINDS)
+"""How columns of readings begin."""
+
 EMPTY = {"logit": -np.inf, "logprob": -np.inf, "p": 0.0, "n": 0.0}
 """What an empty cell means: an option without a reading, or one that was never rated."""
 

@@ -10,12 +10,10 @@ from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.scale import Scale, SettingNeeded
-from cordial_ppl.tables.columns import KINDS
+from cordial_ppl.tables.columns import PREFIXES
 from cordial_ppl.tables.files import list_names
 from cordial_ppl.tables.readings import ReadingTable, finite_column, read_readings
 from cordial_ppl.tables.rows import list_values
-
-PREFIXES = tuple(f"{kind}_" for kind in KINDS)
 
 
 @dataclass(frozen=True)
