@@ -8,6 +8,11 @@ import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+# Programs of tests are compiled to run once: what LLVM does at length to make them fast is wasted.
+FLAGS = os.environ.get("XLA_FLAGS", "")
+if "xla_backend_optimization_level" not in FLAGS:
+    os.environ["XLA_FLAGS"] = f"{FLAGS} --xla_backend_optimization_level=0"
+
 X64 = os.environ.get("CORDIAL_TEST_X64", "1") != "0"
 
 jax.config.update("jax_enable_x64", X64)

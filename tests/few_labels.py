@@ -22,6 +22,10 @@ def small(options=None, seed=0, **settings):
     return Stack(options, channels=("mixture",), calibrators=calibrators, seed=seed, **settings)
 
 
+WEIGHTS = np.array([2.0, 0.25, 0.5]) / 2.75
+"""What the small stack's members weigh before any label is seen: by their pseudo-counts."""
+
+
 def lengthy(readings, labels=None):
     """A channel model that uses a covariate."""
     slope = numpyro.sample("slope", dist.Normal(1.0, 1.0))

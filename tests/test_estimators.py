@@ -5,7 +5,16 @@ import numpy as np
 import pandas
 import polars
 import pytest
-from few_labels import LABELS, LOGITS, STARS, TEST, assert_probabilities, lengthy, small
+from few_labels import (
+    LABELS,
+    LOGITS,
+    STARS,
+    TEST,
+    WEIGHTS,
+    assert_probabilities,
+    lengthy,
+    small,
+)
 
 import cordial_ppl as cp
 from cordial_ppl.channel import Channel
@@ -56,7 +65,7 @@ def test_a_constant_of_a_text_says_nothing(stack):
 def test_one_label():
     found = small().fit(LOGITS[:1], LABELS[:1])
     assert_probabilities(found.predict_proba(TEST), 40, 5)
-    np.testing.assert_allclose(list(found.weights_.values()), 1 / 3, rtol=1e-12)
+    np.testing.assert_allclose(list(found.weights_.values()), WEIGHTS, rtol=1e-12)
     assert np.isnan(found.expected_.cordial) and np.isnan(found.expected_.histogram)
     assert found.expected_.labels == 1 and np.isfinite(found.expected_.raw)
     assert found.summary()

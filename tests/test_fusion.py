@@ -176,9 +176,13 @@ def test_one_reader():
     assert found.expected_.raw == pytest.approx(own.expected_.raw)
 
 
-def test_few_labels_weigh_all_alike():
+def test_few_labels_leave_the_weights_of_the_prior():
     found = LogitFusion().fit(THREE[:5], LABELS[:5])
-    assert set(found.weights_.values()) == {0.25}
+    expected = {"reader 0": 1, "reader 1": 1, "reader 2": 1, "average reading": 12}
+    assert found.weights_ == pytest.approx({name: n / 15 for name, n in expected.items()})
+    flat = dict.fromkeys(found.weights_, 1.0)
+    alike = LogitFusion(weight_counts=flat).fit(THREE[:5], LABELS[:5])
+    assert set(alike.weights_.values()) == {0.25}
     assert found.out_of_fold_ is None and np.isnan(found.expected_.cordial)
     assert found.best_reader_ == "reader 0"
 

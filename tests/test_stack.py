@@ -11,7 +11,17 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH, assert_probabilities, lengthy, small
+from few_labels import (
+    LABELS,
+    LOGITS,
+    STARS,
+    TEST,
+    TRUTH,
+    WEIGHTS,
+    assert_probabilities,
+    lengthy,
+    small,
+)
 
 import cordial_ppl as cp
 from cordial_ppl.calibrators import CALIBRATORS
@@ -86,10 +96,13 @@ def test_losses_of_the_members_by_themselves(judge):
     assert not Stack(calibrators=("temperature",)).fit(LOGITS[:5], LABELS[:5]).losses_
 
 
-def test_weights_are_equal_below_eight_labels(eight):
+def test_weights_are_those_of_their_prior_below_eight_labels(eight):
     seven = small().fit(LOGITS[:7], LABELS[:7])
-    np.testing.assert_allclose(list(seven.weights_.values()), 1 / 3, rtol=1e-12)
-    assert np.ptp(list(eight.weights_.values())) > 1e-3
+    np.testing.assert_allclose(list(seven.weights_.values()), WEIGHTS, rtol=1e-12)
+    assert np.abs(np.subtract(list(eight.weights_.values()), WEIGHTS)).max() > 1e-3
+    flat = dict.fromkeys(seven.members, 1.0)
+    alike = small(weight_counts=flat).fit(LOGITS[:7], LABELS[:7])
+    np.testing.assert_allclose(list(alike.weights_.values()), 1 / 3, rtol=1e-12)
 
 
 def test_the_stack_without_channels():

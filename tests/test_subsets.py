@@ -1,5 +1,6 @@
 """Fits of many subsets at once are the fits of each subset alone."""
 
+import os
 import subprocess
 import sys
 
@@ -159,7 +160,8 @@ np.savez(sys.argv[2], **{name: fit.probs for name, fit in found.items()})
 def test_several_devices_share_the_subsets(fits, tmp_path, monkeypatch):
     from pathlib import Path
 
-    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=4"
+    monkeypatch.setenv("XLA_FLAGS", flags)
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     path = tmp_path / "sharded.npz"
     command = [sys.executable, "-c", SHARDED, str(Path(__file__).parent), str(path)]
