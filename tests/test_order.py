@@ -11,8 +11,10 @@ from hypothesis.extra.numpy import arrays
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS, PAPER_CHANNELS
 from cordial_ppl.checks import violation
+from cordial_ppl.cordial.parts import Texts
+from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.readings import Readings
+from cordial_ppl.readings import Readings, as_logits
 from cordial_ppl.synthetic import reviews
 
 SIZE, ROUNDING = 5, 1e-12
@@ -60,18 +62,18 @@ def test_the_posterior_predictive_keeps_the_order_of_saturated_readings(name):
 def test_unrestricted_calibrators_reverse_saturated_readings():
     """Ten subsets of twenty labels, four pairs of neighbouring readings each."""
     texts = reviews(200, seed=4)
-    ladder = 20.0 * np.eye(SIZE)
-    counts = dict.fromkeys(["dirichlet", "vector", "mixture", "location"], 0)
-    for start in range(0, 200, 20):
-        own = slice(start, start + 20)
-        judges = {
-            "dirichlet": cp.DirichletCalibration(),
-            "vector": cp.VectorScaling(),
-            "mixture": cp.ChannelCalibrator("mixture", inference="mode"),
-            "location": cp.ChannelCalibrator("location", inference="mode"),
-        }
-        for name, judge in judges.items():
-            probs = judge.fit(texts.logits[own], texts.labels[own]).predict_proba(ladder)
-            counts[name] += int((violation(probs[:-1], probs[1:]) > 0.05).sum())
+    judges = {
+        "dirichlet": cp.DirichletCalibration(),
+        "vector": cp.VectorScaling(),
+        "mixture": cp.ChannelCalibrator("mixture", inference="mode"),
+        "location": cp.ChannelCalibrator("location", inference="mode"),
+    }
+    pool, ladder = Texts(as_logits(texts.logits)), Texts(as_logits(20.0 * np.eye(SIZE)))
+    subsets = np.arange(200).reshape(10, 20)
+    counts = {}
+    for name, found in fit_subsets(judges, pool, texts.labels, subsets, range(10), ladder).items():
+        assert isinstance(found, BatchFit)
+        reversals = [violation(probs[:-1], probs[1:]) > 0.05 for probs in found.probs]
+        counts[name] = np.sum(reversals)
     assert counts["mixture"] == counts["location"] == 0
     assert counts["dirichlet"] >= 5 and counts["vector"] >= 2

@@ -25,7 +25,7 @@ from cordial_ppl.readings import label_histogram
 
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "users.json").read_text())
 KINDS = [cp.UserShift, UserTemperature, UserIntercept, UserReliability]
-SIZE, USERS, EACH = 5, 12, 16
+SIZE, USERS, EACH, COUNT = 5, 12, 16, 4
 pytestmark = pytest.mark.x64
 
 
@@ -197,17 +197,17 @@ def test_the_grid_agrees_with_nuts(kind):
     Chains do not cross from one mode of a user's value to another as often as they should; vague
     predictions have one each.
     """
-    probs, labels, _, _ = made(seed=3, users=6, each=24, alpha=8.0)
-    users = np.repeat(np.arange(6), 24)
+    probs, labels, _, _ = made(seed=3, users=COUNT, each=16, alpha=8.0)
+    users = np.repeat(np.arange(COUNT), 16)
     effect, histogram = kind.effect, label_histogram(labels, SIZE)
     fitted = kind().fit(probs, labels, users)
     kernel = NUTS(user_effects, target_accept_prob=0.9)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         settings = {"num_chains": 4, "chain_method": "vectorized", "progress_bar": False}
-        chains = MCMC(kernel, num_warmup=500, num_samples=1000, **settings)
-        chains.run(jax.random.key(0), effect, probs, users, 6, histogram, labels)
+        chains = MCMC(kernel, num_warmup=300, num_samples=750, **settings)
+        chains.run(jax.random.key(0), effect, probs, users, COUNT, histogram, labels)
     draws = chains.get_samples(group_by_chain=True)
-    found = [fitted.values_[str(u)] for u in range(6)]
+    found = [fitted.values_[str(u)] for u in range(COUNT)]
     for ours, theirs in (
         (fitted.sigma_, draws["sigma"][..., None]),
         (np.array(found), draws["value"]),
@@ -217,12 +217,12 @@ def test_the_grid_agrees_with_nuts(kind):
         assert np.max(split_gelman_rubin(samples)) < 1.01
         assert np.all(error < 0.03)
         assert np.all(np.abs(ours - samples.mean(axis=(0, 1))) < 4 * error)
-    first = probs[:6]
+    first = probs[:COUNT]
     each = jax.vmap(effect.apply, (None, 0, None))
     moved = jax.vmap(each, (0, 1, None))(
-        jnp.asarray(first), draws["value"].reshape(-1, 6), jnp.asarray(histogram)
+        jnp.asarray(first), draws["value"].reshape(-1, COUNT), jnp.asarray(histogram)
     )
-    predicted = fitted.predict_proba(first, range(6))
+    predicted = fitted.predict_proba(first, range(COUNT))
     np.testing.assert_allclose(predicted, moved.mean(axis=1), rtol=0, atol=0.01)
 
 
@@ -336,15 +336,15 @@ def test_likelihoods_are_those_of_the_moved_predictions(effect):
 
 
 def test_long_scales():
-    """Of 101 options, users who differ by ten are found: spreads and steps grow with the scale."""
+    """Of 51 options, users who differ by five are found: spreads and steps grow with the scale."""
     rng = np.random.default_rng(0)
-    size, users, each = 101, 8, 20
-    centres = rng.uniform(20, 80, users * each)
-    probs = np.exp(-0.5 * ((np.arange(size) - centres[:, None]) / 6) ** 2)
-    who, deltas = np.repeat(np.arange(users), each), np.linspace(-20, 20, users)
-    labels = np.rint(centres + deltas[who] + 6 * rng.standard_normal(len(who))).astype(int)
-    fitted = cp.UserShift().fit(probs / probs.sum(axis=1, keepdims=True), labels.clip(0, 100), who)
-    np.testing.assert_allclose(list(fitted.values_.values()), deltas, rtol=0, atol=4 * 6 / 20**0.5)
+    size, users, each = 51, 8, 20
+    centres = rng.uniform(10, 40, users * each)
+    probs = np.exp(-0.5 * ((np.arange(size) - centres[:, None]) / 3) ** 2)
+    who, deltas = np.repeat(np.arange(users), each), np.linspace(-10, 10, users)
+    labels = np.rint(centres + deltas[who] + 3 * rng.standard_normal(len(who))).astype(int)
+    fitted = cp.UserShift().fit(probs / probs.sum(axis=1, keepdims=True), labels.clip(0, 50), who)
+    np.testing.assert_allclose(list(fitted.values_.values()), deltas, rtol=0, atol=4 * 3 / 20**0.5)
     assert fitted.sigma_ == pytest.approx(np.sqrt(np.mean(deltas**2)), rel=0.3)
 
 
