@@ -10,7 +10,6 @@ from review_tables import fast, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.subsets import parts
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.priors import NamedPrior
@@ -62,23 +61,18 @@ def test_it_is_the_same_fit_as_with_the_flat_prior():
 
 def test_a_name_is_for_every_channel_that_has_it(tmp_path):
     tight = {"offset": (0.0, 1e-3), "bias": (0.0, 1e-3)}
-    few: dict[str, Any] = {
-        "channels": ("mixture-vector", "location"),
-        "calibrators": ("temperature",),
-        "inference": "mode",
-    }
-    judge = Stack(prior=tight, **few).fit(LOGITS, LABELS)
+    judge = cp.Cordial(prior=tight, inference="mode").fit(LOGITS, LABELS)
     for name, posterior in judge.posteriors_.items():
         assert np.abs(posterior.parameters()["offset"]).max() < 0.01, name
     judge.save(tmp_path / "j.cordial")
-    again = Stack.load(tmp_path / "j.cordial")
+    again = cp.load(tmp_path / "j.cordial")
     np.testing.assert_array_equal(again.predict_proba(LOGITS), judge.predict_proba(LOGITS))
     refit = again.fit(LOGITS, LABELS)
     np.testing.assert_array_equal(refit.predict_proba(LOGITS), judge.predict_proba(LOGITS))
-    mixed = Stack(prior={"location": {"offset": (1.0, 1e-3)}, **tight}, **few)
+    mixed = cp.Cordial(prior={"location": {"offset": (1.0, 1e-3)}, **tight}, inference="mode")
     found = {k: p.mean()["offset"] for k, p in mixed.fit(LOGITS, LABELS).posteriors_.items()}
     assert found["location"] == pytest.approx(1.0, abs=0.01)
-    assert found["mixture-vector"] == pytest.approx(0.0, abs=0.01)
+    assert found["mixture"] == pytest.approx(0.0, abs=0.01)
 
 
 def test_equal_priors_are_one_part_of_a_batch():

@@ -75,9 +75,9 @@ def fit_subsets(
         if isinstance(estimators[name], Stack)
     }
     unique = {part.key: part for own in needed.values() for part in own}
-    whole = _make_batch(pool, labels, subsets, seeds, folded=False)
+    whole = make_batch(pool, labels, subsets, seeds, folded=False)
     # Also with too few labels to use the folds: the program is then the one for more of them.
-    split = _make_batch(pool, labels, subsets, seeds, folded=True)
+    split = make_batch(pool, labels, subsets, seeds, folded=True)
 
     def fit(part: Part) -> PartFit | Exception:
         try:
@@ -148,7 +148,7 @@ def check_covariates(estimator: Estimator, texts: Texts) -> None:
         check_given(estimator.prior, targets)
 
 
-def _make_batch(
+def make_batch(
     pool: Texts,
     labels: Int[np.ndarray, " N"],
     subsets: Int[np.ndarray, "S n"],
