@@ -123,6 +123,7 @@ SURE = [
     "On a scale of 1-5, 4",
     # Other signs.
     "評分：４",
+    "得分：4分",
     "Verdict → 4",
     "[[4]]",
     "<think>Score: 3</think>\n\n4",
@@ -176,6 +177,9 @@ def test_what_cannot_be_decided_is_left_unread(text):
         ("At first a score of 2; on reflection the score is 4.", "4"),
         ("Accuracy score: 3\nStyle score: 4", "4"),
         ("4\nIt is short.\n5", "4"),
+        ("Score: 3. Wait, that is too low. Score: 4", "4"),
+        ("Score: 3\nActually, on reflection it deserves more.\nScore: 4", "4"),
+        ("Score: 4\nReason: it actually waits for no one.\nStyle score: 2", "4"),
     ],
 )
 def test_several_answers_are_chosen_from_and_counted(text, option):

@@ -17,6 +17,13 @@ from cordial_ppl.live import patience
 from cordial_ppl.tables.files import read_columns
 
 
+def impossible(score):
+    """A completion with a log-probability that is none."""
+    body = completion(3)
+    body["choices"][0]["logprobs"]["content"][0]["top_logprobs"][0]["logprob"] = score
+    return body
+
+
 def test_trouble_passes(ask, server):
     server.script = {
         1: (429, {"error": {"message": "slow down"}}, {"retry-after": "0.05"}),
@@ -27,11 +34,13 @@ def test_trouble_passes(ask, server):
         6: (200, {"choices": []}, {}),
         7: (200, {"choices": ["?"]}, {}),
         9: (503, {"error": "busy"}, {"retry-after": "soon"}),
+        10: (200, impossible(0.5), {}),
+        11: (200, impossible(float("nan")), {}),
     }
     ask("--timeout", "0.5", "--concurrency", "3")
     np.testing.assert_allclose(logprobs(), expected(), atol=1e-12)
     # A machine that is busy may let more than one request hang.
-    assert len(server.asked) >= 12 + 8
+    assert len(server.asked) >= 12 + 10
 
 
 @pytest.mark.parametrize(

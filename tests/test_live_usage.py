@@ -1,5 +1,6 @@
 """What `cordial ask` refuses, and where keys go."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -18,6 +19,24 @@ def test_a_key_is_written_nowhere(ask, server):
     server.respond = respond
     shown = ask("--explain", "1").output
     assert KEY not in shown
+    for path in Path().iterdir():
+        assert KEY.encode() not in path.read_bytes(), path
+    assert "tiny [the key]" in Path("out.csv").read_text()
+
+
+def test_a_key_is_hidden_however_json_writes_it(ask, server):
+    escaped = KEY.replace("-", "\\u002D")
+
+    def respond(request):
+        status, body, headers = server.usual(request)
+        return (
+            status,
+            json.dumps(body | {"model": "tiny THE-KEY"}).replace("THE-KEY", escaped),
+            headers,
+        )
+
+    server.respond = respond
+    ask()
     for path in Path().iterdir():
         assert KEY.encode() not in path.read_bytes(), path
     assert "tiny [the key]" in Path("out.csv").read_text()

@@ -135,3 +135,43 @@ def test_an_option_is_found_however_it_is_cut_into_tokens(option, before, after,
     # No option is more probable than its tokens together.
     own = [score for place, score in scores.items() if place < len(before + option)]
     assert found.values[k] >= sum(own) - log(2) - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("options", "top", "expected"),
+    [
+        ("A,B,C", {"b": log(0.5), "B": log(0.3), "A": log(0.1)}, {1: 0.8, 0: 0.1}),
+        ("A,B,C", {"b": log(0.6), "a": log(0.35)}, {1: 0.6, 0: 0.35}),
+        (
+            "A,B",
+            {" a": log(0.97), " b": log(0.02), " A": log(0.001), " B": log(0.004)},
+            {0: 0.971, 1: 0.024},
+        ),
+    ],
+)
+def test_a_small_letter_that_is_all_of_the_answer(options, top, expected):
+    values = np.exp(read(options, top).values)
+    for option, share in expected.items():
+        assert values[option] == pytest.approx(share)
+    followed = np.exp(read(options, top, {"\n": 0.0}).values)
+    np.testing.assert_allclose(values, followed)
+
+
+def test_a_blank_token_and_a_token_that_begins_with_a_blank():
+    first = {" ": log(0.5), " 4": log(0.3), " 5": log(0.2)}
+    found = read("4,5", first, {"5": log(0.9), "4": log(0.1)})
+    np.testing.assert_allclose(np.exp(found.values), [0.3 + 0.05, 0.2 + 0.45])
+
+
+def test_an_answer_that_ended_begins_no_other():
+    ten = Spellings(Scale(tuple(map(str, range(1, 11)))))
+    positions = [Position("1", {"1": log(0.9), "2": log(0.08), "3": log(0.01)})]
+    ended, cut = (read_tokens(Tokens(positions, end), ten) for end in (True, False))
+    assert ended is not None and cut is not None
+    assert np.exp(ended.values[0]) == pytest.approx(0.9)
+    assert np.exp(ended.values[9]) <= 0.01 and not ended.guessed
+    np.testing.assert_allclose(np.exp(cut.values[[0, 9]]), 0.45)
+    said = [Position("Score:", {"Score:": 0.0}), Position(" 1", positions[0].top | {" 1": -3.0})]
+    found = read_tokens(Tokens(said, True), ten)
+    assert found is not None and not found.guessed
+    assert np.exp(found.values[0]) == pytest.approx(0.9 + np.exp(-3.0))

@@ -13,7 +13,7 @@ from cordial_ppl.formats.spellings import Spellings
 _SAID = "score rating grade answer verdict label judgement judgment level choice option decision"
 _NOUNS = f"{_SAID} stars conclusion category class classification result evaluation assessment"
 _FINAL = "final finally overall total"
-_VERBS = "rat scor grad giv assign award deserv earn merit choos pick select say settl vot"
+_VERBS = "rat scor grad giv assign award deserv earn merit choos pick select say settl land vot"
 _SO = "so thus hence therefore then"
 _ABOUT = r"(?:[^\S\n]+(?:for|of|on|I)(?:[^\S\n]+[\w']+){1,4}?)?"
 _MARK = rf"[\s\"'*_`()\[\]{{}}<>$|\\#{FILL}]"
@@ -23,6 +23,7 @@ _GAP = (
 )
 _KIND = r"(?:\s+(?:solid|strong|clear|weak|low|high|full|firm|perfect|definite))?"
 _CALLED = re.compile(rf"\b(?:{_FINAL.replace(' ', '|')})[\s_-]+(?:\w+[\s_-]+){{0,2}}\Z")
+_TAG = r"\[(?:final\s+)?(?:result|score|rating|answer|verdict|grade)\]"
 _BOXED = r"(?:\\boxed\{(?:\\text\{)?|\[\[)\s*"
 
 _CLOSED = r"[*_`\"')\]}$\\]*"
@@ -91,10 +92,12 @@ class Announcements:
             rf"{either}{FILL}*+(?={_CLOSED}[^\S\n]+[A-Z]|{_STOP})"
         )
         self._boxed = re.compile(rf"{_BOXED}{either}\s*[\]}}]")
+        self._tagged = re.compile(rf"(?i:{_TAG}){_MARK}{{0,12}}{either}{_ENDED}")
         self._leading = re.compile(rf"\A[\W_]*?(?P<open>[(\[])?{x}(?(open)[)\]]|{_ENDED})")
         # In JSON a line may end with a comma.
-        line = r"(?:[^\w\n?]|(?i:stars?|points?)\b)*(?=\n|\Z)"
-        self._first = re.compile(rf"\A[\W_]*?{either}{line}")
+        line = r"(?:[^\w\n?]|(?i:stars?|points?)\b|[分点點星점])*(?=\n|\Z)"
+        called = r"(?:(?i:option|choice|label|level|grade)[\s#]+)?"
+        self._first = re.compile(rf"\A[\W_]*?{called}{either}{line}")
         self._last = re.compile(rf"\n[^\w\n]*{either}{line}\s*\Z")
         self._named = re.compile(
             rf"(?m:^)[^\w\n]*[^\W\d][\w -]{{0,30}}[\"'*_`\s]*[:=]{_MARK}{{0,12}}{x}{line}"
@@ -105,6 +108,10 @@ class Announcements:
             (
                 _words("go going went opt"),
                 re.compile(rf"(?:\s+\w+)?\s+(?:with|for)(?:\s+an?)?{said}"),
+            ),
+            (
+                _words("overall finally altogether"),
+                re.compile(rf",?(?i:\s+(?:it\s+is|it's))?(?:\s+an?)?{said}"),
             ),
             (_words(_SO), re.compile(rf",?(?i:\s+(?:it\s+is|it's|that's))?(?:\s+an?)?{said}")),
             (_words("a an"), re.compile(rf"(?i:{_KIND}){said}")),
@@ -125,7 +132,8 @@ class Announcements:
         small = lower(text)
         given = _after(text, small, NOUNS, self._marked)
         final = [own for own in given if own.final]
-        yield _sorted(text, [*final, *_found(self._boxed.finditer(text))])
+        marked = [*self._boxed.finditer(text), *self._tagged.finditer(text)]
+        yield _sorted(text, [*final, *_found(marked)])
         yield _sorted(text, given)
         alone = (self._first.match(text), self._leading.match(text), self._last.search(text))
         yield _sorted(text, _found(own for own in alone if own))

@@ -15,6 +15,13 @@ EXPLAINS = re.compile(
 )
 """What an answer comes before, if it comes first."""
 
+CORRECTS = re.compile(
+    r"\b(?:on (?:second thought|reflection)|I (?:\w+ )?(?:reconsider|revise|change my)"
+    r"|let me (?:correct|reconsider|revise)|scratch that)"
+    r"|(?:^|[.!?])\W*(?:wait|actually|no|correction)\b[,.:!]",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What stands between an answer and the one that replaces it."""
 
 THOUGHT = re.compile(
     # Some prompts open the reasoning themselves: then only its end is in the text.
@@ -125,7 +132,9 @@ def _choose(text: str, found: list[Found], spellings: Spellings) -> Place | None
     explained = EXPLAINS.search(text, first.end, last.start) and not EXPLAINS.search(
         text, 0, first.start
     )
-    place = _place(first if several and (opens or explained) else last, spellings)
+    corrected = CORRECTS.search(text, first.end, last.start)
+    leads = several and (opens or explained) and not corrected
+    place = _place(first if leads else last, spellings)
     return place and place._replace(several=several)
 
 

@@ -57,9 +57,11 @@ class Tokens(NamedTuple):
 
     Attributes:
         positions: The tokens in order, at least one.
+        ended: Whether the model ended it, as far as the log says; otherwise it may have been cut.
     """
 
     positions: Sequence[Position]
+    ended: bool = False
 
 
 class Samples(NamedTuple):

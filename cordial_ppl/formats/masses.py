@@ -44,7 +44,12 @@ class Masses:
         self.floors = np.full(size, np.inf)
 
     def follow(
-        self, positions: Sequence[Position], prefix: str = "", answer: str | None = None
+        self,
+        positions: Sequence[Position],
+        prefix: str = "",
+        answer: str | None = None,
+        *,
+        ended: bool = False,
     ) -> None:
         """Walk along the chosen tokens for as long as an option may go on.
 
@@ -53,6 +58,7 @@ class Masses:
             prefix: What of the first stands before the answer.
             answer: The option as it was written, if it was found; otherwise the first token is
                 taken for the answer.
+            ended: Whether the model ended the answer after the last of them.
 
         Raises:
             InputError: A log-probability is NaN or above 0.
@@ -65,7 +71,7 @@ class Masses:
         for number, position in enumerate(positions):
             last = number + 1 == len(positions)
             top = {
-                token: score for token, score in position.top.items() if not _absent(token, score)
+                token: score for token, score in position.top.items() if not is_absent(token, score)
             }
             if top:
                 least = path + min(top.values())
@@ -76,27 +82,36 @@ class Masses:
             }
             means = {token: meaning(text, cased) for token, text in texts.items()}
             seen = {own.whole for own in means.values()}
-            stopped, ended, chosen = (match(said) if said else None), 1.0, None
+            stopped, rest, chosen = (match(said) if said else None), 1.0, None
+            # Said and left so, "1" is no beginning of "10".
+            final = (
+                means[position.token].whole if last and ended and position.token in top else None
+            )
             for token, score in top.items():
                 text, (whole, begun, mute) = texts[token], means[token]
                 if token == position.token:
+                    if not (last or text.strip()):
+                        chosen = text, path + score, going
+                        continue
                     if (begun or mute) and not last:
                         chosen = text, path + score, begun | mute | {whole}
-                        ended -= math.exp(score)
+                        rest -= math.exp(score)
                         continue
                     if whole is None and not begun and answer and len(text) >= len(answer):
                         # The option and more in one token.
                         whole = match(answer)
+                if whole is not None and whole == final:
+                    begun = frozenset()
                 if text[-1:].isdigit():
                     # A vocabulary with a token for "10" does not write it as "1" and "0".
                     begun -= seen
                 if begun or whole not in (None, stopped):
-                    ended -= math.exp(score)
+                    rest -= math.exp(score)
                     self._share(text, path + score, whole, begun)
                 elif whole is None and _goes_on(said, text[len(said) :]):
-                    ended -= math.exp(score)
-            if stopped is not None and ended > 0.0:
-                self.parts[stopped].append((said, path + math.log(ended)))
+                    rest -= math.exp(score)
+            if stopped is not None and rest > 0.0:
+                self.parts[stopped].append((said, path + math.log(rest)))
             if chosen is None:
                 return
             said, path, going = chosen
@@ -129,8 +144,19 @@ class Masses:
             self.guessed |= options
 
 
-def _absent(token: str, score: float) -> bool:
-    """Whether a server had no log-probability of a token; what it had must be one."""
+def is_absent(token: str, score: float) -> bool:
+    """Say whether a server had no log-probability of a token.
+
+    Args:
+        token: The token.
+        score: What stands for its log-probability.
+
+    Returns:
+        Whether it stands for none.
+
+    Raises:
+        InputError: It is NaN or above 0.
+    """
     if not score <= ROUNDING:
         raise InputError(
             f"log-probabilities must be 0 or below; found {score} of the token {token!r}."

@@ -50,8 +50,9 @@ def _evidence(body: Mapping[str, Any]) -> Evidence:
 
 def _tokens(choice: Mapping[str, Any], body: Mapping[str, Any]) -> Tokens | None:
     logprobs = choice.get("logprobs") or {}
+    ended = choice.get("finish_reason") == "stop"
     if logprobs.get("content"):
-        return from_entries(logprobs["content"])
+        return from_entries(logprobs["content"], ended)
     if not logprobs.get("tokens"):
         return None
     tokens = logprobs["tokens"]
@@ -67,7 +68,7 @@ def _tokens(choice: Mapping[str, Any], body: Mapping[str, Any]) -> Tokens | None
     start = max(len(tokens) - told, 0) if told and scores[0] is None else 0
     rows = list(zip(tokens, scores, tops, strict=True))[start:]
     return Tokens(
-        [_named(make_position(own, score, (top or {}).items())) for own, score, top in rows]
+        [_named(make_position(own, score, (top or {}).items())) for own, score, top in rows], ended
     )
 
 
@@ -84,15 +85,16 @@ def _from_responses(body: Mapping[str, Any]) -> Evidence:
         raise NoAnswer(f"no message in its `output` ({reason or body.get('status')}).")
     entries = [entry for part in parts for entry in part.get("logprobs") or []]
     if entries:
-        return from_entries(entries)
+        return from_entries(entries, body.get("status") == "completed")
     return Answers(["".join(str(part.get("text") or part.get("refusal") or "") for part in parts)])
 
 
-def from_entries(entries: list[Mapping[str, Any]]) -> Tokens:
+def from_entries(entries: list[Mapping[str, Any]], ended: bool = False) -> Tokens:
     """Read tokens as chat completions list them: `token`, `logprob`, `top_logprobs`.
 
     Args:
         entries: One a token.
+        ended: Whether the model ended the answer.
 
     Returns:
         The tokens.
@@ -100,7 +102,7 @@ def from_entries(entries: list[Mapping[str, Any]]) -> Tokens:
     Raises:
         InputError: An entry is of another form, or tokens are numbers.
     """
-    return Tokens([_position(entry) for entry in entries])
+    return Tokens([_position(entry) for entry in entries], ended)
 
 
 def _position(entry: Mapping[str, Any]) -> Position:

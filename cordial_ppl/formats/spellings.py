@@ -14,7 +14,7 @@ WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 
 BEFORE = r"(?<![^\W_])(?<![^\W_]_)(?<![./#%+\\-])(?<!\d,)"
-AFTER = r"(?!\w*[^\W_]|[.,:]\d|\+|-(?!\s|(?i:stars?)\b))"
+AFTER = r"(?!(?![分点點星점])\w*[^\W_]|[.,:]\d|\+|-(?!\s|(?i:stars?)\b))"
 """Edges of a spelling in a text: 4 is in none of "4.5", "-4", "4+" or "GPT-4"."""
 
 COUNTED = re.compile(r"#\s?\d|\d\s?[%+]")

@@ -31,7 +31,8 @@ def read_tokens(
     pieces = [fold(position.token) for position in tokens.positions]
     masses = Masses(spellings)
     if len(pieces) == 1 and before is None:
-        masses.follow(tokens.positions)
+        said = pieces[0] if spellings.whole(pieces[0]) is not None else None
+        masses.follow(tokens.positions, answer=said, ended=tokens.ended)
         return masses.reading()
     text = "".join(pieces)
     place = find_answer(text, spellings, before)
@@ -41,7 +42,12 @@ def read_tokens(
     ends = np.cumsum([len(piece) for piece in pieces])
     number = int(np.searchsorted(ends, place.start, side="right"))
     prefix = pieces[number][: place.start - int(ends[number]) + len(pieces[number])]
-    masses.follow(tokens.positions[number:], prefix, text[place.start : place.end])
+    # A model that writes " " and "4" might have written " 4", too.
+    if number and not prefix and not pieces[number - 1].strip():
+        others = map(fold, tokens.positions[number - 1].top)
+        number -= any(spellings.meaning(own).whole is not None for own in others)
+    answer = text[place.start : place.end]
+    masses.follow(tokens.positions[number:], prefix, answer, ended=tokens.ended)
     reading = masses.reading()
     if reading is not None:
         reading.several = int(place.several)

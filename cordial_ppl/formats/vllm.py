@@ -45,7 +45,8 @@ def _tokens(output: Mapping[str, Any]) -> Tokens:
     steps = output["logprobs"]
     # The token that was sampled comes first.
     chosen = output.get("token_ids") or [next(iter(step), None) for step in steps]
-    return Tokens([_position(step, str(own)) for step, own in zip(steps, chosen, strict=False)])
+    positions = [_position(step, str(own)) for step, own in zip(steps, chosen, strict=False)]
+    return Tokens(positions, output.get("finish_reason") == "stop")
 
 
 def _position(step: Mapping[str, Any], chosen: str) -> Position:

@@ -5,6 +5,7 @@ from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Answers, Position, Tokens
+from cordial_ppl.formats.masses import is_absent
 from cordial_ppl.formats.openai import as_record
 from cordial_ppl.formats.rows import Row
 
@@ -38,7 +39,10 @@ def read_completion(body: Any) -> dict[str, Any]:
         raise InputError("a completion must have `choices`.")
     for choice in choices:
         _said(choice)
-        _tokens(choice)
+        tokens = _tokens(choice)
+        for position in tokens.positions if tokens else ():
+            for token, score in position.top.items():
+                is_absent(token, score)
     return {name: body[name] for name in KEPT if name in body}
 
 

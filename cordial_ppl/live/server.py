@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import json
 import random
+import re
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
@@ -21,7 +22,8 @@ SHOWN = 300
 """Characters of a server's own words that a message quotes."""
 
 SECRET = 8
-"""Characters from which on a key is a secret."""
+"""Characters from which on a key is a secret: a shorter one is a word such as "none", which servers
+without keys are given."""
 
 
 class Server:
@@ -56,6 +58,7 @@ class Server:
         self.url, self.model, self.key_variable = check_address(url), model, key_variable
         self.timeout, self.patience = timeout, patience or Patience()
         self._key = check_key(key, key_variable, self.url)
+        self._secret = _as_pattern(self._key) if self._key and len(self._key) >= SECRET else None
         self._rng = random.Random(seed)
         self._resume = 0.0
         self._welcome = False
@@ -173,6 +176,10 @@ class Server:
         return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
     def _without_key(self, text: str) -> str:
-        # A shorter key is a word such as "none", which servers without keys are given.
-        hidden = self._key is not None and len(self._key) >= SECRET
-        return text.replace(self._key or "", "[the key]") if hidden else text
+        return self._secret.sub("[the key]", text) if self._secret else text
+
+
+def _as_pattern(key: str) -> re.Pattern[str]:
+    r"""A key as it is or as JSON may write it: "-" is "\u002d" too, and "/" may be "\/"."""
+    each = (rf"(?:\\?{re.escape(own)}|(?i:\\u{ord(own):04x}))" for own in key)
+    return re.compile("".join(each))
