@@ -86,8 +86,8 @@ def find_answer(
     6. A line such as "Clarity: 4", or an option that is a word, if the text has no other.
 
     Where several of one kind differ, an answer with which the text begins, or before an
-    explanation, is taken: what follows explains it.  Otherwise it is the last: what came before
-    led to it.
+    explanation, is taken: what follows explains it, unless it corrects it ("Wait").  Otherwise it
+    is the last: what came before led to it.
 
     Args:
         text: The generated text.

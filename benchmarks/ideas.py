@@ -1,0 +1,201 @@
+"""Log loss on real readings: the paper's stack, the default, and ideas for a better one.
+
+Needs the sets of readings that benchmarks/real.py lists, and CORDIAL_DATA to name their folder.
+Every stack sees the same labels and is scored on the same held-out texts.  Prints, for the tasks
+that ideas are developed on or for those that confirm them, the mean gain in nats over the paper's
+stack with one pseudo-count a member, with 95 % intervals (paired bootstrap over texts and subsets;
+a task's readers are resampled together), and how many pairs of task and reader gain and lose beyond
+theirs; then what is asked of the default.  Fits are kept in a folder, and an idea that only weighs
+them anew costs nothing.
+
+    CORDIAL_DATA=path python benchmarks/ideas.py --half development --budgets 5 10 20
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from members import Said, fit_members, learn_without
+from real import FOLDER, HALVES, NEEDED, SOURCES, Pair, load_pairs
+
+from cordial_ppl.analyses import paired_interval
+from cordial_ppl.arrays import FLOOR
+from cordial_ppl.channels import PAPER_CHANNELS
+from cordial_ppl.cordial import Cordial
+from cordial_ppl.stacking import stack_weights
+
+CALIBRATORS = ("temperature", "vector", "odds")
+DEFAULT = Cordial().weight_counts
+OWN = {name: count for name, count in DEFAULT.items() if name not in CALIBRATORS}
+REST = {name: count for name, count in DEFAULT.items() if name in CALIBRATORS}
+
+
+def channels(how: str, count: float = 2.0, names: tuple[str, ...] = PAPER_CHANNELS) -> dict:
+    """Pseudo-counts of channels that are fitted in one way."""
+    return {f"{how}:{name}": count for name in names}
+
+
+SCALAR, VECTOR = ("mixture", "location"), ("mixture-vector", "location-vector")
+PAPER = tuple(channels("paper")) + CALIBRATORS
+REFERENCE = "the paper, one count"
+STACKS: Mapping[str, Mapping[str, float]] = {
+    REFERENCE: dict.fromkeys(PAPER, 1.0),
+    "the paper, flat": dict.fromkeys(PAPER, 0.0),
+    "the posterior alone": dict.fromkeys((*channels("own"), *CALIBRATORS), 1.0),
+    "default": {f"own:{name}": count for name, count in OWN.items()} | REST,
+    "channels only": channels("own"),
+    "channels, equal weights": channels("own", 1e6),
+    "learned priors": channels("learned") | REST,
+    "learned, channels only": channels("learned"),
+    "own and learned": channels("own", 1.0) | channels("learned", 1.0) | REST,
+    "own and learned, channels only": channels("own", 1.0) | channels("learned", 1.0),
+    "learned for vectors": channels("own", names=SCALAR) | channels("learned", names=VECTOR) | REST,
+    "learned for temperature": (
+        channels("learned", names=SCALAR) | channels("own", names=VECTOR) | REST
+    ),
+}
+"""What a stack's members are, and their pseudo-counts."""
+
+
+class Cell(NamedTuple):
+    """One task and reader with n labels.
+
+    Attributes:
+        pair: task and reader.
+        n: labels.
+        losses: of each stack and each single member, nats, ``[S, m]``.
+    """
+
+    pair: Pair
+    n: int
+    losses: dict[str, np.ndarray]
+
+
+def main() -> None:
+    """Fit, weigh and compare."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--half", choices=HALVES, default=HALVES[0])
+    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=list(SOURCES))
+    parser.add_argument("--draws", type=int, default=4)
+    parser.add_argument("--budgets", type=int, nargs="+", default=[5, 10, 20])
+    parser.add_argument("--stacks", nargs="+", choices=list(STACKS), default=list(STACKS))
+    parser.add_argument("--fits", type=Path, default=Path("fits"), help="folder that keeps fits")
+    parser.add_argument("--out", type=Path, default=Path("ideas.json"))
+    args = parser.parse_args()
+    if not os.environ.get(FOLDER):
+        parser.error(NEEDED)
+    everything = load_pairs()
+    stacks = {name: STACKS[name] for name in dict.fromkeys((REFERENCE, *args.stacks))}
+    names = list(dict.fromkeys(name for counts in stacks.values() for name in counts))
+    learned = {}
+    if any(name.startswith("learned") for name in names):
+        learned = learn_without(everything, args.fits / "prior.cordial")
+    cells, start = [], time.perf_counter()
+    for n in args.budgets:
+        for pair in everything:
+            if pair.half != args.half or pair.source not in args.sources:
+                continue
+            if n > len(pair.reading.pool_labels):
+                continue
+            prior = learned.get(pair.source)
+            said = fit_members(pair, n, args.draws, [*names, "histogram"], prior, args.fits)
+            cells.append(Cell(pair, n, weigh(said, stacks, n)))
+            means = {name: loss.mean() for name, loss in cells[-1].losses.items()}
+            shown = " ".join(f"{means[name]:.4f}" for name in stacks)
+            print(f"{n:4} {pair.name:62} {shown} ({time.perf_counter() - start:.0f} s)", flush=True)
+    report(cells, tuple(stacks), args)
+
+
+def weigh(
+    said: Mapping[str, Said], stacks: Mapping[str, Mapping[str, float]], n: int
+) -> dict[str, np.ndarray]:
+    """Log losses of every stack, and of what it is made of."""
+    losses = {name: _loss(own.report) for name, own in said.items()}
+    for name, counts in stacks.items():
+        held_out = np.stack([said[member].held_out for member in counts], axis=-1)
+        report = np.stack([said[member].report for member in counts], axis=-1)
+        with jax.enable_x64(True):
+            logs = np.log(np.maximum(held_out.astype(float), FLOOR))
+            weights = _weigher()(logs, np.ones(n, bool), np.array(list(counts.values()), float))
+        losses[name] = _loss(np.einsum("smk,sk->sm", report, np.asarray(weights)))
+    return losses
+
+
+@lru_cache(maxsize=1)
+def _weigher() -> Any:
+    return jax.jit(jax.vmap(stack_weights, (0, None, None)))
+
+
+def _loss(probs: np.ndarray) -> np.ndarray:
+    return -np.log(np.maximum(probs, FLOOR))
+
+
+def report(cells: list[Cell], stacks: tuple[str, ...], args: argparse.Namespace) -> None:
+    """Print the tables and write the JSON file."""
+    rows = []
+    for n in args.budgets:
+        own = [cell for cell in cells if cell.n == n]
+        base = np.mean([cell.losses[REFERENCE].mean() for cell in own])
+        print(f"\n{n} labels, {len(own)} pairs; {REFERENCE}: {base:.4f}")
+        print(f"  {'gain over it':32} {'mean':>8} {'95 %':>20}  pairs +:-   worst")
+        for name in stacks:
+            if name == REFERENCE:
+                continue
+            mean, half, each = gains(own, name)
+            better = sum(one.resolved and one.mean > 0 for one in each)
+            worse = sum(one.resolved and one.mean < 0 for one in each)
+            least = min(one.mean for one in each)
+            interval = f"[{mean - half:+.4f}, {mean + half:+.4f}]"
+            print(f"  {name:32} {mean:+8.4f} {interval:>20}  {better:3}:{worse:<3}  {least:+.4f}")
+            rows.append(
+                {"n": n, "stack": name, "mean": mean, "lower": mean - half, "upper": mean + half}
+                | {"gain": better, "lose": worse, "worst": least, "pairs": len(own)}
+            )
+        for name in stacks:
+            rows.append({"n": n, "stack": name} | asked(own, name))
+            found = "  ".join(f"{what} {value:+.4f}" for what, value in asked(own, name).items())
+            print(f"  {name:32} {found}")
+    settings = {key: str(value) for key, value in vars(args).items()}
+    args.out.write_text(json.dumps({"settings": settings, "rows": rows}, indent=1))
+
+
+def gains(cells: list[Cell], name: str) -> tuple[float, float, list]:
+    """Mean gain of a stack, half the width of its interval, and the interval of each pair."""
+    tasks: dict[str, list[np.ndarray]] = {}
+    for cell in cells:
+        gain = cell.losses[REFERENCE] - cell.losses[name]
+        tasks.setdefault(f"{cell.pair.source} {cell.pair.reading.task}", []).append(gain)
+    means, widths = [], []
+    for own in tasks.values():
+        least = min(gain.shape[1] for gain in own)
+        found = paired_interval(np.mean([gain[:, :least] for gain in own], axis=0), draws=2000)
+        means.append(len(own) / len(cells) * np.mean([gain.mean() for gain in own]))
+        widths.append(len(own) / len(cells) * (found.upper - found.lower) / 2)
+    each = [paired_interval(gain, draws=2000) for own in tasks.values() for gain in own]
+    return float(np.sum(means)), float(np.linalg.norm(widths)), each
+
+
+def asked(cells: list[Cell], name: str) -> dict[str, float]:
+    """The largest excess over the histogram, and over the best channel in hindsight."""
+    above, beyond = [], []
+    for cell in cells:
+        loss = {key: own.mean() for key, own in cell.losses.items()}
+        above.append(loss[name] - loss["histogram"])
+        single = [loss[key] for key in cell.losses if key.startswith("own:")]
+        beyond.append(loss[name] - min(single, default=float("nan")))
+    return {
+        "over the histogram, worst": float(max(above)),
+        "over the best channel, mean": float(np.mean(beyond)),
+        "worst": float(max(beyond)),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Members of stacks, each fitted by itself to subsets of the labels of real tasks, and kept.
+
+Stacks differ in their members and in how these are weighed.  Once every member is fitted, what any
+stack would say follows in no time from two numbers a text: what a member says of the label of a
+text, held out by a fold or held out for good.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from real import Pair
+
+import cordial_ppl as cp
+from cordial_ppl.calibrators import CALIBRATORS
+from cordial_ppl.channels import PAPER_CHANNELS
+from cordial_ppl.cordial.parts import CalibratorPart, ChannelPart, Part
+from cordial_ppl.cordial.subsets import make_batch
+from cordial_ppl.cordial.weighing import stated
+from cordial_ppl.inference.state import DEFAULT_EFFORT
+from cordial_ppl.loading import load_channel
+from cordial_ppl.readings import label_histogram
+from cordial_ppl.sweep.tasks import draw_subsets
+
+MODELS = Path(__file__).parent.parent / "models"
+LABEL_FREE = ("raw", "histogram")
+
+
+class Said(NamedTuple):
+    """The probability that a member gives the label.
+
+    Attributes:
+        held_out: of each labelled text, by the fit that has not seen it, ``[S, n]``.
+        report: of each text to be scored on, ``[S, m]``.
+    """
+
+    held_out: np.ndarray
+    report: np.ndarray
+
+
+def fit_members(
+    pair: Pair,
+    n: int,
+    draws: int,
+    names: Sequence[str],
+    learned: cp.LearnedPrior | None,
+    folder: Path,
+) -> dict[str, Said]:
+    """What members say of the labels of a task; what an earlier run kept is not fitted again.
+
+    Args:
+        pair: task and reader.
+        n: labels.
+        draws: subsets of them.
+        names: a logit-space calibrator, "raw", "histogram", or a channel after how it is fitted:
+            "paper:mixture" as the paper does, "own:mixture" by the default, "learned:mixture" with
+            the prior learned from the other sets; a channel may be a file of the gallery.
+        learned: that prior.
+        folder: where fits are kept.
+    """
+    path = folder / f"{pair.name.replace(' ', '_')}_{n}_{draws}.npz"
+    found: dict[str, Said] = {}
+    if path.exists():
+        with np.load(path) as kept:
+            for name in {key.split("|")[0] for key in kept}:
+                found[name] = Said(kept[f"{name}|held_out"], kept[f"{name}|report"])
+    missing = [name for name in names if name not in found]
+    if missing:
+        found |= _fit(pair, n, draws, missing, learned)
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays: dict[str, Any] = {
+            f"{name}|{key}": np.float32(value)
+            for name, said in found.items()
+            for key, value in said._asdict().items()
+        }
+        np.savez_compressed(path, **arrays)
+    return found
+
+
+def _fit(
+    pair: Pair, n: int, draws: int, names: Sequence[str], learned: cp.LearnedPrior | None
+) -> dict[str, Said]:
+    reading = pair.reading
+    subsets = draw_subsets(reading, n, draws, 0)
+    labels, seeds = reading.pool_labels[subsets], range(draws)
+    lanes = make_batch(reading.pool, reading.pool_labels, subsets, seeds, folded=True)
+    found = {}
+    for name in names:
+        if name in LABEL_FREE:
+            found[name] = _without_fit(name, pair, labels)
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cp.CordialWarning)
+            fit = _part(name, learned).fit(lanes, seeds, reading.report)
+        held_out = np.take_along_axis(fit.held_out[:, :n], labels[..., None], axis=2)[..., 0]
+        report = fit.probs[:, np.arange(len(reading.report_labels)), reading.report_labels]
+        found[name] = Said(held_out, report)
+    return found
+
+
+def _part(name: str, learned: cp.LearnedPrior | None) -> Part:
+    if name in CALIBRATORS:
+        return CalibratorPart(name)
+    how, _, which = name.partition(":")
+    path = MODELS / f"{which}.py"
+    channel = load_channel(path if path.exists() else which)
+    known = list(PAPER_CHANNELS)
+    index = known.index(which) if which in known else len(known)
+    method = "laplace" if how == "paper" else "default"
+    prior = learned if how == "learned" else None
+    return ChannelPart(channel, index, method, prior, DEFAULT_EFFORT)
+
+
+def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:
+    """The reading as it is, or the smoothed histogram of the labels."""
+    reading, size = pair.reading, pair.reading.report.logits.shape[1]
+    truth = reading.report_labels
+    if name == "raw":
+        own = stated(reading.report.logits)[np.arange(len(truth)), truth]
+        return Said(np.full(labels.shape, np.nan), np.broadcast_to(own, (len(labels), len(own))))
+    with jax.enable_x64(True):
+        histograms = np.stack([np.asarray(label_histogram(own, size)) for own in labels])
+    return Said(np.full(labels.shape, np.nan), histograms[:, truth])
+
+
+def learn_without(pairs: Sequence[Pair], path: Path) -> Mapping[str, cp.LearnedPrior]:
+    """For each set the prior that all other sets' tasks and readers teach."""
+    if path.exists():
+        prior = cp.LearnedPrior.load(path)
+    else:
+        tasks = {
+            (f"{pair.source} {pair.reading.task}", pair.reading.reader): (
+                pair.reading.pool.logits,
+                pair.reading.pool_labels,
+            )
+            for pair in pairs
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cp.CordialWarning)
+            prior = cp.learn_prior(tasks)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        prior.save(path)
+    sources = dict.fromkeys(pair.source for pair in pairs)
+    return {
+        source: prior.leave_out([task for task in prior.tasks if task.split()[0] == source])
+        for source in sources
+    }

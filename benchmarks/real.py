@@ -1,0 +1,131 @@
+"""Public sets of real readings with human labels: tasks, readers, and two halves of them.
+
+CORDIAL_DATA names a folder with one folder a set, each with a table of readings (``item_id``,
+``task``, ``reader`` and a score or a count for every option) and ``labels.csv`` (``item_id``,
+``task``, ``label``):
+
+* ``summeval_logits``: summaries, five options, token log-probabilities;
+* ``topical_chat_gpt35``: replies in a conversation, three options, twenty sampled ratings;
+* ``trec_dl_umbrela``: passages found for a query, four options, one hard rating;
+* ``wmt23_esa_users``: translations, seven options, one hard rating.
+
+What is developed on one half of the tasks is confirmed on the other, once.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cordial_ppl.cordial.parts import Texts
+from cordial_ppl.sweep.tasks import Reading
+from cordial_ppl.tables import read_labels, read_readings
+
+FOLDER = "CORDIAL_DATA"
+NEEDED = (
+    f"{FOLDER} must name a folder with the public sets of readings that benchmarks/real.py lists."
+)
+HALVES = ("development", "confirmation")
+
+
+class Source(NamedTuple):
+    """A set of readings: the readers that are compared, the tasks of each half, held-out texts."""
+
+    readers: tuple[str, ...]
+    development: tuple[str, ...]
+    confirmation: tuple[str, ...]
+    report: int
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Of both halves."""
+        return self.development + self.confirmation
+
+
+SOURCES: Mapping[str, Source] = {
+    "summeval_logits": Source(
+        (
+            "gpt-4o-mini_geval",
+            "deepseek-r1-distill-qwen-32b",
+            "qwen2.5",
+            "gpt-4o_cot3",
+            "gpt-4o_cot5",
+        ),
+        ("coherence", "consistency"),
+        ("fluency", "relevance"),
+        1000,
+    ),
+    "topical_chat_gpt35": Source(
+        ("gpt-3.5-turbo_geval", "gpt-3.5-turbo_rate_explain"),
+        ("coherence", "naturalness"),
+        ("engagingness",),
+        230,
+    ),
+    "trec_dl_umbrela": Source(
+        ("gpt-4o_umbrela", "llama3.2_umbrela"), ("antique", "dl20"), ("dl19", "dl21"), 1000
+    ),
+    "wmt23_esa_users": Source(
+        ("GEMBA-MQM_gpt4", "MetricX-23-QE"),
+        ("ESA-1", "MQM-IAA"),
+        ("ESA-2", "ESA-IAA", "MQM-1"),
+        600,
+    ),
+}
+
+
+class Pair(NamedTuple):
+    """A task as one reader reads it."""
+
+    source: str
+    half: str
+    reading: Reading
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return f"{self.source} {self.reading.task} {self.reading.reader}"
+
+
+def load_pairs(sources: Collection[str] = tuple(SOURCES)) -> list[Pair]:
+    """Every task and reader."""
+    return [
+        Pair(name, half, reading)
+        for name in sources
+        for half in HALVES
+        for task in getattr(SOURCES[name], half)
+        for reading in load_task(name, task)
+    ]
+
+
+def load_task(source: str, task: str) -> Iterator[Reading]:
+    """A task as each reader reads it: of the texts that all have read, the same are held out."""
+    folder, (readers, *_, held_out) = Path(os.environ[FOLDER]) / source, SOURCES[source]
+    path = next(folder.glob("readings.*"))
+    tables = [read_readings(path, reader=reader, task=task) for reader in readers]
+    labels = read_labels(folder / "labels.csv", tables[0].scale, task=task)
+    common = set.intersection(*(set(table.item_ids) for table in tables))
+    items = [
+        (item, k) for item, k in zip(labels.item_ids, labels.labels, strict=True) if item in common
+    ]
+    order = np.random.default_rng(0).permutation(len(items))
+    names, truth = (
+        np.array([items[row][0] for row in order]),
+        np.array([k for _, k in items])[order],
+    )
+    for reader, table in zip(readers, tables, strict=True):
+        place = {item: row for row, item in enumerate(table.item_ids)}
+        logits = table.logits[[place[item] for item in names]]
+        first, rest = slice(held_out), slice(held_out, None)
+        yield Reading(
+            task,
+            reader,
+            table.scale,
+            Texts(logits[rest]),
+            truth[rest],
+            Texts(logits[first]),
+            truth[first],
+            tuple(names[first]),
+            tuple(names[rest]),
+        )
