@@ -171,7 +171,7 @@ def test_an_answer_that_ended_begins_no_other():
     assert np.exp(ended.values[0]) == pytest.approx(0.9)
     assert np.exp(ended.values[9]) <= 0.01 and not ended.guessed
     np.testing.assert_allclose(np.exp(cut.values[[0, 9]]), 0.45)
-    said = [Position("Score:", {"Score:": 0.0}), Position(" 1", positions[0].top | {" 1": -3.0})]
+    said = [Position("Score:", {"Score:": 0.0}), Position(" 1", {**positions[0].top, " 1": -3.0})]
     found = read_tokens(Tokens(said, True), ten)
     assert found is not None and not found.guessed
     assert np.exp(found.values[0]) == pytest.approx(0.9 + np.exp(-3.0))
