@@ -158,7 +158,7 @@ def test_a_missing_option_is_counted_in_one_warning(cordial, tmp_path):
 
 
 def test_many_texts(cordial, tmp_path):
-    n = 50_000
+    n = 20_000
     labels = write_tables(tmp_path)[1]
     reviews = synthetic.reviews(n, seed=3)
     cells = {f"logit_{o}": reviews.logits[:, k] for k, o in enumerate(reviews.options)}

@@ -146,7 +146,7 @@ def test_json_has_no_nan(tmp_path):
 
 
 def test_many_rows(tmp_path):
-    values = np.random.default_rng(0).normal(size=(50_000, 5))
+    values = np.random.default_rng(0).normal(size=(20_000, 5))
     for ending in ENDINGS[:3]:
         path = tmp_path / f"readings.{ending}"
         write_table(path, columns_of(values, range(1, 6)))

@@ -18,7 +18,7 @@ from cordial_ppl.inference.problem import Problem
 from cordial_ppl.inference.target import build_target
 
 # A quarter in each chain: R-hat is judged, and chains of a few hundred still disagree.
-DRAWS = 4000
+DRAWS = 2000
 
 
 @pytest.mark.parametrize(("name", "size"), [("mixture", 5), ("location-vector", 15)])
