@@ -156,7 +156,18 @@ def make_batch(
     *,
     folded: bool,
 ) -> Lanes:
-    """The lanes of every subset, one axis more in front of each array."""
+    """Make the lanes of every subset, one axis more in front of each array.
+
+    Args:
+        pool: texts that the subsets are drawn from, centred logits.
+        labels: their options 0..K-1.
+        subsets: rows of the pool, one subset a row.
+        seeds: seed of each subset's folds, as in a fit of the subset alone.
+        folded: whether each subset also has a lane for each fold.
+
+    Returns:
+        The lanes, padded to a bucket; every array has the S subsets in front.
+    """
     sets = []
     for rows, seed in zip(subsets, seeds, strict=True):
         folds = assign_folds(len(rows), FOLDS, np.random.default_rng(seed)) if folded else None
