@@ -1,125 +1,197 @@
-"""Log loss on real readings after a handful of labels: literal method, default and baselines.
+"""Log loss on real readings: the paper's stack, the default, and ideas for a better one.
 
-Needs a folder CORDIAL_DATA with ``summeval_logits/readings.parquet`` (``item_id``, ``task``,
-``reader``, ``logit_1`` ... ``logit_5``) and ``summeval_logits/labels.csv`` (``item_id``, ``task``,
-``label``): the public SummEval summaries, with the option log-probabilities of LLM judges and the
-experts' ratings.  Every method sees the same draws of labels and is scored on the same held-out
-texts.  Prints the mean log loss in nats by number of labels, then by task and reader, and writes
-all results as JSON.
+Needs the sets of readings that benchmarks/real.py lists, and CORDIAL_DATA to name their folder.
+Every stack sees the same labels and is scored on the same held-out texts.  Prints, for the tasks
+that ideas are developed on or for those that confirm them, the mean gain in nats over the paper's
+stack with one pseudo-count a member, with 95 % intervals (paired bootstrap over texts and subsets;
+a task's readers are resampled together), and how many pairs of task and reader gain and lose beyond
+theirs; then what is asked of the default.  Fits are kept in a folder, and an idea that only weighs
+them anew costs nothing.
 
-    CORDIAL_DATA=path python benchmarks/accuracy.py --draws 10 --budgets 10 20 50
+    CORDIAL_DATA=path python benchmarks/accuracy.py --half development --budgets 5 10 20
 """
 
 import argparse
 import json
 import os
 import time
-import warnings
-from collections import defaultdict
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
+from members import Said, fit_members
+from real import FOLDER, HALVES, NEEDED, SOURCES, Pair, load_pairs
 
-import cordial_ppl as cp
-from cordial_ppl.readings import label_histogram
-from cordial_ppl.tables import match_labels, read_labels, read_readings
+from cordial_ppl.analyses import paired_interval
+from cordial_ppl.arrays import FLOOR
+from cordial_ppl.channels import PAPER_CHANNELS
+from cordial_ppl.cordial import Cordial
+from cordial_ppl.cordial.stack import PAPER_CALIBRATORS
+from cordial_ppl.stacking import stack_weights
 
-OPTIONS = ("1", "2", "3", "4", "5")
-TASKS = ("coherence", "consistency", "fluency", "relevance")
-READERS = ("gpt-4o-mini_geval", "deepseek-r1-distill-qwen-32b")
-TEST = 1000
-NEEDED = (
-    "CORDIAL_DATA must name a folder with summeval_logits/readings.parquet (item_id, task, reader, "
-    "logit_1 ... logit_5) and summeval_logits/labels.csv (item_id, task, label), made from the "
-    "public SummEval summaries and the option log-probabilities of LLM judges."
-)
+DEFAULT = Cordial().weight_counts
+CALIBRATORS = {name: count for name, count in DEFAULT.items() if name in PAPER_CALIBRATORS}
+CHANNELS = {name: count for name, count in DEFAULT.items() if name not in PAPER_CALIBRATORS}
+FOUR = dict.fromkeys(PAPER_CHANNELS, 2.0)
 
-MEMBERS = cp.Cordial().members
 
-METHODS = {
-    "vector scaling": lambda seed: cp.VectorScaling(),
-    "logit stack": lambda seed: cp.LogitStack(seed=seed),
-    "paper, flat": lambda seed: cp.Cordial.paper(seed=seed),
-    "paper, one-count": lambda seed: cp.Cordial.paper(weights="one-count", seed=seed),
-    "default, flat": lambda seed: cp.Cordial(seed=seed, weight_counts=dict.fromkeys(MEMBERS, 0.0)),
-    "default, one-count": lambda seed: cp.Cordial(
-        seed=seed, weight_counts=dict.fromkeys(MEMBERS, 1.0)
-    ),
-    "default": lambda seed: cp.Cordial(seed=seed),
+def fitted(how: str, counts: Mapping[str, float]) -> dict[str, float]:
+    """Pseudo-counts of channels that are fitted in one way."""
+    return {f"{how}:{name}": count for name, count in counts.items()}
+
+
+PAPER = (*fitted("paper", FOUR), *PAPER_CALIBRATORS)
+REFERENCE = "the paper, one count"
+STACKS: Mapping[str, Mapping[str, float]] = {
+    REFERENCE: dict.fromkeys(PAPER, 1.0),
+    "the paper, flat": dict.fromkeys(PAPER, 0.0),
+    "default": fitted("learned", CHANNELS) | CALIBRATORS,
+    "default, equal weights": {
+        name: 1e6 for name in (*fitted("learned", CHANNELS), *PAPER_CALIBRATORS)
+    },
+    "default, channels only": fitted("learned", CHANNELS),
+    "default with Dirichlet": fitted("learned", CHANNELS) | CALIBRATORS | {"dirichlet": 0.25},
+    "own priors": fitted("own", CHANNELS) | CALIBRATORS,
+    "four channels": fitted("learned", FOUR) | CALIBRATORS,
+    "four channels, own priors": fitted("own", FOUR) | CALIBRATORS,
+    "two channels": fitted("learned", {"mixture-vector": 4.0, "bridge": 4.0}) | CALIBRATORS,
+    "bridge alone": fitted("learned", {"bridge": 1.0}),
+    "logit stack": dict.fromkeys(PAPER_CALIBRATORS, 0.0),
+    "Dirichlet calibration": {"dirichlet": 1.0},
 }
+"""What a stack's members are, and their pseudo-counts."""
 
 
-def load(folder: Path, task: str, reader: str) -> tuple[np.ndarray, np.ndarray]:
-    """Logits and labels of one task and reader."""
-    readings = read_readings(folder / "readings.parquet", task=task, reader=reader)
-    labels = read_labels(folder / "labels.csv", readings.scale, task=task)
-    return readings.logits[match_labels(readings, labels)], labels.labels
+class Cell(NamedTuple):
+    """One task and reader with n labels.
+
+    Attributes:
+        pair: task and reader.
+        n: labels.
+        losses: of each stack and each single member, nats, ``[S, m]``.
+    """
+
+    pair: Pair
+    n: int
+    losses: dict[str, np.ndarray]
 
 
 def main() -> None:
-    """Run the comparison."""
+    """Fit, weigh and compare."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--budgets", type=int, nargs="+", default=[10, 20, 50])
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--half", choices=HALVES, default=HALVES[0])
+    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=list(SOURCES))
+    parser.add_argument("--draws", type=int, default=4)
+    parser.add_argument("--budgets", type=int, nargs="+", default=[5, 10, 20])
+    parser.add_argument("--stacks", nargs="+", choices=list(STACKS), default=list(STACKS))
+    parser.add_argument("--fits", type=Path, default=Path("fits"), help="folder that keeps fits")
     parser.add_argument("--out", type=Path, default=Path("accuracy.json"))
     args = parser.parse_args()
-    if not os.environ.get("CORDIAL_DATA"):
+    if not os.environ.get(FOLDER):
         parser.error(NEEDED)
-    folder = Path(os.environ["CORDIAL_DATA"]) / "summeval_logits"
-    losses: dict = defaultdict(list)
-    start = time.perf_counter()
-    for task in TASKS:
-        for reader in READERS:
-            logits, labels = load(folder, task, reader)
-            for draw in range(args.draws):
-                order = np.random.default_rng([draw, 77]).permutation(len(labels))
-                test, truth = logits[order[-TEST:]], labels[order[-TEST:]]
-                for n in args.budgets:
-                    rows = order[:n]
-                    histogram = label_histogram(labels[rows], len(OPTIONS))
-                    predictions = {"label histogram": np.tile(histogram, (TEST, 1))}
-                    for name in args.methods:
-                        with warnings.catch_warnings():
-                            warnings.simplefilter("ignore", cp.CordialWarning)
-                            judge = METHODS[name](draw).fit(logits[rows], labels[rows])
-                        predictions[name] = judge.predict_proba(test)
-                        for member, fit in getattr(judge, "_fits", {}).items():
-                            if name == "default":
-                                probs = fit.predict_centred(test, {}, dtype="float32")
-                                predictions[f"  {member}"] = probs
-                    for name, probs in predictions.items():
-                        loss = cp.scores.log_loss(probs, truth)
-                        losses[n, task, reader, name].append(loss)
-            print(f"{task} {reader} {time.perf_counter() - start:.0f} s", flush=True)
-    report(losses, args)
+    everything = load_pairs()
+    stacks = {name: STACKS[name] for name in dict.fromkeys((REFERENCE, *args.stacks))}
+    names = list(dict.fromkeys(name for counts in stacks.values() for name in counts))
+    cells, start = [], time.perf_counter()
+    for n in args.budgets:
+        for pair in everything:
+            if pair.half != args.half or pair.source not in args.sources:
+                continue
+            if n > len(pair.reading.pool_labels):
+                continue
+            said = fit_members(pair, n, args.draws, [*names, "histogram"], args.fits)
+            cells.append(Cell(pair, n, weigh(said, stacks, n)))
+            means = {name: loss.mean() for name, loss in cells[-1].losses.items()}
+            shown = " ".join(f"{means[name]:.4f}" for name in stacks)
+            print(f"{n:4} {pair.name:62} {shown} ({time.perf_counter() - start:.0f} s)", flush=True)
+    report(cells, tuple(stacks), args)
 
 
-def report(losses: dict, args: argparse.Namespace) -> None:
+def weigh(
+    said: Mapping[str, Said], stacks: Mapping[str, Mapping[str, float]], n: int
+) -> dict[str, np.ndarray]:
+    """Log losses of every stack, and of what it is made of."""
+    losses = {name: _loss(own.report) for name, own in said.items()}
+    for name, counts in stacks.items():
+        held_out = np.stack([said[member].held_out for member in counts], axis=-1)
+        report = np.stack([said[member].report for member in counts], axis=-1)
+        with jax.enable_x64(True):
+            logs = np.log(np.maximum(held_out.astype(float), FLOOR))
+            weights = _weigher()(logs, np.ones(n, bool), np.array(list(counts.values()), float))
+        losses[name] = _loss(np.einsum("smk,sk->sm", report, np.asarray(weights)))
+    return losses
+
+
+@lru_cache(maxsize=1)
+def _weigher() -> Any:
+    return jax.jit(jax.vmap(stack_weights, (0, None, None)))
+
+
+def _loss(probs: np.ndarray) -> np.ndarray:
+    return -np.log(np.maximum(probs, FLOOR))
+
+
+def report(cells: list[Cell], stacks: tuple[str, ...], args: argparse.Namespace) -> None:
     """Print the tables and write the JSON file."""
-    names = list(dict.fromkeys(key[3] for key in losses))
-    print(f"\n{'mean log loss, nats':24s}" + "".join(f"{n:>9d}" for n in args.budgets))
-    for name in names:
-        means = [
-            np.mean([v for k, v in losses.items() if k[0] == n and k[3] == name])
-            for n in args.budgets
-        ]
-        print(f"{name:24s}" + "".join(f"{mean:9.4f}" for mean in means))
-    if "default" in names:
-        print("\ndefault minus label histogram, mean over draws")
-        for task in TASKS:
-            for reader in READERS:
-                row = [
-                    np.mean(losses[n, task, reader, "default"])
-                    - np.mean(losses[n, task, reader, "label histogram"])
-                    for n in args.budgets
-                ]
-                print(f"  {task:12s}{reader:30s}" + "".join(f"{x:+9.4f}" for x in row))
-    rows = [
-        {"n": n, "task": task, "reader": reader, "method": name.strip(), "log_loss": values}
-        for (n, task, reader, name), values in losses.items()
-    ]
-    args.out.write_text(json.dumps({"settings": vars(args) | {"out": str(args.out)}, "rows": rows}))
+    rows = []
+    for n in args.budgets:
+        own = [cell for cell in cells if cell.n == n]
+        base = np.mean([cell.losses[REFERENCE].mean() for cell in own])
+        print(f"\n{n} labels, {len(own)} pairs; {REFERENCE}: {base:.4f}")
+        print(f"  {'gain over it':32} {'mean':>8} {'95 %':>20}  pairs +:-   worst")
+        for name in stacks:
+            if name == REFERENCE:
+                continue
+            mean, half, each = gains(own, name)
+            better = sum(one.resolved and one.mean > 0 for one in each)
+            worse = sum(one.resolved and one.mean < 0 for one in each)
+            least = min(one.mean for one in each)
+            interval = f"[{mean - half:+.4f}, {mean + half:+.4f}]"
+            print(f"  {name:32} {mean:+8.4f} {interval:>20}  {better:3}:{worse:<3}  {least:+.4f}")
+            rows.append(
+                {"n": n, "stack": name, "mean": mean, "lower": mean - half, "upper": mean + half}
+                | {"gain": better, "lose": worse, "worst": least, "pairs": len(own)}
+            )
+        for name in stacks:
+            rows.append({"n": n, "stack": name} | asked(own, name))
+            found = "  ".join(f"{what} {value:+.4f}" for what, value in asked(own, name).items())
+            print(f"  {name:32} {found}")
+    settings = {key: str(value) for key, value in vars(args).items()}
+    args.out.write_text(json.dumps({"settings": settings, "rows": rows}, indent=1))
+
+
+def gains(cells: list[Cell], name: str) -> tuple[float, float, list]:
+    """Mean gain of a stack, half the width of its interval, and the interval of each pair."""
+    tasks: dict[str, list[np.ndarray]] = {}
+    for cell in cells:
+        gain = cell.losses[REFERENCE] - cell.losses[name]
+        tasks.setdefault(f"{cell.pair.source} {cell.pair.reading.task}", []).append(gain)
+    means, widths = [], []
+    for own in tasks.values():
+        least = min(gain.shape[1] for gain in own)
+        found = paired_interval(np.mean([gain[:, :least] for gain in own], axis=0), draws=2000)
+        means.append(len(own) / len(cells) * np.mean([gain.mean() for gain in own]))
+        widths.append(len(own) / len(cells) * (found.upper - found.lower) / 2)
+    each = [paired_interval(gain, draws=2000) for own in tasks.values() for gain in own]
+    return float(np.sum(means)), float(np.linalg.norm(widths)), each
+
+
+def asked(cells: list[Cell], name: str) -> dict[str, float]:
+    """The largest excess over the histogram, and over the best channel in hindsight."""
+    above, beyond = [], []
+    for cell in cells:
+        loss = {key: own.mean() for key, own in cell.losses.items()}
+        above.append(loss[name] - loss["histogram"])
+        single = [loss[key] for key in cell.losses if key.startswith("learned:")]
+        beyond.append(loss[name] - min(single, default=float("nan")))
+    return {
+        "over the histogram, worst": float(max(above)),
+        "over the best channel, mean": float(np.mean(beyond)),
+        "worst": float(max(beyond)),
+    }
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What several readers together gain over one of them, and over other ways to combine them.
 
 Two data sets: the embedded benchmark (four tasks, four readers of the same texts), and real
-readings, for which CORDIAL_DATA names a folder with ``summeval_logits`` (see accuracy.py; five
+readings, for which CORDIAL_DATA names a folder with ``summeval_logits`` (see real.py; five
 readers, two of them poor) or ``wmt23_esa_users`` (eight readers with hard ratings).  Every method
 sees the same labels and is scored on the same texts.  Prints the log loss of each, the fusion's
 gain over it in nats with 95 % intervals (paired bootstrap over texts and draws), and how many
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from accuracy import NEEDED
+from real import NEEDED
 
 import cordial_ppl as cp
 from cordial_ppl.analyses import paired_interval

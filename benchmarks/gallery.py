@@ -1,6 +1,6 @@
 """What each channel of the gallery adds to the package's own, on real readings.
 
-CORDIAL_DATA names a folder with ``summeval_logits`` (see accuracy.py) and ``wmt23_esa_users`` (see
+CORDIAL_DATA names a folder with ``summeval_logits`` (see real.py) and ``wmt23_esa_users`` (see
 fusion.py).  Each variant is one more member of `Cordial`, fitted to the same subsets of n labels as
 `Cordial` without it, and scored on the same 800 held-out texts; and it is fitted by itself, beside
 the best of the four channels of the paper on the same subsets.  Prints gains in nats of log loss
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from accuracy import NEEDED
 from fusion import load
+from real import NEEDED
 
 import cordial_ppl as cp
 from cordial_ppl.analyses import paired_interval

@@ -6,7 +6,8 @@ text, held out by a fold or held out for good.
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from real import Pair
 
 import cordial_ppl as cp
 from cordial_ppl.calibrators import CALIBRATORS
-from cordial_ppl.channels import PAPER_CHANNELS
+from cordial_ppl.channels import DEFAULT_CHANNELS
 from cordial_ppl.cordial.parts import CalibratorPart, ChannelPart, Part
 from cordial_ppl.cordial.subsets import make_batch
 from cordial_ppl.cordial.weighing import stated
@@ -42,12 +43,7 @@ class Said(NamedTuple):
 
 
 def fit_members(
-    pair: Pair,
-    n: int,
-    draws: int,
-    names: Sequence[str],
-    learned: cp.LearnedPrior | None,
-    folder: Path,
+    pair: Pair, n: int, draws: int, names: Sequence[str], folder: Path
 ) -> dict[str, Said]:
     """What members say of the labels of a task; what an earlier run kept is not fitted again.
 
@@ -56,9 +52,9 @@ def fit_members(
         n: labels.
         draws: subsets of them.
         names: a logit-space calibrator, "raw", "histogram", or a channel after how it is fitted:
-            "paper:mixture" as the paper does, "own:mixture" by the default, "learned:mixture" with
-            the prior learned from the other sets; a channel may be a file of the gallery.
-        learned: that prior.
+            "paper:mixture" as the paper does, "own:mixture" by the default with the channel's own
+            prior, "learned:mixture" with the prior that comes with the package without the fits of
+            the pair's own set; a channel may be a file of the gallery.
         folder: where fits are kept.
     """
     path = folder / f"{pair.name.replace(' ', '_')}_{n}_{draws}.npz"
@@ -69,7 +65,7 @@ def fit_members(
                 found[name] = Said(kept[f"{name}|held_out"], kept[f"{name}|report"])
     missing = [name for name in names if name not in found]
     if missing:
-        found |= _fit(pair, n, draws, missing, learned)
+        found |= _fit(pair, n, draws, missing)
         folder.mkdir(parents=True, exist_ok=True)
         arrays: dict[str, Any] = {
             f"{name}|{key}": np.float32(value)
@@ -80,9 +76,7 @@ def fit_members(
     return found
 
 
-def _fit(
-    pair: Pair, n: int, draws: int, names: Sequence[str], learned: cp.LearnedPrior | None
-) -> dict[str, Said]:
+def _fit(pair: Pair, n: int, draws: int, names: Sequence[str]) -> dict[str, Said]:
     reading = pair.reading
     subsets = draw_subsets(reading, n, draws, 0)
     labels, seeds = reading.pool_labels[subsets], range(draws)
@@ -94,23 +88,23 @@ def _fit(
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
-            fit = _part(name, learned).fit(lanes, seeds, reading.report)
+            fit = _part(name, pair.source).fit(lanes, seeds, reading.report)
         held_out = np.take_along_axis(fit.held_out[:, :n], labels[..., None], axis=2)[..., 0]
         report = fit.probs[:, np.arange(len(reading.report_labels)), reading.report_labels]
         found[name] = Said(held_out, report)
     return found
 
 
-def _part(name: str, learned: cp.LearnedPrior | None) -> Part:
+def _part(name: str, source: str) -> Part:
     if name in CALIBRATORS:
         return CalibratorPart(name)
     how, _, which = name.partition(":")
     path = MODELS / f"{which}.py"
     channel = load_channel(path if path.exists() else which)
-    known = list(PAPER_CHANNELS)
+    known = list(DEFAULT_CHANNELS)
     index = known.index(which) if which in known else len(known)
     method = "laplace" if how == "paper" else "default"
-    prior = learned if how == "learned" else None
+    prior = without(source) if how == "learned" else None
     return ChannelPart(channel, index, method, prior, DEFAULT_EFFORT)
 
 
@@ -126,25 +120,8 @@ def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:
     return Said(np.full(labels.shape, np.nan), histograms[:, truth])
 
 
-def learn_without(pairs: Sequence[Pair], path: Path) -> Mapping[str, cp.LearnedPrior]:
-    """For each set the prior that all other sets' tasks and readers teach."""
-    if path.exists():
-        prior = cp.LearnedPrior.load(path)
-    else:
-        tasks = {
-            (f"{pair.source} {pair.reading.task}", pair.reading.reader): (
-                pair.reading.pool.logits,
-                pair.reading.pool_labels,
-            )
-            for pair in pairs
-        }
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", cp.CordialWarning)
-            prior = cp.learn_prior(tasks)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        prior.save(path)
-    sources = dict.fromkeys(pair.source for pair in pairs)
-    return {
-        source: prior.leave_out([task for task in prior.tasks if task.split()[0] == source])
-        for source in sources
-    }
+@lru_cache(maxsize=8)
+def without(source: str) -> cp.LearnedPrior:
+    """The prior that comes with the package, without what it knows of one set of readings."""
+    whole = cp.shipped_prior()
+    return whole.leave_out([task for task in whole.tasks if task.split()[0] == source])

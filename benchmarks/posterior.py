@@ -5,7 +5,7 @@ Laplace draws) and by the mode alone.  Their predictions for the same held-out t
 with those of NUTS on the same density, two chains of 5,000 draws each.  A reference counts once
 its split R-hat is below 1.01 for every parameter; the chains run on until then.
 
-The readings are real where CORDIAL_DATA names a folder with ``summeval_logits`` (see accuracy.py),
+The readings are real where CORDIAL_DATA names a folder with ``summeval_logits`` (see real.py),
 else ``cordial_ppl.synthetic.reviews``.  Prints, for each channel and n, the worst over
 subsets and seeds, and writes every fit as JSON.  Exit status 0 if every default fit is within 0.015
 root mean square and 0.06 at worst, else 1.
@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from accuracy import READERS, TASKS, load
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer.hmc import hmc
+from real import SOURCES, load
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.compilation import compiled
@@ -48,6 +48,8 @@ ACCEPTANCE = 0.9
 LARGEST_RHAT = 1.01
 RMS_LIMIT, WORST_LIMIT = 0.015, 0.06
 HELD_OUT = 400
+
+SUMMEVAL = SOURCES["summeval_logits"]
 
 
 class Subset(NamedTuple):
@@ -73,8 +75,9 @@ def subsets(count: int, n: int) -> list[Subset]:
     folder, found = os.environ.get("CORDIAL_DATA"), []
     for index in range(count):
         if folder:
-            pick = TASKS[index % len(TASKS)], READERS[(index + index // len(TASKS)) % len(READERS)]
-            logits, labels = load(Path(folder) / "summeval_logits", *pick)
+            tasks, readers = SUMMEVAL.tasks, SUMMEVAL.readers[:2]
+            pick = tasks[index % len(tasks)], readers[(index + index // len(tasks)) % len(readers)]
+            logits, labels = load("summeval_logits", *pick)
             name = " ".join(pick)
         else:
             made = reviews(n + HELD_OUT, seed=index)

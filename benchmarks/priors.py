@@ -2,7 +2,7 @@
 
 Two data sets, each task left out in turn and its prior learned from the other tasks with every
 reader: the embedded benchmark (three tasks with five options, one with seven, four readers), and
-real readings, for which CORDIAL_DATA names a folder with ``summeval_logits`` (see accuracy.py).
+real readings, for which CORDIAL_DATA names a folder with ``summeval_logits`` (see real.py).
 Every rule sees the same subsets of labels and is scored on the same held-out texts.  Prints the
 mean gain in log loss over the channels' own priors, by number of labels and by task, with 95 %
 intervals (paired bootstrap over texts and subsets) and how many pairs of task and reader gain or
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from accuracy import NEEDED, TASKS, TEST, load
+from real import NEEDED, SOURCES, load
 
 import cordial_ppl as cp
 from cordial_ppl.analyses import Interval, paired_interval
@@ -32,13 +32,7 @@ from cordial_ppl.errors import CordialWarning
 from cordial_ppl.readings import as_logits
 from cordial_ppl.synthetic import benchmark
 
-READERS = (
-    "gpt-4o-mini_geval",
-    "deepseek-r1-distill-qwen-32b",
-    "qwen2.5",
-    "gpt-4o_cot3",
-    "gpt-4o_cot5",
-)
+SUMMEVAL = SOURCES["summeval_logits"]
 EMBEDDED = ("music", "beauty", "software", "mosei")
 BLOCK = 4
 """Draws that are fitted together and kept; all cells have some before any has more."""
@@ -66,12 +60,12 @@ class Pair(NamedTuple):
 
 def summeval() -> Iterator[Pair]:
     """Real readings; the 1,000 texts to be scored on are the same for all tasks and readers."""
-    folder = Path(os.environ["CORDIAL_DATA"]) / "summeval_logits"
-    for task in TASKS:
-        for reader in READERS:
-            logits, labels = load(folder, task, reader)
+    test = SUMMEVAL.report
+    for task in SUMMEVAL.tasks:
+        for reader in SUMMEVAL.readers:
+            logits, labels = load("summeval_logits", task, reader)
             order = np.random.default_rng(77).permutation(len(labels))
-            pool, report = order[:-TEST], order[-TEST:]
+            pool, report = order[:-test], order[-test:]
             yield Pair(task, reader, logits[pool], labels[pool], logits[report], labels[report])
 
 

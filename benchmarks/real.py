@@ -21,11 +21,12 @@ import numpy as np
 
 from cordial_ppl.cordial.parts import Texts
 from cordial_ppl.sweep.tasks import Reading
-from cordial_ppl.tables import read_labels, read_readings
+from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 FOLDER = "CORDIAL_DATA"
 NEEDED = (
-    f"{FOLDER} must name a folder with the public sets of readings that benchmarks/real.py lists."
+    f"{FOLDER} must name a folder with the public sets of readings that benchmarks/real.py lists, "
+    "such as the SummEval summaries with option log-probabilities of LLM judges."
 )
 HALVES = ("development", "confirmation")
 
@@ -86,6 +87,14 @@ class Pair(NamedTuple):
     def name(self) -> str:
         """What results call it."""
         return f"{self.source} {self.reading.task} {self.reading.reader}"
+
+
+def load(source: str, task: str, reader: str) -> tuple[np.ndarray, np.ndarray]:
+    """Logits and labels of one task and reader, all texts that have both."""
+    folder = Path(os.environ[FOLDER]) / source
+    readings = read_readings(next(folder.glob("readings.*")), task=task, reader=reader)
+    labels = read_labels(folder / "labels.csv", readings.scale, task=task)
+    return readings.logits[match_labels(readings, labels)], labels.labels
 
 
 def load_pairs(sources: Collection[str] = tuple(SOURCES)) -> list[Pair]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from cordial_ppl.personal import UserShift as UserShift
     from cordial_ppl.priors import LearnedPrior as LearnedPrior
     from cordial_ppl.priors import learn_prior as learn_prior
+    from cordial_ppl.priors import shipped_prior as shipped_prior
     from cordial_ppl.readings import Readings as Readings
     from cordial_ppl.readings import readings_from_counts as readings_from_counts
     from cordial_ppl.readings import readings_from_probabilities as readings_from_probabilities
@@ -75,7 +76,7 @@ _ROOMS = {
     "cordial_ppl.inference.target": ("Prior",),
     "cordial_ppl.inference.state": ("Effort",),
     "cordial_ppl.personal": ("UserShift",),
-    "cordial_ppl.priors": ("LearnedPrior", "learn_prior"),
+    "cordial_ppl.priors": ("LearnedPrior", "learn_prior", "shipped_prior"),
     "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
     "cordial_ppl.saved": ("load",),
 }

@@ -23,6 +23,7 @@ LABELS = np.array(REFERENCE["labels"])
 TEST = READINGS._replace(logits=np.array(REFERENCE["test_logits"]))
 ROWS = len(LABELS)
 AFFINE = ("mixture", "mixture-vector", "location", "location-vector")
+GOLDEN = tuple(REFERENCE["channels"])
 
 
 @cache
@@ -38,7 +39,7 @@ def likelihood_of(name, size):
     return jax.jit(lambda flat, *given: (*slopes(flat, *given), target.probs(flat, given[0])))
 
 
-@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("name", GOLDEN)
 def test_golden_probabilities(name):
     golden = REFERENCE["channels"][name]
     for theta, expected in (("theta", "probs"), ("mode", "probs_at_mode")):
@@ -65,9 +66,16 @@ def test_golden_histogram():
     np.testing.assert_allclose(found, golden["histogram"], rtol=1e-15)
 
 
+def somewhere(name):
+    """Parameters of a channel that are nowhere special."""
+    if name in GOLDEN:
+        return np.array(REFERENCE["channels"][name]["theta"])
+    return np.random.default_rng(3).normal(size=build_target(CHANNELS[name], 5).size)
+
+
 @pytest.mark.parametrize("name", CHANNELS)
 def test_padding_and_order_change_nothing(name):
-    flat = np.array(REFERENCE["channels"][name]["theta"])
+    flat = somewhere(name)
     run = likelihood_of(name, 5)
     value, slope, _ = run(flat, READINGS, LABELS)
     order = np.random.default_rng(0).permutation(len(LABELS))
@@ -94,8 +102,8 @@ def test_labels_that_are_hidden_leave_the_likelihood():
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_constant_of_a_text_says_nothing(name):
     """Only for the temperature reading: vector scaling multiplies each option by its own factor."""
-    flat = np.array(REFERENCE["channels"][name]["theta"])
-    if "vector" in name:
+    flat = somewhere(name)
+    if len(flat) >= 10:
         flat[-10:-5] = 0.3
     shift = np.random.default_rng(0).normal(size=(len(TEST.logits), 1))
     found = probs_of(name, 5)(flat, TEST._replace(logits=TEST.logits + shift))
@@ -117,6 +125,23 @@ def test_the_scalar_channel_is_a_limit_of_the_mixture(name):
     stated = softmax(TEST.logits / np.exp(log_temperature), axis=1)
     expected = rho * stated + (1 - rho) * TEST.histogram
     np.testing.assert_allclose(probs_of(name, 5)(flat, TEST), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("form", "name"), [(40.0, "mixture"), (-40.0, "location")])
+@pytest.mark.parametrize("size", [3, 5])
+def test_the_bridge_ends_at_both_forms(form, name, size):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(12, size))
+    readings = Readings(logits - logits.mean(axis=1, keepdims=True), np.full(size, 1 / size))
+    flat, vector = np.array([0.3, 0.4, -0.2, 0.5, 1.0]), rng.normal(size=2 * size)
+    expected = probs_of(f"{name}-vector", size)(np.concatenate([flat, vector]), readings)
+    between = np.concatenate([flat, [form], vector])
+    target = build_target(CHANNELS["bridge"], size)
+    assert target.coordinates[5] == "form_log_odds" and target.size == len(between)
+    found = probs_of("bridge", size)(between, readings)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    between[5] = 0.0
+    assert np.abs(probs_of("bridge", size)(between, readings) - np.asarray(expected)).max() > 0.02
 
 
 def test_the_location_form_moves_the_mean_only():
@@ -169,7 +194,8 @@ def test_nothing_overflows_at_the_ends(drawn):
     size, readings, labels, flat, vector = drawn
     for name in CHANNELS:
         few = flat[[0, 4]] if "scalar" in name else flat
-        point = np.concatenate([few, vector]) if "vector" in name else few
+        few = np.append(flat, flat[0]) if name == "bridge" else few
+        point = np.concatenate([few, vector]) if "vector" in name or name == "bridge" else few
         value, slope, probs = likelihood_of(name, size)(point, readings, labels)
         assert np.isfinite(value) and np.isfinite(slope).all()
         assert (np.asarray(probs) > 0).all()

@@ -22,7 +22,7 @@ from cordial_ppl.tables.files import read_columns
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
     """Two tasks as two readers read them, and twenty labels each; one channel, to be quick."""
-    monkeypatch.setattr("cordial_ppl.channels.PAPER_CHANNELS", ("mixture",))
+    monkeypatch.setattr("cordial_ppl.channels.DEFAULT_CHANNELS", ("mixture",))
     paths = write_tables(tmp_path)
     readings = read_readings(paths[0])
     labels = read_labels(paths[1], readings.scale)
@@ -58,8 +58,7 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
     plain, learned = ((tmp_path / f"{name}.csv").read_text() for name in "xy")
     assert plain != learned
     cordial("fit", *fast(*tables, *one, "-o", "j.cordial", "--prior", "p.cordial"))
-    kept = cp.load(tmp_path / "j.cordial").prior
-    assert isinstance(kept, dict)
+    kept = cp.load(tmp_path / "j.cordial").prior.given
     np.testing.assert_array_equal(kept["mixture"], found)
 
 

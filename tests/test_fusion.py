@@ -15,6 +15,7 @@ from cordial_ppl.fusion import ConcatenatedDirichlet, LogitFusion, average_readi
 from cordial_ppl.fusion.door import pool
 from cordial_ppl.fusion.joint import JOINT, joint_prior
 from cordial_ppl.inference.target import build_target
+from cordial_ppl.priors import Priors
 from cordial_ppl.scores import log_loss
 
 
@@ -213,7 +214,7 @@ def test_readers_whose_texts_do_not_overlap():
 def test_priors_and_channels_go_to_the_stacks():
     given = {"mixture": cp.Prior(np.zeros(5), np.ones(5))}
     fusion = cp.Fusion(prior=given, channels=["scalar"])
-    assert fusion._stack(3).prior == given and "scalar" in fusion._stack(3).members
+    assert fusion._stack(3).prior.given == given and "scalar" in fusion._stack(3).members
     with pytest.raises(cp.InputError, match="prior may name the channels mixture"):
         cp.Fusion(prior={"magic": given["mixture"]})
 
@@ -226,16 +227,18 @@ def test_priors_reach_the_joint_channel():
     np.testing.assert_allclose(found.mean()["temperature"], np.exp(1.0), rtol=0.01)
     tasks = {name: (THREE_TEST[:, r], TRUTH) for r, name in enumerate(NAMES)}
     learned = cp.learn_prior(tasks, channels=["location"])
-    prior = joint_prior(learned, 5, 3, ())
+    spreads = (1.0, 2.0, 4.0)
+    prior = joint_prior(Priors(learned=learned), 5, spreads, ())
     with jax.enable_x64(True):
-        single = learned.of(build_target(CHANNELS["location"], 5))
+        single = [learned.of(build_target(CHANNELS["location"], 5), own) for own in spreads]
         target = build_target(JOINT, 5, (), 3)
     assert prior is not None
     places = {site.name: site.slice for site in target.sites}
-    np.testing.assert_array_equal(prior.loc[places["temperature"]], np.repeat(single.loc[0], 3))
-    assert prior.loc[places["gain"]] == single.loc[2]
+    np.testing.assert_array_equal(prior.loc[places["temperature"]], [own.loc[0] for own in single])
+    assert single[1].loc[0] - single[0].loc[0] == pytest.approx(np.log(2))
+    assert prior.loc[places["gain"]] == single[0].loc[2]
     np.testing.assert_array_equal(prior.scale[places["contrast"]], np.ones(2))
-    assert joint_prior({}, 5, 3, ()) is None
+    assert joint_prior(Priors(), 5, spreads, ()) is None
 
 
 def test_arviz_sees_every_member(fusion):

@@ -50,7 +50,7 @@ def fitted(name):
     return problem, *jax.jit(run)(jnp.asarray(noise))
 
 
-@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("name", REFERENCE["channels"])
 def test_golden_mode_and_curvature(name):
     golden, (problem, gaussian, _, _) = REFERENCE["channels"][name], fitted(name)
     assert gaussian.converged and gaussian.gradient_norm < 1e-6
@@ -61,7 +61,7 @@ def test_golden_mode_and_curvature(name):
     np.testing.assert_allclose(hessian, golden["hessian_at_mode"], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("name", REFERENCE["channels"])
 def test_golden_importance_weights(name):
     golden = REFERENCE["channels"][name]["importance"]
     problem, _, points, log_weights = fitted(name)

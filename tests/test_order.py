@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cordial_ppl as cp
-from cordial_ppl.channels import CHANNELS, PAPER_CHANNELS
+from cordial_ppl.channels import CHANNELS, DEFAULT_CHANNELS
 from cordial_ppl.checks import violation
 from cordial_ppl.cordial.parts import Texts
 from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
@@ -18,7 +18,7 @@ from cordial_ppl.readings import Readings, as_logits
 from cordial_ppl.synthetic import reviews
 
 SIZE, ROUNDING = 5, 1e-12
-TARGETS = {name: build_target(CHANNELS[name], SIZE) for name in ("mixture", "location")}
+TARGETS = {name: build_target(CHANNELS[name], SIZE) for name in ("mixture", "location", "bridge")}
 PROBS = {name: jax.jit(target.probs) for name, target in TARGETS.items()}
 SHARES = arrays(np.float64, SIZE, elements=st.floats(1e-6, 1.0))
 WHITENED = arrays(np.float64, SIZE, elements=st.floats(-4.0, 4.0))
@@ -31,7 +31,7 @@ def normalised(weights):
 @pytest.mark.parametrize("name", TARGETS)
 @settings(max_examples=200)
 @given(SHARES, arrays(np.float64, SIZE - 1, elements=st.floats(0.0, 1.0)), SHARES, WHITENED)
-def test_both_forms_keep_first_order_stochastic_order(name, shares, moved, histogram, whitened):
+def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, histogram, whitened):
     target = TARGETS[name]
     lower = normalised(shares)
     # A share of each option's mass moves one option up, the last first: stochastically larger.
@@ -41,7 +41,10 @@ def test_both_forms_keep_first_order_stochastic_order(name, shares, moved, histo
         higher[option] -= moved[option] * lower[option]
     higher = np.maximum(higher, 1e-12) / np.maximum(higher, 1e-12).sum()
     assert violation(lower, higher) <= 1e-11
-    flat = target.prior.loc + target.prior.scale * whitened
+    # Any form of the bridge, and no options with factors or biases of their own.
+    flat = target.prior.loc.copy()
+    flat[:SIZE] += target.prior.scale[:SIZE] * whitened
+    flat[SIZE : SIZE + 1] = whitened[0]
     temperature = np.exp(flat[target.coordinates.index("temperature")])
     # The readings are ordered at the temperature that the channel has.
     logits = temperature * np.log(np.stack([lower, higher]))
@@ -50,7 +53,7 @@ def test_both_forms_keep_first_order_stochastic_order(name, shares, moved, histo
     assert violation(*probs) <= 1e-9
 
 
-@pytest.mark.parametrize("name", PAPER_CHANNELS)
+@pytest.mark.parametrize("name", DEFAULT_CHANNELS)
 def test_the_posterior_predictive_keeps_the_order_of_saturated_readings(name):
     for seed in range(3):
         labels = np.random.default_rng(seed).integers(0, SIZE, len(LABELS))

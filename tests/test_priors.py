@@ -16,7 +16,7 @@ from scipy.stats import halfnorm, norm
 import cordial_ppl as cp
 from cordial_ppl import storage
 from cordial_ppl.channel import Channel, observe
-from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels import CHANNELS, DEFAULT_CHANNELS
 from cordial_ppl.cordial.parts import Texts
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.subsets import BatchFit, check_covariates, fit_subsets, parts
@@ -27,8 +27,9 @@ from cordial_ppl.priors.hierarchy import hierarchy, predict_new
 from cordial_ppl.priors.histogram import pseudo_counts
 from cordial_ppl.priors.learned import Learned, LearnedPrior, Rule
 from cordial_ppl.priors.rules import Evidence, cautious, paper
-from cordial_ppl.priors.sources import as_source
+from cordial_ppl.priors.sources import as_priors
 from cordial_ppl.priors.table import learned_rows
+from cordial_ppl.priors.units import reading_spread
 from cordial_ppl.readings import as_logits
 
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "priors.json").read_text())
@@ -230,8 +231,8 @@ def test_a_saved_judge_keeps_what_it_was_fitted_with(tmp_path):
     judge.save(tmp_path / "judge.cordial")
     found = cp.load(tmp_path / "judge.cordial")
     np.testing.assert_array_equal(found.predict_proba(TEST), judge.predict_proba(TEST))
-    assert isinstance(found.prior, dict) and list(found.prior) == ["mixture", "location"]
-    np.testing.assert_array_equal(found.prior["mixture"], table().of(target()))
+    assert list(found.prior.given) == ["mixture", "location"] and found.prior.learned is None
+    np.testing.assert_array_equal(found.prior.given["mixture"], table().of(target()))
 
 
 def test_fits_of_many_subsets_use_it_too(learned):
@@ -286,6 +287,8 @@ def test_a_file_comes_back(tmp_path):
         (lambda meta, arrays: meta["rule"].update(name="odd"), "rule must be one of cautious"),
         (lambda meta, arrays: meta["rule"].update(odd=1), "TypeError"),
         (lambda meta, arrays: meta.update(fits=[]), "unexpected arrays"),
+        (lambda meta, arrays: meta["fits"][0].pop("spread"), "KeyError"),
+        (lambda meta, arrays: meta["fits"][1].update(spread=0.0), "fit 1 has a spread of 0.0"),
     ],
 )
 def test_files_that_are_no_priors(damage, message, tmp_path):
@@ -310,8 +313,8 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
     with pytest.raises(InputError, match="learned for drifting, not for channel 'location'"):
         learned.of(target("location"))
     for prior in (3, Prior(np.zeros(5), np.ones(5))):
-        with pytest.raises(InputError, match="a parameter, a learned prior or the path"):
-            as_source(prior, ["mixture"])
+        with pytest.raises(InputError, match="a parameter, a learned prior, the path"):
+            as_priors(prior, ["mixture"])
     mine = Channel("mixture", CHANNELS["mixture"].model, "mixture.py", "0123")
     with pytest.raises(InputError, match="learned with another mixture.py"):
         check_covariates(cp.ChannelCalibrator(mine, prior=table()), Texts(LOGITS))
@@ -356,6 +359,91 @@ def test_a_unit_makes_any_parameter_comparable():
     prior = LearnedPrior(fits, {"drifting": Learned("", ())}, Rule("paper", units={"drift": 1.0}))
     found = prior.of(target(DRIFTING, 3)).loc[0]
     np.testing.assert_allclose(found, 2 * np.mean([0.4 / 4, 0.9 / 6]))
+
+
+def scaled(factor, **settings):
+    """A stack of channels on logits with a factor, and its predictions."""
+    settings = {"calibrators": (), "inference": "mode", **settings}
+    judge = Stack(channels=("mixture", "location-vector"), **settings)
+    return judge.fit(factor * LOGITS, LABELS).predict_proba(factor * TEST)
+
+
+def test_a_factor_on_the_logits_changes_nothing():
+    """Only where the temperature's prior is in units of the readings' spread."""
+    prior = cp.shipped_prior()
+    np.testing.assert_allclose(scaled(0.1, prior=prior), scaled(1, prior=prior), atol=1e-5)
+    assert np.abs(scaled(0.1) - scaled(1)).max() > 0.01
+    literal = prior.with_rule(name="paper")
+    assert np.abs(scaled(0.1, prior=literal) - scaled(1, prior=literal)).max() > 0.01
+
+
+def test_each_subset_has_the_prior_of_its_own_readings():
+    """Flat readings and steep ones, fitted together as each would be alone."""
+    steep = np.concatenate([LOGITS, 8 * LOGITS])
+    pool, texts = Texts(as_logits(steep)), Texts(as_logits(TEST))
+    rows = np.arange(40).reshape(2, 20)
+    judge = Stack(channels=("mixture",), calibrators=(), prior=cp.shipped_prior())
+    labels = np.concatenate([LABELS, LABELS])
+    for method in ("mode", "default"):
+        judge.inference = method
+        found = fit_subsets({"x": judge}, pool, labels, rows, (0, 1), texts)["x"]
+        assert isinstance(found, BatchFit)
+        for draw, own in enumerate(rows):
+            judge.seed = draw
+            alone = judge.fit(steep[own], labels[own]).predict_proba(TEST)
+            np.testing.assert_allclose(found.probs[draw], alone, rtol=0, atol=1e-5)
+
+
+def test_the_spread_is_that_of_readings():
+    assert reading_spread(np.array([[3.0, -3.0], [1.0, -1.0], [np.nan, np.nan]])) == 2
+    assert reading_spread(np.zeros((4, 3))) == reading_spread(np.full((1, 2), np.nan)) == 3.3
+
+
+def test_on_a_long_scale_the_channels_own_is_in_units_of_its_length():
+    """Without evidence, a rule that learns nothing: an offset of two classes of nine as of five."""
+    spread = np.full(5, 0.1)
+    modes = [{"mixture": ModeFit(np.array([0, x, 0, x, x]), spread)} for x in (-99.0, 99.0)]
+    fits = tuple(TaskFit(str(k), "", np.ones(5, int), own) for k, own in enumerate(modes))
+    prior = LearnedPrior(fits, {"mixture": Learned("", ())})
+    five, nine, three = (prior.of(target(size=size)) for size in (5, 9, 3))
+    np.testing.assert_allclose(nine.scale[[1, 3]], five.scale[[1, 3]] * [2, 1])
+    np.testing.assert_allclose(nine.loc[3] + 2 * np.log(8), five.loc[3] + 2 * np.log(4), atol=1e-3)
+    np.testing.assert_allclose(three.loc[3], target(size=3).prior.loc[3], atol=1e-3)
+    assert three.scale[1] == 1
+
+
+def test_the_default_has_the_prior_that_is_shipped():
+    prior = cp.shipped_prior()
+    assert cp.Cordial().prior.learned is prior and len(prior.fits) == 44
+    assert cp.Cordial(prior="own").prior.learned is cp.Cordial.paper().prior.learned is None
+    for size in (2, 5, 10):
+        found, own = prior.of(target("bridge", size)), target("bridge", size).prior
+        np.testing.assert_array_equal(found.loc[6:], own.loc[6:])
+        assert (found.loc[:6] != own.loc[:6]).all()
+    less = prior.leave_out([task for task in prior.tasks if task.startswith("wmt23")])
+    assert len(less.fits) == 34 and len(prior.join(table(DEFAULT_CHANNELS)).fits) == 47
+
+
+def test_what_is_named_stands_beside_what_is_shipped():
+    judge = cp.Cordial(prior={"offset": (0.5, 0.1), "bridge": {"gain": (0.1, 0.2)}})
+    learned = cp.shipped_prior().of(target("location"), 2.0)
+    named = judge.prior.of("location").of(target("location"), 2.0)
+    assert (named.loc[1], named.scale[1]) == (0.5, 0.1)
+    np.testing.assert_array_equal(np.delete(named.loc, 1), np.delete(learned.loc, 1))
+    bridge = judge.prior.of("bridge").of(target("bridge"), 2.0)
+    assert bridge.loc[2] == 0.1 and bridge.loc[3] == cp.shipped_prior().of(target("bridge")).loc[3]
+    alone = Stack(channels=("location",), prior={"offset": (0.5, 0.1)}).prior.of("location")
+    np.testing.assert_array_equal(alone.of(target("location")).loc[2:], [0, np.log(4), np.log(19)])
+
+
+def test_a_literal_judge_stays_literal_when_it_is_loaded(tmp_path):
+    judge = cp.Cordial.paper().fit(LOGITS, LABELS)
+    judge.save(tmp_path / "judge.cordial")
+    found = cp.load(tmp_path / "judge.cordial")
+    assert found.prior.learned is None and not found.prior.given
+    np.testing.assert_array_equal(
+        found.fit(LOGITS, LABELS).predict_proba(TEST), judge.predict_proba(TEST)
+    )
 
 
 def test_the_table_shows_both_in_units_of_the_length():

@@ -1,6 +1,7 @@
-"""The paper's channels as NumPyro models: its four, and the scalar ones it compares them with."""
+"""Channels as NumPyro models: the paper's four, one between its two forms, and the scalar ones."""
 
 from cordial_ppl.channel import Channel
+from cordial_ppl.channels.bridge import bridge
 from cordial_ppl.channels.location import location, location_vector
 from cordial_ppl.channels.mixture import mixture, mixture_vector
 from cordial_ppl.channels.scalar import scalar, scalar_vector
@@ -12,12 +13,16 @@ CHANNELS: dict[str, Channel] = {
         ("mixture-vector", mixture_vector),
         ("location", location),
         ("location-vector", location_vector),
+        ("bridge", bridge),
         ("scalar", scalar),
         ("scalar-vector", scalar_vector),
     )
 }
 
 PAPER_CHANNELS: tuple[str, ...] = ("mixture", "mixture-vector", "location", "location-vector")
-"""The paper's members, with its calibrators; what else is registered is a member of nothing."""
+"""The paper's members, with its calibrators."""
 
-__all__ = ["CHANNELS", "PAPER_CHANNELS"]
+DEFAULT_CHANNELS: tuple[str, ...] = (*PAPER_CHANNELS, "bridge")
+"""Those of the default; what else is registered is a member of nothing by itself."""
+
+__all__ = ["CHANNELS", "DEFAULT_CHANNELS", "PAPER_CHANNELS"]

@@ -24,7 +24,7 @@ from cordial_ppl.channels.parameters import VectorParameters
 MOST_WRITTEN_OUT = 16
 """Options beyond which a sum over pairs of them is a matrix product: it compiles faster."""
 
-Rows = Sequence[Float[Array, " n"]]
+Rows = Sequence[Float[Array, "*all n"]]
 
 
 def reading(
@@ -57,7 +57,7 @@ def reading(
     return softmax([row - largest for row in scaled])
 
 
-def kernel(centres: Float[Array, " n"], concentration: Float[Array, ""], size: int) -> Rows:
+def kernel(centres: Float[Array, "*all n"], concentration: Float[Array, ""], size: int) -> Rows:
     r"""Gaussian profile on the scale around each centre (Eq. 2).
 
     .. math:: G(z \mid c) = \exp[-\kappa (z - c)^2] / \sum_v \exp[-\kappa (v - c)^2]
@@ -68,7 +68,7 @@ def kernel(centres: Float[Array, " n"], concentration: Float[Array, ""], size: i
         size: number of options K.
 
     Returns:
-        Probabilities, K rows of shape ``[n]``.
+        Probabilities, K rows of the centres' shape.
     """
     centres = optimization_barrier(centres)
     nearest = jnp.clip(jnp.round(centres), 0, size - 1)

@@ -15,8 +15,11 @@ ENDING = ".cordial"
 """The ending of a judge's name."""
 
 
-PriorChoice = Path | dict[str, tuple[float, float]] | None
-"""A learned prior's file, location and scale by parameter, or neither."""
+PriorChoice = Path | str | dict[str, tuple[float, float]] | None
+"""A learned prior's file, the word "own", location and scale by parameter, or neither."""
+
+OWN_PRIOR = "own"
+"""Stands for the prior in each channel's own file."""
 
 
 class Inference(StrEnum):
@@ -125,7 +128,8 @@ PriorPath = Annotated[
         "--prior",
         metavar="FILE",
         help="A prior learned from other tasks, as `cordial learn-prior` writes it, in place of "
-        "the channels' own.",
+        "the one that comes with the package; or the word `own`, for the one in each channel's "
+        "file.",
     ),
 ]
 PriorOf = Annotated[
@@ -179,7 +183,7 @@ def choose_prior(path: Path | None, named: list[str] | None) -> PriorChoice:
         InputError: Both are given, or the text is of another form.
     """
     if not named:
-        return path
+        return OWN_PRIOR if path == Path(OWN_PRIOR) and not path.exists() else path
     if path is not None:
         raise InputError("--prior and --prior-of cannot be given together: choose one.")
     found: dict[str, tuple[float, float]] = {}

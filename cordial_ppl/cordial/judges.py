@@ -5,36 +5,40 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.channel import Channel
-from cordial_ppl.channels import PAPER_CHANNELS
+from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
 from cordial_ppl.cordial.comparisons import FullChannelStack, ScalarStack
 from cordial_ppl.cordial.files import blaming, read
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
-from cordial_ppl.priors import LearnedPrior
+from cordial_ppl.priors import LearnedPrior, shipped_prior
 from cordial_ppl.scale import Scale
 
 
 class Cordial(Stack, kind="Cordial"):
-    r"""The paper's estimator: four channels and three logit-space calibrators, stacked (Eq. 5).
+    r"""The paper's estimator: channels and three logit-space calibrators, stacked (Eq. 5).
 
-    .. math:: \hat p(z \mid x) = \sum_{m=1}^{7} \omega_m\, \hat p_m(z \mid x)
+    .. math:: \hat p(z \mid x) = \sum_m \omega_m\, \hat p_m(z \mid x)
 
-    The default differs from the paper in two choices, which predict better from few labels: each
+    The default differs from the paper in four choices, which predict better from few labels: each
     channel's posterior is sampled by tempering, importance weights and moves, and carried over to
-    the folds by importance weights; the stack weights have nine labels' worth of prior, most of it
-    on the channels.  :meth:`paper` makes the literal choices.
+    the folds by importance weights; a fifth channel, "bridge", has both forms in one; the channels'
+    priors are learned from public sets of readings; the stack weights have nine labels' worth of
+    prior, most of it on two channels.  :meth:`paper` makes the literal choices.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
         inference: "default", "laplace" (the paper's 300 draws), "mode" or "nuts" (minutes).
-        prior: what replaces the channels' own priors: location and scale by the name of a
-            parameter (see ``NamedPrior``), such as ``{"offset": (0.0, 0.3)}``, or a ``Prior`` or
-            such a mapping by the name of a channel; a prior learned from other tasks
-            (``learn_prior``), or the path of its file.
+        prior: None for the one that comes with the package (``shipped_prior``); "own" for that of
+            each channel's file; location and scale by the name of a parameter (see
+            ``NamedPrior``), such as ``{"offset": (0.0, 0.3)}``, or a ``Prior`` or such a mapping by
+            the name of a channel, beside the one that comes with the package; a prior learned from
+            other tasks (``learn_prior``) in its place, or the path of its file.
         channels: further channels as members, by path of their file, whose code is run.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
-            the default: 2 a channel, 0.5 for proportional odds, 0.25 for the other two.
+            the default: 3 for "mixture-vector", 4 for "bridge", 0.5 for the other three channels
+            of the default and for proportional odds, 0.25 for the other two calibrators, 2 for a
+            further channel.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
     """
@@ -50,16 +54,20 @@ class Cordial(Stack, kind="Cordial"):
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
-        """Add further channels to the paper's four."""
+        """Add further channels to those of the default."""
         super().__init__(
             options,
-            channels=(*PAPER_CHANNELS, *channels),
+            channels=(*DEFAULT_CHANNELS, *channels),
             inference=inference,
             prior=prior,
             weight_counts=weight_counts,
             seed=seed,
             effort=effort,
         )
+
+    def _learned(self) -> LearnedPrior:
+        """The prior that comes with the package."""
+        return shipped_prior()
 
     @classmethod
     def paper(
@@ -84,7 +92,10 @@ class Cordial(Stack, kind="Cordial"):
         if weights not in counts:
             raise InputError(f"weights must be 'flat' or 'one-count'; got {weights!r}.")
         same = dict.fromkeys((*PAPER_CHANNELS, *PAPER_CALIBRATORS), counts[weights])
-        return cls(options, inference="laplace", weight_counts=same, seed=seed)
+        stack = cls.__new__(cls)
+        settings: dict[str, Any] = {"inference": "laplace", "weight_counts": same, "seed": seed}
+        Stack.__init__(stack, options, channels=PAPER_CHANNELS, prior="own", **settings)
+        return stack
 
 
 class LogitStack(Stack, kind="LogitStack"):

@@ -20,8 +20,8 @@ from cordial_ppl.inference.lanes import Lanes
 from cordial_ppl.inference.posterior import Diagnostics, diagnose
 from cordial_ppl.inference.problem import PREDICT_ELEMENTS, Cloud, in_precision, predict
 from cordial_ppl.inference.state import Effort
-from cordial_ppl.inference.target import Target, build_target
-from cordial_ppl.priors import LearnedPrior, NamedPrior, Source, resolve
+from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.priors import LearnedPrior, NamedPrior, Source, reading_spread, resolve
 from cordial_ppl.readings import Readings
 
 TYPICAL_OPTIONS = 8
@@ -116,7 +116,7 @@ class ChannelPart:
         with jax.enable_x64(True):
             target = build_target(self.channel, lanes.logits.shape[2], tuple(lanes.covariates))
             keys = _keys(np.asarray(seeds, np.uint32), np.uint32(self.index))
-            prior = resolve(self.prior, target)
+            prior = self._prior(target, lanes)
             if isinstance(self.prior, LearnedPrior):
                 lanes = lanes.smoothed(self.prior.pseudo_counts(target.options))
             settings = {"method": self.method, "prior": prior, "effort": self.effort}
@@ -127,6 +127,16 @@ class ChannelPart:
             probs = _predict(_channel_predictor(target), fitted, report, np.float32)
             diagnostics = [diagnose(self.method, cloud) for cloud in single]
             return PartFit(np.asarray(fits.held_out), probs, diagnostics)
+
+    def _prior(self, target: Target, lanes: Lanes) -> Prior | None:
+        """The prior with a location for each subset, whose readings have a spread of their own."""
+        labelled = np.asarray(lanes.labels[:, 0] >= 0)
+        spreads = [
+            reading_spread(own[rows]) for own, rows in zip(lanes.logits, labelled, strict=True)
+        ]
+        each = [resolve(self.prior, target, spread) for spread in spreads]
+        known = [prior for prior in each if prior is not None]
+        return Prior(np.stack([prior.loc for prior in known]), known[0].scale) if known else None
 
 
 Part = CalibratorPart | ChannelPart

@@ -27,11 +27,9 @@ from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.loading import load_channel
 from cordial_ppl.priors import (
     LearnedPrior,
-    as_source,
-    check_given,
-    pseudo_counts_of,
+    as_priors,
+    reading_spread,
     resolve,
-    source_of,
 )
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
@@ -220,7 +218,7 @@ class ChannelCalibrator(Estimator):
         self.inference = check_method(inference)
         name = self.channel if isinstance(self.channel, str) else self.channel.name
         given = {name: prior} if isinstance(prior, Prior) else prior
-        self.prior = as_source(given, [name])
+        self.prior = as_priors(given, [name])
         self.seed = check_seed(seed)
         self.effort = effort
 
@@ -233,9 +231,9 @@ class ChannelCalibrator(Estimator):
             return
         with jax.enable_x64(True):
             target = build_target(self.channel, logits.shape[1], tuple(lanes.covariates))
-            check_given(self.prior, [target])
-            prior = resolve(source_of(self.prior, self.channel.name), target)
-        smoothed = lanes.smoothed(pseudo_counts_of(self.prior, logits.shape[1]))
+            self.prior.check([target])
+            prior = resolve(self.prior.of(self.channel.name), target, reading_spread(logits))
+        smoothed = lanes.smoothed(self.prior.pseudo_counts(logits.shape[1]))
         self.posterior_, _ = fit_channel_member(
             self.channel, smoothed, (self.seed, 0), self.inference, prior, self.effort
         )

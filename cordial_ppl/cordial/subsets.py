@@ -22,7 +22,7 @@ from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.inference.lanes import Lanes, make_lanes
 from cordial_ppl.inference.posterior import Diagnostics
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.priors import check_given, resolve, source_of
+from cordial_ppl.priors import reading_spread, resolve
 from cordial_ppl.stacking import assign_folds, stack_weights
 
 
@@ -113,13 +113,13 @@ def parts(estimator: Estimator) -> tuple[Part, ...]:
     if isinstance(estimator, ChannelCalibrator):
         if isinstance(estimator.channel, str):
             return (CalibratorPart(estimator.channel),)
-        prior = source_of(estimator.prior, estimator.channel.name)
+        prior = estimator.prior.of(estimator.channel.name)
         settings = estimator.inference, prior, estimator.effort
         return (ChannelPart(estimator.channel, 0, *settings),)
     if isinstance(estimator, Stack):
         method, effort = estimator.inference, estimator.effort
         channels = (
-            ChannelPart(channel, index, method, source_of(estimator.prior, channel.name), effort)
+            ChannelPart(channel, index, method, estimator.prior.of(channel.name), effort)
             for index, channel in enumerate(estimator.channels)
         )
         return (*channels, *map(CalibratorPart, estimator.calibrators))
@@ -143,9 +143,9 @@ def check_covariates(estimator: Estimator, texts: Texts) -> None:
     with jax.enable_x64(True):
         targets = [build_target(part.channel, size, names) for part in own]
         for part, target in zip(own, targets, strict=True):
-            resolve(part.prior, target)
+            resolve(part.prior, target, reading_spread(texts.logits))
     if isinstance(estimator, Stack | ChannelCalibrator):
-        check_given(estimator.prior, targets)
+        estimator.prior.check(targets)
 
 
 def make_batch(

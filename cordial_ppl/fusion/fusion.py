@@ -30,7 +30,7 @@ from cordial_ppl.fusion.words import put_into_words
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
-from cordial_ppl.priors import LearnedPrior, pseudo_counts_of
+from cordial_ppl.priors import LearnedPrior, reading_spread
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 
@@ -325,8 +325,9 @@ class Fusion(Estimator):
 
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
             if members[place] == JOINT.name:
-                prior = joint_prior(whole.prior, size, len(readers), tuple(covariates))
-                own = lanes.smoothed(pseudo_counts_of(whole.prior, size))
+                each = [reading_spread(own) for own in logits.swapaxes(0, 1)]
+                prior = joint_prior(whole.prior, size, each, tuple(covariates))
+                own = lanes.smoothed(whole.prior.pseudo_counts(size))
                 settings = self.inference, prior, self.effort
                 found = fit_channel_member(JOINT, own, (seeds[place], 0), *settings)
                 return found[0], found[1][:texts] if enough else None

@@ -1,5 +1,7 @@
 """The channel over all readers as a member of a fusion, and what else is no single reader's."""
 
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 
@@ -7,7 +9,7 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.readers import location_readers
 from cordial_ppl.inference.target import Prior, build_target
-from cordial_ppl.priors import Given, LearnedPrior, NamedPrior, resolve, source_of
+from cordial_ppl.priors import LearnedPrior, NamedPrior, Priors
 
 JOINT = Channel("joint channel", location_readers)
 """The location channel over all readers."""
@@ -24,33 +26,38 @@ whose readings it was chosen on).
 """
 
 
-def joint_prior(given: Given, size: int, readers: int, covariates: tuple[str, ...]) -> Prior | None:
+def joint_prior(
+    priors: Priors,
+    size: int,
+    spreads: Sequence[float],
+    covariates: tuple[str, ...],
+) -> Prior | None:
     """The prior of the joint channel that follows from what is said of single readers' channels.
 
     Args:
-        given: what an estimator was given as its prior.
+        priors: the estimator's.
         size: number of options K.
-        readers: number of readers R.
+        spreads: of each reader's readings, nats.
         covariates: names of the texts' covariates.
 
     Returns:
-        Location and scale, the same for the temperature of every reader; None where nothing was
-        said that the joint channel has a parameter of.
+        Location and scale; None where nothing was said that the joint channel has a parameter of.
     """
     with jax.enable_x64(True):
-        target = build_target(JOINT, size, covariates, readers)
-        source = source_of(given, JOINT.name)
-        if isinstance(source, NamedPrior):
-            return source.of(target)
-        if not isinstance(given, LearnedPrior) or "location" not in given.channels:
-            return None
+        target = build_target(JOINT, size, covariates, len(spreads))
         single = build_target(CHANNELS["location"], size, covariates)
-        learned = resolve(given, single)
-    assert learned is not None
-    loc, scale = (np.array(part) for part in target.prior)
-    known = {site.name: site for site in single.sites}
-    for site in target.sites:
-        if site.name in known:
-            own = known[site.name].slice
-            loc[site.slice], scale[site.slice] = learned.loc[own], learned.scale[own]
-    return Prior(loc, scale)
+    start, learned = target.prior, priors.learned
+    if isinstance(learned, LearnedPrior) and "location" in learned.channels:
+        loc, scale = (np.array(part) for part in start)
+        each = [learned.of(single, spread) for spread in spreads]
+        known = {site.name: site.slice for site in single.sites}
+        for site in (site for site in target.sites if site.name in known):
+            found = [np.stack([own[part][known[site.name]] for own in each]) for part in (0, 1)]
+            loc[site.slice], scale[site.slice] = (
+                np.ravel(part) if site.shape else part[0] for part in found
+            )
+        start = Prior(loc, scale)
+    source = priors.of(JOINT.name)
+    if isinstance(source, NamedPrior):
+        return source.over(target, start)
+    return None if start is target.prior else start

@@ -3,25 +3,18 @@
 from cordial_ppl.priors.learned import LearnedPrior
 from cordial_ppl.priors.learning import learn_prior
 from cordial_ppl.priors.named import NamedPrior
-from cordial_ppl.priors.sources import (
-    Given,
-    Source,
-    as_source,
-    check_given,
-    pseudo_counts_of,
-    resolve,
-    source_of,
-)
+from cordial_ppl.priors.shipped import shipped_prior
+from cordial_ppl.priors.sources import Priors, Source, as_priors, resolve
+from cordial_ppl.priors.units import reading_spread
 
 __all__ = [
-    "Given",
     "LearnedPrior",
     "NamedPrior",
+    "Priors",
     "Source",
-    "as_source",
-    "check_given",
+    "as_priors",
     "learn_prior",
-    "pseudo_counts_of",
+    "reading_spread",
     "resolve",
-    "source_of",
+    "shipped_prior",
 ]

@@ -30,7 +30,9 @@ def write(
         arrays[f"fit.{place}.counts"] = np.asarray(fit.counts)
         arrays |= {f"fit.{place}.{name}": np.stack(own) for name, own in fit.modes.items()}
     meta = {
-        "fits": [{"task": fit.task, "reader": fit.reader} for fit in fits],
+        "fits": [
+            {"task": fit.task, "reader": fit.reader, "spread": float(fit.spread)} for fit in fits
+        ],
         "channels": {name: list(mark) for name, mark in channels.items()},
         "rule": dict(rule),
     }
@@ -59,7 +61,10 @@ def read(
             if counts.ndim != 1 or len(counts) < 2 or counts.min() < 0 or counts.dtype.kind != "i":
                 raise ValueError(f"fit {place} has no counts of labels")
             modes = {name: _mode(arrays.pop(f"fit.{place}.{name}")) for name in channels}
-            fits.append(TaskFit(str(entry["task"]), str(entry["reader"]), counts, modes))
+            spread = float(entry["spread"])
+            if not 0 < spread < np.inf:
+                raise ValueError(f"fit {place} has a spread of {spread}")
+            fits.append(TaskFit(str(entry["task"]), str(entry["reader"]), counts, modes, spread))
         if arrays:
             raise ValueError(f"unexpected arrays {sorted(arrays)}")
         return tuple(fits), channels, meta["rule"]

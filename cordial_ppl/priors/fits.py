@@ -14,6 +14,7 @@ from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.lanes import Lanes
 from cordial_ppl.inference.laplace import find_mode
 from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.priors.units import TYPICAL_SPREAD
 
 
 class ModeFit(NamedTuple):
@@ -37,12 +38,14 @@ class TaskFit:
         reader: name of the reader; empty where a task has but one.
         counts: how often each option is the label, shape ``[K]``.
         modes: the fit of each channel by name.
+        spread: of the readings, nats.
     """
 
     task: str
     reader: str
     counts: Int[np.ndarray, " K"]
     modes: Mapping[str, ModeFit]
+    spread: float = TYPICAL_SPREAD
 
     @property
     def size(self) -> int:

@@ -16,7 +16,16 @@ from cordial_ppl.priors import files
 from cordial_ppl.priors.fits import ModeFit, TaskFit
 from cordial_ppl.priors.histogram import pseudo_counts
 from cordial_ppl.priors.rules import RULES, Evidence
-from cordial_ppl.priors.units import POWERS, Unit, check_powers, lengths, shared
+from cordial_ppl.priors.units import (
+    LONGEST,
+    POWERS,
+    TEMPERATURE,
+    TYPICAL_SPREAD,
+    Unit,
+    check_powers,
+    lengths,
+    shared,
+)
 
 FEWEST = 2
 """Fits without which nothing is known of how tasks differ."""
@@ -36,6 +45,11 @@ class Rule(NamedTuple):
     vector: bool = True
     histogram: bool = False
     units: Mapping[str, float] = {}
+
+    @property
+    def relative(self) -> bool:
+        """Whether temperatures are in units of the readings' spread, unlike in the paper."""
+        return self.name != "paper"
 
 
 class Learned(NamedTuple):
@@ -83,11 +97,12 @@ class LearnedPrior:
         """Names of the tasks, each once."""
         return tuple(dict.fromkeys(fit.task for fit in self.fits))
 
-    def of(self, target: Target) -> Prior:
+    def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
         """Prior of a channel's unconstrained parameters on its scale.
 
         Args:
             target: the channel, for K options.
+            spread: of the readings that it is for, nats; see `cordial_ppl.priors.units`.
 
         Returns:
             Location and scale; parameters that nothing is known of keep the channel's own.
@@ -98,7 +113,14 @@ class LearnedPrior:
         """
         if target not in self._known:
             self._known[target] = self._derive(target)
-        return self._known[target]
+        found = self._known[target]
+        if not self.rule.relative:
+            return found
+        loc = np.array(found.loc)
+        for site in target.sites:
+            if site.parameter == TEMPERATURE and site.gaussian:
+                loc[site.slice] += np.log(spread / TYPICAL_SPREAD)
+        return Prior(loc, found.scale)
 
     def pseudo_counts(self, size: int) -> Float[np.ndarray, " K"] | None:
         """Pseudo-counts of the label histogram of K options; None where none are learned."""
@@ -190,22 +212,43 @@ class LearnedPrior:
                 f"{channel.source or channel.name}: their contents differ. Learn it again."
             )
         layouts, size = self._layouts(target, mark), target.options
-        loc, scale = (np.array(part) for part in target.prior)
         powers = {**POWERS, **self.rule.units}
         check_powers(target, {size, *layouts}, powers)
         here = lengths(target, size, powers)
+        start = self._own(target, powers)
+        loc, scale = (np.array(part) for part in start)
         for site in target.sites:
             fits = self._fits_for(site, size, powers)
             if len(fits) < FEWEST or not site.gaussian:
                 continue
-            own = [_standard(fit, layouts[fit.size], site, channel.name, powers) for fit in fits]
+            own = [self._standard(fit, layouts[fit.size], site, channel.name) for fit in fits]
             tasks = np.unique([fit.task for fit in fits], return_inverse=True)[1]
             modes = np.stack([mode for mode, _ in own]) / here.factor[site.slice]
             spreads = np.stack([spread for _, spread in own]) / here.factor[site.slice]
             evidence = Evidence(modes - here.shift[site.slice], spreads, tasks)
-            default = Prior(*(part[site.slice] for part in target.prior))
+            default = Prior(*(part[site.slice] for part in start))
             loc[site.slice], scale[site.slice] = RULES[self.rule.name](evidence, default)
         return target.check_prior(Prior(loc, scale))
+
+    def _own(self, target: Target, powers: Mapping[str, float]) -> Prior:
+        """What the channel believes by itself, on a long scale in units of its length."""
+        if not self.rule.relative or target.options <= LONGEST:
+            return target.prior
+        there, here = (lengths(target, size, powers) for size in (LONGEST, target.options))
+        loc, scale = (np.array(part) for part in target.prior)
+        for site in (site for site in target.sites if site.gaussian):
+            at, factor = site.slice, there.factor[site.slice] / here.factor[site.slice]
+            loc[at] = (loc[at] + there.shift[at]) * factor - here.shift[at]
+            scale[at] *= factor
+        return Prior(loc, scale)
+
+    def _standard(self, fit: TaskFit, layout: Target, site: Site, channel: str) -> ModeFit:
+        """The fit of one parameter in units of the scale's length and the readings' spread."""
+        place = next(own.slice for own in layout.sites if own.name == site.name)
+        spread = fit.spread / TYPICAL_SPREAD if self.rule.relative else 1.0
+        unit: Unit = lengths(layout, fit.size, {**POWERS, **self.rule.units}, spread)
+        mode, error = (part[place] for part in fit.modes[channel])
+        return ModeFit((mode + unit.shift[place]) * unit.factor[place], error * unit.factor[place])
 
     def _fits_for(self, site: Site, size: int, powers: Mapping[str, float]) -> Sequence[TaskFit]:
         """The fits that a parameter is learned from."""
@@ -229,13 +272,3 @@ class LearnedPrior:
                     f"{target.channel.name!r}, which has {wanted}: learn it again."
                 )
         return found
-
-
-def _standard(
-    fit: TaskFit, layout: Target, site: Site, channel: str, powers: Mapping[str, float]
-) -> ModeFit:
-    """The fit of one parameter in units of the scale's length."""
-    place = next(own.slice for own in layout.sites if own.name == site.name)
-    unit: Unit = lengths(layout, fit.size, powers)
-    mode, spread = (part[place] for part in fit.modes[channel])
-    return ModeFit((mode + unit.shift[place]) * unit.factor[place], spread * unit.factor[place])

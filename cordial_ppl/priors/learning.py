@@ -11,7 +11,7 @@ import numpy as np
 
 from cordial_ppl.arrays import bucket, wide_bucket
 from cordial_ppl.channel import Channel
-from cordial_ppl.channels import PAPER_CHANNELS
+from cordial_ppl.channels import DEFAULT_CHANNELS
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import CordialWarning, InputError, naming
 from cordial_ppl.inference.lanes import make_lanes
@@ -19,7 +19,7 @@ from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.loading import load_channel
 from cordial_ppl.priors.fits import ModeFit, TaskFit, fit_mode
 from cordial_ppl.priors.learned import Learned, LearnedPrior, Rule
-from cordial_ppl.priors.units import POWERS, check_powers
+from cordial_ppl.priors.units import POWERS, check_powers, reading_spread
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
@@ -47,7 +47,7 @@ class Data(NamedTuple):
 def learn_prior(
     tasks: Mapping[Any, Any] | Iterable[Any],
     *,
-    channels: Sequence[str | Path | Channel] = PAPER_CHANNELS,
+    channels: Sequence[str | Path | Channel] = DEFAULT_CHANNELS,
     leave_out: Collection[str] = (),
     rule: str = Rule().name,
     vector: bool = Rule().vector,
@@ -63,9 +63,11 @@ def learn_prior(
        \sigma = \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4})
 
     Each channel is fitted to all labels of each task and reader, and the fits are compared in units
-    of the scale's length K - 1, so that tasks of different K share a prior; v is the variance of
-    the fits to G tasks, mu_0 and sigma_0 are the channel's own mean and scale.  The paper takes the
-    mean as it is, and does not learn parameters of single options (``rule="paper"``,
+    of the scale's length K - 1 and, the temperature, of the readings' spread, so that tasks of
+    different K and logits of any factor share a prior; v is the variance of the fits to G tasks,
+    mu_0 and sigma_0 are the channel's own mean and scale, for readings of typical spread, and on
+    more than five options in units of the length, too.  The paper takes the mean as it is, in units
+    of the length alone, and does not learn parameters of single options (``rule="paper"``,
     ``vector=False``).  Of more than 2,048 labels a random 2,048 are used.
 
     Args:
@@ -166,7 +168,8 @@ def _fit(
                 CordialWarning,
                 stacklevel=3,
             )
-    return TaskFit(data.task, data.reader, counts, modes)
+    spread = reading_spread(data.logits[rows])
+    return TaskFit(data.task, data.reader, counts, modes, spread)
 
 
 def _scaled(

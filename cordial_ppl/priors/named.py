@@ -10,10 +10,12 @@ import numpyro.distributions as dist
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import Site, as_gaussian
+from cordial_ppl.priors.learned import LearnedPrior
+from cordial_ppl.priors.units import TYPICAL_SPREAD
 
 
 class NamedPrior:
-    r"""Priors of some parameters, by name; the others keep the channel's own.
+    r"""Priors of some parameters, by name; the others keep the channel's own, or a learned one.
 
     A pair of numbers is location and scale on the unconstrained scale that inference works on: of
     an offset or a bias itself, of the logarithm of what is positive (temperature, gain,
@@ -24,27 +26,35 @@ class NamedPrior:
         values: (location, scale), or a NumPyro ``Normal`` or ``LogNormal``, by the name of a
             parameter or of its site.
         strict: whether every name must be one of the channel's.
+        base: a learned prior of the parameters that are not named.
 
     Raises:
         InputError: a value is neither.
     """
 
-    def __init__(self, values: Mapping[str, Any], strict: bool = True):
+    def __init__(
+        self, values: Mapping[str, Any], strict: bool = True, base: LearnedPrior | None = None
+    ):
         """Check the pairs; distributions are checked where the parameter is known."""
         self.values = {name: _checked(name, value) for name, value in values.items()}
         self.strict = strict
-        self._known: dict[Target, Prior] = {}
+        self.base = base
 
     @property
     def key(self) -> tuple:
         """What tells it from others: equal for equal numbers."""
-        return self.strict, *((name, _as_key(value)) for name, value in self.values.items())
+        return (
+            self.strict,
+            id(self.base),
+            *((name, _as_key(value)) for name, value in self.values.items()),
+        )
 
-    def of(self, target: Target) -> Prior:
+    def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
         """The prior of a channel.
 
         Args:
             target: the channel.
+            spread: of the readings that it is for, nats.
 
         Returns:
             Location and scale of its unconstrained parameters.
@@ -53,12 +63,12 @@ class NamedPrior:
             InputError: a name is none of the channel's, a prior is not Gaussian on the
                 unconstrained scale, or the model's own is not and cannot be replaced.
         """
-        if target not in self._known:
-            self._known[target] = self._derive(target)
-        return self._known[target]
+        learned = self.base is not None and target.channel.name in self.base.channels
+        return self.over(target, self.base.of(target, spread) if self.base and learned else None)
 
-    def _derive(self, target: Target) -> Prior:
-        loc, scale = (np.array(part) for part in target.prior)
+    def over(self, target: Target, start: Prior | None = None) -> Prior:
+        """The prior of a channel, with another one of the parameters that are not named."""
+        loc, scale = (np.array(part) for part in start or target.prior)
         if self.strict:
             check_used(self.values, [target])
         for site in target.sites:

@@ -3,6 +3,10 @@ r"""Units of the scale's length, in which tasks of different K share a prior.
 A parameter in classes to the power p is divided by ``(K - 1)^p``: the offset d by K - 1, and
 ``log kappa + 2 log(K - 1)`` is log kappa in units of the length.  Temperature, gain and strength
 have no unit.
+
+A factor on a reader's logits is a factor on the temperature that undoes it, and logits come with
+any factor: log-probabilities of tokens, of whole answers, logarithms of smoothed counts.  The
+temperature is therefore in units of the readings' own spread, which needs no labels.
 """
 
 from collections.abc import Mapping
@@ -22,8 +26,17 @@ POWERS: Mapping[str, float] = {
     "gain": 0.0,
     "concentration": -2.0,
     "strength": 0.0,
+    "form": 0.0,
 }
-"""Power of classes in the unit of the paper's parameters."""
+"""Power of classes in the unit of the built-in channels' parameters."""
+
+TEMPERATURE = "temperature"
+TYPICAL_SPREAD = 3.3
+"""Spread (nats) of readings that the paper's prior, a temperature about 2, is meant for."""
+
+LONGEST = 5
+"""Options up to which the paper's priors of an offset and a concentration hold in classes; beyond,
+they are the same shares of the scale's length as there."""
 
 
 class Unit(NamedTuple):
@@ -38,13 +51,30 @@ class Unit(NamedTuple):
     factor: Float[np.ndarray, " P"]
 
 
-def lengths(target: Target, size: int, powers: Mapping[str, float]) -> Unit:
+def reading_spread(logits: Float[np.ndarray, "n *readers K"]) -> float:
+    r"""Spread of readings in nats, :math:`n^{-1} \sum_i \sqrt{K^{-1} \sum_k l_{ik}^2}`.
+
+    Args:
+        logits: centred logits; NaN where a reader has not read a text.
+
+    Returns:
+        The mean over texts of the root mean square of their logits; where all are flat, the
+        spread of typical readings, as nothing is known.
+    """
+    each = np.sqrt(np.mean(np.square(logits), axis=-1))
+    known = each[np.isfinite(each)]
+    spread = float(known.mean()) if known.size else 0.0
+    return spread if spread > 0 else TYPICAL_SPREAD
+
+
+def lengths(target: Target, size: int, powers: Mapping[str, float], spread: float = 1.0) -> Unit:
     """Units of a channel's parameters on a scale of K options.
 
     Args:
         target: the channel.
         size: number of options K.
         powers: power of classes of each parameter's unit; those not named have none.
+        spread: unit of the temperature.
 
     Raises:
         InputError: a parameter that is neither any real number nor positive has a unit.
@@ -57,6 +87,8 @@ def lengths(target: Target, size: int, powers: Mapping[str, float]) -> Unit:
             kind = kind.base_transform
         if isinstance(kind, ExpTransform):
             shift[site.slice] = -power * np.log(length)
+            if site.parameter == TEMPERATURE:
+                shift[site.slice] -= np.log(spread)
         elif isinstance(kind, IdentityTransform):
             factor[site.slice] = float(length) ** -power
         elif power:

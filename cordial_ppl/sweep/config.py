@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import ChannelError, FileError, InputError
+from cordial_ppl.priors.sources import OWN
 from cordial_ppl.sweep.methods import LABELS, METHODS, NINE, SETTINGS, External, Method
 from cordial_ppl.synthetic import TASKS
 
@@ -198,7 +199,7 @@ def _variant(key: str, name: str, table: Mapping[str, Any], folder: Path) -> Met
     if "channels" in settings:
         given = _texts(table, key, "channels") or ()
         settings["channels"] = tuple(_channel(channel, folder) for channel in given)
-    if isinstance(settings.get("prior"), str):
+    if isinstance(settings.get("prior"), str) and settings["prior"] != OWN:
         settings["prior"] = str(_path(table, key, "prior", folder))
     if "weight_counts" in settings:
         _table(settings["weight_counts"], f"{key}.weight_counts")

@@ -4,7 +4,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import numpy as np
 
 from cordial_ppl.cordial.subsets import check_covariates
 from cordial_ppl.errors import FileError, InputError, naming
+from cordial_ppl.priors.shipped import FILE
+from cordial_ppl.priors.sources import OWN
 from cordial_ppl.sweep.cell import read_cell
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.methods import External, Method
@@ -143,8 +147,18 @@ def _digest_method(method: Method | External) -> dict[str, Any]:
         return [contents(part) for part in value] if isinstance(value, list) else value
 
     plain = _plain(dict(method.settings))
-    settings = {key: contents(value, key == "prior") for key, value in plain.items()}
+    settings = {
+        key: contents(value, key == "prior" and value != OWN) for key, value in plain.items()
+    }
+    if method.base == "cordial" and plain.get("prior") is None:
+        settings["prior"] = _shipped()
     return {"name": method.name, "base": method.base, "settings": settings}
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> str:
+    """What the default's prior follows from."""
+    return _digest((files("cordial_ppl.priors") / FILE).read_bytes())
 
 
 def _part(method: Method | External) -> str:
