@@ -17,7 +17,7 @@ from real import Pair
 
 import cordial_ppl as cp
 from cordial_ppl.calibrators import CALIBRATORS
-from cordial_ppl.channels import DEFAULT_CHANNELS
+from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.cordial.parts import CalibratorPart, ChannelPart, Part
 from cordial_ppl.cordial.subsets import make_batch
 from cordial_ppl.cordial.weighing import stated
@@ -26,7 +26,8 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import label_histogram
 from cordial_ppl.sweep.tasks import draw_subsets
 
-MODELS = Path(__file__).parent.parent / "models"
+FOLDERS = Path(__file__).parent.parent / "models", Path(__file__).parent / "ideas"
+RULES = {"learned": "cautious", "hierarchical": "hierarchical", "literal": "paper"}
 LABEL_FREE = ("raw", "histogram")
 
 
@@ -54,7 +55,8 @@ def fit_members(
         names: a logit-space calibrator, "raw", "histogram", or a channel after how it is fitted:
             "paper:mixture" as the paper does, "own:mixture" by the default with the channel's own
             prior, "learned:mixture" with the prior that comes with the package without the fits of
-            the pair's own set; a channel may be a file of the gallery.
+            the pair's own set, "hierarchical:mixture" and "literal:mixture" with what these fits
+            say by another rule; a channel may be a file of the gallery or of the folder of ideas.
         folder: where fits are kept.
     """
     path = folder / f"{pair.name.replace(' ', '_')}_{n}_{draws}.npz"
@@ -99,12 +101,12 @@ def _part(name: str, source: str) -> Part:
     if name in CALIBRATORS:
         return CalibratorPart(name)
     how, _, which = name.partition(":")
-    path = MODELS / f"{which}.py"
-    channel = load_channel(path if path.exists() else which)
-    known = list(DEFAULT_CHANNELS)
+    paths = (folder / f"{which}.py" for folder in FOLDERS)
+    channel = load_channel(next((path for path in paths if path.exists()), which))
+    known = list(AFFINE_CHANNELS)
     index = known.index(which) if which in known else len(known)
     method = "laplace" if how == "paper" else "default"
-    prior = without(source) if how == "learned" else None
+    prior = without(source).with_rule(name=RULES[how]) if how in RULES else None
     return ChannelPart(channel, index, method, prior, DEFAULT_EFFORT)
 
 

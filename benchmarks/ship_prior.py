@@ -1,6 +1,6 @@
 """The prior that comes with the package, learned from the sets of readings that real.py lists.
 
-Needs CORDIAL_DATA to name their folder.  Every channel of the default is fitted to all labels of
+Needs CORDIAL_DATA to name their folder.  Every affine channel is fitted to all labels of
 every task and reader outside the held-out texts; the file keeps each fit's mode and spread, how
 often each option is the label, and how far the readings spread: numbers, and the names of the task
 and the reader that they are of.

@@ -61,7 +61,7 @@ def test_every_channel_is_sound(name):
     lines = cheap(load_channel(name))
     failed = [line for line in lines.values() if line.status == "fail"]
     assert not failed and len(lines) == 7
-    ordered = "vector" not in name
+    ordered = "vector" not in name and name != "bridge"
     assert (lines["order of unsaturated readings"].status == "pass") == ordered
 
 

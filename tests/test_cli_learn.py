@@ -13,6 +13,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.priors.fits import ModeFit, TaskFit
 from cordial_ppl.priors.learned import Learned
+from cordial_ppl.priors.units import reading_spread
 from cordial_ppl.sweep import parse_config
 from cordial_ppl.sweep.plan import _digest_method
 from cordial_ppl.tables import read_labels, read_readings, write_table
@@ -22,7 +23,7 @@ from cordial_ppl.tables.files import read_columns
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
     """Two tasks as two readers read them, and twenty labels each; one channel, to be quick."""
-    monkeypatch.setattr("cordial_ppl.channels.DEFAULT_CHANNELS", ("mixture",))
+    monkeypatch.setattr("cordial_ppl.channels.AFFINE_CHANNELS", ("mixture",))
     paths = write_tables(tmp_path)
     readings = read_readings(paths[0])
     labels = read_labels(paths[1], readings.scale)
@@ -59,6 +60,10 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
     assert plain != learned
     cordial("fit", *fast(*tables, *one, "-o", "j.cordial", "--prior", "p.cordial"))
     kept = cp.load(tmp_path / "j.cordial").prior.given
+    readings = read_readings(tables[0], task="wit", reader="a")
+    with jax.enable_x64(True):
+        target = build_target(CHANNELS["mixture"], 5)
+    found = prior.of(target, reading_spread(readings.logits[:20]))
     np.testing.assert_array_equal(kept["mixture"], found)
 
 

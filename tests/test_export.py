@@ -109,8 +109,10 @@ def test_likelihood_prior_and_density_are_those_of_the_model(judge):
         left = replace(posterior, histogram=others).predict_proba(LOGITS[[row]])[0, label]
         assert np.exp(logs[:, row]).mean() == pytest.approx(left, abs=0.02)
     terms = {k: np.ravel(v) for k, v in tree["log_prior"].data_vars.items()}
-    np.testing.assert_allclose(terms["offset"], norm.logpdf(named["offset"]), rtol=1e-9)
-    np.testing.assert_allclose(terms["gain"], norm.logpdf(np.log(named["gain"]), 0, 0.5), rtol=1e-9)
+    prior = posterior.prior
+    offset, gain = (norm(prior.loc[k], prior.scale[k]) for k in (1, 2))
+    np.testing.assert_allclose(terms["offset"], offset.logpdf(named["offset"]), rtol=1e-9)
+    np.testing.assert_allclose(terms["gain"], gain.logpdf(np.log(named["gain"])), rtol=1e-9)
     logarithms = [np.log(named[name]) for name in ("temperature", "gain", "concentration")]
     flat = [logarithms[0], named["offset"], *logarithms[1:], logit(named["strength"])]
     readings = Readings(LOGITS - LOGITS.mean(axis=1, keepdims=True), posterior.histogram)

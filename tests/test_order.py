@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cordial_ppl as cp
-from cordial_ppl.channels import CHANNELS, DEFAULT_CHANNELS
+from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
 from cordial_ppl.checks import violation
 from cordial_ppl.cordial.parts import Texts
 from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
@@ -53,7 +53,7 @@ def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, hist
     assert violation(*probs) <= 1e-9
 
 
-@pytest.mark.parametrize("name", DEFAULT_CHANNELS)
+@pytest.mark.parametrize("name", AFFINE_CHANNELS)
 def test_the_posterior_predictive_keeps_the_order_of_saturated_readings(name):
     for seed in range(3):
         labels = np.random.default_rng(seed).integers(0, SIZE, len(LABELS))

@@ -16,7 +16,7 @@ from scipy.stats import halfnorm, norm
 import cordial_ppl as cp
 from cordial_ppl import storage
 from cordial_ppl.channel import Channel, observe
-from cordial_ppl.channels import CHANNELS, DEFAULT_CHANNELS
+from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
 from cordial_ppl.cordial.parts import Texts
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.subsets import BatchFit, check_covariates, fit_subsets, parts
@@ -27,7 +27,7 @@ from cordial_ppl.priors.hierarchy import hierarchy, predict_new
 from cordial_ppl.priors.histogram import pseudo_counts
 from cordial_ppl.priors.learned import Learned, LearnedPrior, Rule
 from cordial_ppl.priors.rules import Evidence, cautious, paper
-from cordial_ppl.priors.sources import as_priors
+from cordial_ppl.priors.sources import as_priors, resolve
 from cordial_ppl.priors.table import learned_rows
 from cordial_ppl.priors.units import reading_spread
 from cordial_ppl.readings import as_logits
@@ -421,19 +421,26 @@ def test_the_default_has_the_prior_that_is_shipped():
         np.testing.assert_array_equal(found.loc[6:], own.loc[6:])
         assert (found.loc[:6] != own.loc[:6]).all()
     less = prior.leave_out([task for task in prior.tasks if task.startswith("wmt23")])
-    assert len(less.fits) == 34 and len(prior.join(table(DEFAULT_CHANNELS)).fits) == 47
+    assert len(less.fits) == 34 and len(prior.join(table(AFFINE_CHANNELS)).fits) == 47
 
 
 def test_what_is_named_stands_beside_what_is_shipped():
     judge = cp.Cordial(prior={"offset": (0.5, 0.1), "bridge": {"gain": (0.1, 0.2)}})
     learned = cp.shipped_prior().of(target("location"), 2.0)
-    named = judge.prior.of("location").of(target("location"), 2.0)
+    named = resolve(judge.prior.of("location"), target("location"), 2.0)
+    assert named is not None
     assert (named.loc[1], named.scale[1]) == (0.5, 0.1)
     np.testing.assert_array_equal(np.delete(named.loc, 1), np.delete(learned.loc, 1))
-    bridge = judge.prior.of("bridge").of(target("bridge"), 2.0)
-    assert bridge.loc[2] == 0.1 and bridge.loc[3] == cp.shipped_prior().of(target("bridge")).loc[3]
+    bridge = resolve(judge.prior.of("bridge"), target("bridge"), 2.0)
+    assert (
+        bridge is not None
+        and bridge.loc[2] == 0.1
+        and bridge.loc[3] == cp.shipped_prior().of(target("bridge")).loc[3]
+    )
     alone = Stack(channels=("location",), prior={"offset": (0.5, 0.1)}).prior.of("location")
-    np.testing.assert_array_equal(alone.of(target("location")).loc[2:], [0, np.log(4), np.log(19)])
+    found = resolve(alone, target("location"), 2.0)
+    assert found is not None
+    np.testing.assert_array_equal(found.loc[2:], [0, np.log(4), np.log(19)])
 
 
 def test_a_literal_judge_stays_literal_when_it_is_loaded(tmp_path):

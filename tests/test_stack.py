@@ -1,4 +1,4 @@
-"""Stacks: the paper's seven members, their weights, and what they leave alone."""
+"""Stacks: the default's seven members, their weights, and what they leave alone."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ from few_labels import (
 import cordial_ppl as cp
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel, observe
-from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels import CHANNELS, PAPER_CHANNELS
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.inference.target import Prior
@@ -36,7 +36,7 @@ MEMBERS = [
     "mixture",
     "mixture-vector",
     "location",
-    "location-vector",
+    "bridge",
     "temperature",
     "vector",
     "odds",
@@ -125,7 +125,8 @@ def test_the_paper_presets():
     assert (flat.inference, counted.inference) == ("laplace", "laplace")
     assert set(flat.weight_counts.values()) == {0.0}
     assert set(counted.weight_counts.values()) == {1.0}
-    assert set(counted.weight_counts) == set(flat.members) == set(MEMBERS)
+    assert set(counted.weight_counts) == set(flat.members)
+    assert flat.members == (*PAPER_CHANNELS, *MEMBERS[4:])
     with pytest.raises(InputError, match="'flat' or 'one-count'"):
         cp.Cordial.paper(weights="two")
 
@@ -133,8 +134,8 @@ def test_the_paper_presets():
 def test_what_is_registered_later_is_no_member(monkeypatch):
     monkeypatch.setitem(CHANNELS, "lengthy", Channel("lengthy", lengthy))
     monkeypatch.setitem(CALIBRATORS, "more", CALIBRATORS["odds"])
-    for judge in (cp.Cordial(), cp.Cordial.paper()):
-        assert list(judge.members) == MEMBERS
+    assert list(cp.Cordial().members) == MEMBERS
+    assert cp.Cordial.paper().members == (*PAPER_CHANNELS, *MEMBERS[4:])
     assert cp.LogitStack().members == ("temperature", "vector", "odds")
     assert cp.Cordial(channels=("lengthy",)).members[4] == "lengthy"
 

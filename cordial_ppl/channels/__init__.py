@@ -22,7 +22,10 @@ CHANNELS: dict[str, Channel] = {
 PAPER_CHANNELS: tuple[str, ...] = ("mixture", "mixture-vector", "location", "location-vector")
 """The paper's members, with its calibrators."""
 
-DEFAULT_CHANNELS: tuple[str, ...] = (*PAPER_CHANNELS, "bridge")
-"""Those of the default; what else is registered is a member of nothing by itself."""
+DEFAULT_CHANNELS: tuple[str, ...] = ("mixture", "mixture-vector", "location", "bridge")
+"""Members of the default; what else is registered is a member of nothing by itself."""
 
-__all__ = ["CHANNELS", "DEFAULT_CHANNELS", "PAPER_CHANNELS"]
+AFFINE_CHANNELS: tuple[str, ...] = (*PAPER_CHANNELS, "bridge")
+"""Those with the affine map of the scale, whose priors are learned from other tasks."""
+
+__all__ = ["AFFINE_CHANNELS", "CHANNELS", "DEFAULT_CHANNELS", "PAPER_CHANNELS"]

@@ -115,13 +115,13 @@ def learn_prior(
     _check_chosen("task", task, {name for name, _ in found})
     with working("loading", quiet), leaving_at_once():
         from cordial_ppl import priors
-        from cordial_ppl.channels import DEFAULT_CHANNELS
+        from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.cli.compilation import keep_compiled
         from cordial_ppl.loading import load_channel
         from cordial_ppl.priors.table import learned_rows
 
         keep_compiled()
-        models = [load_channel(own) for own in (*DEFAULT_CHANNELS, *map(str, channel or ()))]
+        models = [load_channel(own) for own in (*AFFINE_CHANNELS, *map(str, channel or ()))]
     with leaving_at_once(), progressing(quiet) as show:
         vector = rule is not Rule.PAPER
         settings: dict[str, Any] = {"rule": rule.value, "vector": vector, "units": units}

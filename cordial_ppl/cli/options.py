@@ -183,7 +183,8 @@ def choose_prior(path: Path | None, named: list[str] | None) -> PriorChoice:
         InputError: Both are given, or the text is of another form.
     """
     if not named:
-        return OWN_PRIOR if path == Path(OWN_PRIOR) and not path.exists() else path
+        own = path is not None and str(path) == OWN_PRIOR and not path.exists()
+        return OWN_PRIOR if own else path
     if path is not None:
         raise InputError("--prior and --prior-of cannot be given together: choose one.")
     found: dict[str, tuple[float, float]] = {}

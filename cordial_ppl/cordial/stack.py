@@ -60,18 +60,8 @@ PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 
 FOLDS = 4
 CHANNEL_COUNT = 2.0
-CHANNEL_COUNTS = {
-    "mixture": 0.5,
-    "mixture-vector": 3.0,
-    "location": 0.5,
-    "location-vector": 0.5,
-    "bridge": 4.0,
-}
 CALIBRATOR_COUNTS = {"temperature": 0.25, "vector": 0.25, "odds": 0.5}
-"""Dirichlet pseudo-counts of the default weights: nine labels' worth, most of it on two channels.
-
-They were chosen on one half of the tasks of ``benchmarks/accuracy.py`` and confirmed on the other.
-"""
+"""Dirichlet pseudo-counts of the weights by default: most is on the channels."""
 
 SETTINGS = (
     "options",
@@ -99,7 +89,7 @@ class Stack(Estimator):
             such a mapping by the name of a channel; a learned prior, or the path of its file;
             "own" or None for nothing.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
-            the default: `CHANNEL_COUNTS`, or 2 for another channel, and `CALIBRATOR_COUNTS`.
+            the default: 2 a channel, 0.5 for proportional odds, 0.25 for the other two.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 
@@ -157,7 +147,7 @@ class Stack(Estimator):
         self.inference = check_method(inference)
         names = [channel.name for channel in self.channels]
         self.prior: Priors = as_priors(prior, names, self._learned())
-        counts = {name: CHANNEL_COUNTS.get(name, CHANNEL_COUNT) for name in names}
+        counts = dict.fromkeys(names, CHANNEL_COUNT)
         counts |= {name: CALIBRATOR_COUNTS.get(name, 1.0) for name in self.calibrators}
         self.weight_counts = counts | check_counts(weight_counts or {}, self.members)
         self.seed = check_seed(seed)

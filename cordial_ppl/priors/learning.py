@@ -11,7 +11,7 @@ import numpy as np
 
 from cordial_ppl.arrays import bucket, wide_bucket
 from cordial_ppl.channel import Channel
-from cordial_ppl.channels import DEFAULT_CHANNELS
+from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import CordialWarning, InputError, naming
 from cordial_ppl.inference.lanes import make_lanes
@@ -47,7 +47,7 @@ class Data(NamedTuple):
 def learn_prior(
     tasks: Mapping[Any, Any] | Iterable[Any],
     *,
-    channels: Sequence[str | Path | Channel] = DEFAULT_CHANNELS,
+    channels: Sequence[str | Path | Channel] = AFFINE_CHANNELS,
     leave_out: Collection[str] = (),
     rule: str = Rule().name,
     vector: bool = Rule().vector,
