@@ -110,9 +110,10 @@ def test_likelihood_prior_and_density_are_those_of_the_model(judge):
         assert np.exp(logs[:, row]).mean() == pytest.approx(left, abs=0.02)
     terms = {k: np.ravel(v) for k, v in tree["log_prior"].data_vars.items()}
     prior = posterior.prior
-    offset, gain = (norm(prior.loc[k], prior.scale[k]) for k in (1, 2))
-    np.testing.assert_allclose(terms["offset"], offset.logpdf(named["offset"]), rtol=1e-9)
-    np.testing.assert_allclose(terms["gain"], gain.logpdf(np.log(named["gain"])), rtol=1e-9)
+    assert prior is not None
+    for name, values, k in (("offset", named["offset"], 1), ("gain", np.log(named["gain"]), 2)):
+        expected = norm.logpdf(values, prior.loc[k], prior.scale[k])
+        np.testing.assert_allclose(terms[name], expected, rtol=1e-9)
     logarithms = [np.log(named[name]) for name in ("temperature", "gain", "concentration")]
     flat = [logarithms[0], named["offset"], *logarithms[1:], logit(named["strength"])]
     readings = Readings(LOGITS - LOGITS.mean(axis=1, keepdims=True), posterior.histogram)
