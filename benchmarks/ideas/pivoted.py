@@ -28,6 +28,6 @@ def model(readings, labels=None):
     middle = 0.5 * (len(options) - 1)
     centre = middle + gain * (options @ reading - middle) + offset
     gaps = options[:, None] - centre[None, :]
-    profile = jax.nn.softmax(-concentration * gaps**2, axis=0)
+    profile = jax.nn.softmax(-(concentration * gaps**2), axis=0)
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)
