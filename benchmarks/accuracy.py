@@ -32,9 +32,10 @@ from cordial_ppl.cordial import Cordial
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS
 from cordial_ppl.stacking import stack_weights
 
-DEFAULT = Cordial().weight_counts
-CALIBRATORS = {name: count for name, count in DEFAULT.items() if name in PAPER_CALIBRATORS}
-CHANNELS = {name: count for name, count in DEFAULT.items() if name not in PAPER_CALIBRATORS}
+DEFAULT = Cordial()
+COUNTS = DEFAULT.weight_counts
+CALIBRATORS = {name: COUNTS[name] for name in PAPER_CALIBRATORS}
+CHANNELS = {channel.name: COUNTS[channel.name] for channel in DEFAULT.channels}
 FOUR = dict.fromkeys(PAPER_CHANNELS, 2.0)
 
 
@@ -48,7 +49,8 @@ REFERENCE = "the paper, one count"
 STACKS: Mapping[str, Mapping[str, float]] = {
     REFERENCE: dict.fromkeys(PAPER, 1.0),
     "the paper, flat": dict.fromkeys(PAPER, 0.0),
-    "default": fitted("learned", CHANNELS) | CALIBRATORS,
+    "default": fitted("learned", CHANNELS) | {name: COUNTS[name] for name in DEFAULT.calibrators},
+    "default without Dirichlet": fitted("learned", CHANNELS) | CALIBRATORS,
     "default, equal weights": {
         name: 1e6 for name in (*fitted("learned", CHANNELS), *PAPER_CALIBRATORS)
     },
@@ -67,7 +69,7 @@ STACKS: Mapping[str, Mapping[str, float]] = {
     "logit stack": dict.fromkeys(PAPER_CALIBRATORS, 0.0),
     "Dirichlet calibration": {"dirichlet": 1.0},
 }
-"""What a stack's members are, and their pseudo-counts."""
+"""What a stack's members are, and their pseudo-counts; those of "default" may wait for labels."""
 
 
 class Cell(NamedTuple):
@@ -98,10 +100,11 @@ def main() -> None:
     if not os.environ.get(FOLDER):
         parser.error(NEEDED)
     everything = load_pairs()
-    stacks = {name: STACKS[name] for name in dict.fromkeys((REFERENCE, *args.stacks))}
-    names = list(dict.fromkeys(name for counts in stacks.values() for name in counts))
+    chosen = dict.fromkeys((REFERENCE, *args.stacks))
     cells, start = [], time.perf_counter()
     for n in args.budgets:
+        stacks = {name: members_of(name, n) for name in chosen}
+        names = list(dict.fromkeys(name for counts in stacks.values() for name in counts))
         for pair in everything:
             if pair.half != args.half or pair.source not in args.sources:
                 continue
@@ -112,7 +115,13 @@ def main() -> None:
             means = {name: loss.mean() for name, loss in cells[-1].losses.items()}
             shown = " ".join(f"{means[name]:.4f}" for name in stacks)
             print(f"{n:4} {pair.name:62} {shown} ({time.perf_counter() - start:.0f} s)", flush=True)
-    report(cells, tuple(stacks), args)
+    report(cells, tuple(chosen), args)
+
+
+def members_of(stack: str, n: int) -> Mapping[str, float]:
+    """Pseudo-counts of the members of a stack with n labels."""
+    late = DEFAULT.least_labels if stack == "default" else {}
+    return {name: count for name, count in STACKS[stack].items() if n >= late.get(name, 0)}
 
 
 def weigh(

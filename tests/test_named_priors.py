@@ -77,7 +77,7 @@ def test_a_name_is_for_every_channel_that_has_it(tmp_path):
 
 def test_equal_priors_are_one_part_of_a_batch():
     one, same, other = (
-        [part.key for part in parts(cp.Cordial(prior={"offset": (0.0, s)}))][:4]
+        [part.key for part in parts(cp.Cordial(prior={"offset": (0.0, s)}), 20)][:4]
         for s in (0.5, 0.5, 0.6)
     )
     assert one == same and not set(one) & set(other)

@@ -244,7 +244,7 @@ def test_fits_of_many_subsets_use_it_too(learned):
     alone = stack(counted).fit(LOGITS, LABELS).predict_proba(TEST)
     np.testing.assert_allclose(found.probs[0], alone, rtol=0, atol=1e-5)
     one, other = stack(counted), stack(counted)
-    assert parts(one)[0].key == parts(other)[0].key != parts(stack(learned))[0].key
+    assert parts(one, 20)[0].key == parts(other, 20)[0].key != parts(stack(learned), 20)[0].key
 
 
 def test_leaving_out_and_joining(learned):

@@ -89,7 +89,7 @@ def test_seeds(judge, stack):
 
 
 def test_losses_of_the_members_by_themselves(judge):
-    assert set(judge.losses_) == set(judge.members)
+    assert list(judge.losses_) == MEMBERS
     assert judge.expected_.cordial < max(judge.losses_.values())
     alone = Stack(calibrators=("temperature",)).fit(LOGITS, LABELS)
     assert alone.losses_["temperature"] == pytest.approx(alone.expected_.cordial)
@@ -134,10 +134,22 @@ def test_the_paper_presets():
 def test_what_is_registered_later_is_no_member(monkeypatch):
     monkeypatch.setitem(CHANNELS, "lengthy", Channel("lengthy", lengthy))
     monkeypatch.setitem(CALIBRATORS, "more", CALIBRATORS["odds"])
-    assert list(cp.Cordial().members) == MEMBERS
+    assert list(cp.Cordial().members) == [*MEMBERS, "dirichlet"]
     assert cp.Cordial.paper().members == (*PAPER_CHANNELS, *MEMBERS[4:])
     assert cp.LogitStack().members == ("temperature", "vector", "odds")
     assert cp.Cordial(channels=("lengthy",)).members[4] == "lengthy"
+
+
+def test_a_calibrator_that_waits_for_labels(tmp_path):
+    late = {"vector": 20}
+    stack = Stack(calibrators=("temperature", "vector"), least_labels=late)
+    assert stack.calibrators_of(19) == ("temperature",) and stack.calibrators_of(20)[1] == "vector"
+    few, many = stack.fit(LOGITS[:19], LABELS[:19]).weights_, stack.fit(LOGITS, LABELS).weights_
+    assert list(few) == ["temperature"] and list(many) == ["temperature", "vector"]
+    assert cp.Cordial().calibrators_of(199) == cp.Cordial.paper().calibrators_of(10**6)
+    assert cp.Cordial().calibrators_of(200)[-1] == "dirichlet"
+    with pytest.raises(InputError, match="least_labels may name one of temperature, vector"):
+        Stack(calibrators=("temperature", "vector"), least_labels={"odds": 20})
 
 
 def test_a_member_with_constants_of_another_precision():

@@ -97,6 +97,8 @@ def pack(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "provenance": state.provenance,
         "channels": channels,
         "calibrators": list(state.calibrators),
+        "all_calibrators": list(settings["calibrators"]),
+        "least_labels": settings["least_labels"],
     }
     return meta, arrays
 
@@ -207,7 +209,8 @@ def _restore(
     settings = {
         "options": scale.options if meta["named"] else None,
         "channels": tuple(found.values()),
-        "calibrators": tuple(meta["calibrators"]),
+        "calibrators": tuple(meta.get("all_calibrators", meta["calibrators"])),
+        "least_labels": meta.get("least_labels", {}),
         "inference": meta["inference"],
         "prior": priors,
         "weight_counts": meta["weight_counts"],

@@ -60,13 +60,14 @@ PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 
 FOLDS = 4
 CHANNEL_COUNT = 2.0
-CALIBRATOR_COUNTS = {"temperature": 0.25, "vector": 0.25, "odds": 0.5}
+CALIBRATOR_COUNTS = {"temperature": 0.25, "vector": 0.25, "odds": 0.5, "dirichlet": 0.25}
 """Dirichlet pseudo-counts of the weights by default: most is on the channels."""
 
 SETTINGS = (
     "options",
     "channels",
     "calibrators",
+    "least_labels",
     "inference",
     "prior",
     "weight_counts",
@@ -83,13 +84,16 @@ class Stack(Estimator):
         options: names of the K ordered options, in order; by default 0..K-1.
         channels: channels by name, path of a channel file (whose code is run), or ``Channel``.
         calibrators: logit-space calibrators by name.
+        least_labels: number of labels from which a calibrator is a member, by name; by default
+            each is from the first label on.
         inference: "default", "laplace", "mode" or "nuts".
         prior: what replaces the channels' own priors: location and scale by the name of a
             parameter (see ``NamedPrior``), such as ``{"offset": (0.0, 0.3)}``, or a ``Prior`` or
             such a mapping by the name of a channel; a learned prior, or the path of its file;
             "own" or None for nothing.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
-            the default: 2 a channel, 0.5 for proportional odds, 0.25 for the other two.
+            the default: 2 a channel, 0.5 for proportional odds, 0.25 for temperature and vector
+            scaling and for Dirichlet calibration, 1 for another calibrator.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 
@@ -130,6 +134,7 @@ class Stack(Estimator):
         *,
         channels: Sequence[str | Path | Channel] = (),
         calibrators: Sequence[str] = PAPER_CALIBRATORS,
+        least_labels: Mapping[str, int] | None = None,
         inference: str = "default",
         prior: Mapping[str, Any] | LearnedPrior | Priors | str | Path | None = None,
         weight_counts: Mapping[str, float] | None = None,
@@ -141,6 +146,8 @@ class Stack(Estimator):
         self.channels = tuple(load_channel(channel) for channel in channels)
         self.calibrators = tuple(calibrators)
         check_names("calibrators", self.calibrators, CALIBRATORS)
+        self.least_labels = dict(least_labels or {})
+        check_names("least_labels", self.least_labels, self.calibrators)
         doubled = sorted({name for name in self.members if self.members.count(name) > 1})
         if doubled:
             raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
@@ -159,8 +166,12 @@ class Stack(Estimator):
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Names of the members, channels first."""
+        """Names of the members, channels first, those that wait for more labels among them."""
         return tuple(channel.name for channel in self.channels) + self.calibrators
+
+    def calibrators_of(self, labels: int) -> tuple[str, ...]:
+        """Names of the calibrators that are members with so many labels."""
+        return tuple(c for c in self.calibrators if labels >= self.least_labels.get(c, 0))
 
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
@@ -189,8 +200,8 @@ class Stack(Estimator):
         level = check_level(level)
         readings, extra = self._enter(logits, covariates)
         values = self.scale_.values
-        members = [(self._fits[name], readings) for name in self.members]
-        weights = np.array([self.weights_[name] for name in self.members])
+        members = [(self._fits[name], readings) for name in self.weights_]
+        weights = np.array(list(self.weights_.values()))
         shares = np.broadcast_to(weights, (len(readings), len(weights)))
         low, high = mean_interval(members, shares, extra, values, level, self.seed)
         if mean is None:
@@ -271,7 +282,8 @@ class Stack(Estimator):
 
     def state(self, kind: str) -> State:
         """All that the fitted stack consists of."""
-        calibrators: dict[str, Any] = {name: self._fits[name] for name in self.calibrators}
+        own = (name for name in self.calibrators if name in self._fits)
+        calibrators: dict[str, Any] = {name: self._fits[name] for name in own}
         return State(
             kind=kind,
             scale=self.scale_,
@@ -326,28 +338,30 @@ class Stack(Estimator):
                 channel, own, seed, self.inference, prior, self.effort, family
             )
 
+        calibrators = self.calibrators_of(len(labels))
+        members = (*(channel.name for channel in self.channels), *calibrators)
         with ThreadPoolExecutor(max_workers=workers(len(self.channels) + 1)) as pool:
             # The slowest first, those with the most parameters.  All but one of a family wait for
             # its program, so they come last, lest they keep the calibrators from a thread.
             waits = [families[each.size].index(each) > 0 for each in targets]
             order = sorted(range(len(targets)), key=lambda place: -targets[place].size)
             running = {place: pool.submit(fit, place) for place in order if not waits[place]}
-            others = pool.submit(fit_calibrators, self.calibrators, lanes)
+            others = pool.submit(fit_calibrators, calibrators, lanes)
             running |= {place: pool.submit(fit, place) for place in order if waits[place]}
             found: dict[str, Any] = {
                 self.channels[place].name: job.result() for place, job in running.items()
             }
             found |= others.result()
-        self._fits: dict[str, Fitted] = {name: found[name][0] for name in self.members}
+        self._fits: dict[str, Fitted] = {name: found[name][0] for name in members}
         self.posteriors_ = {channel.name: found[channel.name][0] for channel in self.channels}
-        held_out = np.stack([found[name][1] for name in self.members], axis=-1)
-        counts = np.array([self.weight_counts[name] for name in self.members])
+        held_out = np.stack([found[name][1] for name in members], axis=-1)
+        counts = np.array([self.weight_counts[name] for name in members])
         weights, self.expected_ = weigh(lanes, labels, held_out if enough else None, counts)
-        self.weights_ = dict(zip(self.members, weights.tolist(), strict=True))
+        self.weights_ = dict(zip(members, weights.tolist(), strict=True))
         self.provenance_ = {}
         own = np.maximum(held_out[np.arange(len(labels)), labels], FLOOR)
         losses = (-np.mean(np.log(own), axis=0)).tolist() if enough else []
-        self.losses_ = dict(zip(self.members, losses, strict=False))
+        self.losses_ = dict(zip(members, losses, strict=False))
         mixed = held_out[: len(labels)] @ weights
         self.out_of_fold_ = mixed / mixed.sum(axis=1, keepdims=True) if enough else None
         self._priors = {
@@ -365,7 +379,7 @@ class Stack(Estimator):
             probs = self._fits[name].predict_centred(logits, covariates, dtype="float32")
             return self.weights_[name] * probs
 
-        used = [name for name in self.members if self.weights_[name] > 0]
+        used = [name for name, weight in self.weights_.items() if weight > 0]
         with ThreadPoolExecutor(max_workers=workers(len(used))) as pool:
             probs = sum(pool.map(weighted, used))
         return probs / np.sum(probs, axis=1, keepdims=True)

@@ -67,7 +67,8 @@ def fit_subsets(
     Returns:
         For each estimator its fits, or the error that one of its members ended with.
     """
-    needed = {name: parts(estimator) for name, estimator in estimators.items()}
+    count = subsets.shape[1]
+    needed = {name: parts(estimator, count) for name, estimator in estimators.items()}
     stacked = {
         part.key
         for name, own in needed.items()
@@ -104,8 +105,8 @@ def fit_subsets(
     return results
 
 
-def parts(estimator: Estimator) -> tuple[Part, ...]:
-    """The members that an estimator fits; none if it needs no labels."""
+def parts(estimator: Estimator, labels: int) -> tuple[Part, ...]:
+    """The members that an estimator fits to so many labels; none if it needs none."""
     if isinstance(estimator, LabelFree):
         return ()
     if isinstance(estimator, LogitCalibrator):
@@ -122,7 +123,7 @@ def parts(estimator: Estimator) -> tuple[Part, ...]:
             ChannelPart(channel, index, method, estimator.prior.of(channel.name), effort)
             for index, channel in enumerate(estimator.channels)
         )
-        return (*channels, *map(CalibratorPart, estimator.calibrators))
+        return (*channels, *map(CalibratorPart, estimator.calibrators_of(labels)))
     raise TypeError(f"a {type(estimator).__name__} cannot be fitted in a batch")
 
 
@@ -139,7 +140,7 @@ def check_covariates(estimator: Estimator, texts: Texts) -> None:
         ChannelError: a channel breaks the contract.
     """
     size, names = texts.logits.shape[1], tuple(texts.covariates)
-    own = [part for part in parts(estimator) if isinstance(part, ChannelPart)]
+    own = [part for part in parts(estimator, 0) if isinstance(part, ChannelPart)]
     with jax.enable_x64(True):
         targets = [build_target(part.channel, size, names) for part in own]
         for part, target in zip(own, targets, strict=True):
@@ -208,7 +209,9 @@ def _mix(
         picked = np.arange(len(labels))[:, None], np.arange(labels.shape[1])[None], labels
         logs = np.log(np.maximum(held_out[picked], FLOOR))
         rows = held_out.shape[1]
-        counts = np.array([estimator.weight_counts[name] for name in estimator.members])
+        channels = tuple(channel.name for channel in estimator.channels)
+        members = (*channels, *estimator.calibrators_of(labels.shape[1]))
+        counts = np.array([estimator.weight_counts[name] for name in members])
         padded = pad_rows(logs.swapaxes(0, 1), rows, 0.0).swapaxes(0, 1)
         with jax.enable_x64(True):
             weights = np.asarray(_stacker()(padded, np.arange(rows) < labels.shape[1], counts))

@@ -205,10 +205,10 @@ class Fusion(Estimator):
                 members.append((fit, seen))
                 own.append(shares[:, place])
                 continue
-            for name in fit.members:
+            for name, weight in fit.weights_.items():
                 # What stands for a missing reading has no share.
                 members.append((fit._fits[name], np.nan_to_num(seen)))
-                own.append(shares[:, place] * fit.weights_[name])
+                own.append(shares[:, place] * weight)
         draws = max(8, DRAWS // len(self.fits_))
         values, share = self.scale_.values, np.stack(own, axis=1)
         low, high = mean_interval(members, share, extra, values, level, self.seed, draws)

@@ -107,7 +107,7 @@ def make_cell(
     reading, n, start = job.reading, job.n, time.perf_counter()
     draws = config.draws
     estimators = {m.name: m.build(0) for m in config.methods if isinstance(m, Method)}
-    members = {part.key for estimator in estimators.values() for part in parts(estimator)}
+    members = {part.key for estimator in estimators.values() for part in parts(estimator, n)}
     fitted = iter(range(1, len(members) + 1))
     found: dict[str, BatchFit | Exception] = dict(
         fit_subsets(
