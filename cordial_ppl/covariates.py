@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.containers import as_numbers
+from cordial_ppl.errors import InputError, quote
 
 
 def as_covariates(
@@ -25,7 +26,9 @@ def as_covariates(
     Raises:
         InputError: a covariate is missing, has another shape, or holds what is not a finite number.
     """
-    given = dict(covariates or {})
+    if covariates is not None and not hasattr(covariates, "keys"):
+        raise InputError(f"covariates must be numbers by name; got {quote(covariates)}.")
+    given = {} if covariates is None else {name: covariates[name] for name in covariates.keys()}
     if needed is not None:
         missing = [name for name in needed if name not in given]
         if missing:
@@ -36,15 +39,15 @@ def as_covariates(
 
 def _as_column(name: str, values: Any, rows: int) -> np.ndarray:
     try:
-        column = np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"covariate {name!r} must be numbers: {error}.") from error
+        column = as_numbers(values)
+    except ValueError as error:
+        raise InputError(f"covariate {quote(name)} must be numbers: {error}.") from error
     if column.shape != (rows,):
         raise InputError(
-            f"covariate {name!r} must have one number a text, shape ({rows},); got shape "
+            f"covariate {quote(name)} must have one number a text, shape ({rows},); got shape "
             f"{column.shape}."
         )
     bad = np.flatnonzero(~np.isfinite(column))
     if bad.size:
-        raise InputError(f"covariate {name!r} is {column[bad[0]]} in row {bad[0]}.")
+        raise InputError(f"covariate {quote(name)} is {column[bad[0]]} in row {bad[0]}.")
     return column

@@ -11,6 +11,9 @@ from traceback import extract_tb
 
 import numpy as np
 
+LONGEST = 60
+"""Characters of what came that a message quotes."""
+
 Where = Callable[[int], str]
 """Turns a position into the place that a message names: "row 7" of an array, "line 9" of a file."""
 
@@ -35,8 +38,11 @@ class ServerError(CordialError):
     """A server that was asked does not answer, or not as it should."""
 
 
-class NotFittedError(CordialError, ValueError):
-    """An estimator was asked to predict before it was fitted."""
+class NotFittedError(CordialError, ValueError, AttributeError):
+    """An estimator was asked to predict before it was fitted.
+
+    The bases are those of scikit-learn's error of that name.
+    """
 
 
 class CordialWarning(UserWarning):
@@ -62,6 +68,16 @@ def say_error(error: BaseException, source: str | Path) -> str:
     line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
     words = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return words + (f" (line {line})" if line else "")
+
+
+def quote(value: object) -> str:
+    """Quote what came for a message, in a few words: "'good'", "2.5", "'aaaaa..."."""
+    try:
+        text = f"{value:g}" if isinstance(value, float) else repr(value)
+    except Exception:  # A number of thousands of digits, or an object that is broken.
+        return f"a value of type {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def name_row(position: int) -> str:

@@ -38,8 +38,12 @@ def load_channel(channel: str | Path | Channel) -> Channel:
             f"no channel is called {str(channel)!r}; choose one of {known}, or give the path of a "
             "file that ends in .py."
         )
-    path = Path(channel).expanduser().resolve()
-    if not path.is_file():
+    try:
+        path = Path(channel).expanduser().resolve()
+        found = path.is_file()
+    except (OSError, RuntimeError, ValueError) as error:  # No home, or no name of any file.
+        raise ChannelError(f"there is no channel file at {channel!r}: {error}.") from error
+    if not found:
         raise ChannelError(f"there is no channel file at {channel}.")
     return _load_file(path, path.stat().st_mtime_ns)
 

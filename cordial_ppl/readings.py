@@ -5,7 +5,7 @@ Nothing but softmax(l / tau) depends on a row's constant, so rows are centred to
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Float, Float64
 
 from cordial_ppl.arrays import Histogram, Labels, Mask
-from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name_rows
+from cordial_ppl.containers import as_numbers
+from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name_rows, quote
 
-LARGEST = 1e30
+LARGEST = 1e9
 """Logits this large are no logits; masks this low (float32's smallest, say) stand for -inf."""
 
 MASKED = 1e3
@@ -44,12 +45,45 @@ class Readings(NamedTuple):
     covariates: dict[str, Float[Any, " n"]] = {}
 
 
+class Unread(NamedTuple):
+    """Options without a reading, which were floored.
+
+    Attributes:
+        options: How many cells they are.
+        rows: How many rows have such cells.
+        texts: How many rows there are.
+        first: The place of the first cell.
+    """
+
+    options: int
+    rows: int
+    texts: int
+    first: str
+
+
+def warn_of_unread(found: Unread) -> None:
+    """Warn once of options without a reading, with their number and the first place."""
+    one = found.options == 1
+    cells = (
+        f"1 option in 1 of {found.texts} rows has no reading ({found.first}) and was"
+        if one
+        else f"{found.options} options in {found.rows} of {found.texts} rows have no reading "
+        f"(the first in {found.first}) and were"
+    )
+    warnings.warn(
+        f"{cells} floored at the smallest value of {'its' if one else 'their'} row.",
+        CordialWarning,
+        stacklevel=4,
+    )
+
+
 def as_logits(
     values: Any,
     *,
     size: int | None = None,
     where: Where | None = None,
     columns: Sequence[str] | None = None,
+    tell: Callable[[Unread], None] = warn_of_unread,
 ) -> Float64[np.ndarray, "n K"]:
     """Check logits and centre each row to mean 0: l_k - (1/K) sum_j l_j.
 
@@ -62,6 +96,7 @@ def as_logits(
         size: Number of options K expected, if known.
         where: Names a row in messages; by default its position, counted from 0.
         columns: Names of the columns for messages; by default those of a data frame, or positions.
+        tell: What is told of options that were not read.
 
     Returns:
         Centred finite logits [n, K].
@@ -71,7 +106,7 @@ def as_logits(
             given), a value is NaN or +inf, or a row is -inf throughout.
     """
     where, columns = where or name_row, _column_names(values, columns)
-    logits = _floor(_matrix(values, "logits", size, where, columns), where, columns)
+    logits = _floor(_matrix(values, "logits", size, where, columns), where, columns, tell)
     return logits - logits.mean(axis=1, keepdims=True)
 
 
@@ -81,6 +116,7 @@ def readings_from_probabilities(
     tolerance: float = SUM_TOLERANCE,
     where: Where | None = None,
     columns: Sequence[str] | None = None,
+    tell: Callable[[Unread], None] = warn_of_unread,
 ) -> Float64[np.ndarray, "n K"]:
     """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
 
@@ -89,6 +125,7 @@ def readings_from_probabilities(
         tolerance: How far from one the sum of a row may be.
         where: Names a row in messages; by default its position, counted from 0.
         columns: Names of the columns for messages.
+        tell: What is told of probabilities of zero.
 
     Returns:
         Finite log-probabilities [n, K] (nats), not centred.
@@ -100,7 +137,8 @@ def readings_from_probabilities(
     probs = _matrix(p, "probabilities", None, where, columns)
     wrong = ~((probs >= 0) & np.isfinite(probs))
     _reject(wrong, probs, "probabilities must be 0..1", where, columns)
-    totals = probs.sum(axis=1)
+    with np.errstate(over="ignore"):
+        totals = probs.sum(axis=1)
     off = np.flatnonzero(np.abs(totals - 1) > tolerance)
     if off.size:
         raise InputError(
@@ -108,7 +146,7 @@ def readings_from_probabilities(
             f"{name_rows(off, where)}. Divide each row by its sum, or give logits or counts."
         )
     with np.errstate(divide="ignore"):
-        return _floor(np.log(probs), where, columns)
+        return _floor(np.log(probs), where, columns, tell)
 
 
 def readings_from_counts(
@@ -137,7 +175,7 @@ def readings_from_counts(
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
     where, columns = where or name_row, _column_names(counts, columns)
     numbers = _matrix(counts, "counts", None, where, columns)
-    whole = (numbers >= 0) & (numbers < LARGEST) & (np.floor(numbers) == numbers)
+    whole = (numbers >= 0) & (numbers < np.inf) & (np.floor(numbers) == numbers)
     _reject(~whole, numbers, "counts must be whole numbers from 0 up", where, columns)
     totals = numbers.sum(axis=1, keepdims=True)
     empty = np.flatnonzero(totals[:, 0] == 0)
@@ -185,10 +223,8 @@ def _matrix(
 ) -> Float64[np.ndarray, "n K"]:
     """The values as a new float64 table with n >= 1 and K >= 2 (or K = size)."""
     try:
-        if np.iscomplexobj(values):
-            raise TypeError("they are complex")
-        table = np.array(values, np.float64)
-    except (TypeError, ValueError) as error:
+        table = as_numbers(values)
+    except ValueError as error:
         raise InputError(_not_numbers(values, noun, where, columns, error)) from error
     if table.ndim != 2:
         hint = " One text is a row: write values[None, :]." if table.ndim == 1 else ""
@@ -207,14 +243,14 @@ def _not_numbers(
 ) -> str:
     try:
         rows = np.asarray(values, dtype=object)
-    except ValueError:
+    except Exception:
         rows = np.empty(0)
     for (i, j), cell in np.ndenumerate(rows) if rows.ndim == 2 else ():
         try:
             float(cell)
-        except (TypeError, ValueError):
+        except Exception:
             place = f"{where(i)}, {_name_column(j, columns)}"
-            return f"{noun} must be numbers; found {cell!r} in {place}."
+            return f"{noun} must be numbers; found {quote(cell)} in {place}."
     return f"{noun} must be a table of numbers with rows of one length: {error}."
 
 
@@ -230,9 +266,12 @@ def _reject(
 
 
 def _floor(
-    logits: np.ndarray, where: Where, columns: list[str] | None
+    logits: np.ndarray,
+    where: Where,
+    columns: list[str] | None,
+    tell: Callable[[Unread], None],
 ) -> Float64[np.ndarray, "n K"]:
-    """Replace -inf by the smallest finite value of the row, and warn once."""
+    """Replace -inf by the smallest finite value of the row, and tell of it once."""
     rule = "logits must be finite (-inf for a missing option)"
     _reject(~(logits < LARGEST), logits, rule, where, columns)
     missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
@@ -249,16 +288,5 @@ def _floor(
     floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
     i, j = np.argwhere(missing)[0]
     place = f"{where(int(i))}, {_name_column(int(j), columns)}"
-    count, rows = missing.sum(), missing.any(axis=1).sum()
-    found = (
-        f"1 option in 1 of {len(logits)} rows has no reading ({place}) and was"
-        if count == 1
-        else f"{count} options in {rows} of {len(logits)} rows have no reading "
-        f"(the first in {place}) and were"
-    )
-    warnings.warn(
-        f"{found} floored at the smallest value of {'its' if count == 1 else 'their'} row.",
-        CordialWarning,
-        stacklevel=3,
-    )
+    tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), place))
     return np.where(missing, floors[:, None], logits)

@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from cordial_ppl.errors import InputError, Where, name_rows
+from cordial_ppl.containers import unmasked
+from cordial_ppl.errors import InputError, Where, name_rows, quote
 
 SHOWN = 3
 """Wrong labels that a message quotes."""
-
-LONGEST = 60
-"""Characters of a wrong label that a message quotes."""
 
 
 class SettingNeeded(InputError):
@@ -98,12 +96,7 @@ class Scale:
         """
         if options is None:
             return cls.default(size)
-        if isinstance(options, str):
-            raise InputError(
-                f"options must be a sequence of names; found the text {options!r}. "
-                "Write options=('1', '2', '3') for three options."
-            )
-        scale = options if isinstance(options, Scale) else cls(tuple(map(str, options)))
+        scale = options if isinstance(options, Scale) else cls(_names(options))
         if scale.size != size:
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are named: "
@@ -141,8 +134,9 @@ class Scale:
             SettingNeeded: The labels fit options that start at 1.
         """
         try:
-            values = np.asarray(labels)
-        except ValueError as error:
+            values = np.asarray(unmasked(labels))
+        # Whatever a container raises that is asked to be an array.
+        except Exception as error:
             raise InputError(_not_single(labels, where, noun)) from error
         if values.ndim != 1:
             raise InputError(f"{noun} must have the shape [n]; found {list(values.shape)}.")
@@ -211,7 +205,7 @@ class Scale:
             )
         places: dict[str, list[int]] = {}
         for i in bad:
-            places.setdefault(_show(cells[i]), []).append(i)
+            places.setdefault(quote(cells[i]), []).append(i)
         found = [f"{value} in {name_rows(rows, where)}" for value, rows in places.items()]
         others = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         message = f"{noun} must be {self._expected()}; found {', '.join(found[:SHOWN])}{others}."
@@ -241,6 +235,19 @@ class Scale:
         return f"among the options {_quote(self.options)}{positions}"
 
 
+def _names(options: Any) -> tuple[str, ...]:
+    """The names that were given, in order."""
+    try:
+        if isinstance(options, str | bytes | Set):
+            raise TypeError("a text is one name, and a set has no order")
+        return tuple(map(str, options))
+    except Exception as error:  # Whatever something raises that only looks like a sequence.
+        raise InputError(
+            f"options must be a sequence of names; found {quote(options)}. "
+            "Write options=('1', '2', '3') for three options."
+        ) from error
+
+
 def _composed(name: str) -> str:
     """The name with accents composed: an e with an acute accent may be one character or two."""
     return unicodedata.normalize("NFC", name)
@@ -263,18 +270,14 @@ def is_missing(label: Any) -> bool:
 
 
 def _not_single(labels: Any, where: Where | None, noun: str) -> str:
-    wrong = (i for i, cell in enumerate(labels) if isinstance(cell, list | tuple | dict | set))
-    place = next(wrong, None)
+    rows = enumerate(labels if isinstance(labels, list | tuple) else ())
     found = (
-        "" if place is None else f"; found {_show(labels[place])} in {name_rows([place], where)}"
+        f"; found {quote(cell)} in {name_rows([i], where)}"
+        for i, cell in rows
+        if isinstance(cell, list | tuple | dict | set | np.ndarray)
     )
-    return f"{noun} must be one name or number each{found}."
-
-
-def _show(label: Any) -> str:
-    text = f"{label:g}" if isinstance(label, float) else repr(label)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return f"{noun} must be one name or number each{next(found, '')}."
 
 
 def _quote(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, names))
+    return ", ".join(map(quote, names))

@@ -4,6 +4,7 @@ Predictions are probabilities [n, K], labels are positions 0..K-1 on the scale. 
 NumPy, outside JAX, and checks its input; scikit-learn computes what it has.
 """
 
+from numbers import Real
 from typing import Literal, overload
 
 import numpy as np
@@ -11,7 +12,8 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from cordial_ppl.arrays import FLOOR
-from cordial_ppl.errors import InputError, name_rows
+from cordial_ppl.containers import as_numbers, unmasked
+from cordial_ppl.errors import InputError, name_rows, quote
 from cordial_ppl.scale import Scale
 
 SUM_TOLERANCE = 1e-6
@@ -227,7 +229,10 @@ def _predictions(
 ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
     """Check predictions and the labels (or stated classes) that go with them."""
     p = as_probabilities(probs)
-    z = np.asarray(labels)
+    try:
+        z = np.asarray(unmasked(labels))
+    except Exception as error:  # Whatever a container raises that is asked to be an array.
+        raise InputError(f"{name} must be one a row of probs: {error}.") from error
     if z.shape != p.shape[:1]:
         raise InputError(
             f"{name} must be one a row of probs, shape ({len(p)},); got shape {z.shape}."
@@ -238,8 +243,8 @@ def _predictions(
 def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     """Check that rows are distributions over at least two options."""
     try:
-        p = np.asarray(probs, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        p = as_numbers(probs)
+    except ValueError as error:
         raise InputError(f"probs must be numbers in n rows of K options: {error}") from error
     if p.ndim != 2 or p.shape[0] < 1 or p.shape[1] < 2:
         raise InputError(
@@ -247,7 +252,9 @@ def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
             "For logits, take their softmax first."
         )
     _reject(~(np.isfinite(p) & (p >= 0)).all(axis=1), "be finite and not negative")
-    _reject(np.abs(p.sum(axis=1) - 1) > SUM_TOLERANCE, f"sum to one within {SUM_TOLERANCE}")
+    with np.errstate(over="ignore"):
+        totals = p.sum(axis=1)
+    _reject(np.abs(totals - 1) > SUM_TOLERANCE, f"sum to one within {SUM_TOLERANCE}")
     return p
 
 
@@ -263,6 +270,8 @@ def _reject(bad: Bool[np.ndarray, " n"], rule: str) -> None:
 
 def _checked_floor(floor: float) -> float:
     """Check that a floor keeps logarithms finite and leaves something above it."""
-    if not 0 < floor < 1:
-        raise InputError(f"floor must lie between 0 and 1; got {floor}. The default is {FLOOR}.")
+    if not isinstance(floor, Real) or not 0 < floor < 1:
+        raise InputError(
+            f"floor must lie between 0 and 1; got {quote(floor)}. The default is {FLOOR}."
+        )
     return floor

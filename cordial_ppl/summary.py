@@ -186,12 +186,12 @@ def describe(
     Returns:
         The summary.
     """
-    channels = tuple(name for name in SPEAKERS if name in posteriors) or tuple(posteriors)
+    channels = speakers(posteriors)
     modes = bool(channels) and all(len(posteriors[name].weights) == 1 for name in channels)
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
     figures = _expect(expected)
     return Summary(
-        faults=_faults(*_pool(posteriors, weights, channels), scale, modes) if channels else (),
+        faults=_faults(*pool_draws(posteriors, weights), scale, modes) if channels else (),
         channels=channels,
         weights={name: float(weight) for name, weight in weights.items()},
         diagnostics=diagnostics,
@@ -201,12 +201,34 @@ def describe(
     )
 
 
-def _pool(
-    posteriors: Mapping[str, Posterior], weights: Mapping[str, float], channels: tuple[str, ...]
-) -> tuple[dict[str, Draws], Draws]:
-    """Draws of the scalar parameters that the channels share, and the draws' weights."""
+def speakers(posteriors: Mapping[str, Posterior]) -> tuple[str, ...]:
+    """Names of the channels whose parameters are reported."""
+    return tuple(name for name in SPEAKERS if name in posteriors) or tuple(posteriors)
+
+
+def channel_shares(
+    posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
+) -> dict[str, float]:
+    """How much each channel that is reported counts: its stack weight, to a sum of one."""
+    channels = speakers(posteriors)
     shares = np.array([weights.get(name, 0.0) for name in channels], np.float64)
     shares = shares / shares.sum() if shares.sum() > 0 else np.full(len(channels), 1 / len(shares))
+    return dict(zip(channels, shares.tolist(), strict=True))
+
+
+def pool_draws(
+    posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
+) -> tuple[dict[str, Draws], Draws]:
+    """Pool the draws of the scalar parameters that the reported channels share.
+
+    Args:
+        posteriors: Posterior of each channel, at least one.
+        weights: Stack weight of each member.
+
+    Returns:
+        Draws of each parameter in its own units, and the draws' weights, which sum to one.
+    """
+    channels = channel_shares(posteriors, weights)
     drawn = [
         {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
         for name in channels
@@ -214,6 +236,7 @@ def _pool(
     shared = [key for key in drawn[0] if all(key in own and own[key].ndim == 1 for own in drawn)]
     pooled = {key: np.concatenate([own[key] for own in drawn]) for key in shared}
     own = [np.asarray(posteriors[name].weights, np.float64) for name in channels]
+    shares = channels.values()
     return pooled, np.concatenate([share * w for share, w in zip(shares, own, strict=True)])
 
 

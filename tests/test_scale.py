@@ -169,7 +169,7 @@ def test_options_are_counted_against_the_readings():
     assert Scale.of(None, 3) == Scale(("0", "1", "2"))
     assert Scale.of([1, 2, 3], 3) == Scale.of(range(1, 4), 3) == Scale(("1", "2", "3"))
     assert Scale.of(WORDS, 3) is WORDS
-    with pytest.raises(InputError, match="sequence of names; found the text 'abc'"):
+    with pytest.raises(InputError, match="sequence of names; found 'abc'"):
         Scale.of("abc", 3)
     with pytest.raises(InputError, match="4 columns but 3 options"):
         Scale.of(WORDS.options, 4)

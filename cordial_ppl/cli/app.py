@@ -11,10 +11,12 @@ from cordial_ppl.cli.check import check
 from cordial_ppl.cli.compilation import silence
 from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.fuse import fuse
-from cordial_ppl.cli.judge import fit, predict
+from cordial_ppl.cli.judge import fit
 from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
+from cordial_ppl.cli.predict import predict
 from cordial_ppl.cli.read import read
+from cordial_ppl.cli.report import report
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
 
@@ -75,7 +77,11 @@ def cordial(
     """
 
 
-for command in (demo, read, ask, calibrate, fit, predict, fuse, learn_prior, shift, check, sweep):
+COMMANDS = (
+    *(demo, read, ask, calibrate, fit, predict, report),
+    *(fuse, learn_prior, shift, check, sweep),
+)
+for command in COMMANDS:
     app.command()(command)
 
 

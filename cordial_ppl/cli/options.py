@@ -39,12 +39,26 @@ class Rule(StrEnum):
     HIERARCHICAL = "hierarchical"
 
 
+class Engine(StrEnum):
+    """Where predictions are made."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
 ReadingsPath = Annotated[
     Path,
     typer.Argument(
         metavar="READINGS",
         help="Table of readings (.csv, .parquet, .jsonl): item_id and one column an option, "
         "logit_..., logprob_..., p_... or n_... (or one column `rating`).",
+    ),
+]
+ManyReadings = Annotated[
+    Path,
+    typer.Argument(
+        metavar="READINGS",
+        help="Table of readings, as `cordial fit` reads it, or a folder of Parquet files.",
     ),
 ]
 Also = Annotated[
@@ -144,6 +158,13 @@ PriorOf = Annotated[
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
 Method = Annotated[Inference, typer.Option("--inference", help="How posteriors are found.")]
+EngineName = Annotated[
+    Engine,
+    typer.Option(
+        "--engine",
+        help="This machine, or Ray, for Parquet that many machines see: OUT is then a folder.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]
 

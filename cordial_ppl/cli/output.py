@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from cordial_ppl.bulk.texts import predict_texts, rename_extras
 from cordial_ppl.errors import InputError
 from cordial_ppl.tables import ReaderTables, ReadingTable, check_writable
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from cordial_ppl.summary import Summary
 
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
-
-LEVEL = 0.9
-"""Probability that the mean lies between `low` and `high`."""
 
 
 def check_output(
@@ -62,31 +60,16 @@ def calibrated_columns(
         InputError: A column that the judge was fitted with is not there, or not of numbers.
     """
     extra = {name: table.covariate(name) for name in judge.covariates_}
-    probs = judge.predict_proba(table.logits, extra)
-    mean = probs @ judge.scale_.values
-    low, high = judge.predict_interval(table.logits, LEVEL, extra, mean=mean)
-    columns: dict[str, Sequence | np.ndarray] = {
-        "item_id": table.item_ids,
-        **{f"p_{option}": probs[:, k] for k, option in enumerate(judge.scale_.options)},
-        "mean": mean,
-        "low": low,
-        "high": high,
-        "label": judge.scale_.decode(probs.argmax(axis=1)),
-    }
+    found = predict_texts(judge, table.logits, extra)
+    columns: dict[str, Sequence | np.ndarray] = {"item_id": table.item_ids, **found}
     return columns | passed_on(table, columns)
 
 
 def passed_on(table: ReadingTable | ReaderTables, columns: Collection[str]) -> dict[str, list]:
     """Name the extra columns of the readings beside those that are written."""
-    found: dict[str, list] = {}
-    for name, cells in table.extras.items():
-        # Readings of an option that only other tasks of the file have.
-        if isinstance(table, ReadingTable) and name.startswith(f"{table.kind}_"):
-            continue
-        while name in columns or name in found:
-            name = f"input_{name}"
-        found[name] = cells
-    return found
+    kind = table.kind if isinstance(table, ReadingTable) else None
+    names = rename_extras(table.extras, columns, kind)
+    return {new: table.extras[old] for old, new in names.items()}
 
 
 def show_summary(summary: "Summary") -> None:

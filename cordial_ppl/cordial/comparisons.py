@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from cordial_ppl.cordial.settings import check_mapping
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.scale import Scale
 
@@ -77,4 +78,6 @@ class FullChannelStack(Stack, kind="FullChannelStack"):
 
 
 def _counts(channels: tuple[str, ...], given: Mapping[str, float] | None) -> dict[str, float]:
-    return dict.fromkeys((*channels, *PAPER_CALIBRATORS), 0.0) | dict(given or {})
+    return dict.fromkeys((*channels, *PAPER_CALIBRATORS), 0.0) | check_mapping(
+        "weight_counts", given
+    )

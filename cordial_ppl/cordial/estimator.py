@@ -2,28 +2,38 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.cordial.frames import like
+from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.inference.lanes import Data
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
+from cordial_ppl.scores import accuracy
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 E = TypeVar("E", bound="Estimator")
 
 
-class Estimator(ABC):
+class Estimator(Parameters, ABC):
     """A calibrator in the manner of scikit-learn: ``fit``, then predict.
+
+    Readings in a pandas or polars data frame give predictions in one, with the same index.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
 
     Attributes:
         scale_: the scale; present once fitted.
+        classes_: the K options in order, in the terms that ``predict`` answers in.
+        n_features_in_: the number of options, K.
         covariates_: names of the covariates that the fit had, which predictions need too.
     """
 
@@ -33,6 +43,17 @@ class Estimator(ABC):
     def __init__(self, options: Sequence[str] | Scale | None = None):
         """Remember the options."""
         self.options = options
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The K options in order: their names, or 0..K-1 if no options were named."""
+        scale = self.scale_
+        return np.arange(scale.size) if self.options is None else np.asarray(scale.options)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of options, K."""
+        return self.scale_.size
 
     def fit(self: E, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None) -> E:
         """Learn the calibration from labelled readings.
@@ -72,9 +93,7 @@ class Estimator(ABC):
         self.covariates_ = tuple(covariates)
         return self
 
-    def predict_proba(
-        self, logits: Any, covariates: Mapping[str, Any] | None = None
-    ) -> Float[np.ndarray, "m K"]:
+    def predict_proba(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
         """Calibrated probabilities of the options.
 
         Args:
@@ -82,32 +101,63 @@ class Estimator(ABC):
             covariates: the covariates that the estimator was fitted with, each of shape ``[m]``.
 
         Returns:
-            Probabilities, shape ``[m, K]``, float64 rows that sum to one.
+            Probabilities, shape ``[m, K]``, float64 rows that sum to one; of a data frame, a data
+            frame with the options as columns.
 
         Raises:
             InputError: the readings cannot be used, or have another number of options.
             NotFittedError: there was no fit yet.
         """
-        readings, extra = self._enter(logits, covariates)
-        return self._predict(readings, extra)
+        return like(logits, self._probs(logits, covariates), self.classes_)
 
-    def predict(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> np.ndarray:
+    def predict(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
         """Most probable option of each text, in the terms that the labels were given in.
 
         Returns:
-            Option names, or whole numbers 0..K-1 if no options were named, shape ``[m]``.
+            Option names, or whole numbers 0..K-1 if no options were named, shape ``[m]``; of a
+            data frame, a series "label".
         """
-        best = np.argmax(self.predict_proba(logits, covariates), axis=1)
-        return best if self.options is None else np.asarray(self.scale_.decode(best))
+        best = np.argmax(self._probs(logits, covariates), axis=1)
+        return like(logits, self.classes_[best], "label")
 
-    def predict_mean(
-        self, logits: Any, covariates: Mapping[str, Any] | None = None
-    ) -> Float[np.ndarray, " m"]:
-        """Expected position on the scale, ``sum_z z p(z)``.
+    def predict_mean(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
+        """Expected position on the scale, ``sum_z z p(z)``, shape ``[m]``.
 
-        Options whose names are numbers count as these numbers, others as 0..K-1.
+        Options whose names are numbers count as these numbers, others as 0..K-1.  A data frame
+        gives a series "mean".
         """
-        return self.predict_proba(logits, covariates) @ self.scale_.values
+        means = self._probs(logits, covariates) @ self.scale_.values
+        return like(logits, means, "mean")
+
+    def score(self, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None) -> float:
+        """Accuracy, the share of texts whose most probable option is the label.
+
+        That is what scikit-learn's classifiers return; probabilities are judged by their log loss,
+        ``cp.scores.log_loss`` or ``scoring="neg_log_loss"``.
+
+        Args:
+            logits: option logits, shape ``[m, K]``.
+            labels: their options, as in ``fit``.
+            covariates: their covariates, as in ``fit``.
+
+        Raises:
+            InputError: the readings or the labels cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        probs = self._probs(logits, covariates)
+        return accuracy(probs, self.scale_.encode(labels))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "scale_")
+
+    def __sklearn_tags__(self) -> "Tags":
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
+
+    def _probs(self, logits: Any, covariates: Mapping[str, Any] | None) -> Float[np.ndarray, "m K"]:
+        readings, extra = self._enter(logits, covariates)
+        return self._predict(readings, extra)
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:
         """Validate and centre readings, of K options if ``size`` says so."""

@@ -45,6 +45,7 @@ class State(NamedTuple):
         covariates: names of the covariates that predictions need.
         losses: out-of-fold log loss of each member by itself, if there were folds.
         provenance: how the readings were made, as far as it is known.
+        seen: fingerprints of the texts of the fit, as far as they are known.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class State(NamedTuple):
     covariates: tuple[str, ...]
     losses: dict[str, float]
     provenance: dict[str, list[str]] = {}
+    seen: np.ndarray = np.zeros(0, np.int64)
 
 
 def write(path: str | Path, state: State) -> None:
@@ -81,6 +83,7 @@ def pack(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     for name, fit in state.calibrators.items():
         for field, value in fit.params._asdict().items():
             arrays[f"calibrator.{name}.{field}"] = np.asarray(value)
+    arrays["seen"] = state.seen
     meta = {
         "estimator": state.kind,
         "options": list(state.scale.options),
@@ -201,6 +204,9 @@ def _restore(
         if fit.predict_centred(np.zeros((1, scale.size))).shape != (1, scale.size):
             raise ValueError(f"calibrator {name!r} is for another number of options")
         calibrators[name] = fit
+    seen = arrays.pop("seen", np.zeros(0, np.int64))
+    if seen.ndim != 1 or seen.dtype != np.int64:
+        raise ValueError("the fingerprints of the texts are no list of whole numbers")
     if arrays:
         raise ValueError(f"unexpected arrays {sorted(arrays)}")
     weights = {name: float(meta["weights"][name]) for name in (*posteriors, *calibrators)}
@@ -232,6 +238,7 @@ def _restore(
             str(name): [str(value) for value in values]
             for name, values in meta.get("provenance", {}).items()
         },
+        seen=seen,
     )
 
 

@@ -1,13 +1,15 @@
 """Credible intervals of a text's expected position on the scale."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from math import gcd
+from operator import add
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from cordial_ppl.arrays import chunks, pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
@@ -16,6 +18,12 @@ from cordial_ppl.inference.target import Target
 from cordial_ppl.readings import Readings
 
 DRAWS = 100
+
+TILE = 128
+"""Texts whose quantiles are searched at a time: all their draws fit a core's own cache."""
+
+ROUNDING = 1e-9
+"""Share of the weight that a quantile may fall short of its own: what sums in 64 bits may lose."""
 
 
 def mean_interval(
@@ -52,8 +60,8 @@ def mean_interval(
         if isinstance(fit := members[m][0], Posterior)
     }
     counts = np.array([draws if m in chosen else 1 for m in used])
-    place = np.repeat(np.arange(len(used)), counts)
-    ends = np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
+    ends = np.array([(1 - level) / 2, (1 + level) / 2])
+    places = values.astype(np.float32)
     parts = []
     with jax.enable_x64(True):
         for rows, size in chunks(len(shares)):
@@ -67,14 +75,13 @@ def mean_interval(
                 if m in chosen:
                     padded = pad_rows(logits.astype(np.float32), size, 0.0)
                     readings = Readings(padded, fit.histogram.astype(np.float32), extra)
-                    run = _channel_means(fit.target)
-                    means.append(run(chosen[m], readings, values.astype(np.float32)))
+                    means.append(_channel_means(fit.target)(chosen[m], readings, places))
                 else:
                     mean = fit.predict_centred(logits, extra, dtype="float64") @ values
                     means.append(pad_rows(mean.astype(np.float32)[:, None], size, 0.0).T)
-            own = pad_rows((shares[rows][:, used] / counts).astype(np.float32), size, 1.0)
-            low, high = _quantiles(jnp.concatenate(means), own, place, ends)
-            parts.append(np.stack([low, high])[:, : len(shares[rows])])
+            own = pad_rows(shares[rows][:, used] / counts, size, 1.0)
+            found = _quantiles(tuple(means), own, ends)
+            parts.append(np.asarray(found)[:, : len(shares[rows])])
     low, high = np.concatenate(parts, axis=1).astype(np.float64)
     return low, high
 
@@ -86,25 +93,91 @@ def _systematic(rng: np.random.Generator, weights: np.ndarray, draws: int) -> np
 
 @lru_cache(maxsize=256)
 def _channel_means(target: Target):
-    def run(draws: Any, readings: Readings, values: Any) -> Array:
-        return jax.lax.map(
-            lambda draw: target.probs(draw, readings).astype(values.dtype) @ values,
-            draws,
-            batch_size=20,
-        )
+    def run(draws: Any, readings: Readings, values: Any) -> Float[Array, "S n"]:
+        def mean(draw: Array) -> Float[Array, " n"]:
+            probs = target.probs(draw, readings).astype(values.dtype)
+            # Written out: a channel computes its options one by one, and a product with a vector
+            # would put them together again for every text and draw.
+            return reduce(add, [value * probs[:, k] for k, value in enumerate(values)])
+
+        return jax.lax.map(mean, draws)
 
     return compiled(run)
 
 
 @compiled
-def _quantiles(means: Array, shares: Any, member: Any, ends: Any) -> tuple[Array, Array]:
-    """Weighted quantiles along the first axis; each row has its member's share of each text."""
-    order = jnp.argsort(means, axis=0)
-    ranked = jnp.take_along_axis(means, order, axis=0)
-    total = jnp.cumsum(jnp.take_along_axis(shares.T, member[order], axis=0), axis=0)
+def _quantiles(
+    means: tuple[Any, ...], shares: Float[Any, "n M"], ends: Float[Any, " E"]
+) -> Float[Array, "E n"]:
+    """Weighted quantiles of each text, over all draws of all members.
 
-    def reach(end: Array) -> Array:
-        first = jnp.argmax(total >= end * total[-1:], axis=0)[None]
-        return jnp.take_along_axis(ranked, first, axis=0)[0]
+    Args:
+        means: what each draw of each member says, ``[S_m, n]`` for member m.
+        shares: weight of each draw of a member.
+        ends: probabilities at which to take quantiles.
 
-    return reach(ends[0]), reach(ends[1])
+    Returns:
+        The least of the values at or below which there is this share of the weight.
+    """
+    tile = gcd(len(shares), TILE)
+
+    def tiled(rows: Any) -> Float[Array, "tiles R tile"]:
+        return jnp.asarray(rows).reshape(len(rows), -1, tile).swapaxes(0, 1)
+
+    def search(part: tuple[list[Array], Array]) -> Float[Array, "E tile"]:
+        return _bisect([_to_ranks(rows) for rows in part[0]], part[1], ends)
+
+    found = jax.lax.map(search, ([tiled(rows) for rows in means], tiled(shares.T)))
+    return found.swapaxes(0, 1).reshape(len(ends), -1)
+
+
+def _bisect(
+    members: list[Int[Array, "_ n"]], shares: Float[Array, "M n"], ends: Float[Array, " E"]
+) -> Float[Array, "E n"]:
+    """Search the quantiles bit by bit: to sort all draws takes thirty times as long."""
+    whole = reduce(add, [share * len(rows) for rows, share in zip(members, shares, strict=True)])
+    least = reduce(jnp.minimum, [jnp.min(rows, axis=0) for rows in members])
+    most = reduce(jnp.maximum, [jnp.max(rows, axis=0) for rows in members])
+
+    def weight(limit: Array) -> Array:
+        counts = [_count(rows, limit).astype(shares.dtype) for rows in members]
+        return reduce(add, [share * count for share, count in zip(shares, counts, strict=True)])
+
+    def quantile(end: Array) -> Array:
+        # Half the draws of one member weigh one half, however their sum is rounded.
+        wanted = (end - ROUNDING) * whole
+
+        def halve(bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = bounds
+            middle = (low & high) + ((low ^ high) >> 1)
+            enough = weight(middle) >= wanted
+            return jnp.where(enough, low, middle + 1), jnp.where(enough, middle, high)
+
+        bounds = jax.lax.while_loop(lambda b: jnp.any(b[0] < b[1]), halve, (least, most))
+        return _from_ranks(bounds[1])
+
+    return jnp.stack([quantile(end) for end in ends])
+
+
+def _count(rows: Int[Array, "S n"], limit: Int[Array, " n"]) -> Int[Array, " n"]:
+    """How many numbers of each column are no larger than its limit."""
+
+    def step(count: Array, row: Array) -> tuple[Array, None]:
+        return count + (row <= limit).astype(count.dtype), None
+
+    # Written out, sums of a few rows stay in registers; much longer ones do not.
+    start = jnp.zeros(limit.shape, jnp.int32)
+    return jax.lax.scan(step, start, rows, unroll=min(10, len(rows)))[0]
+
+
+def _to_ranks(numbers: Float[Array, "..."]) -> Int[Array, "..."]:
+    """Whole numbers in the order of 32-bit numbers: their bits, those of negative ones turned."""
+    return _turn(jax.lax.bitcast_convert_type(numbers, jnp.int32))
+
+
+def _from_ranks(ranks: Int[Array, "..."]) -> Float[Array, "..."]:
+    return jax.lax.bitcast_convert_type(_turn(ranks), jnp.float32)
+
+
+def _turn(bits: Int[Array, "..."]) -> Int[Array, "..."]:
+    return jnp.where(bits < 0, bits ^ 0x7FFFFFFF, bits)

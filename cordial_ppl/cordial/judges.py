@@ -8,6 +8,7 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
 from cordial_ppl.cordial.comparisons import FullChannelStack, ScalarStack
 from cordial_ppl.cordial.files import blaming, read
+from cordial_ppl.cordial.settings import check_list, check_mapping
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
@@ -73,7 +74,7 @@ class Cordial(Stack, kind="Cordial"):
             weight_counts = CHANNEL_COUNTS | dict(weight_counts or {})
         super().__init__(
             options,
-            channels=(*DEFAULT_CHANNELS, *channels),
+            channels=(*DEFAULT_CHANNELS, *check_list("channels", channels)),
             calibrators=(*PAPER_CALIBRATORS, *LATE),
             least_labels=LATE,
             inference=inference,
@@ -107,13 +108,18 @@ class Cordial(Stack, kind="Cordial"):
             InputError: ``weights`` is neither.
         """
         counts = {"flat": 0.0, "one-count": 1.0}
-        if weights not in counts:
+        if not isinstance(weights, str) or weights not in counts:
             raise InputError(f"weights must be 'flat' or 'one-count'; got {weights!r}.")
         same = dict.fromkeys((*PAPER_CHANNELS, *PAPER_CALIBRATORS), counts[weights])
-        stack = cls.__new__(cls)
-        settings: dict[str, Any] = {"inference": "laplace", "weight_counts": same, "seed": seed}
-        Stack.__init__(stack, options, channels=PAPER_CHANNELS, prior="own", **settings)
-        return stack
+        stack = cls.assemble(
+            options=options,
+            channels=PAPER_CHANNELS,
+            inference="laplace",
+            prior="own",
+            weight_counts=same,
+            seed=seed,
+        )
+        return stack._made_by(cls.paper, options, weights=weights, seed=seed)
 
 
 class LogitStack(Stack, kind="LogitStack"):
@@ -136,7 +142,9 @@ class LogitStack(Stack, kind="LogitStack"):
         seed: int = 0,
     ):
         """Take the logit-space calibrators only."""
-        counts = dict.fromkeys(PAPER_CALIBRATORS, 0.0) | dict(weight_counts or {})
+        counts = dict.fromkeys(PAPER_CALIBRATORS, 0.0) | check_mapping(
+            "weight_counts", weight_counts
+        )
         super().__init__(options, weight_counts=counts, seed=seed)
 
 

@@ -5,50 +5,76 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, quote
 from cordial_ppl.inference.fit import METHODS
 
 LARGEST_SEED = 2**32 - 1
+LARGEST_COUNT = float(np.finfo(np.float64).max)
 
 
 def check_method(method: str) -> str:
     """Return the name of an inference method, or raise an ``InputError`` that lists them."""
-    if method not in METHODS:
-        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {method!r}.")
+    if not isinstance(method, str) or method not in METHODS:
+        raise InputError(f"inference must be one of {', '.join(METHODS)}; got {quote(method)}.")
     return method
+
+
+def check_list(setting: str, values: Any) -> tuple[Any, ...]:
+    """Return the values of a setting, or raise an ``InputError``; a text is one name, no list."""
+    try:
+        if isinstance(values, str | bytes):
+            raise TypeError("a text is no list")
+        return tuple(values)
+    except TypeError as error:
+        raise InputError(f"{setting} must be a list; got {quote(values)}.") from error
+
+
+def check_mapping(setting: str, values: Any) -> dict[Any, Any]:
+    """Return the values of a setting by name, none for None, or raise an ``InputError``."""
+    if values is not None and not isinstance(values, Mapping):
+        raise InputError(f"{setting} must be values by name; got {quote(values)}.")
+    return dict(values or {})
+
+
+def check_flag(setting: str, value: Any) -> bool:
+    """Return a setting that is true or false, or raise an ``InputError``."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{setting} must be True or False; got {quote(value)}.")
+    return bool(value)
 
 
 def check_seed(seed: Any) -> int:
     """Return a seed as an ``int``, or raise an ``InputError``."""
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if not whole or not 0 <= seed <= LARGEST_SEED:
-        raise InputError(f"seed must be a whole number 0..{LARGEST_SEED}; got {seed!r}.")
+        raise InputError(f"seed must be a whole number 0..{LARGEST_SEED}; got {quote(seed)}.")
     return int(seed)
 
 
 def check_level(level: Any) -> float:
     """Return the probability inside an interval, or raise an ``InputError``."""
     if not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-        raise InputError(f"level must lie between 0 and 1, such as 0.9; got {level!r}.")
+        raise InputError(f"level must lie between 0 and 1, such as 0.9; got {quote(level)}.")
     return float(level)
 
 
 def check_names(setting: str, names: Collection[str], known: Collection[str]) -> None:
     """Raise an ``InputError`` that lists the known names if another one was given."""
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if not isinstance(name, str) or name not in known]
     if unknown:
         allowed = f"one of {', '.join(known)}" if known else "nothing here, for there is none"
-        raise InputError(f"{setting} may name {allowed}; got {unknown[0]!r}.")
+        raise InputError(f"{setting} may name {allowed}; got {quote(unknown[0])}.")
 
 
-def check_counts(counts: Mapping[str, Any], members: Collection[str]) -> dict[str, float]:
+def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:
     """Return pseudo-counts of members as ``float``, or raise an ``InputError``."""
-    check_names("weight_counts", counts, members)
-    for name, count in counts.items():
-        if not isinstance(count, int | float | np.integer | np.floating) or not 0 <= count < float(
-            "inf"
-        ):
+    given = check_mapping("weight_counts", counts)
+    check_names("weight_counts", given, members)
+    for name, count in given.items():
+        number = isinstance(count, int | float | np.integer | np.floating)
+        if not number or not 0 <= count <= LARGEST_COUNT:
             raise InputError(
-                f"weight_counts must be finite numbers of 0 or more; got {count!r} for {name!r}."
+                f"weight_counts must be finite numbers of 0 or more; got {quote(count)} for "
+                f"{name!r}."
             )
-    return {name: float(count) for name, count in counts.items()}
+    return {name: float(count) for name, count in given.items()}

@@ -35,6 +35,7 @@ from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
 if TYPE_CHECKING:
+    from sklearn.utils import Tags
     from xarray import DataTree
 
 L = TypeVar("L", bound="LabelFree")
@@ -102,7 +103,7 @@ class ProportionalOdds(LogitCalibrator):
         """Check the penalty."""
         super().__init__(options)
         names = {"fixed": "odds", "cv": "odds-cv"}
-        if penalty not in names:
+        if not isinstance(penalty, str) or penalty not in names:
             raise InputError(f"penalty must be 'fixed' or 'cv'; got {penalty!r}.")
         self.penalty = penalty
         self.name = names[penalty]
@@ -155,6 +156,11 @@ class LabelFree(LogitCalibrator):
         self._fit(readings, np.zeros(len(readings), np.int64), {})
         self.scale_, self.covariates_ = scale, ()
         return self
+
+    def __sklearn_tags__(self) -> "Tags":
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
 
 
 class RawReading(LabelFree):

@@ -7,11 +7,11 @@ the weights.
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.calibrators import CALIBRATORS
@@ -19,6 +19,8 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.files import State, write
+from cordial_ppl.cordial.fingerprints import fingerprints
+from cordial_ppl.cordial.frames import like
 from cordial_ppl.cordial.interval import mean_interval
 from cordial_ppl.cordial.members import (
     Fitted,
@@ -29,6 +31,8 @@ from cordial_ppl.cordial.members import (
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_level,
+    check_list,
+    check_mapping,
     check_method,
     check_names,
     check_seed,
@@ -36,7 +40,7 @@ from cordial_ppl.cordial.settings import (
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.inference.export import to_datatree
-from cordial_ppl.inference.lanes import make_lanes
+from cordial_ppl.inference.lanes import Data, make_lanes
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior, build_target
@@ -54,6 +58,8 @@ from cordial_ppl.summary import Summary, describe
 
 if TYPE_CHECKING:
     from xarray import DataTree
+
+S = TypeVar("S", bound="Stack")
 
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's logit-space calibrators; what else is registered is a member of nothing by itself."""
@@ -110,6 +116,8 @@ class Stack(Estimator):
             shape ``[n, K]``; None with fewer than eight labels, or where the stack was loaded.
         provenance_: how the readings were made, "model", "prompt" and "decoding" with the values
             that there are; set by who knows it, and kept in the file.
+        seen_: fingerprints of the labelled texts, by which they are known again when the judge is
+            scored; empty in files that were written without them.
     """
 
     kind: ClassVar[str | None] = None
@@ -120,6 +128,7 @@ class Stack(Estimator):
     expected_: ExpectedLoss
     losses_: dict[str, float]
     provenance_: dict[str, list[str]]
+    seen_: Int[np.ndarray, " n"]
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
     _priors: dict[str, Prior]
 
@@ -143,10 +152,10 @@ class Stack(Estimator):
     ):
         """Find the members by name."""
         super().__init__(options)
-        self.channels = tuple(load_channel(channel) for channel in channels)
-        self.calibrators = tuple(calibrators)
+        self.channels = tuple(load_channel(channel) for channel in check_list("channels", channels))
+        self.calibrators = check_list("calibrators", calibrators)
         check_names("calibrators", self.calibrators, CALIBRATORS)
-        self.least_labels = dict(least_labels or {})
+        self.least_labels = check_mapping("least_labels", least_labels)
         check_names("least_labels", self.least_labels, self.calibrators)
         doubled = sorted({name for name in self.members if self.members.count(name) > 1})
         if doubled:
@@ -156,7 +165,7 @@ class Stack(Estimator):
         self.prior: Priors = as_priors(prior, names, self._learned())
         counts = dict.fromkeys(names, CHANNEL_COUNT)
         counts |= {name: CALIBRATOR_COUNTS.get(name, 1.0) for name in self.calibrators}
-        self.weight_counts = counts | check_counts(weight_counts or {}, self.members)
+        self.weight_counts = counts | check_counts(weight_counts, self.members)
         self.seed = check_seed(seed)
         self.effort = effort
 
@@ -175,7 +184,7 @@ class Stack(Estimator):
 
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
-    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    ) -> tuple[Any, Any]:
         """Credible interval of each text's expected position on the scale.
 
         The uncertainty is that of the few labels: parameters of the channels vary over their
@@ -190,7 +199,8 @@ class Stack(Estimator):
             mean: what ``predict_mean`` says of the same texts, where that is already known.
 
         Returns:
-            Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``.
+            Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``; of a data
+            frame, series "low" and "high".
 
         Raises:
             InputError: ``level`` is not between 0 and 1, the readings cannot be used, or ``mean``
@@ -211,7 +221,8 @@ class Stack(Estimator):
                 f"mean must have one number for each of {len(readings)} texts; got shape "
                 f"{np.shape(mean)}."
             )
-        return np.minimum(low, mean), np.maximum(high, mean)
+        low, high = np.minimum(low, np.asarray(mean)), np.maximum(high, np.asarray(mean))
+        return like(logits, low, "low"), like(logits, high, "high")
 
     def summary(self) -> str:
         """The reader's faults, the members' weights and the expected log loss in plain words."""
@@ -227,6 +238,26 @@ class Stack(Estimator):
             raise NotFittedError("there is nothing to describe: call fit(logits, labels) first.")
         fits = self.posteriors_, self.weights_, self.expected_
         return describe(*fits, self.scale_, self.losses_)
+
+    def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Data:
+        """Labelled texts, checked and centred: those given, or else those of the fit.
+
+        Args:
+            logits: option logits, ``[n, K]``.
+            labels: their options.
+            covariates: their covariates, as in ``fit``.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: logits came without labels or cannot be used, or none came for a stack that
+                knows none: one that was loaded, or that has no channels.
+        """
+        data = self._labelled(logits, labels, covariates)
+        known = (posterior.data for posterior in self.posteriors_.values())
+        data = data or next((own for own in known if own is not None), None)
+        if data is None:
+            raise InputError("this judge keeps no texts of its fit: give logits and labels.")
+        return data
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
@@ -294,21 +325,36 @@ class Stack(Estimator):
             expected=self.expected_,
             losses=self.losses_,
             provenance=self.provenance_,
+            seen=self.seen_,
             covariates=self.covariates_,
         )
 
     @classmethod
+    def assemble(cls: type[S], **settings: Any) -> S:
+        """Make one of this kind with other settings than its own: a file's, or the paper's.
+
+        Args:
+            settings: arguments of a ``Stack``.
+
+        Raises:
+            InputError: a setting is none of those; the message says what it may be.
+            ChannelError: there is no such channel.
+        """
+        stack = cls.__new__(cls)
+        Stack.__init__(stack, **settings)
+        return stack._made_by(cls.assemble, **settings)
+
+    @classmethod
     def restore(cls, state: State) -> "Stack":
         """Make a fitted stack of what a file held."""
-        stack = cls.__new__(cls)
         settings: dict[str, Any] = {**state.settings, "prior": Priors(state.settings["prior"])}
-        Stack.__init__(stack, **settings)
+        stack = cls.assemble(**settings)
         stack._fits = {**state.posteriors, **state.calibrators}
         stack._priors = state.settings["prior"]
         stack.posteriors_, stack.weights_ = state.posteriors, state.weights
         stack.expected_, stack.losses_ = state.expected, state.losses
         stack.scale_, stack.provenance_ = state.scale, state.provenance
-        stack.covariates_ = state.covariates
+        stack.covariates_, stack.seen_ = state.covariates, state.seen
         return stack
 
     def _fit(
@@ -358,7 +404,7 @@ class Stack(Estimator):
         counts = np.array([self.weight_counts[name] for name in members])
         weights, self.expected_ = weigh(lanes, labels, held_out if enough else None, counts)
         self.weights_ = dict(zip(members, weights.tolist(), strict=True))
-        self.provenance_ = {}
+        self.provenance_, self.seen_ = {}, fingerprints(logits, labels)
         own = np.maximum(held_out[np.arange(len(labels)), labels], FLOOR)
         losses = (-np.mean(np.log(own), axis=0)).tolist() if enough else []
         self.losses_ = dict(zip(members, losses, strict=False))

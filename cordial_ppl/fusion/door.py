@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from cordial_ppl.containers import as_numbers
 from cordial_ppl.errors import CordialWarning, InputError, name_row, name_rows
 from cordial_ppl.readings import as_logits
 
@@ -34,8 +35,8 @@ def as_reader_logits(
         table, readers = _stack(values, readers)
     else:
         try:
-            table = np.array(values, np.float64)
-        except (TypeError, ValueError) as error:
+            table = as_numbers(values)
+        except ValueError as error:
             raise InputError(f"logits must be numbers of shape [n, R, K]: {error}.") from error
     if table.ndim != 3 or not table.size:
         hint = " One reader is an axis too: logits[:, None]." if table.ndim == 2 else ""
@@ -118,8 +119,8 @@ def _stack(
 ) -> tuple[Float[np.ndarray, "n R K"], tuple[str, ...]]:
     names = tuple(map(str, values if readers is None else readers))
     try:
-        tables = {str(name): np.asarray(own, np.float64) for name, own in values.items()}
-    except (TypeError, ValueError) as error:
+        tables = {str(name): as_numbers(own) for name, own in values.items()}
+    except ValueError as error:
         raise InputError(f"logits of each reader must be numbers [n, K]: {error}.") from error
     if not tables.keys() <= set(names):
         raise InputError(

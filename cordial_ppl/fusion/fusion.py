@@ -16,10 +16,19 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
+from cordial_ppl.cordial.frames import like
 from cordial_ppl.cordial.interval import DRAWS, mean_interval
 from cordial_ppl.cordial.judges import KINDS, Cordial
 from cordial_ppl.cordial.members import fit_channel_member, warn_if_doubtful
-from cordial_ppl.cordial.settings import check_counts, check_level, check_method, check_seed
+from cordial_ppl.cordial.settings import (
+    check_counts,
+    check_flag,
+    check_level,
+    check_list,
+    check_mapping,
+    check_method,
+    check_seed,
+)
 from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.cordial.weighing import ExpectedLoss, shares_of, weigh
 from cordial_ppl.errors import InputError, NotFittedError
@@ -35,6 +44,7 @@ from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 
 if TYPE_CHECKING:
+    from sklearn.utils import Tags
     from xarray import DataTree
 
 SETTINGS = ("average", "inference", "weight_counts", "seed")
@@ -113,14 +123,12 @@ class Fusion(Estimator):
     ):
         """Check the settings."""
         super().__init__(options)
-        if isinstance(readers, str):
-            raise InputError(f"readers must be a list of names; got {readers!r}.")
-        self.readers = None if readers is None else tuple(map(str, readers))
-        self.average = average
+        self.readers = None if readers is None else tuple(map(str, check_list("readers", readers)))
+        self.average = check_flag("average", average)
         self.inference = check_method(inference)
         self.prior = prior
-        self.channels = tuple(channels)
-        self.weight_counts = dict(weight_counts or {})
+        self.channels = check_list("channels", channels)
+        self.weight_counts = check_mapping("weight_counts", weight_counts)
         self.seed = check_seed(seed)
         self.effort = effort
         self._stack(0)  # Settings of the stacks are checked there.
@@ -179,7 +187,7 @@ class Fusion(Estimator):
 
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
-    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    ) -> tuple[Any, Any]:
         """Credible interval of each text's expected position on the scale, as `Stack` gives it.
 
         Args:
@@ -189,7 +197,8 @@ class Fusion(Estimator):
             mean: what ``predict_mean`` says of the same texts, where that is already known.
 
         Returns:
-            Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``.
+            Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``; of data
+            frames, series "low" and "high".
 
         Raises:
             InputError: ``level`` is not between 0 and 1, or the readings cannot be used.
@@ -212,8 +221,9 @@ class Fusion(Estimator):
         draws = max(8, DRAWS // len(self.fits_))
         values, share = self.scale_.values, np.stack(own, axis=1)
         low, high = mean_interval(members, share, extra, values, level, self.seed, draws)
-        mean = self._predict(readings, extra) @ values if mean is None else mean
-        return np.minimum(low, mean), np.maximum(high, mean)
+        mean = self._predict(readings, extra) @ values if mean is None else np.asarray(mean)
+        low, high = np.minimum(low, mean), np.maximum(high, mean)
+        return like(logits, low, "low"), like(logits, high, "high")
 
     def save(self, path: str | Path) -> None:
         """Write the fitted fusion to one file of plain data; ``cp.load`` reads it back.
@@ -266,6 +276,12 @@ class Fusion(Estimator):
         fusion.scale_, fusion.covariates_ = state.scale, state.covariates
         fusion.out_of_fold_ = None
         return fusion
+
+    def __sklearn_tags__(self) -> "Tags":
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.input_tags.dict = tags.input_tags.allow_nan = True
+        return tags
 
     def _members(self, readers: Sequence[str]) -> tuple[str, ...]:
         """Names of the members."""

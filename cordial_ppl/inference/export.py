@@ -68,7 +68,7 @@ def to_datatree(
     size = len(posterior.histogram)
     prior = target.prior if posterior.prior is None else posterior.prior
     with jax.enable_x64(True):
-        readings = Readings(*_nobody(posterior))
+        readings = posterior.silence()
         before = target.sample_prior(jax.random.key(seed), prior, readings, PRIOR_DRAWS)
         before = np.asarray(before)
         terms = np.asarray(_priors(target)(jnp.asarray(draws), prior, readings))
@@ -126,13 +126,6 @@ def _resample(weights: Float[np.ndarray, " S"], rng: np.random.Generator) -> np.
         return np.arange(count)
     points = (np.arange(count) + rng.random()) / count
     return np.minimum(np.searchsorted(np.cumsum(weights), points), count - 1)
-
-
-def _nobody(posterior: "Posterior") -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """The readings of one text that says nothing, for priors that do not look at any."""
-    size = len(posterior.histogram)
-    shape = (1, size) if posterior.readers is None else (1, posterior.readers, size)
-    return np.zeros(shape), posterior.histogram, dict.fromkeys(posterior.covariates, np.zeros(1))
 
 
 def _labels(

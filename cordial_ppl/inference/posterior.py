@@ -153,6 +153,26 @@ class Posterior:
             for name, value in self.parameters().items()
         }
 
+    def silence(self) -> Readings:
+        """Readings of one text that say nothing, for priors that do not look at any."""
+        size = len(self.histogram)
+        shape = (1, size) if self.readers is None else (1, self.readers, size)
+        extra = dict.fromkeys(self.covariates, np.zeros(1))
+        return Readings(np.zeros(shape), self.histogram, extra)
+
+    def sample_prior(self, draws: int, seed: int = 0) -> dict[str, np.ndarray]:
+        """Draws from the prior of the named parameters in their own units, each ``[S, ...]``.
+
+        Args:
+            draws: how many.
+            seed: seed of the random numbers.
+        """
+        prior = self.target.prior if self.prior is None else self.prior
+        with jax.enable_x64(True):
+            key = jax.random.key(seed)
+            flat = self.target.sample_prior(key, prior, self.silence(), draws)
+            return name_parameters(self.target, np.asarray(flat))
+
     def to_datatree(self, **settings: Any) -> "DataTree":
         """Convert for ArviZ: `cordial_ppl.inference.export.to_datatree` with this posterior."""
         from cordial_ppl.inference.export import to_datatree

@@ -130,7 +130,8 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
             yield Cache(connection)
         finally:
             connection.close()
-    except sqlite3.Error as error:
+    # SQLite's schema of a damaged file may be no text.
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise FileError(
                 f"another run uses the cache {path}: wait for its end, or name another --cache."

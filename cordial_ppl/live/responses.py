@@ -18,7 +18,7 @@ KEPT = ("choices", "model", "created", "usage")
 MUTE = Tokens([Position("", {})])
 """An answer that says nothing."""
 
-WRONG = (ValueError, AttributeError, TypeError, KeyError, RecursionError)
+WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What a response raises that is no completion."""
 
 
@@ -32,7 +32,8 @@ def read_completion(body: Any) -> dict[str, Any]:
         Its `choices`, each with a readable answer, and `model`, `created` and `usage`.
 
     Raises:
-        ValueError, AttributeError, TypeError, KeyError: It is no completion (`WRONG`).
+        ArithmeticError, AttributeError, LookupError, TypeError, ValueError: It is no completion
+            (`WRONG`).
     """
     choices = body["choices"]
     if not isinstance(choices, list) or not choices:

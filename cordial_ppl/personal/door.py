@@ -1,17 +1,19 @@
 """The door: populations, labels, users and settings are checked once, here."""
 
-from numbers import Real
+import sys
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.errors import InputError, Where, name_rows
+from cordial_ppl.containers import unmasked
+from cordial_ppl.errors import InputError, Where, name_rows, quote
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities
 from cordial_ppl.tables.rows import as_name
 
 SIGMAS = ("posterior", "cross-validated")
+LARGEST = sys.float_info.max
 
 
 def as_sigma(sigma: Any) -> Any:
@@ -20,10 +22,11 @@ def as_sigma(sigma: Any) -> Any:
     Raises:
         InputError: it is neither.
     """
-    number = isinstance(sigma, Real) and not isinstance(sigma, bool)
-    if not ((isinstance(sigma, str) and sigma in SIGMAS) or (number and 0 < float(sigma) < np.inf)):
+    named = isinstance(sigma, str) and sigma in SIGMAS
+    number = isinstance(sigma, int | float | np.integer | np.floating)
+    if not named and (not number or isinstance(sigma, bool) or not 0 < sigma <= LARGEST):
         raise InputError(
-            f"sigma must be 'posterior', 'cross-validated' or a number above 0; got {sigma!r}."
+            f"sigma must be 'posterior', 'cross-validated' or a number above 0; got {quote(sigma)}."
         )
     return sigma
 
@@ -79,9 +82,11 @@ def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
         InputError: there are not as many as texts, or one is missing.
     """
     try:
-        cells = np.asarray(users, object).tolist() if np.ndim(users) == 1 else None
+        named = np.asarray(unmasked(users), object)
+        cells = named.tolist() if named.ndim == 1 else None
         known = {cell: as_name(cell) for cell in set(cells or ())}
-    except (TypeError, ValueError):
+    # Whatever a container raises that is asked to be an array, or a cell that is no name.
+    except Exception:
         cells, known = None, {}
     if cells is None or len(cells) != count:
         found = "none" if cells is None else str(len(cells))

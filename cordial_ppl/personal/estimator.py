@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from cordial_ppl.cordial.frames import like
+from cordial_ppl.cordial.parameters import Parameters
+from cordial_ppl.cordial.settings import check_level
 from cordial_ppl.errors import NotFittedError
 from cordial_ppl.personal import files
 from cordial_ppl.personal.blas import on_one_core
@@ -24,13 +26,14 @@ from cordial_ppl.scores import as_probabilities
 U = TypeVar("U", bound="UserEffect")
 
 
-class UserEffect:
+class UserEffect(Parameters):
     r"""One value a user on top of a population's calibrated predictions; base of the named ones.
 
     .. math:: v_u \sim N(0, \sigma^2), \qquad z \sim f(p(\cdot \mid x), v_u)
 
     Values live on a fine grid, where their posterior is exact.  A user without labels gets the
-    population's prediction as it is.
+    population's prediction as it is.  Probabilities in a pandas or polars data frame give
+    predictions in one, with the same index.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
@@ -44,6 +47,7 @@ class UserEffect:
 
     Attributes:
         scale_: the scale.
+        classes_: the K options in order: their names, or 0..K-1 if no options were named.
         sigma_: standard deviation of users' values: its posterior mean, or the one chosen.
         users_: names of the users with labels.
         values_: each one's value: posterior mean, or mode where ``average`` is false.
@@ -117,13 +121,17 @@ class UserEffect:
         return self
 
     @on_one_core
-    def predict_proba(self, probs: Any, users: Any) -> Float[np.ndarray, "m K"]:
+    def predict_proba(self, probs: Any, users: Any) -> Any:
         """Probabilities of each text's options for its user.
 
         Args:
             probs: the population's probabilities, shape ``[m, K]``.
             users: whose label is predicted, shape ``[m]``; for a user without labels the
                 population's probabilities are returned.
+
+        Returns:
+            Probabilities, shape ``[m, K]``; of a data frame, a data frame with the options as
+            columns.
 
         Raises:
             InputError: the probabilities or users cannot be used.
@@ -133,12 +141,13 @@ class UserEffect:
         names = as_users(users, len(population))
         rows = np.array([self._index.get(name, -1) for name in names])
         known = self._totals, self._weigh, self._histogram
-        return predict_known(self.effect, population, rows, *known)
+        found = predict_known(self.effect, population, rows, *known)
+        return like(probs, found, self.classes_)
 
     @on_one_core
     def predict_in_order(
         self, probs: Any, labels: Any, users: Any, order: Any = None, *, afresh: bool = False
-    ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
+    ) -> tuple[Any, Any]:
         """Predict each text from its user's earlier labels only, as if they came in one by one.
 
         Labels that ``fit`` and ``partial_fit`` have seen count as earlier than all of these; labels
@@ -152,7 +161,8 @@ class UserEffect:
             afresh: begin without labels, to see what would have been said of those fitted.
 
         Returns:
-            Probabilities, shape ``[n, K]``, and the number of earlier labels of each text's user.
+            Probabilities, shape ``[n, K]``, and the number of earlier labels of each text's user;
+            of a data frame, a data frame and a series "earlier".
 
         Raises:
             InputError: the probabilities, labels, users or times cannot be used.
@@ -166,7 +176,9 @@ class UserEffect:
         # Users keep their rows: what these told of sigma is taken out for each.
         begun = np.full_like(rows, -1) if afresh else rows
         labelled = Labelled(self.effect, population, codes, self._histogram, history)
-        return predict_sequence(labelled, rows, begun, self._counts, self._totals, self._weigh)
+        learned = self._counts, self._totals, self._weigh
+        found, earlier = predict_sequence(labelled, rows, begun, *learned)
+        return like(probs, found, self.classes_), like(probs, earlier, "earlier")
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one file of plain data; ``load`` reads it back.
@@ -202,6 +214,13 @@ class UserEffect:
         return found
 
     @property
+    def classes_(self) -> np.ndarray:
+        """The K options in order: their names, or 0..K-1 if no options were named."""
+        self._check_fitted()
+        size = self.scale_.size
+        return np.arange(size) if self.options is None else np.asarray(self.scale_.options)
+
+    @property
     def users_(self) -> list[str]:
         """Names of the users with labels."""
         self._check_fitted()
@@ -214,6 +233,27 @@ class UserEffect:
         self._check_fitted()
         values = mean_values(self._totals, self._weigh, self._grid)
         return dict(zip(self._index, values, strict=True))
+
+    def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
+        """Each user's credible interval.
+
+        Args:
+            level: probability inside, between 0 and 1.
+
+        Returns:
+            The ends, in the units of ``values_``; equal ones of a fit that takes the mode.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: ``level`` is not between 0 and 1.
+        """
+        self._check_fitted()
+        tails = (1 - check_level(level)) / 2, (1 + level) / 2
+        weights = self._weigh(self._totals, np.arange(len(self._totals)))
+        total = np.cumsum(weights, axis=1)
+        low, high = (self._grid[np.argmax(total >= tail, axis=1)] for tail in tails)
+        ends = zip(low.tolist(), high.tolist(), strict=True)
+        return dict(zip(self._index, ends, strict=True))
 
     @property
     def counts_(self) -> dict[str, int]:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Real
 
-from cordial_ppl.errors import InputError, Where, name_rows
+from cordial_ppl.containers import as_numbers, unmasked
+from cordial_ppl.errors import InputError, Where, name_rows, quote
 
 NEEDED = "order must be numbers that grow with time, or dates (ISO 8601 where they are text)"
 
@@ -27,10 +28,12 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
     """
     if order is None:
         return np.arange(count, dtype=np.float64)
+    order = unmasked(order)
     try:
         cells = np.asarray(order)
-        times = cells if cells.dtype.kind in "mM" else np.asarray(order, np.float64)
-    except (TypeError, ValueError):
+        times = cells if cells.dtype.kind in "mM" else as_numbers(order)
+    # Whatever a container raises that is asked to be an array.
+    except Exception:
         times = cells = _as_cells(order)
     if cells.shape != (count,):
         raise InputError(
@@ -49,7 +52,7 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
 def _as_cells(order: Any) -> np.ndarray:
     try:
         return np.asarray(order, object)
-    except (TypeError, ValueError) as error:
+    except Exception as error:
         raise InputError(f"{NEEDED}: {error}.") from error
 
 
@@ -60,7 +63,7 @@ def _as_dates(cells: np.ndarray, where: Where | None) -> np.ndarray:
     if wrong:
         # Among numbers it is not they that are at fault.
         row = next((row for row in wrong if not _is_number(cells[row])), wrong[0])
-        raise InputError(f"{NEEDED}; found {cells[row]!r} in {name_rows([row], where)}.")
+        raise InputError(f"{NEEDED}; found {quote(cells[row])} in {name_rows([row], where)}.")
     moments = [moment for moment in found if moment is not None]
     zoned = np.array([moment.tzinfo is not None for moment in moments])
     if zoned.any() and not zoned.all():

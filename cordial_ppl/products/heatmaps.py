@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -53,11 +54,11 @@ def draw_heatmaps(rows: Sequence[Sequence[Heatmap]]) -> Figure:
         lines = axes.reshape(down * across, count)
         for place, (line, maps) in enumerate(zip(lines, rows, strict=False)):
             for axis, own in zip(line, maps, strict=True):
-                _draw(axis, own, headed=place < across)
+                draw_heatmap(axis, own, headed=place < across)
                 if place + across >= len(rows):
                     axis.set_xlabel("label z")
             line[0].set_ylabel(f"{wrap(maps[0].row, ROW)}\nstated class y")
-            line[0].set_yticks(*_ticks(maps[0].names))
+            line[0].set_yticks(*option_ticks(maps[0].names))
         for axis in lines[len(rows) :].ravel():
             axis.remove()
         bar = figure.colorbar(
@@ -68,7 +69,8 @@ def draw_heatmaps(rows: Sequence[Sequence[Heatmap]]) -> Figure:
     return figure
 
 
-def _draw(axis, own: Heatmap, headed: bool) -> None:
+def draw_heatmap(axis: Any, own: Heatmap, *, headed: bool = True) -> None:
+    """Draw one on an axis, without names of its two sides."""
     size = len(own.names)
     axis.imshow(own.probs, cmap="Blues", vmin=0, vmax=1)
     for y in range(size):
@@ -78,13 +80,13 @@ def _draw(axis, own: Heatmap, headed: bool) -> None:
             edges = np.array([y - 0.5, y + 0.5, y + 0.5, y - 0.5, y - 0.5])
             axis.plot(edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=0.4, marker="")
     axis.set_title(f"{wrap(own.title, WIDTH)}\n{own.note}" if headed else own.note)
-    axis.set_xticks(*_ticks(own.names))
+    axis.set_xticks(*option_ticks(own.names))
     axis.set_yticks([])
     axis.tick_params(length=0, labelsize=5)
     axis.spines[:].set_visible(True)
 
 
-def _ticks(names: Sequence[str]) -> tuple[list[int], list[str]]:
+def option_ticks(names: Sequence[str]) -> tuple[list[int], list[str]]:
     """Where an axis names an option, and how: every other one of many."""
     fits = all(len(name) <= LONGEST for name in names)
     shown = list(range(0, len(names), 1 if len(names) <= MOST else 2))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -121,7 +122,7 @@ def draw_panels(
         for (row, column), panel, title in zip(places, panels, titles, strict=True):
             axis = axes[row, column]
             axis.set_title(title)
-            _draw(axis, panel, looks, zero)
+            draw_panel(axis, panel, looks, zero)
             if column == 0:
                 axis.set_ylabel(ylabel)
             if (row + 1, column) not in places:
@@ -133,7 +134,10 @@ def draw_panels(
     return figure
 
 
-def _draw(axis, panel: Panel, looks: Mapping[str, Style], zero: str | None) -> None:
+def draw_panel(
+    axis: Any, panel: Panel, looks: Mapping[str, Style], zero: str | None = None
+) -> None:
+    """Draw the lines of a panel on an axis, without names of its two sides."""
     if zero is not None:
         axis.axhline(0, color=INK, lw=0.8, zorder=1, label=wrap(zero, NAME))
     for line in panel.lines:

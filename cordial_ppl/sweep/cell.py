@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import storage
+from cordial_ppl.cordial.files import blaming
 
 KIND = "sweep cell"
 
@@ -108,25 +109,43 @@ def read_cell(path: Path) -> tuple[Cell, str]:
         FileError: the file is damaged or no cell of a sweep.
     """
     meta, arrays = storage.read(path, KIND)
-    for name in [name for name in arrays if name.startswith("absent_")]:
-        absent = arrays.pop(name)
-        target = name.removeprefix("absent_")
-        arrays[target] = np.where(absent, np.nan, arrays[target])
-    cell = Cell(
-        meta["task"],
-        meta["reader"],
-        meta["n"],
-        tuple(meta["methods"]),
-        arrays.pop("losses"),
-        {n.removeprefix("score_"): a for n, a in arrays.items() if n.startswith("score_")},
-        arrays["given_stated"],
-        arrays["saturated"],
-        arrays["empirical"],
-        arrays["stated"],
-        {(method, draw): text for method, draw, text in meta["reasons"]},
-        meta["seconds"],
-    )
-    return cell, meta["fingerprint"]
+    with blaming(path):
+        for name in [name for name in arrays if name.startswith("absent_")]:
+            absent = arrays.pop(name)
+            target = name.removeprefix("absent_")
+            arrays[target] = np.where(absent, np.nan, arrays[target])
+        cell = Cell(
+            str(meta["task"]),
+            str(meta["reader"]),
+            int(meta["n"]),
+            tuple(map(str, meta["methods"])),
+            arrays.pop("losses"),
+            {n.removeprefix("score_"): a for n, a in arrays.items() if n.startswith("score_")},
+            arrays["given_stated"],
+            arrays["saturated"],
+            arrays["empirical"],
+            arrays["stated"],
+            {(str(method), int(draw)): str(text) for method, draw, text in meta["reasons"]},
+            float(meta["seconds"]),
+        )
+        _check(cell)
+        return cell, str(meta["fingerprint"])
+
+
+def _check(cell: Cell) -> None:
+    """Raise ValueError where the parts of a file do not fit together."""
+    fits, classes = cell.losses.shape[:2], cell.stated.shape
+    if cell.losses.ndim != 3 or fits[0] != len(set(cell.methods)) or len(classes) != 1:
+        raise ValueError("its losses are of other methods")
+    if any(scores.shape != fits for scores in cell.scores.values()):
+        raise ValueError("its scores are of other fits")
+    if not cell.given_stated.shape == cell.saturated.shape == (*fits, *classes, *classes):
+        raise ValueError("its predictions are of other fits or options")
+    if cell.empirical.shape != (*classes, *classes):
+        raise ValueError("its histogram is of other options")
+    known = {(method, draw) for method in cell.methods for draw in range(fits[1])}
+    if not cell.reasons.keys() <= known:
+        raise ValueError("its reasons are of other fits")
 
 
 def _gaps(array: np.ndarray) -> bool:

@@ -16,6 +16,8 @@ from cordial_ppl.tables import replacing, write_table
 CONFIG, TABLE, SUBSETS, CELLS = "sweep.json", "results.parquet", "subsets.parquet", "cells"
 FITTED, EXTERNAL = "", ".external"
 """The parts of a cell: what was fitted, and what was made elsewhere and is scored anew."""
+LONGEST = 255
+"""Bytes that the name of a folder may have."""
 COLUMNS = ("task", "reader", "method", "n", "draw", "metric", "value", "reason")
 
 
@@ -41,12 +43,13 @@ class Results:
         folder = Path(folder)
         try:
             config = json.loads((folder / CONFIG).read_text("utf-8"))
-            keys = [(c["task"], c["reader"], c["n"]) for c in config["cells"]]
+            keys = [(str(c["task"]), str(c["reader"]), int(c["n"])) for c in config["cells"]]
+            names = tuple(str(method["name"]) for method in config["methods"])
+            kept = kept_parts("probabilities" in method for method in config["methods"])
         except OSError as error:
             raise FileError(f"{folder} holds no sweep: {error.strerror or error}.") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise FileError(f"{folder / CONFIG} is damaged: {error!r}.") from error
-        kept = kept_parts("probabilities" in method for method in config["methods"])
         paths = {key: [cell_path(folder, *key, part) for part in kept] for key in keys}
         found = {
             key: reduce(join, [read_cell(path)[0] for path in own])
@@ -54,7 +57,6 @@ class Results:
             if all(path.exists() for path in own)
         }
         # A run that stopped early may have left cells of the methods of an earlier one.
-        names = tuple(method["name"] for method in config["methods"])
         cells = {key: cell for key, cell in found.items() if cell.methods == names}
         if not cells:
             raise FileError(f"{folder} holds no finished cell yet: run the sweep first.")
@@ -119,6 +121,11 @@ def cell_path(folder: Path, task: str, reader: str, n: int, part: str) -> Path:
 def _folder_name(name: str) -> str:
     """A name that can be a folder's: "." and ".." mean others."""
     quoted = quote(name, safe="")
+    if len(quoted) > LONGEST:
+        raise InputError(
+            f"a sweep keeps results in folders named after tasks and readers; {name[:40]!r}... is "
+            f"too long for that: rename it."
+        )
     return quoted if quoted.strip(".") else quoted.replace(".", "%2E") or "%"
 
 

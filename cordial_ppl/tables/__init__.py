@@ -12,7 +12,15 @@ from cordial_ppl.tables.provenance import MADE, differences, read_provenance
 from cordial_ppl.tables.readings import ReadingTable, read_readings
 from cordial_ppl.tables.rows import list_values
 from cordial_ppl.tables.several import ReaderTables, read_several
-from cordial_ppl.tables.writing import check_writable, discard_unfinished, replacing, write_table
+from cordial_ppl.tables.writing import (
+    check_folder,
+    check_writable,
+    discard_unfinished,
+    making_folder,
+    replacing,
+    write_table,
+    writing,
+)
 
 __all__ = [
     "MADE",
@@ -20,10 +28,12 @@ __all__ = [
     "Predictions",
     "ReaderTables",
     "ReadingTable",
+    "check_folder",
     "check_writable",
     "differences",
     "discard_unfinished",
     "list_values",
+    "making_folder",
     "match_labels",
     "read_labels",
     "read_provenance",
@@ -31,4 +41,5 @@ __all__ = [
     "read_several",
     "replacing",
     "write_table",
+    "writing",
 ]

@@ -4,18 +4,20 @@ The options' columns stand under one prefix: `logit_`, `logprob_`, `p_` or `n_`,
 name is the option. A single column `rating` is one hard rating a text, a count of one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError, Where, name_rows
+from cordial_ppl.errors import InputError, Where, name_rows, quote
 from cordial_ppl.readings import (
     SUM_TOLERANCE,
+    Unread,
     as_logits,
     readings_from_counts,
     readings_from_probabilities,
+    warn_of_unread,
 )
 from cordial_ppl.scale import Scale, SettingNeeded, is_missing
 from cordial_ppl.tables.files import ABSENT, Columns, is_filled, list_names
@@ -94,13 +96,16 @@ def read_scale(columns: Columns, kind: str, options: Any = None) -> Scale:
     return scale
 
 
-def read_logits(columns: Columns, kind: str, scale: Scale) -> Float64[np.ndarray, "n K"]:
+def read_logits(
+    columns: Columns, kind: str, scale: Scale, tell: Callable[[Unread], None] = warn_of_unread
+) -> Float64[np.ndarray, "n K"]:
     """Turn the columns of readings into centred logits.
 
     Args:
         columns: The table.
         kind: The kind of its readings.
         scale: The options, in the order wanted.
+        tell: What is told of options without a reading.
 
     Returns:
         Centred logits [n, K].
@@ -119,10 +124,10 @@ def read_logits(columns: Columns, kind: str, scale: Scale) -> Float64[np.ndarray
     values = np.stack(cells, axis=1)
     if kind == "p":
         _reject_incomplete(columns, names, values)
-        values = readings_from_probabilities(values, where=where, columns=names)
+        values = readings_from_probabilities(values, where=where, columns=names, tell=tell)
     elif kind == "n":
         values = readings_from_counts(values, where=where, columns=names)
-    return as_logits(values, where=where, columns=names)
+    return as_logits(values, where=where, columns=names, tell=tell)
 
 
 def passed_through(columns: Columns, used: Iterable[str]) -> dict[str, list]:
@@ -191,19 +196,20 @@ def numbers(
         values = None
     if values is None or values.ndim != 1:
         wrong = next(i for i, cell in enumerate(column) if not _is_number(cell))
-        found = f"{column[wrong]!r} in {where(wrong)}"
+        found = f"{quote(column[wrong])} in {where(wrong)}"
         raise InputError(f"column {name!r} must be numbers; found {found}.")
     return values
 
 
 def _reject_incomplete(columns: Columns, names: list[str], probs: np.ndarray) -> None:
     """Raise where the probability that a row lacks to one may have been left out."""
-    for i, total in enumerate(probs.sum(axis=1)):
+    totals = probs.sum(axis=1)
+    for i in np.flatnonzero(totals < 1 - SUM_TOLERANCE).tolist():
         empty = [name for name in names if not is_filled(columns.cells[name][i])]
-        if empty and total < 1 - SUM_TOLERANCE:
+        if empty:
             raise InputError(
                 f"{columns.where(i)} has no value in column {list_names(empty)}, and the other "
-                f"probabilities sum to {total:.6g}, not to one."
+                f"probabilities sum to {totals[i]:.6g}, not to one."
             )
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.errors import FileError, InputError, quote
+from cordial_ppl.tables.arrow import ArrowCells, open_parquet, reject_doubled
 
 
 class Absent:
@@ -97,7 +98,25 @@ def read_columns(path: str | Path) -> Columns:
             the ending says, or a row does not fit the header.
     """
     path = Path(path)
-    reader = _READERS[table_ending(path)]
+    columns = _READERS[check_table(path)](path)
+    if not len(columns):
+        raise no_rows(path)
+    return columns
+
+
+def check_table(path: Path) -> str:
+    """Look at the beginning of a file: whether it is there, and of the kind that its name says.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its ending.
+
+    Raises:
+        FileError: The file is missing or empty, its ending is unknown, or it looks like another.
+    """
+    ending = table_ending(path)
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -106,12 +125,14 @@ def read_columns(path: str | Path) -> Columns:
     if not head.strip():
         raise FileError(f"{path} is empty: a table needs a header and at least one row.")
     found = _guess(head)
-    if found and _READERS[found] is not reader:
+    if found and _READERS[found] is not _READERS[ending]:
         raise FileError(f"{path} is not what its ending says: it looks like {found}. Rename it.")
-    columns = reader(path)
-    if not len(columns):
-        raise FileError(f"{path} holds no rows: a table needs at least one.")
-    return columns
+    return ending
+
+
+def no_rows(path: Path) -> FileError:
+    """What to raise of a table without rows."""
+    return FileError(f"{path} holds no rows: a table needs at least one.")
 
 
 def table_ending(path: str | Path) -> str:
@@ -140,7 +161,7 @@ def name_endings(endings: Collection[str]) -> str:
 
 def list_names(names: Iterable[str], shown: int = 10) -> str:
     """Quote names for a message, at most ten: "'a', 'b' and 3 more"; "nothing" if none."""
-    quoted = [repr(name) for name in names] or ["nothing"]
+    quoted = [quote(name) for name in names] or ["nothing"]
     hidden = len(quoted) - shown
     return ", ".join(quoted[:shown]) + (f" and {hidden} more" if hidden > 0 else "")
 
@@ -180,8 +201,8 @@ def _read_csv(path: Path) -> Columns:
                 f"{path} is not a CSV table: {error}, line {reader.line_num}."
             ) from error
     if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-        raise FileError(f"{path}: cells must be separated by commas; found {header[0]!r}.")
-    _reject_doubled(path, header)
+        raise FileError(f"{path}: cells must be separated by commas; found {quote(header[0])}.")
+    reject_doubled(path, header)
     return Columns(path, dict(zip(header, zip(*rows, strict=True), strict=False)), lines, "line")
 
 
@@ -222,27 +243,9 @@ def _record(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _read_parquet(path: Path) -> Columns:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise FileError(f"reading {path} needs pyarrow: pip install pyarrow.") from error
-    try:
-        # One file, also in a folder whose name looks like a partition ("task=fluency").
-        with pyarrow.parquet.ParquetFile(path) as file:
-            table = file.read()
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise FileError(f"{path} is not a Parquet file, or is damaged: {reason}.") from error
-    _reject_doubled(path, table.column_names)
-    cells = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        kind = column.type
-        number = pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)
-        # A null becomes NaN in an array of numbers, but it is an empty cell.
-        plain = number and not column.null_count
-        cells[name] = column.to_numpy() if plain else column.to_pylist()
-    return Columns(path, cells, range(table.num_rows), "row")
+    with open_parquet(path) as file:
+        table = file.read()
+    return Columns(path, ArrowCells(table), range(table.num_rows), "row")
 
 
 @contextmanager
@@ -258,12 +261,6 @@ def _text(path: Path) -> Iterator:
         raise FileError(f"{path} is not text in UTF-8: {error}. Save it as UTF-8.") from error
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-
-
-def _reject_doubled(path: Path, names: list[str]) -> None:
-    doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if doubled:
-        raise FileError(f"{path}: column {doubled[0]!r} occurs twice in the header.")
 
 
 _READERS = {

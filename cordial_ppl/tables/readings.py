@@ -4,6 +4,7 @@ A file may hold several readers and tasks; one of each is chosen by name. Column
 readings are passed through.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,9 @@ class ReadingTable:
         return finite_column(self.extras, name, self.where)
 
 
-def finite_column(extras: dict[str, list], name: str, where: Where) -> Float64[np.ndarray, " n"]:
+def finite_column(
+    extras: Mapping[str, Sequence | np.ndarray], name: str, where: Where
+) -> Float64[np.ndarray, " n"]:
     """Read an extra column as numbers.
 
     Args:

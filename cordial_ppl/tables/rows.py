@@ -1,10 +1,11 @@
 """What each row of a table is about: which text, which reader, which task."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from cordial_ppl.errors import InputError, name_rows
+from cordial_ppl.errors import InputError, Where, name_rows
 from cordial_ppl.scale import SettingNeeded
 from cordial_ppl.tables.files import ABSENT, Columns, list_names, read_columns
 
@@ -49,15 +50,36 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
     if chosen is None and field not in columns.cells:
         return columns
     cells = [as_name(cell) for cell in columns.column(field)]
-    names = list(dict.fromkeys(cells))
+    name = choose(columns.path, field, list(dict.fromkeys(cells)), chosen)
+    if name is None:
+        return columns
+    return columns.take([i for i, cell in enumerate(cells) if cell == name])
+
+
+def choose(path: Path, field: str, names: list[str], chosen: str | None) -> str | None:
+    """Find out which of the names in a column counts.
+
+    Args:
+        path: The table.
+        field: The column, "reader" or "task".
+        names: The different names in it.
+        chosen: The name that was asked for; None where the table holds one alone.
+
+    Returns:
+        The name, or None where every row counts.
+
+    Raises:
+        InputError: There is no such name.
+        SettingNeeded: There are several and none was chosen.
+    """
     if chosen is None:
         if len(names) > 1:
-            problem = f"{columns.path} holds {len(names)} {field}s: {list_names(names)}."
+            problem = f"{path} holds {len(names)} {field}s: {list_names(names)}."
             raise SettingNeeded(problem, "Choose one, for example", field, names[0])
-        return columns
+        return None
     if chosen.strip() not in names:
-        raise InputError(f"{columns.path} has no {field} {chosen!r}; found {list_names(names)}.")
-    return columns.take([i for i, cell in enumerate(cells) if cell == chosen.strip()])
+        raise InputError(f"{path} has no {field} {chosen!r}; found {list_names(names)}.")
+    return chosen.strip()
 
 
 def read_items(columns: Columns) -> list[str]:
@@ -72,22 +94,53 @@ def read_items(columns: Columns) -> list[str]:
     Raises:
         InputError: There is no such column, a row has no name, or a name occurs twice.
     """
+    items = name_items(columns)
+    if len(set(items)) < len(items):
+        reject_repeated(columns.path, enumerate(items), columns.where)
+    return items
+
+
+def name_items(columns: Columns) -> list[str]:
+    """Read the names of the texts, of which some may occur twice.
+
+    Args:
+        columns: The table.
+
+    Returns:
+        The column `item_id`, one name a row.
+
+    Raises:
+        InputError: There is no such column, or a row has no name.
+    """
     items = [as_name(cell) for cell in columns.column("item_id")]
     unnamed = [i for i, item in enumerate(items) if not item]
     if unnamed:
         places = name_rows(unnamed, columns.where)
         raise InputError(f"{columns.path}: every row needs an item_id; there is none in {places}.")
-    if len(set(items)) < len(items):
-        positions: dict[str, list[int]] = {}
-        for i, item in enumerate(items):
-            positions.setdefault(item, []).append(i)
-        doubled = [item for item in positions if len(positions[item]) > 1]
-        rows = name_rows(positions[doubled[0]], columns.where)
-        raise InputError(
-            f"{columns.path}: an item_id must occur once; {doubled[0]!r} is in {rows}"
-            + (f", and {len(doubled) - 1} more occur again." if len(doubled) > 1 else ".")
-        )
     return items
+
+
+def reject_repeated(path: Path, items: Iterable[tuple[int, str]], where: Where) -> None:
+    """Refuse names of texts that occur more than once.
+
+    Args:
+        path: The table.
+        items: The row and the name of each text that may be in question.
+        where: Names a row in messages.
+
+    Raises:
+        InputError: A name occurs twice.
+    """
+    rows: dict[str, list[int]] = {}
+    for row, item in items:
+        rows.setdefault(item, []).append(row)
+    again = [item for item in rows if len(rows[item]) > 1]
+    if again:
+        raise InputError(
+            f"{path}: an item_id must occur once; {again[0]!r} is in "
+            f"{name_rows(rows[again[0]], where)}"
+            + (f", and {len(again) - 1} more occur again." if len(again) > 1 else ".")
+        )
 
 
 def as_name(cell: object) -> str:

@@ -69,6 +69,8 @@ def read_several(
             asked for (with `gaps`, each of them) is in no file, or readers rate other options.
         SettingNeeded: A file holds several tasks, or no file says what the options are.
     """
+    if readers is not None and not len(readers):
+        raise InputError("readers must name at least one; by default all are taken.")
     homes = _homes(paths, task)
     missing = [name for name in readers or () if name not in homes]
     if missing and not (gaps and len(missing) < len(readers or ())):

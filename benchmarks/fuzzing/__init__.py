@@ -1,0 +1,1 @@
+"""Doors of the package and damaged input for them; `benchmarks/fuzz.py` runs them."""

@@ -1,0 +1,86 @@
+"""`cordial report`: one page on a judge, to be looked at and passed on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cordial_ppl.cli.messages import count, say, working
+from cordial_ppl.cli.options import (
+    Channels,
+    Json,
+    JudgePath,
+    LabelsPath,
+    Options,
+    Quiet,
+    Reader,
+    ReadingsPath,
+    Task,
+    split_options,
+)
+from cordial_ppl.errors import InputError
+
+PageOut = Annotated[
+    Path, typer.Option("--output", "-o", metavar="PAGE", help="The page to write (.html).")
+]
+
+
+def report(
+    judge: JudgePath,
+    readings: ReadingsPath,
+    labels: LabelsPath,
+    output: PageOut,
+    options: Options = None,
+    reader: Reader = None,
+    task: Task = None,
+    channel: Channels = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write one page that shows what is wrong with the reader and what the judge changes.
+
+    LABELS may hold the labels that the judge was fitted to and others: those of the fit are known
+    again and left out of the scores. The page is a single file that needs nothing from elsewhere.
+    """
+    from cordial_ppl.cli.compilation import keep_compiled
+    from cordial_ppl.cli.fitting import read_label_table
+    from cordial_ppl.cli.output import check_output, show_json
+    from cordial_ppl.products.figure import NEEDED, can_draw
+    from cordial_ppl.tables import match_labels, read_readings
+
+    names = split_options(options)
+    check_output(output, [judge, readings, labels], endings=[".html"])
+    if not can_draw():
+        raise InputError(f"a report needs {NEEDED}")
+    with working("loading", quiet):
+        from cordial_ppl.cordial.stack import Stack
+        from cordial_ppl.report import Texts, gather, write_report
+        from cordial_ppl.saved import load
+
+        keep_compiled()
+        fitted = load(judge, channels=channel or ())
+    if not isinstance(fitted, Stack):
+        raise InputError(
+            f"{judge} is no judge of one reader, as `cordial fit` writes it: a report is on one."
+        )
+    if names is not None and len(names) != fitted.scale_.size:
+        raise InputError(
+            f"--options names {len(names)} options, but {judge} was fitted on "
+            f"{fitted.scale_.size}: {', '.join(fitted.scale_.options)}."
+        )
+    table = read_readings(readings, options=names or fitted.scale_, reader=reader, task=task)
+    found = read_label_table(labels, table.scale, task, table.kind)
+    texts = Texts(
+        items=table.item_ids,
+        logits=table.logits,
+        rows=match_labels(table, found),
+        labels=found.labels,
+        covariates={name: table.covariate(name) for name in fitted.covariates_},
+    )
+    with working("measuring and drawing", quiet):
+        facts = gather(fitted, texts)
+        write_report(output, facts, of=f"{judge} on {readings}")
+    if json:
+        show_json({"output": str(output), **facts.to_dict()})
+    elif not quiet:
+        say(f"wrote {output}: {count(len(texts.items), 'text')}, {len(texts.labels)} labelled")

@@ -1,0 +1,90 @@
+"""Parameters of an estimator, as scikit-learn knows them: what its constructor was given."""
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from reprlib import Repr
+from typing import Any, TypeVar
+
+from cordial_ppl.cordial.settings import check_names
+
+P = TypeVar("P", bound="Parameters")
+
+SHORT = Repr()
+"""Shows a setting in a line: prior tables and channels do not fit."""
+SHORT.maxtuple = SHORT.maxlist = SHORT.maxdict = 12
+SHORT.maxstring = SHORT.maxother = 60
+
+
+class Parameters:
+    """Remembers the arguments of its constructor as they were given; base of the estimators.
+
+    Constructors check and convert their arguments at once, so attributes may hold something else.
+    A class method that makes an instance in another way says so by ``_made_by``: then the
+    parameters are that method's arguments, and what is cloned is made by it again.
+    """
+
+    _made: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls: type[P], *args: Any, **kwargs: Any) -> P:
+        """Remember the arguments."""
+        return object.__new__(cls)._made_by(cls, *args, **kwargs)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name, as they were given or by default.
+
+        Args:
+            deep: for scikit-learn; no setting is an estimator with settings of its own.
+        """
+        constructor, args, kwargs = self._made
+        bound = signature(constructor).bind(*args, **kwargs)
+        bound.apply_defaults()
+        found = dict(bound.arguments)
+        for name, parameter in bound.signature.parameters.items():
+            if parameter.kind is Parameter.VAR_KEYWORD:
+                found |= found.pop(name)
+        return found
+
+    def set_params(self: P, **params: Any) -> P:
+        """Change settings; whoever was fitted forgets it, for the fit was made with other ones.
+
+        Args:
+            params: new values by name.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            InputError: a name is none of a setting, or a value is none that it may have; all
+                settings stay as they were.
+        """
+        known = self.get_params()
+        check_names("set_params", params, known)
+        if params:
+            made = self._made[0](**known | params)
+            vars(self).clear()
+            vars(self).update(vars(made))
+        return self
+
+    def _made_by(self: P, constructor: Callable[..., Any], *args: Any, **kwargs: Any) -> P:
+        """Remember which constructor made this, and what it was given."""
+        self._made = constructor, args, kwargs
+        return self
+
+    def __sklearn_clone__(self: P) -> P:
+        # Settings are shared, not copied: a prior is known by its identity.
+        return self._made[0](**self.get_params())
+
+    def __repr__(self) -> str:
+        constructor, known = self._made[0], signature(self._made[0]).parameters
+        given = (
+            f"{name}={SHORT.repr(value)}"
+            for name, value in self.get_params().items()
+            if name not in known or not _same(value, known[name].default)
+        )
+        own = constructor is type(self)
+        name = type(self).__name__ + ("" if own else f".{constructor.__name__}")
+        return f"{name}({', '.join(given)})"
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(value == default))

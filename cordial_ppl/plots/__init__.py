@@ -1,0 +1,27 @@
+"""Pictures of a reader and of what calibration makes of it: a function each, an axis in and out.
+
+Without an axis, a function makes a figure of its own, of the width of a column. Colours are those
+that colour-blind readers can tell apart; marks and dashes differ too. Needs matplotlib
+(``pip install "cordial-ppl[plots]"``), which is imported when something is drawn.
+"""
+
+from cordial_ppl.plots.learning import learning_curve
+from cordial_ppl.plots.parameters import parameter, parameters
+from cordial_ppl.plots.shares import label_shares
+from cordial_ppl.plots.stated import stated_classes
+from cordial_ppl.plots.thresholds import thresholds
+from cordial_ppl.plots.transfer import transfer_curve
+from cordial_ppl.plots.users import user_values
+from cordial_ppl.plots.weights import weights
+
+__all__ = [
+    "label_shares",
+    "learning_curve",
+    "parameter",
+    "parameters",
+    "stated_classes",
+    "thresholds",
+    "transfer_curve",
+    "user_values",
+    "weights",
+]

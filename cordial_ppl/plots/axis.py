@@ -1,0 +1,62 @@
+"""Where a picture is drawn, in which colours, and how an axis names the options of a scale."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from cordial_ppl.products.figure import COLUMN, looking
+from cordial_ppl.scale import Scale
+
+Axes = Any
+"""A `matplotlib.axes.Axes`."""
+
+PEOPLE, RAW, OURS, CHANNEL = "#b8b8b8", "#D55E00", "#0072B2", "#009E73"
+"""What people say, what the reader states, what calibration makes of it (Okabe and Ito, 2008)."""
+
+LONGEST = 12
+"""Letters of an option's name that an axis has room for beside those of its neighbours."""
+
+
+@contextmanager
+def drawing(ax: Axes | None, height: float = 2.3) -> Iterator[Axes]:
+    """Draw on an axis in its own style, or on a figure of its own in the style of the package.
+
+    Args:
+        ax: The axis, or None.
+        height: Height of a figure of its own, inches.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    if ax is not None:
+        yield ax
+        return
+    with looking():
+        from matplotlib import pyplot
+
+        _, own = pyplot.subplots(figsize=(COLUMN, height), layout="constrained")
+        yield own
+
+
+def short(name: str) -> str:
+    """Shorten a name that an axis has no room for."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None) -> None:
+    """Put the options' names at their places on the x or y axis of a picture.
+
+    Args:
+        axis: `ax.xaxis` or `ax.yaxis`.
+        scale: The options.
+        places: Where they stand; by default where their values do.
+    """
+    where = scale.values if places is None else places
+    axis.set_ticks(list(where), [short(option) for option in scale.options])
+    axis.set_minor_locator(_no_ticks())
+
+
+def _no_ticks() -> Any:
+    from matplotlib.ticker import NullLocator
+
+    return NullLocator()

@@ -1,0 +1,143 @@
+"""The posterior of the reader's parameters, with its prior and what a faultless reader has."""
+
+from typing import Any
+
+import numpy as np
+
+from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.errors import InputError
+from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing
+from cordial_ppl.products.figure import INK, PAGE, Figure, looking
+from cordial_ppl.summary import LEVELS, PARAMETERS, PHRASES, channel_shares, pool_draws
+
+UNITS = {
+    "temperature": "temperature",
+    "offset": "offset (classes)",
+    "gain": "gain",
+    "concentration": "concentration (1 / classes²)",
+    "strength": "strength",
+}
+DRAWS = 4000
+REACH = 0.002
+"""Share of prior and posterior that may lie beyond each end of the picture."""
+
+
+def parameter(judge: Stack, name: str, *, ax: Axes | None = None) -> Axes:
+    """Draw the posterior of one parameter over its prior.
+
+    It is that of ``summary()``: of the channels on the plain temperature reading, in proportion to
+    their weights.  The line below is its 90 % interval, the dot its median, and the dotted line the
+    value of a faultless reader: temperature 1, offset 0, gain 1.  Temperature, gain and
+    concentration are on a logarithmic axis, and their densities with respect to the logarithm.
+
+    Args:
+        judge: a fitted stack with channels.
+        name: of a parameter that its channels share, such as "temperature".
+        ax: where to draw.
+
+    Returns:
+        The axis.
+
+    Raises:
+        NotFittedError: there was no fit yet.
+        InputError: there is no such parameter, its posterior is one point (``inference="mode"``),
+            or matplotlib is not installed.
+    """
+    judge.describe()  # Says so if there is no fit.
+    known, weights = pool_draws(judge.posteriors_, judge.weights_) if judge.posteriors_ else ({}, 0)
+    if name not in known:
+        raise InputError(
+            f"the channels share no parameter {name!r}; they have: {', '.join(known) or 'none'}."
+        )
+    if np.ptp(known[name]) == 0:
+        raise InputError("a mode is one point and has no distribution to be drawn.")
+    rng = np.random.default_rng(0)
+    own = known[name]
+    after = rng.choice(own, len(own), p=weights / np.sum(weights))
+    before = _prior(judge, name)
+    logs = name != "strength" and bool(min(after.min(), before.min()) > 0)
+    with drawing(ax, height=1.6) as axis:
+        ends = [np.quantile(draws, (REACH, 1 - REACH)) for draws in (before, after)]
+        limits = min(low for low, _ in ends), max(high for _, high in ends)
+        top = 0.0
+        for draws, color, label in ((before, PEOPLE, "prior"), (after, OURS, "posterior")):
+            grid, density = _density(draws, logs, limits, bounded=name == "strength")
+            axis.plot(grid, density, color=color, marker="", label=label)
+            axis.fill_between(grid, density, color=color, alpha=0.25, lw=0)
+            top = max(top, float(density.max()))
+        low, median, high = np.quantile(own, LEVELS, weights=weights, method="inverted_cdf")
+        axis.plot((low, high), (-0.05 * top,) * 2, color=OURS, lw=2, marker="")
+        axis.plot(median, -0.05 * top, color=OURS, marker="o", ls="")
+        if name in PHRASES:
+            axis.axvline(PHRASES[name][0], color=INK, lw=0.7, ls=":")
+        if logs:
+            from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+            axis.set_xscale("log")
+            # Two decades or more are named by their tens.
+            subs = (1.0,) if limits[1] > 100 * limits[0] else (1.0, 2.0, 5.0)
+            axis.xaxis.set_major_locator(LogLocator(subs=subs))
+            axis.xaxis.set_minor_locator(NullLocator())
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axis.set_xlim(limits)
+        axis.set_ylim(-0.12 * top, None)
+        axis.set_yticks([])
+        axis.spines["left"].set_visible(False)
+        axis.set_xlabel(UNITS.get(name, name.replace("_", " ")))
+    return axis
+
+
+def parameters(judge: Stack) -> Figure:
+    """Draw the posteriors of all parameters that the channels share, a panel each.
+
+    Args:
+        judge: a fitted stack with channels.
+
+    Returns:
+        A figure, which belongs to no window.
+
+    Raises:
+        NotFittedError: there was no fit yet.
+        InputError: the stack has no channels or only their modes, or matplotlib is not installed.
+    """
+    judge.describe()
+    known = pool_draws(judge.posteriors_, judge.weights_)[0] if judge.posteriors_ else {}
+    if not known:
+        raise InputError("the stack has no channels whose parameters could be drawn.")
+    names = sorted(known, key=lambda name: [*PARAMETERS, name].index(name))
+    with looking():
+        from matplotlib import figure
+
+        across = min(3, len(names))
+        down = -(-len(names) // across)
+        page = figure.Figure(figsize=(PAGE, 1.5 * down), layout="constrained")
+        panels = page.subplots(down, across, squeeze=False).ravel()
+        for name, axis in zip(names, panels, strict=False):
+            parameter(judge, name, ax=axis)
+        for axis in panels[len(names) :]:
+            axis.axis("off")
+        last = panels[len(names)] if len(names) < len(panels) else panels[0]
+        handles, words = panels[0].get_legend_handles_labels()
+        last.legend(handles, words, loc="upper left" if last is not panels[0] else "best")
+    return page
+
+
+def _prior(judge: Stack, name: str) -> np.ndarray:
+    """Draws from the prior of a parameter, pooled over channels as those of its posterior are."""
+    found = []
+    for channel, share in channel_shares(judge.posteriors_, judge.weights_).items():
+        draws = judge.posteriors_[channel].sample_prior(DRAWS, judge.seed)[name]
+        found.append(draws[: round(share * DRAWS)])
+    return np.concatenate(found).astype(float)
+
+
+def _density(
+    draws: np.ndarray, logs: bool, limits: tuple[float, float], *, bounded: bool
+) -> tuple[Any, Any]:
+    """Density on a grid, of the logarithms where the axis has them."""
+    from arviz_stats.base import array_stats
+
+    inside = draws[(draws >= limits[0]) & (draws <= limits[1])]
+    own = np.log(inside) if logs else inside
+    grid, density, _ = array_stats.kde(own, bw="silverman", bound_correction=bounded)
+    return (np.exp(grid) if logs else grid), density * len(inside) / len(draws)

@@ -1,0 +1,58 @@
+"""What texts get, given the class that the reader states, as a small heatmap."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cordial_ppl.analyses.stated import predictions_given_stated
+from cordial_ppl.errors import InputError
+from cordial_ppl.plots.axis import Axes, drawing
+from cordial_ppl.products.heatmaps import Heatmap, draw_heatmap, option_ticks
+from cordial_ppl.readings import as_logits
+from cordial_ppl.scale import Scale
+from cordial_ppl.scores import as_probabilities
+
+
+def stated_classes(
+    probs: Any,
+    logits: Any,
+    *,
+    options: Sequence[str] | Scale | None = None,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the mean distribution of the label for each class that the reader states.
+
+    Row y is the mean over the texts whose most probable raw option is y; hatched rows have no text.
+    The outlined squares are where label and stated class agree.  For the labels themselves, give
+    one-hot rows: ``np.eye(K)[labels]`` (Fig. 2 of the paper).
+
+    Args:
+        probs: probabilities of the options, ``[n, K]``, of a calibrator or of people.
+        logits: option logits of the same texts, ``[n, K]``.
+        options: names of the K options; by default 0..K-1.
+        title: what stands above.
+        ax: where to draw.
+
+    Returns:
+        The axis.
+
+    Raises:
+        InputError: the arrays cannot be used or differ in shape, or matplotlib is not installed.
+    """
+    readings, own = as_logits(logits), as_probabilities(probs)
+    if readings.shape != own.shape:
+        raise InputError(
+            "probs and logits must be of the same texts and options; got shapes "
+            f"{own.shape} and {readings.shape}."
+        )
+    names = Scale.of(options, own.shape[1]).options
+    table = predictions_given_stated(own, np.argmax(readings, axis=1))
+    with drawing(ax, height=2.9) as axis:
+        draw_heatmap(axis, Heatmap("", title, "", table, names))
+        axis.set_title(title)
+        axis.set_yticks(*option_ticks(names))
+        axis.set_xlabel("label")
+        axis.set_ylabel("stated class")
+    return axis

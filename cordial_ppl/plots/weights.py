@@ -1,0 +1,49 @@
+"""How far each member of a stack, or each reader of a fusion, is believed."""
+
+from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.errors import NotFittedError
+from cordial_ppl.fusion import Fusion
+from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, drawing
+
+
+def weights(judge: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
+    """Draw the members' weights as bars, the largest on top.
+
+    Channels (of a fusion: readers) are of one colour, logit-space calibrators (of a fusion: what
+    sees all readers at once) of another.
+
+    Args:
+        judge: a fitted stack, or a fitted fusion of several readers.
+        ax: where to draw.
+
+    Returns:
+        The axis.
+
+    Raises:
+        NotFittedError: there was no fit yet.
+        InputError: matplotlib is not installed.
+    """
+    if not hasattr(judge, "weights_"):
+        raise NotFittedError(f"this {type(judge).__name__} is not fitted: call fit first.")
+    single = judge.readers_ if isinstance(judge, Fusion) else tuple(judge.posteriors_)
+    kinds = ("readers", "all readers") if isinstance(judge, Fusion) else ("channels", "calibrators")
+    ranked = sorted(judge.weights_.items(), key=lambda item: item[1])
+    with drawing(ax, height=0.5 + 0.17 * len(ranked)) as axis:
+        for kind, color, own in ((kinds[0], OURS, True), (kinds[1], CHANNEL, False)):
+            rows = [k for k, (name, _) in enumerate(ranked) if (name in single) is own]
+            if rows:
+                axis.barh(rows, [ranked[k][1] for k in rows], color=color, label=kind)
+        axis.set_yticks(range(len(ranked)), [name for name, _ in ranked])
+        for row, (_, weight) in enumerate(ranked):
+            axis.annotate(
+                f"{weight:.2f}",
+                (weight, row),
+                (2, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize="small",
+            )
+        axis.set_xlim(0, 1.15 * ranked[-1][1])
+        axis.set_xlabel("weight")
+        axis.legend(loc="lower right")
+    return axis

@@ -1,0 +1,9 @@
+"""One self-contained page on a judge: what is wrong with the reader, and what calibration changes.
+
+`facts` measures, `pictures` draws, `page` writes it down in HTML.
+"""
+
+from cordial_ppl.report.facts import Facts, Texts, gather
+from cordial_ppl.report.page import write_report
+
+__all__ = ["Facts", "Texts", "gather", "write_report"]

@@ -1,0 +1,228 @@
+"""The pages of the documentation: their code runs, and what they name is there."""
+
+import re
+import tomllib
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pages
+import pytest
+import typer
+
+import cordial_ppl as cp
+from cordial_ppl.synthetic import reviews
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = {str(path.relative_to(ROOT)): path.read_text() for path in DOCS.rglob("*.md")}
+DOCUMENTS = PAGES | {
+    name: (ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md", "models/README.md")
+}
+FRAGMENTS = {"checks", "fusion", "priors", "users"}
+"""Pages whose code is of readings that the reader has."""
+
+COMPLETE = [
+    name
+    for name, text in PAGES.items()
+    if Path(name).stem not in FRAGMENTS
+    and any(fence.language == "python" for fence in pages.fences(text))
+    or name.startswith("docs/tutorials")
+]
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_a_page_does_as_it_says(name, tmp_path, monkeypatch):
+    for folder in ("tests", "models"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.chdir(tmp_path)
+    pages.run(PAGES[name], tmp_path, shell=name.startswith("docs/tutorials"))
+
+
+def test_pages_are_held_to_what_they_show(tmp_path):
+    def page(shown):
+        return f"```python\nprint('loss', 0.5)\n```\n\n```text\n{shown}\n```\n"
+
+    pages.run(page("loss 0.52"), tmp_path, shell=False)
+    pages.run(page("..."), tmp_path, shell=False)
+    for wrong in ("loss 0.7", "gain 0.5", "loss 0.5\nmore"):
+        with pytest.raises(AssertionError):
+            pages.run(page(wrong), tmp_path, shell=False)
+    for wrong in ("```python\nprint(0.5)  # 0.53\n```\n", "```python\nprint(21)  # 20\n```\n"):
+        with pytest.raises(AssertionError):
+            pages.run(wrong, tmp_path, shell=False)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_names_and_commands_are_there(name):
+    from cordial_ppl.cli.app import app
+
+    known = typer.main.get_command(app).commands
+    for fence in pages.fences(DOCUMENTS[name]):
+        if fence.language == "python":
+            compile(fence.code, name, "exec")
+        if fence.language in ("sh", "bash"):
+            for command, *arguments in pages.commands(fence):
+                asked = command == "read" and "--model" in arguments
+                found = known["ask" if asked else command]
+                found.make_parser(found.context_class(found)).parse_args(arguments)
+    for attribute in set(re.findall(r"\bcp\.(\w+)", DOCUMENTS[name])):
+        assert hasattr(cp, attribute), f"{name} names cp.{attribute}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name):
+    for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", PAGES[name]):
+        assert ((ROOT / name).parent / link).exists(), f"{name} links to {link}"
+
+
+def test_every_public_name_is_in_the_reference():
+    named = re.findall(r"^::: cordial_ppl\.(\w+)$", PAGES["docs/reference.md"], re.MULTILINE)
+    assert sorted(named) == sorted(dir(cp))
+
+
+def test_every_command_and_option_is_on_its_page():
+    from cordial_ppl.cli.app import app
+
+    before, *parts = re.split(r"^## ", PAGES["docs/cli.md"], flags=re.MULTILINE)
+    sections = dict(part.split("\n", 1) for part in parts)
+    common = options_of(sections["Options of several commands"])
+    commands = typer.main.get_command(app).commands
+    assert [f"cordial {name}" for name in commands] == list(sections)[2:]
+    for name, command in commands.items():
+        own = options_of(sections[f"cordial {name}"])
+        known = {option for parameter in command.params for option in parameter.opts}
+        known = {option for option in known if option.startswith("--")}
+        assert own <= known and known <= own | common, f"cordial {name}"
+    assert common <= {o for c in commands.values() for p in c.params for o in p.opts}
+
+
+def options_of(section):
+    return set(re.findall(r"`(--[\w-]+)", section))
+
+
+def test_figures_are_those_of_the_pages_that_measured_them():
+    measured = PAGES["docs/accuracy.md"] + PAGES["docs/comparison.md"]
+    known = set(re.findall(r"-?\d?\.\d{3}\b", measured))
+    (section,) = re.findall(
+        r"^## What was measured\n(.*?)^## ", PAGES["docs/which.md"], flags=re.DOTALL | re.MULTILINE
+    )
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    figures = set(re.findall(r"-?\d?\.\d{3}\b", "".join(rows)))
+    assert len(figures) > 40 and figures <= known, figures - known
+
+
+def test_the_example_of_a_task_can_be_read():
+    from cordial_ppl.sweep import parse_config
+
+    (sweep, task) = (
+        f.code for f in pages.fences(PAGES["docs/tutorials/sweep.md"]) if f.language == "toml"
+    )
+    config = parse_config(tomllib.loads(sweep + task), ROOT)
+    assert [task.report for task in config.tasks][-1] == 500
+
+
+def test_messages_are_those_of_the_package(tmp_path, monkeypatch, stack):
+    """Each message of the page is raised here, and each that is raised here is on the page."""
+    monkeypatch.chdir(tmp_path)
+    quoted = [
+        f.code.strip()
+        for f in pages.fences(PAGES["docs/troubleshooting.md"])
+        if f.language == "text"
+    ]
+    said = [*said_by_arrays(), *said_by_tables(tmp_path), *said_of_fits(stack)]
+    assert sorted(quoted) == sorted(said)
+
+
+def messages(*actions):
+    """What each action says, as a warning or an error."""
+    for action in actions:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                action()
+            except cp.CordialError as error:
+                yield str(error)
+        yield from (str(warning.message) for warning in caught)
+
+
+def said_by_arrays():
+    texts = reviews(60)
+    logits, labels = texts.logits, texts.labels
+    nothing, unread = logits.copy(), logits.copy()
+    nothing[3, 1], unread[3, 1] = np.nan, -np.inf
+    judge = cp.TemperatureScaling
+    return messages(
+        lambda: judge().fit(logits, labels + 1),
+        lambda: judge().fit(nothing, labels),
+        lambda: judge().fit(unread, labels),
+        lambda: judge().fit(logits, labels[:-1]),
+        lambda: judge().fit(logits[0], labels[:1]),
+        lambda: judge(("1", "2", "3")).fit(logits, labels),
+        lambda: cp.Fusion().fit(logits, labels),
+        lambda: cp.readings_from_probabilities(np.full((2, 5), 0.3)),
+        lambda: cp.ChannelCalibrator("models/nothing.py"),
+    )
+
+
+def said_by_tables(folder):
+    from typer.testing import CliRunner
+
+    from cordial_ppl.cli.app import app
+
+    texts = reviews(60)
+    names = [f"logit_{k}" for k in range(1, 6)]
+    rows = [[f"t{i}", *row.round(3)] for i, row in enumerate(texts.logits)]
+    labels = [[f"t{i}", label + 1] for i, label in enumerate(texts.labels[:20])]
+    tables = {
+        "R.csv": (["item_id", *names], rows),
+        "twice/R.csv": (["item_id", *names], rows + rows[:2]),
+        "from0/R.csv": (["item_id", *(f"logit_{k}" for k in range(5))], rows),
+        "both/R.csv": (["item_id", *names, "p_1", "p_2"], [[*row, 0.5, 0.5] for row in rows]),
+        "two/R.csv": (
+            ["item_id", "reader", *names],
+            [[row[0], "ab"[i % 2], *row[1:]] for i, row in enumerate(rows)],
+        ),
+        "L.csv": (["item_id", "label"], labels),
+        "strange/L.csv": (["item_id", "label"], [*labels[:19], ["x1", 1], ["x2", 2]]),
+        "texts.csv": (["item_id", "text"], [["a", "hello"]]),
+    }
+    for name, (header, content) in tables.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        lines = (",".join(map(str, row)) for row in [header, *content])
+        (folder / name).write_text("\n".join(lines))
+
+    def say(*arguments):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == 2
+        said = result.stderr.strip().removeprefix("error: ")
+        return re.sub(r"\b(?:twice|from0|both|two|strange)/", "", said)
+
+    fit = ("-o", "judge.cordial")
+    return [
+        say("fit", "from0/R.csv", "L.csv", *fit),
+        say("fit", "twice/R.csv", "L.csv", *fit),
+        say("fit", "two/R.csv", "L.csv", *fit),
+        say("fit", "R.csv", "strange/L.csv", *fit),
+        say("fit", "both/R.csv", "L.csv", *fit),
+        say("read", "texts.csv", "-o", "out.csv"),
+        say("predict", "R.csv", "R.csv", "-o", "out.csv"),
+        say("fit", "R.csv", "L.csv", "-o", "j.txt"),
+        say("calibrate", "R.csv", "L.csv", "-o", "R.csv"),
+    ]
+
+
+def said_of_fits(stack):
+    from cordial_ppl.cordial.files import unpack
+    from cordial_ppl.cordial.members import warn_if_doubtful
+    from cordial_ppl.summary import describe
+
+    posterior = stack.posteriors_["mixture"]
+    poor = posterior.diagnostics._replace(khat=0.83, ess=61.0, trusted=False)
+    scale, nothing = stack.scale_, float("nan")
+    channels = {"channels": {"severe": {"built_in": False, "digest": "of another file"}}}
+    yield from messages(lambda: unpack("judge.cordial", channels, {}))
+    yield from messages(lambda: warn_if_doubtful(replace(posterior, diagnostics=poor)))
+    yield from describe({}, {}, (1.24, 1.19, 2.0, 20), scale).warnings
+    yield from describe({}, {}, (nothing, nothing, 2.0, 5), scale).warnings

@@ -1,0 +1,156 @@
+"""Plots: what is drawn is what was computed, on an axis that is given or on one of its own."""
+
+import matplotlib
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
+
+import cordial_ppl as cp
+from cordial_ppl import plots
+from cordial_ppl.errors import InputError
+from cordial_ppl.plots.thresholds import MARKS
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """No figure outlives its test."""
+    yield
+    pyplot.close("all")
+
+
+def lines(axis) -> dict:
+    """Lines of an axis by their label."""
+    return {line.get_label(): line.get_xydata() for line in axis.get_lines()}
+
+
+def test_transfer_curve_is_what_the_judge_says_of_sure_readings(judge):
+    axis = plots.transfer_curve(judge)
+    found = lines(axis)
+    curve = found["calibrated, 90 % interval"]
+    from cordial_ppl.analyses.saturated import saturated_readings
+
+    sure = saturated_readings(judge.labelled().logits)
+    np.testing.assert_allclose(curve[:, 1], judge.predict_mean(sure))
+    np.testing.assert_array_equal(curve[:, 0], judge.scale_.values)
+    np.testing.assert_allclose(
+        found["labelled texts"][:, 1].round(),
+        np.sort(LABELS + 1)[np.argsort(np.argsort(found["labelled texts"][:, 1]))],
+    )
+    assert [text.get_text() for text in axis.get_xticklabels()] == list(STARS)
+    assert len(found["labelled texts"]) == len(LABELS)
+
+
+def test_a_loaded_judge_needs_texts(judge, tmp_path):
+    judge.save(tmp_path / "judge.cordial")
+    loaded = cp.load(tmp_path / "judge.cordial")
+    with pytest.raises(InputError, match="keeps no texts of its fit"):
+        plots.transfer_curve(loaded)
+    own = plots.transfer_curve(loaded, LOGITS, judge.scale_.decode(LABELS))
+    known = plots.transfer_curve(judge)
+    for name, line in lines(known).items():
+        np.testing.assert_allclose(lines(own)[name], line, atol=1e-6)
+
+
+def test_heatmap_of_labels_is_their_histogram_by_stated_class():
+    axis = plots.stated_classes(np.eye(5)[TRUTH], TEST, options=STARS, title="labels")
+    shown, said = np.asarray(axis.images[0].get_array()), TEST.argmax(axis=1)
+    for y in range(5):
+        if (said == y).any():
+            own = np.bincount(TRUTH[said == y], minlength=5)
+            np.testing.assert_allclose(shown[y], own / own.sum())
+    assert axis.get_title() == "labels" and axis.get_ylabel() == "stated class"
+    with pytest.raises(InputError, match="same texts and options"):
+        plots.stated_classes(np.eye(5)[TRUTH], TEST[:-1])
+
+
+def test_thresholds_of_certain_predictions_lie_on_the_diagonal():
+    axis = plots.thresholds(np.eye(5)[TRUTH], TRUTH)
+    ends = [line.get_xydata() for line in axis.get_lines() if line.get_marker() in MARKS]
+    ends = [points for points in ends if len(points)]
+    assert len(ends) == 4
+    for points in ends:
+        np.testing.assert_allclose(points[:, 0], points[:, 1])
+    with pytest.raises(InputError, match="came with 3 labels"):
+        plots.thresholds(np.eye(5)[TRUTH], TRUTH[:3])
+
+
+def test_thresholds_have_the_intervals_of_the_beta_distribution():
+    from scipy.stats import beta
+
+    axis = plots.thresholds(np.tile([0.3, 0.7], (10, 1)), [0, 0, 1, 1, 1, 1, 1, 1, 1, 1])
+    low, high = axis.collections[0].get_segments()[0][:, 1]
+    np.testing.assert_allclose([low, high], beta.ppf([0.05, 0.95], 2.5, 8.5))
+
+
+def test_label_shares_are_means(judge):
+    axis = plots.label_shares(judge, TEST, judge.scale_.decode(TRUTH))
+    found = lines(axis)
+    np.testing.assert_allclose(found["calibrated"][:, 1], judge.predict_proba(TEST).mean(axis=0))
+    raw = np.exp(TEST) / np.exp(TEST).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found["as stated"][:, 1], raw.mean(axis=0))
+    heights = [bar.get_height() for bar in axis.patches]
+    np.testing.assert_allclose(heights, np.bincount(TRUTH, minlength=5) / len(TRUTH))
+
+
+def test_weights_are_bars_from_the_largest(judge):
+    axis = plots.weights(judge)
+    names = [text.get_text() for text in axis.get_yticklabels()][::-1]
+    assert names == sorted(judge.weights_, key=lambda name: -judge.weights_[name])
+    assert sum(bar.get_width() for bar in axis.patches) == pytest.approx(1.0)
+
+
+def test_parameters_have_prior_posterior_and_interval(judge):
+    figure = plots.parameters(judge)
+    shown = [axis.get_xlabel() for axis in figure.axes if axis.get_xlabel()]
+    assert [name.split()[0] for name in shown] == [
+        "temperature", "offset", "gain", "concentration", "strength"
+    ]  # fmt: skip
+    faults = {fault.name: fault for fault in judge.describe().faults}
+    axis = plots.parameter(judge, "temperature")
+    assert {"prior", "posterior"} <= lines(axis).keys()
+    low, high = axis.get_lines()[2].get_xdata()
+    assert (low, high) == pytest.approx((faults["temperature"].low, faults["temperature"].high))
+    # Densities with respect to the logarithm, cut at the ends of the picture.
+    for name in ("prior", "posterior"):
+        x, density = lines(axis)[name].T
+        assert np.trapezoid(density, np.log(x)) == pytest.approx(1.0, abs=0.03)
+    with pytest.raises(InputError, match="no parameter 'tempo'; they have: "):
+        plots.parameter(judge, "tempo")
+    with pytest.raises(InputError, match="no channels"):
+        plots.parameters(cp.LogitStack().fit(LOGITS, LABELS))
+
+
+def test_user_values_with_their_intervals():
+    rng = np.random.default_rng(0)
+    users = [f"user {k}" for k in rng.integers(0, 50, 400)]
+    probs = rng.dirichlet(np.ones(5), 400)
+    labels = [rng.choice(5, p=row) for row in probs]
+    shifts = cp.UserShift().fit(probs, labels, users)
+    ends, values = shifts.intervals(0.9), shifts.values_
+    assert all(low <= values[name] <= high for name, (low, high) in ends.items())
+    narrow = shifts.intervals(0.5)
+    assert all(ends[n][0] <= narrow[n][0] <= narrow[n][1] <= ends[n][1] for n in ends)
+    axis = plots.user_values(shifts)
+    names = [text.get_text() for text in axis.get_yticklabels()]
+    ranked = sorted(values, key=lambda name: values[name])
+    counts = shifts.counts_
+    assert names == [f"{n} ({counts[n]})" for n in (*ranked[:20], *ranked[-20:])]
+    with pytest.raises(InputError, match="between 0 and 1"):
+        shifts.intervals(1.5)
+
+
+def test_an_axis_that_is_given_is_drawn_on(judge):
+    figure, own = pyplot.subplots()
+    before = dict(matplotlib.rcParams)
+    assert plots.weights(judge, ax=own) is own
+    assert dict(matplotlib.rcParams) == before and pyplot.get_fignums() == [figure.number]
+
+
+def test_without_a_fit():
+    with pytest.raises(cp.NotFittedError):
+        plots.transfer_curve(cp.Cordial())
+    with pytest.raises(cp.NotFittedError):
+        plots.weights(cp.Fusion())
