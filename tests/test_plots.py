@@ -68,7 +68,7 @@ def test_heatmap_of_labels_is_their_histogram_by_stated_class():
 
 def test_thresholds_of_certain_predictions_lie_on_the_diagonal():
     axis = plots.thresholds(np.eye(5)[TRUTH], TRUTH)
-    ends = [line.get_xydata() for line in axis.get_lines() if line.get_marker() in MARKS]
+    ends = [line.get_xydata() for line in axis.get_lines() if line.get_marker() in tuple(MARKS)]
     ends = [points for points in ends if len(points)]
     assert len(ends) == 4
     for points in ends:

@@ -135,7 +135,7 @@ def _density(
     draws: np.ndarray, logs: bool, limits: tuple[float, float], *, bounded: bool
 ) -> tuple[Any, Any]:
     """Density on a grid, of the logarithms where the axis has them."""
-    from arviz_stats.base import array_stats
+    from arviz_stats.base.array import array_stats
 
     inside = draws[(draws >= limits[0]) & (draws <= limits[1])]
     own = np.log(inside) if logs else inside

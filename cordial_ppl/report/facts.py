@@ -225,6 +225,13 @@ def _moved(judge: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray) -> tu
     low, high = judge.predict_interval(texts.logits[rows], 0.9, extra, mean=after[rows])
     labels = dict(zip(texts.rows.tolist(), judge.scale_.decode(texts.labels), strict=True))
     return tuple(
-        Moved(texts.items[row], *map(float, numbers), labels.get(row))
-        for row, *numbers in zip(rows.tolist(), before[rows], after[rows], low, high, strict=True)
+        Moved(
+            item=texts.items[int(row)],
+            before=float(before[row]),
+            after=float(after[row]),
+            low=float(low[place]),
+            high=float(high[place]),
+            label=labels.get(int(row)),
+        )
+        for place, row in enumerate(rows)
     )

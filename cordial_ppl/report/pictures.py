@@ -17,7 +17,7 @@ from cordial_ppl.summary import pool_draws
 LIGHT = "#dcdcdc"
 """Ink on a dark page."""
 
-INKED = {
+INKED: dict[Any, Any] = {
     "text.color": INK,
     "axes.labelcolor": INK,
     "xtick.color": INK,
