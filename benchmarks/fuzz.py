@@ -30,9 +30,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cordial_ppl.errors import CordialError, CordialWarning
 from fuzzing import arrays, commands, logs, saved, sweeps, tables
 from fuzzing.door import Door, check_message
+
+from cordial_ppl.errors import CordialError, CordialWarning
 
 DOORS = {
     door.name: door

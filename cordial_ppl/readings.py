@@ -20,6 +20,9 @@ from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name
 LARGEST = 1e9
 """Logits this large are no logits; masks this low (float32's smallest, say) stand for -inf."""
 
+LARGEST_COUNT = 2.0**53
+"""Beyond it a float is not a whole number but stands for several."""
+
 MASKED = 1e3
 """Nats below the largest of its row at which a logit is a mask (-1e4, -1e9) and not a reading."""
 
@@ -175,7 +178,7 @@ def readings_from_counts(
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
     where, columns = where or name_row, _column_names(counts, columns)
     numbers = _matrix(counts, "counts", None, where, columns)
-    whole = (numbers >= 0) & (numbers < np.inf) & (np.floor(numbers) == numbers)
+    whole = (numbers >= 0) & (numbers <= LARGEST_COUNT) & (np.floor(numbers) == numbers)
     _reject(~whole, numbers, "counts must be whole numbers from 0 up", where, columns)
     totals = numbers.sum(axis=1, keepdims=True)
     empty = np.flatnonzero(totals[:, 0] == 0)
@@ -211,7 +214,7 @@ def label_histogram(
 
 def _column_names(values: Any, columns: Sequence[str] | None) -> list[str] | None:
     names = getattr(values, "columns", None) if columns is None else columns
-    return None if names is None else [repr(name) for name in names]
+    return None if names is None else [quote(name) for name in names]
 
 
 def _name_column(column: int, columns: list[str] | None) -> str:

@@ -108,7 +108,9 @@ def find_kind(path: str | Path) -> str | None:
     """What a file says it holds, before anything of it is checked; None where it does not say."""
     try:
         with zipfile.ZipFile(path) as archive:
-            if archive.getinfo(META).file_size > LARGEST:
+            info = archive.getinfo(META)
+            # What is compressed could unpack to far more than the file has.
+            if info.compress_type != zipfile.ZIP_STORED or info.file_size > LARGEST:
                 return None
             kind = json.loads(archive.read(META))["kind"]
     except Exception:  # What is wrong with it is said by who reads it.

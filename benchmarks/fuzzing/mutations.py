@@ -341,7 +341,7 @@ def _polars(rng: random.Random, array: np.ndarray) -> Any:
     import polars
 
     frame = polars.DataFrame(array) if array.ndim == 2 else polars.Series(array)
-    return rng.choice((frame, frame.clear(), frame.cast(str)))
+    return rng.choice((frame, frame.clear(), frame.cast(polars.String)))
 
 
 def _kind(rng: random.Random, array: np.ndarray) -> Any:

@@ -152,8 +152,9 @@ def _enter(kind: str, path: Path, folder: Path) -> None:
     if isinstance(fitted, Fusion):
         readings: Any = np.stack([TEST] * len(fitted.readers_), axis=1)
     elif hasattr(fitted, "users_"):
-        probs = fitted.predict_proba(np.full((4, fitted.scale_.size), 1 / fitted.scale_.size), 
-                                     ["ann", "bob", "new", "ann"])
+        probs = fitted.predict_proba(
+            np.full((4, fitted.scale_.size), 1 / fitted.scale_.size), ["ann", "bob", "new", "ann"]
+        )
         assert_probabilities(probs, 4)
         assert len(fitted.values_) == len(fitted.intervals()) == len(fitted.users_)
         return save_again(fitted, folder)

@@ -73,7 +73,8 @@ def as_toml(tree: dict[Any, Any]) -> str:
 
 def _inline(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(str(k))} = {_inline(v)}" for k, v in value.items()) + "}"
+        pairs = ", ".join(f"{json.dumps(str(k))} = {_inline(v)}" for k, v in value.items())
+        return f"{{{pairs}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_inline, value))}]"
     if isinstance(value, float) and not math.isfinite(value):

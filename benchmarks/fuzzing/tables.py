@@ -128,8 +128,8 @@ def _parquet(rng: random.Random, columns: list[tuple[str, list]]) -> bytes:
     names = [name.encode("utf-8", "replace").decode() for name, _ in columns]
     table = pa.Table.from_arrays([array.slice(0, length) for array in arrays], names)
     file = io.BytesIO()
-    settings = {"compression": rng.choice(("snappy", "none", "zstd"))}
-    pq.write_table(table, file, use_dictionary=rng.random() < 0.5, **settings)
+    packing = rng.choice(("snappy", "none", "zstd"))
+    pq.write_table(table, file, use_dictionary=rng.random() < 0.5, compression=packing)
     return file.getvalue()
 
 

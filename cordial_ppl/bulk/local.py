@@ -24,8 +24,11 @@ def predict_table(
     table: BlockTable,
     survey: Survey,
     output: Path,
-    show: Callable[[float, str], None],
-) -> None:
+    show: Callable[[float, str], None] | None = None,
+    *,
+    rows: range | None = None,
+    jobs: int | None = None,
+) -> int:
     """Predict a table that need not fit the memory.
 
     Args:
@@ -34,19 +37,27 @@ def predict_table(
         survey: What they are.
         output: The table to write, in the order of the readings.
         show: Told how much of the work is done, from 0 to 1, and what it is.
+        rows: The rows of the table to predict; by default all.
+        jobs: How many batches are predicted at a time; by default one a core.
+
+    Returns:
+        The number of texts predicted.
 
     Raises:
         FileError: A file cannot be read or written; nothing is left behind.
     """
     fill = next(chunks(survey.texts))[1]
     predictor = BatchPredictor(judge, replace(survey.layout, chosen={}), fill=fill)
-    kept = (keep(block, survey.layout.chosen).table for block in table.blocks())
+    kept = (keep(block, survey.layout.chosen).table for block in table.blocks(rows=rows))
+    jobs = jobs or workers(-(-survey.texts // ROWS))
     done = 0
     with writing(output, predictor.schema(table.schema)) as write:
-        for part in _in_order(predictor, _even(kept, ROWS), workers(-(-survey.texts // ROWS))):
+        for part in _in_order(predictor, _even(kept, ROWS), jobs):
             write(part)
             done += len(part)
-            show(done / survey.texts, "calibrating")
+            if show:
+                show(done / survey.texts, "calibrating")
+    return done
 
 
 def _even(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:

@@ -121,6 +121,7 @@ def _predict_blocks(
     quiet: bool,
 ) -> int:
     """Predict Parquet, which need not fit the memory; return the number of texts."""
+    from cordial_ppl.bulk.cluster import predict_on_ray
     from cordial_ppl.bulk.local import predict_table
     from cordial_ppl.cli.output import check_output
     from cordial_ppl.tables.blocks import open_blocks
@@ -132,12 +133,10 @@ def _predict_blocks(
             check_output(output, table.files)
         found = survey(table, **chosen, covariates=fitted.covariates_)
     _warn_of_others(judge, fitted, readings, found.provenance)
-    if engine is Engine.RAY:
-        from cordial_ppl.bulk.cluster import predict_on_ray
-
-        predict_on_ray(judge, table, found, output, channels)
-    else:
-        with progressing(quiet) as show, leaving_at_once():
+    with progressing(quiet) as show, leaving_at_once():
+        if engine is Engine.RAY:
+            predict_on_ray(judge, table, found, output, show, channels=channels)
+        else:
             predict_table(fitted, table, found, output, show)
     return found.texts
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from cordial_ppl.cordial.frames import like
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.covariates import as_covariates
-from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.errors import InputError, NotFittedError, name_rows
 from cordial_ppl.inference.lanes import Data
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
@@ -157,7 +157,15 @@ class Estimator(Parameters, ABC):
 
     def _probs(self, logits: Any, covariates: Mapping[str, Any] | None) -> Float[np.ndarray, "m K"]:
         readings, extra = self._enter(logits, covariates)
-        return self._predict(readings, extra)
+        probs = self._predict(readings, extra)
+        rows = np.flatnonzero(~np.isfinite(probs).all(axis=1))
+        if rows.size:
+            # A channel of one's own may take the logarithm of a covariate, say.
+            raise InputError(
+                f"the fit gives no probabilities for {name_rows(rows)}: is a reading or covariate "
+                "there such as none of the labelled texts has?"
+            )
+        return probs
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:
         """Validate and centre readings, of K options if ``size`` says so."""

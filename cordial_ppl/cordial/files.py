@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.cordial.members import CalibratorFit
 from cordial_ppl.cordial.weighing import ExpectedLoss
-from cordial_ppl.errors import ChannelError, FileError, InputError
+from cordial_ppl.errors import ChannelError, FileError, InputError, quote
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.state import Effort
 from cordial_ppl.inference.target import Prior
@@ -166,9 +166,9 @@ def blaming(path: str | Path) -> Iterator[None]:
         yield
     except ChannelError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise FileError(
-            f"{path} is damaged or was changed: {error!r}. Fit and save it again."
+            f"{path} is damaged or was changed: {error!r:.200}. Fit and save it again."
         ) from error
 
 
@@ -201,8 +201,9 @@ def _restore(
             if key.startswith(prefix)
         }
         fit = CalibratorFit(CALIBRATORS[name], CALIBRATORS[name].params(**fields))
-        if fit.predict_centred(np.zeros((1, scale.size))).shape != (1, scale.size):
-            raise ValueError(f"calibrator {name!r} is for another number of options")
+        probs = fit.predict_centred(np.zeros((1, scale.size)))
+        if probs.shape != (1, scale.size) or not np.isfinite(probs).all():
+            raise ValueError(f"calibrator {name!r} is for other options, or for none")
         calibrators[name] = fit
     seen = arrays.pop("seen", np.zeros(0, np.int64))
     if seen.ndim != 1 or seen.dtype != np.int64:
@@ -231,8 +232,8 @@ def _restore(
         posteriors=posteriors,
         calibrators=calibrators,
         weights=weights,
-        expected=ExpectedLoss(**from_plain(meta["expected"])),
-        covariates=tuple(meta.get("covariates", sorted(used))),
+        expected=as_figures(ExpectedLoss, meta["expected"]),
+        covariates=tuple(map(str, meta.get("covariates", sorted(used)))),
         losses={str(name): float(loss) for name, loss in meta.get("losses", {}).items()},
         provenance={
             str(name): [str(value) for value in values]
@@ -257,8 +258,8 @@ def unpack_posterior(
     posterior = Posterior(
         channel,
         **arrays,
-        diagnostics=Diagnostics(**from_plain(settings["diagnostics"])),
-        covariates=tuple(settings["covariates"]),
+        diagnostics=as_figures(Diagnostics, settings["diagnostics"]),
+        covariates=tuple(map(str, settings["covariates"])),
         readers=readers,
     )
     _check_posterior(posterior, size)
@@ -269,6 +270,8 @@ def _check_posterior(posterior: Posterior, size: int) -> None:
     name, (draws, count) = posterior.channel.name, posterior.draws.shape
     if posterior.histogram.shape != (size,) or posterior.weights.shape != (draws,):
         raise ValueError(f"the arrays of channel {name!r} do not fit together")
+    if any(array.dtype.kind != "f" for array in (posterior.draws, posterior.weights)):
+        raise ValueError(f"the arrays of channel {name!r} are of another type")
     if count != posterior.target.size:
         raise ValueError(f"channel {name!r} has {posterior.target.size} parameters, not {count}")
     for share in (posterior.weights, posterior.histogram):
@@ -284,6 +287,20 @@ def to_plain(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def from_plain(fields: dict[str, Any]) -> dict[str, Any]:
-    """Put NaN back where a number was not finite."""
-    return {key: float("nan") if value is None else value for key, value in fields.items()}
+def as_figures[F: tuple](kind: type[F], fields: dict[str, Any]) -> F:
+    """Make figures of what `to_plain` made of them, with NaN where one was not finite.
+
+    Raises:
+        TypeError, ValueError: they are others, or of another type.
+    """
+    hints = get_type_hints(kind)
+    found = {}
+    for name, value in fields.items():
+        hint = hints[name]
+        if hint is float:
+            value = math.nan if value is None else value
+            value = float(value) if isinstance(value, int | float) else value
+        if not isinstance(value, hint):
+            raise TypeError(f"{name} is {quote(value)}")
+        found[name] = value
+    return kind(**found)

@@ -11,7 +11,7 @@ from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Record
-from cordial_ppl.formats.rows import json_rows
+from cordial_ppl.formats.rows import json_rows, name_fields
 from cordial_ppl.formats.wrapping import as_text
 
 FLAT = ".responses"
@@ -45,7 +45,7 @@ def read(path: Path) -> Iterator[Record]:
     """
     for row in json_rows(path):
         if not recognises(path, row.value):
-            found = ", ".join(list(row.value)[:8])
+            found = name_fields(row.value)
             raise InputError(f"{row.place} must be a record with `responses`; found {found}.")
         item = as_text(row.value.get("id") or row.value.get("external_id"))
         if item is None:

@@ -21,6 +21,9 @@ from cordial_ppl.readings import readings_from_counts, readings_from_probabiliti
 KINDS = {"logits": "logit", "logprobs": "logprob", "probs": "p", "counts": "n"}
 """What an array of that name holds."""
 
+LARGEST = 1 << 30
+"""Bytes that arrays may have once they are unpacked."""
+
 
 def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
     """Say whether a file is NumPy's, by its ending."""
@@ -86,7 +89,11 @@ def _check(name: str, values: np.ndarray) -> None:
 def _load(path: Path) -> dict[str, np.ndarray]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            if sum(info.file_size for info in arrays.zip.infolist()) > LARGEST:
+                raise FileError(f"{path} must unpack to at most {LARGEST >> 20} MB; it has more.")
             return {name: arrays[name] for name in arrays.files}
+    except FileError:
+        raise
     except (ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
         raise FileError(
             f"{path} must be an .npz of numbers and texts; it is none, was cut off, or holds "

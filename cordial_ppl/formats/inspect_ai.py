@@ -15,7 +15,7 @@ from cordial_ppl.errors import FileError, naming
 from cordial_ppl.formats.archives import Archive
 from cordial_ppl.formats.evidence import Answers, Evidence, Record, Samples, Tokens
 from cordial_ppl.formats.openai import from_entries
-from cordial_ppl.formats.rows import json_rows
+from cordial_ppl.formats.rows import json_rows, name_fields
 from cordial_ppl.formats.wrapping import as_text
 
 SAMPLE = re.compile(r"samples/(?P<item>.*)_epoch_\d+\.json", re.DOTALL)
@@ -93,7 +93,7 @@ def _json(archive: Archive, name: str) -> dict[str, Any]:
 def _from_json(path: Path) -> Iterator[tuple[Mapping[str, Any], str, Epochs]]:
     log = next(json_rows(path)).value
     if not isinstance(log.get("eval"), dict):
-        raise FileError(f"{path} must be a log of Inspect; found {', '.join(list(log)[:8])}.")
+        raise FileError(f"{path} must be a log of Inspect; found {name_fields(log)}.")
     groups: dict[str, Epochs] = {}
     for sample in log.get("samples") or []:
         groups.setdefault(str(sample.get("id")), []).append(sample)

@@ -11,7 +11,7 @@ from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Record
-from cordial_ppl.formats.rows import json_rows
+from cordial_ppl.formats.rows import json_rows, name_fields
 from cordial_ppl.formats.wrapping import as_text
 
 KINDS = ("choices", "rating", "number")
@@ -41,7 +41,7 @@ def read(path: Path) -> Iterator[Record]:
         if "annotations" not in row.value:
             raise InputError(
                 f"{row.place} must be a task with `annotations`; found "
-                f"{', '.join(list(row.value)[:8])}. Export as JSON, not as JSON-MIN."
+                f"{name_fields(row.value)}. Export as JSON, not as JSON-MIN."
             )
         data = row.value.get("data") or {}
         item = next(

@@ -17,7 +17,7 @@ from cordial_ppl.formats import (
     vllm,
 )
 from cordial_ppl.formats.collector import Entry
-from cordial_ppl.formats.rows import json_rows, looks_like_json
+from cordial_ppl.formats.rows import json_rows, looks_like_json, name_fields
 from cordial_ppl.tables.columns import PREFIXES
 from cordial_ppl.tables.files import read_columns
 
@@ -120,7 +120,7 @@ def find_format(path: Path, name: str = "auto") -> Format:
         )
     shown = "it is not JSON"
     if first is not None:
-        shown = f"its first object has {', '.join(list(first)[:8]) or 'nothing'}"
+        shown = f"its first object has {name_fields(first)}"
     raise FileError(
         f"{path} is no log that is known by its contents: {shown}. "
         f"Say what it is: --from {', '.join(FORMATS)}."

@@ -2,9 +2,10 @@
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOBase
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,13 @@ KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool
 
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"}
 """First bytes of files that have to be unpacked."""
+
+
+LONGEST = 40
+"""Characters of a field's name that a message shows."""
+
+SHOWN = 8
+"""Fields that a message names."""
 
 
 class Row(NamedTuple):
@@ -48,6 +56,12 @@ def json_rows(path: Path) -> Iterator[Row]:
             yield from _elements(path, file)
         else:
             yield from _objects(path, file)
+
+
+def name_fields(value: Iterable[str]) -> str:
+    """Name the first fields of an object for a message: "doc, target"; "nothing" if none."""
+    names = (f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in value)
+    return ", ".join(islice(names, SHOWN)) or "nothing"
 
 
 def looks_like_json(path: Path) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Answers, Record
-from cordial_ppl.formats.rows import Row, json_rows
+from cordial_ppl.formats.rows import Row, json_rows, name_fields
 from cordial_ppl.formats.wrapping import as_text
 from cordial_ppl.tables.files import Columns, is_filled, read_columns
 
@@ -71,7 +71,7 @@ def read(path: Path) -> Iterator[Record]:
     if field is None:
         raise InputError(
             f"{first.place} must have a list `scores`, `samples`, `ratings` or `responses`, or one "
-            f"`score` or `rating`; found {', '.join(list(first.value)[:8])}."
+            f"`score` or `rating`; found {name_fields(first.value)}."
         )
     together: dict[tuple[str | None, ...], Record] = {}
     labels: list[Record] = []
@@ -119,8 +119,7 @@ def _samples(row: Row, field: str) -> tuple[list[str], bool]:
     """The samples of a row, and whether it is one that stands alone."""
     if field not in row.value:
         raise InputError(
-            f"{row.place} must have `{field}`, as the rows before; found "
-            f"{', '.join(list(row.value)[:8])}."
+            f"{row.place} must have `{field}`, as the rows before; found {name_fields(row.value)}."
         )
     given = row.value[field]
     several = _as_list(given)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.formats.evidence import Evidence, Record
 from cordial_ppl.formats.gaps import Failed, NoAnswer
-from cordial_ppl.formats.rows import Row, json_rows
+from cordial_ppl.formats.rows import Row, json_rows, name_fields
 
 NAMES = ("item_id", "custom_id", "doc_id")
 """Fields that name the text, in order."""
@@ -143,8 +143,7 @@ class Protocol(NamedTuple):
         reason = _find_error(row.value)
         if reason is not None:
             raise NoAnswer(f"{reason[:LONG].rstrip('.')}.")
-        found = ", ".join(list(row.value)[:8]) or "nothing"
-        raise InputError(f"expected {self.expected}; found {found}.")
+        raise InputError(f"expected {self.expected}; found {name_fields(row.value)}.")
 
 
 def _find_error(value: Any, depth: int = 3) -> str | None:

@@ -120,6 +120,6 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel] = ()) -> Sta
             stacks=stacks,
             joint=joint,
             weights=weights,
-            expected=ExpectedLoss(**files.from_plain(meta["expected"])),
-            covariates=tuple(meta["covariates"]),
+            expected=files.as_figures(ExpectedLoss, meta["expected"]),
+            covariates=tuple(map(str, meta["covariates"])),
         )

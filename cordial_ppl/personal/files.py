@@ -95,6 +95,9 @@ def _check(state: State) -> None:
     spreads, users = state.spreads, len(state.names)
     if not all(isinstance(name, str) for name in state.names) or users != len(set(state.names)):
         raise ValueError("its users are not names, each once")
+    floats = (state.histogram, state.totals, *(getattr(spreads, name) for name in STORED))
+    if any(array.dtype != np.float64 for array in floats) or state.counts.dtype.kind != "i":
+        raise ValueError("its arrays are of another type")
     if state.histogram.shape != (state.scale.size,) or not np.isclose(state.histogram.sum(), 1):
         raise ValueError("its histogram is of another scale")
     if state.histogram.min() <= 0 or state.counts.shape != (users,) or state.counts.min() < 1:

@@ -81,8 +81,8 @@ def blaming(path: str | Path):
     """Blame the file for contents that do not fit together."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, FileError):
             raise
-        found = str(error).rstrip(".") if isinstance(error, InputError) else repr(error)
+        found = str(error).rstrip(".") if isinstance(error, InputError) else f"{error!r:.200}"
         raise FileError(f"{path} is damaged or was changed: {found}. Learn it again.") from error

@@ -125,7 +125,7 @@ def resolve(source: Source, target: Target, spread: float) -> Prior | None:
 def _read(path: Path) -> LearnedPrior:
     try:
         return _load(path, path.stat().st_mtime_ns)
-    except OSError:
+    except (OSError, ValueError):  # No file, or no name of any; `load` says which.
         return LearnedPrior.load(path)
 
 

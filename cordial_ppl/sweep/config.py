@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.errors import ChannelError, FileError, InputError
+from cordial_ppl.errors import ChannelError, FileError, InputError, quote
 from cordial_ppl.priors.sources import OWN
 from cordial_ppl.sweep.methods import LABELS, METHODS, NINE, SETTINGS, External, Method
 from cordial_ppl.synthetic import TASKS
@@ -17,6 +17,9 @@ from cordial_ppl.synthetic import TASKS
 BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 DRAWS = 20
 LARGEST_SEED = 2**31 - 1
+LONGEST = 100
+"""Characters of a name: tables, figures and folders bear it."""
+LONGEST_PATH = 4096
 
 KEYS = ("seed", "draws", "budgets", "methods", "task", "method", "external")
 TASK_KEYS = (
@@ -96,8 +99,10 @@ def read_config(path: str | Path) -> SweepConfig:
         content = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(f"{path} is not TOML: {error}.") from error
+    except ValueError as error:  # No name of a file, or a number of thousands of digits.
+        raise FileError(f"cannot read {path}: {error}.") from error
     try:
         return parse_config(content, path.parent)
     except InputError as error:
@@ -110,9 +115,13 @@ def parse_config(content: Mapping[str, Any], folder: Path = Path()) -> SweepConf
     budgets = _numbers(content, "budgets", BUDGETS)
     if list(budgets) != sorted(set(budgets)):
         raise InputError(f"budgets must ascend, each once; got {list(budgets)}.")
-    for name in _table(content.get("task", {}), "task"):
-        if not name.strip():
-            raise InputError("task: a task must have a name.")
+    for kind in ("task", "method", "external"):
+        for name in _table(content.get(kind, {}), kind):
+            if not name.strip() or len(name) > LONGEST:
+                raise InputError(
+                    f"{kind}: a {kind} must have a name of at most {LONGEST} characters; got "
+                    f"{quote(name)}."
+                )
     tasks = tuple(
         _task(name, _table(table, f"task.{name}"), folder)
         for name, table in _table(content.get("task", {}), "task").items()
@@ -136,7 +145,7 @@ def _task(name: str, table: Mapping[str, Any], folder: Path) -> TaskSource:
     if benchmark is not None:
         if benchmark not in TASKS:
             raise InputError(
-                f"{key}.benchmark must be one of {', '.join(TASKS)}; got {benchmark!r}."
+                f"{key}.benchmark must be one of {', '.join(TASKS)}; got {quote(benchmark)}."
             )
         rest = [part for part in table if part not in ("benchmark", "readers")]
         if rest:
@@ -168,7 +177,7 @@ def _methods(content: Mapping[str, Any], folder: Path) -> tuple[Method | Externa
         if name not in choices:
             hint = f" [method.{name}] adds itself: leave it out here." if name in own else ""
             raise InputError(
-                f"methods[{place}] must be one of {', '.join(choices)}; got {name!r}.{hint}"
+                f"methods[{place}] must be one of {', '.join(choices)}; got {quote(name)}.{hint}"
             )
         if name in found:
             raise InputError(f"methods[{place}] names {name!r} again: each may occur once.")
@@ -193,7 +202,7 @@ def _methods(content: Mapping[str, Any], folder: Path) -> tuple[Method | Externa
 def _variant(key: str, name: str, table: Mapping[str, Any], folder: Path) -> Method:
     base = _text(table, key, "base") or ("channel" if "channel" in table else "cordial")
     if base not in SETTINGS:
-        raise InputError(f"{key}.base must be one of {', '.join(SETTINGS)}; got {base!r}.")
+        raise InputError(f"{key}.base must be one of {', '.join(SETTINGS)}; got {quote(base)}.")
     _known(key, table, ("base", *SETTINGS[base]))
     settings: dict[str, Any] = {part: value for part, value in table.items() if part != "base"}
     if "channels" in settings:
@@ -231,12 +240,12 @@ def _known(key: str, table: Mapping[str, Any], allowed: tuple[str, ...]) -> None
     for name in table:
         if name not in allowed:
             place = f"{key}.{name}" if key else name
-            raise InputError(f"{place} is not a key; allowed are {', '.join(allowed)}.")
+            raise InputError(f"{place[:LONGEST]} is not a key; allowed are {', '.join(allowed)}.")
 
 
 def _table(value: Any, key: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise InputError(f"{key} must be a table, [{key}]; got {value!r}.")
+        raise InputError(f"{key} must be a table, [{key}]; got {quote(value)}.")
     return value
 
 
@@ -244,21 +253,21 @@ def _number(table: Mapping[str, Any], name: str, default: int, least: int, key: 
     value = table.get(name, default)
     if type(value) is not int or not least <= value <= LARGEST_SEED:
         limits = f"{least} to {LARGEST_SEED}"
-        raise InputError(f"{key}{name} must be a whole number from {limits}; got {value!r}.")
+        raise InputError(f"{key}{name} must be a whole number from {limits}; got {quote(value)}.")
     return value
 
 
 def _numbers(table: Mapping[str, Any], name: str, default: tuple[int, ...]) -> tuple[int, ...]:
     values = table.get(name, list(default))
     if not isinstance(values, list) or not values:
-        raise InputError(f"{name} must be a list of whole numbers; got {values!r}.")
+        raise InputError(f"{name} must be a list of whole numbers; got {quote(values)}.")
     return tuple(_number({f"{name}[{i}]": v}, f"{name}[{i}]", 0, 1) for i, v in enumerate(values))
 
 
 def _text(table: Mapping[str, Any], key: str, name: str) -> str | None:
     value = table.get(name)
     if value is not None and (not isinstance(value, str) or not value):
-        raise InputError(f"{key}.{name} must be text in quotes; got {value!r}.")
+        raise InputError(f"{key}.{name} must be text in quotes; got {quote(value)}.")
     return value
 
 
@@ -267,10 +276,10 @@ def _texts(table: Mapping[str, Any], key: str, name: str) -> tuple[str, ...] | N
     if values is None:
         return None
     if not isinstance(values, list) or not all(isinstance(v, str) and v for v in values):
-        raise InputError(f"{place} must be a list of texts in quotes; got {values!r}.")
+        raise InputError(f"{place} must be a list of texts in quotes; got {quote(values)}.")
     doubled = [value for value in values if values.count(value) > 1]
     if doubled and name != "methods":
-        raise InputError(f"{place} names {doubled[0]!r} more than once.")
+        raise InputError(f"{place} names {quote(doubled[0])} more than once.")
     if not values:
         raise InputError(f"{place} must not be empty.")
     return tuple(values)
@@ -278,4 +287,6 @@ def _texts(table: Mapping[str, Any], key: str, name: str) -> tuple[str, ...] | N
 
 def _path(table: Mapping[str, Any], key: str, name: str, folder: Path) -> Path | None:
     given = _text(table, key, name)
+    if given is not None and len(given) > LONGEST_PATH:
+        raise InputError(f"{key}.{name} must be the path of a file; got {quote(given)}.")
     return None if given is None else folder / given

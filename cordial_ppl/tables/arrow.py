@@ -10,6 +10,11 @@ import numpy as np
 from cordial_ppl.errors import FileError, quote
 
 
+DENSEST = 100
+"""Rows a byte beyond which a file is refused: columns of one value pack a billion rows into a few,
+but texts have names, of which none is like another."""
+
+
 class ArrowCells(Mapping[str, Sequence | np.ndarray]):
     """The columns of an Arrow table as plain cells, each made when it is first asked for."""
 
@@ -58,6 +63,9 @@ def open_parquet(path: Path) -> Iterator[Any]:
     try:
         # One file, also in a folder whose name looks like a partition ("task=fluency").
         with pyarrow.parquet.ParquetFile(path) as file:
+            rows, size = file.metadata.num_rows, path.stat().st_size
+            if rows > DENSEST * size:
+                raise FileError(f"{path} claims {rows} rows in {size} bytes: it is no table.")
             reject_doubled(path, file.schema_arrow.names)
             yield file
     except (pyarrow.ArrowException, OSError) as error:
@@ -73,7 +81,7 @@ def reject_doubled(path: Path, names: list[str]) -> None:
     """
     doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if doubled:
-        raise FileError(f"{path}: column {doubled[0]!r} occurs twice in the header.")
+        raise FileError(f"{path}: column {quote(doubled[0])} occurs twice in the header.")
 
 
 def _cells(column: Any) -> Sequence | np.ndarray:

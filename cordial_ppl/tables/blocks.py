@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -84,30 +85,43 @@ class BlockTable:
         """Say which file of a folder is meant: " of part-2.parquet"; nothing of a single file."""
         return "" if file == self.path else f" of {file.name}"
 
-    def blocks(self, names: Collection[str] | None = None, size: int = BLOCK) -> Iterator[Block]:
+    def blocks(
+        self,
+        names: Collection[str] | None = None,
+        size: int | None = None,
+        rows: range | None = None,
+    ) -> Iterator[Block]:
         """Read the rows in order.
 
         Args:
             names: The columns to read; by default all.
-            size: The most rows of a block.
+            size: The most rows of a block; by default `BLOCK`.
+            rows: The rows to read, counted over all files; by default all.
 
         Yields:
             Rows of one file.
 
         Raises:
-            FileError: A file is damaged.
+            FileError: A file is damaged, or was changed.
         """
         chosen = [name for name in self.schema.names if names is None or name in names]
         schema = pa.schema([self.schema.field(name) for name in chosen])
+        wanted = range(len(self)) if rows is None else rows
         for file, end, before in zip(self.files, self.ends, (0, *self.ends), strict=False):
+            first, stop = max(wanted.start, before) - before, min(wanted.stop, end) - before
+            if first >= stop:
+                continue
             with open_parquet(file) as parquet:
-                row = 0
-                for batch in parquet.iter_batches(batch_size=size, columns=chosen):
-                    table = pa.Table.from_batches([batch]).select(chosen).cast(schema)
-                    yield Block(file, before, range(row, row + len(table)), table)
-                    row += len(table)
-            if before + row != end:
-                raise FileError(f"{file} was changed while it was read.")
+                if parquet.metadata.num_rows != end - before:
+                    raise FileError(f"{file} was changed while it was read.")
+                groups, row = _find_groups(parquet.metadata, first, stop)
+                for batch in parquet.iter_batches(size or BLOCK, groups, chosen):
+                    start, last = max(first, row), min(stop, row + len(batch))
+                    if start < last:
+                        own = batch.slice(start - row, last - start)
+                        table = pa.Table.from_batches([own]).select(chosen).cast(schema)
+                        yield Block(file, before, range(start, last), table)
+                    row += len(batch)
 
 
 def open_blocks(path: Path) -> BlockTable:
@@ -142,6 +156,14 @@ def open_blocks(path: Path) -> BlockTable:
     if not sum(rows):
         raise no_rows(path)
     return BlockTable(path, files, tuple(accumulate(rows)), schema)
+
+
+def _find_groups(metadata: Any, first: int, stop: int) -> tuple[list[int], int]:
+    """The row groups with rows from `first` up to `stop`, and where the first of them begins."""
+    sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    starts = list(accumulate(sizes, initial=0))
+    groups = [g for g in range(len(sizes)) if starts[g] < stop and starts[g + 1] > first]
+    return groups, starts[groups[0]]
 
 
 def _list_files(folder: Path) -> tuple[Path, ...]:

@@ -187,7 +187,7 @@ def numbers(
     if not isinstance(column, np.ndarray):
         lacking = [i for i, cell in enumerate(column) if cell is ABSENT]
         if lacking:
-            raise InputError(f"column {name!r} is missing in {name_rows(lacking, where)}.")
+            raise InputError(f"column {quote(name)} is missing in {name_rows(lacking, where)}.")
         if empty is not None:
             column = [cell if is_filled(cell) else empty for cell in column]
     try:
@@ -197,7 +197,7 @@ def numbers(
     if values is None or values.ndim != 1:
         wrong = next(i for i, cell in enumerate(column) if not _is_number(cell))
         found = f"{quote(column[wrong])} in {where(wrong)}"
-        raise InputError(f"column {name!r} must be numbers; found {found}.")
+        raise InputError(f"column {quote(name)} must be numbers; found {found}.")
     return values
 
 

@@ -122,6 +122,8 @@ def check_table(path: Path) -> str:
             head = file.read(512)
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise FileError(f"cannot read {str(path)!r}: {error}.") from error
     if not head.strip():
         raise FileError(f"{path} is empty: a table needs a header and at least one row.")
     found = _guess(head)
@@ -238,7 +240,7 @@ def _record(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]
         doubled = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {doubled!r} occurs twice")
+        raise ValueError(f"the key {quote(doubled)} occurs twice")
     return record
 
 

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError, naming, quote
 from cordial_ppl.scale import Scale, parse_number
 from cordial_ppl.tables.columns import filled, passed_through
 from cordial_ppl.tables.files import read_columns
@@ -105,7 +105,7 @@ def match_labels(readings: Items, labels: LabelTable) -> Int64[np.ndarray, " n"]
     positions = {item: i for i, item in enumerate(readings.item_ids)}
     unknown = [i for i, item in enumerate(labels.item_ids) if item not in positions]
     if unknown:
-        shown = ", ".join(f"{labels.item_ids[i]!r} ({labels.where(i)})" for i in unknown[:5])
+        shown = ", ".join(f"{quote(labels.item_ids[i])} ({labels.where(i)})" for i in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         raise InputError(
             f"{len(unknown)} of {len(labels.item_ids)} labels are for items without a reading: "
@@ -120,5 +120,7 @@ def _remedy(unknown: list[str], known: list[str]) -> str:
     for item in unknown:
         number = parse_number(item)
         if number is not None and number in numbers:
-            return f"The readings write {item!r} as {numbers[number]!r}: write both alike."
+            return (
+                f"The readings write {quote(item)} as {quote(numbers[number])}: write both alike."
+            )
     return "Remove them, or check that both files belong together."

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cordial_ppl.errors import InputError, Where, name_rows
+from cordial_ppl.errors import InputError, Where, name_rows, quote
 from cordial_ppl.scale import SettingNeeded
 from cordial_ppl.tables.files import ABSENT, Columns, list_names, read_columns
 
@@ -137,7 +137,7 @@ def reject_repeated(path: Path, items: Iterable[tuple[int, str]], where: Where) 
     again = [item for item in rows if len(rows[item]) > 1]
     if again:
         raise InputError(
-            f"{path}: an item_id must occur once; {again[0]!r} is in "
+            f"{path}: an item_id must occur once; {quote(again[0])} is in "
             f"{name_rows(rows[again[0]], where)}"
             + (f", and {len(again) - 1} more occur again." if len(again) > 1 else ".")
         )

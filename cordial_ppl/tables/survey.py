@@ -13,7 +13,7 @@ import numpy as np
 
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.readings import Unread, warn_of_unread
-from cordial_ppl.tables.blocks import BLOCK, Block, BlockTable
+from cordial_ppl.tables.blocks import Block, BlockTable
 from cordial_ppl.tables.columns import PREFIXES, find_kind, passed_through, read_logits, read_scale
 from cordial_ppl.tables.files import is_filled
 from cordial_ppl.tables.layout import Layout, keep
@@ -191,7 +191,7 @@ def _check(
 
 
 def _blocks(
-    table: BlockTable, names: Sequence[str], chosen: Mapping[str, str], size: int = BLOCK
+    table: BlockTable, names: Sequence[str], chosen: Mapping[str, str], size: int | None = None
 ) -> Iterator[Block]:
     """The rows that count, where a block has any."""
     if not set(names) & set(table.schema.names):
