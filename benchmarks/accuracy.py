@@ -194,12 +194,12 @@ def gains(cells: list[Cell], name: str) -> tuple[float, float, list]:
 
 
 def asked(cells: list[Cell], name: str) -> dict[str, float]:
-    """The largest excess over the histogram, and over the best channel in hindsight."""
+    """The largest excess over the histogram, and over the stack's best channel in hindsight."""
     above, beyond = [], []
     for cell in cells:
         loss = {key: own.mean() for key, own in cell.losses.items()}
         above.append(loss[name] - loss["histogram"])
-        single = [loss[key] for key in cell.losses if key.startswith("learned:")]
+        single = [loss[key] for key in members_of(name, cell.n) if ":" in key]
         beyond.append(loss[name] - min(single, default=float("nan")))
     return {
         "over the histogram, worst": float(max(above)),

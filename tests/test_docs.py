@@ -10,13 +10,14 @@ import numpy as np
 import pages
 import pytest
 import typer
+from typer.core import TyperGroup
 
 import cordial_ppl as cp
 from cordial_ppl.synthetic import reviews
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = {str(path.relative_to(ROOT)): path.read_text() for path in DOCS.rglob("*.md")}
+PAGES = {str(path.relative_to(ROOT)): path.read_text() for path in sorted(DOCS.rglob("*.md"))}
 DOCUMENTS = PAGES | {
     name: (ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md", "models/README.md")
 }
@@ -54,11 +55,18 @@ def test_pages_are_held_to_what_they_show(tmp_path):
             pages.run(wrong, tmp_path, shell=False)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_names_and_commands_are_there(name):
+def program():
+    """The commands of `cordial` by name."""
     from cordial_ppl.cli.app import app
 
-    known = typer.main.get_command(app).commands
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    return group.commands
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_names_and_commands_are_there(name):
+    known = program()
     for fence in pages.fences(DOCUMENTS[name]):
         if fence.language == "python":
             compile(fence.code, name, "exec")
@@ -83,12 +91,10 @@ def test_every_public_name_is_in_the_reference():
 
 
 def test_every_command_and_option_is_on_its_page():
-    from cordial_ppl.cli.app import app
-
-    before, *parts = re.split(r"^## ", PAGES["docs/cli.md"], flags=re.MULTILINE)
+    _, *parts = re.split(r"^## ", PAGES["docs/cli.md"], flags=re.MULTILINE)
     sections = dict(part.split("\n", 1) for part in parts)
     common = options_of(sections["Options of several commands"])
-    commands = typer.main.get_command(app).commands
+    commands = program()
     assert [f"cordial {name}" for name in commands] == list(sections)[2:]
     for name, command in commands.items():
         own = options_of(sections[f"cordial {name}"])

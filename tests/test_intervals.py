@@ -1,9 +1,13 @@
 """Credible intervals of the expected position on the scale."""
 
+import jax
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, TEST, small
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from cordial_ppl.cordial.interval import _quantiles
 from cordial_ppl.errors import InputError
 
 
@@ -44,3 +48,32 @@ def test_a_mean_that_is_known_is_not_computed_again(stack):
     assert (stack.predict_interval(TEST, mean=mean + 10)[1] == mean + 10).all()
     with pytest.raises(InputError, match="mean must have one number"):
         stack.predict_interval(TEST, mean=mean[:-1])
+
+
+COUNTS = 12, 1, 30
+"""Draws of three members: the shapes that the search is compiled for."""
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    places=st.sampled_from([(-1.0, 0.0, 1.0), (0.0,), (1e-30, 1.0, 1e30), np.linspace(-3, 3, 999)]),
+    shares=st.sampled_from([(1.0, 0.0, 0.0), (0.25, 0.5, 0.25), None]),
+    level=st.sampled_from([0.1, 0.5, 0.9, 0.99]),
+)
+def test_quantiles_are_those_of_a_sort(seed, places, shares, level):
+    """Of draws that are alike or of either sign, with shares of their own or the same for all."""
+    rng = np.random.default_rng(seed)
+    means = [rng.choice(places, (count, 24)).astype(np.float32) for count in COUNTS]
+    own = rng.dirichlet(np.ones(3), 24) if shares is None else np.tile(shares, (24, 1))
+    each = own / COUNTS
+    ends = np.array([(1 - level) / 2, (1 + level) / 2])
+    with jax.enable_x64(True):
+        found = np.asarray(_quantiles(tuple(means), each, ends))
+    draws, weights = np.concatenate(means), np.repeat(each, COUNTS, axis=1).T
+    order = np.argsort(draws, axis=0)
+    total = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
+    for end, row in zip(ends, found, strict=True):
+        first = np.argmax(total >= end - 1e-9, axis=0)[None]
+        expected = np.take_along_axis(np.take_along_axis(draws, order, 0), first, 0)[0]
+        np.testing.assert_array_equal(row, expected)

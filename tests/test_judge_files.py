@@ -193,3 +193,23 @@ def test_a_judge_saved_before_a_figure_was_known_is_read(saved, judge):
     assert_same(found, judge)
     figures = found.posteriors_["mixture"].diagnostics
     assert np.isnan(figures.fold_khat) and figures.divergences == 0
+
+
+def test_a_loaded_judge_meets_other_readings_with_the_default_prior(tmp_path):
+    stack = cp.Cordial(inference="mode").fit(LOGITS, LABELS)
+    stack.save(tmp_path / "judge.cordial")
+    again = cp.load(tmp_path / "judge.cordial")
+    fresh = cp.Cordial(inference="mode").fit(0.1 * LOGITS, LABELS)
+    np.testing.assert_array_equal(
+        again.fit(0.1 * LOGITS, LABELS).predict_proba(LOGITS), fresh.predict_proba(LOGITS)
+    )
+    three = LABELS[LABELS > 1] - 2
+    assert again.fit(LOGITS[LABELS > 1, 2:], three).predict_proba(LOGITS[:, 2:]).shape[1] == 3
+
+
+def test_a_loaded_judge_keeps_a_prior_that_was_given(tmp_path):
+    given = {"offset": (0.5, 0.1)}
+    stack = cp.Cordial(inference="mode", prior=given).fit(LOGITS, LABELS)
+    stack.save(tmp_path / "judge.cordial")
+    again = cp.load(tmp_path / "judge.cordial").fit(LOGITS, LABELS)
+    np.testing.assert_array_equal(again.predict_proba(LOGITS), stack.predict_proba(LOGITS))

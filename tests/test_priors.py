@@ -29,7 +29,7 @@ from cordial_ppl.priors.learned import Learned, LearnedPrior, Rule
 from cordial_ppl.priors.rules import Evidence, cautious, paper
 from cordial_ppl.priors.sources import as_priors, resolve
 from cordial_ppl.priors.table import learned_rows
-from cordial_ppl.priors.units import reading_spread
+from cordial_ppl.priors.units import TYPICAL_SPREAD, reading_spread
 from cordial_ppl.readings import as_logits
 
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "priors.json").read_text())
@@ -461,3 +461,9 @@ def test_the_table_shows_both_in_units_of_the_length():
     np.testing.assert_allclose((own.mean, own.spread), (mean, spread))
     assert (own.own_mean, own.own_spread) == (0, 0.25)
     np.testing.assert_allclose(rows["log concentration"].own_mean, np.log(4) + 2 * np.log(4))
+
+
+@pytest.mark.parametrize("size", [3, 5, 6, 10])
+def test_rounding_is_no_spread(size):
+    flat = np.log(np.full((4, size), 1 / size))
+    assert reading_spread(flat - flat.mean(axis=1, keepdims=True)) == TYPICAL_SPREAD

@@ -65,8 +65,13 @@ class Worker:
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         """Predict the parts whose numbers are given; return how many texts are in them."""
-        texts = [self._predict(part) for part in batch["part"].to_pylist()]
-        return pa.table({"texts": pa.array(texts, pa.int64())})
+        try:
+            texts, fault = [self._predict(part) for part in batch["part"].to_pylist()], None
+        except CordialError as error:
+            # Ray would put a page of its own around what is said.
+            texts, fault = [0], str(error)
+        faults = pa.array([fault] * len(texts), pa.string())
+        return pa.table({"texts": pa.array(texts, pa.int64()), "fault": faults})
 
     def _predict(self, part: int) -> int:
         rows = range(part * self.size, min((part + 1) * self.size, len(self.table)))
@@ -127,12 +132,9 @@ def predict_on_ray(
                     path.unlink()
             found = len(open_blocks(folder))
             if found != survey.texts:
-                raise CordialError(
-                    f"{output} was not written: Ray returned {found} of {survey.texts} texts."
-                )
+                raise CordialError(f"Ray returned {found} of {survey.texts} texts; begin again.")
     except ray.exceptions.RayError as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise CordialError(f"{output} was not written: Ray gave up on it ({reason}).") from error
+        raise CordialError(f"Ray gave up: {str(error).strip().splitlines()[-1]}") from error
     finally:
         if started:
             ray.shutdown()
@@ -171,5 +173,7 @@ def _run(
     )
     texts = 0
     for row in done.iter_rows():
+        if row["fault"]:
+            raise CordialError(row["fault"])
         texts += row["texts"]
         show(texts / survey.texts, "calibrating")

@@ -7,8 +7,9 @@ With the form ``lambda = 1`` it is the mixture form, with 0 the location form (E
 paper).  Which of them suits a task is then a parameter like the others, averaged over its
 posterior, where a stack of the two has to choose from a few held-out labels.
 
-Order is kept (Proposition 1): a higher reading raises m(x), and with it every c, and puts more of
-its weight on higher options.
+On the plain reading order is kept (Proposition 1): a higher reading raises m(x), and with it every
+c, and puts more of its weight on higher options.  Factors and biases of single options may break
+it, as in the paper's vector-scaled channels.
 """
 
 import jax

@@ -1,4 +1,4 @@
-"""The stacks that have a name: the paper's seven members, and the stack without channels."""
+"""The stacks that have a name: the default, the paper's, and the stack without channels."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

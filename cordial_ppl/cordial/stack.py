@@ -169,6 +169,11 @@ class Stack(Estimator):
         self.seed = check_seed(seed)
         self.effort = effort
 
+    def _has_default_prior(self) -> bool:
+        """Whether nothing was given in the place of the default."""
+        prior = self.prior
+        return not prior.given and prior.shared is None and prior.learned is self._learned()
+
     def _learned(self) -> LearnedPrior | None:
         """The learned prior that replaces the channels' own by default; none."""
         return None
@@ -318,7 +323,8 @@ class Stack(Estimator):
         return State(
             kind=kind,
             scale=self.scale_,
-            settings={name: getattr(self, name) for name in SETTINGS} | {"prior": self._priors},
+            settings={name: getattr(self, name) for name in SETTINGS}
+            | {"prior": self._priors, "default_prior": self._has_default_prior()},
             posteriors=self.posteriors_,
             calibrators=calibrators,
             weights=self.weights_,
@@ -347,7 +353,10 @@ class Stack(Estimator):
     @classmethod
     def restore(cls, state: State) -> "Stack":
         """Make a fitted stack of what a file held."""
-        settings: dict[str, Any] = {**state.settings, "prior": Priors(state.settings["prior"])}
+        settings = dict(state.settings)
+        # Fitted to other readings, the default is another one; what was given is not.
+        default = settings.pop("default_prior")
+        settings["prior"] = None if default else Priors(state.settings["prior"])
         stack = cls.assemble(**settings)
         stack._fits = {**state.posteriors, **state.calibrators}
         stack._priors = state.settings["prior"]

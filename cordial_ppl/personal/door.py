@@ -1,6 +1,6 @@
 """The door: populations, labels, users and settings are checked once, here."""
 
-import sys
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -8,12 +8,11 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.containers import unmasked
 from cordial_ppl.errors import InputError, Where, name_rows, quote
-from cordial_ppl.scale import Scale
+from cordial_ppl.scale import Scale, parse_number
 from cordial_ppl.scores import as_probabilities
 from cordial_ppl.tables.rows import as_name
 
 SIGMAS = ("posterior", "cross-validated")
-LARGEST = sys.float_info.max
 
 
 def as_sigma(sigma: Any) -> Any:
@@ -22,9 +21,12 @@ def as_sigma(sigma: Any) -> Any:
     Raises:
         InputError: it is neither.
     """
-    named = isinstance(sigma, str) and sigma in SIGMAS
-    number = isinstance(sigma, int | float | np.integer | np.floating)
-    if not named and (not number or isinstance(sigma, bool) or not 0 < sigma <= LARGEST):
+    if isinstance(sigma, str):
+        known = sigma in SIGMAS
+    else:
+        number = parse_number(sigma) if isinstance(sigma, Real) else None
+        known = number is not None and number > 0 and not isinstance(sigma, bool)
+    if not known:
         raise InputError(
             f"sigma must be 'posterior', 'cross-validated' or a number above 0; got {quote(sigma)}."
         )

@@ -2,7 +2,7 @@
 
 It is what :func:`learn_prior` makes of 44 pairs of task and reader from four public sets with
 three, four, five and seven options (``benchmarks/ship_prior.py``).  Parameters of single options
-are not learned, so that it says the same of a scale of any length.
+are not learned, so that it serves scales of any length.
 """
 
 from functools import lru_cache

@@ -39,6 +39,10 @@ LONGEST = 5
 they are the same shares of the scale's length as there."""
 
 
+FLAT = 1e-6
+"""Spread, nats, below which readings differ by rounding alone."""
+
+
 class Unit(NamedTuple):
     """How unconstrained parameters become those in units of the scale's length.
 
@@ -64,7 +68,7 @@ def reading_spread(logits: Float[np.ndarray, "n *readers K"]) -> float:
     each = np.sqrt(np.mean(np.square(logits), axis=-1))
     known = each[np.isfinite(each)]
     spread = float(known.mean()) if known.size else 0.0
-    return spread if spread > 0 else TYPICAL_SPREAD
+    return spread if spread > FLAT else TYPICAL_SPREAD
 
 
 def lengths(target: Target, size: int, powers: Mapping[str, float], spread: float = 1.0) -> Unit:

@@ -9,9 +9,8 @@ import numpy as np
 
 from cordial_ppl.errors import FileError, quote
 
-
-DENSEST = 100
-"""Rows a byte beyond which a file is refused: columns of one value pack a billion rows into a few,
+DENSEST = 4
+"""Rows a byte beyond which a file is refused: columns of one value pack a million rows into a few,
 but texts have names, of which none is like another."""
 
 

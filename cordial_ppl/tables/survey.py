@@ -160,7 +160,10 @@ def _check_covariates(table: BlockTable, layout: Layout, names: Sequence[str]) -
         finite_column(extras, name, header.where)
 
         def look(block: Block, name: str = name) -> None:
-            finite_column(block.columns.cells, name, block.columns.where)
+            def where(position: int) -> str:
+                return table.where(block.before + block.rows[position])
+
+            finite_column(block.columns.cells, name, where)
 
         _check(table, [name], layout.chosen, look)
 
