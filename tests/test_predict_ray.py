@@ -84,8 +84,8 @@ def test_a_worker_may_die(folder):
             killed.extend(ours()[:1])
             os.kill(killed[0], signal.SIGKILL)
 
-    settings = {"workers": 2, "size": 8}
-    predict_on_ray(folder / "judge.cordial", table, found, folder / "out", show, **settings)
+    given = folder / "judge.cordial", table, found, folder / "out", show
+    predict_on_ray(*given, workers=2, size=8)
     assert killed and shares[-1] == 1 and len(shares) == 37
     files = sorted((folder / "out").iterdir())
     assert [file.name for file in files] == [f"part-{k:05d}.parquet" for k in range(37)]

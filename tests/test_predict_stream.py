@@ -326,6 +326,36 @@ def test_the_command_takes_a_folder(cordial, folder, light):
     assert "parts/a.parquet would replace the input parts/a.parquet" in inside.stderr
 
 
+def test_columns_of_other_names(cordial, folder):
+    table = pq.read_table(folder)
+    letters = table.rename_columns(["item_id", *(f"logit_{letter}" for letter in "abcde")])
+    # In another order than the scale's, and one of another task, which has no value.
+    letters = letters.select(["item_id", *letters.column_names[:0:-1]])
+    write(Path("letters.parquet"), letters.append_column("logit_f", pa.nulls(100, pa.float64())))
+    predict = "predict", "judge.cordial", "letters.parquet", "-o"
+    assert (
+        "the options are 'a', 'b'"
+        in cordial(*predict, "o.parquet", "--options", "a,b,c,d,e", status=2).stderr
+    )
+    write(Path("letters.parquet"), letters)
+    cordial(*predict, "o.parquet", "--options", "a,b,c,d,e")
+    cordial("predict", "judge.cordial", "parts", "-o", "own.parquet")
+    assert pq.read_table("o.parquet").equals(pq.read_table("own.parquet"))
+
+
+def test_readings_of_another_model_are_pointed_out(cordial, light, tmp_path):
+    judge = LogitStack.restore(light.state("LogitStack"))
+    judge.provenance_ = {"model": ["a"]}
+    judge.save(tmp_path / "judge.cordial")
+    for reader, others in (("x", 1), ("y", 0)):
+        cells = readings(reader=["x", "y"] * 50, reader_model=["a", "a"] * 49 + ["b", None])
+        write(tmp_path / "r.parquet", cells)
+        predict = "predict", "judge.cordial", "r.parquet", "-o", "o.parquet", "--reader", reader
+        said = cordial(*predict).stderr
+        assert said.count("model 'b' where the judge knows 'a'") == others
+        assert said.count("50 texts") == 1
+
+
 def test_nothing_is_left_of_a_table_that_is_damaged(cordial, folder, tmp_path):
     before = names(tmp_path)
     damaged = (folder / "b.parquet").read_bytes()

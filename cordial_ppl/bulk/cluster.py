@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -112,20 +113,13 @@ def predict_on_ray(
         FileError: A file cannot be read, or the folder cannot be made; nothing is left behind.
         CordialError: Ray could not finish the work.
     """
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    try:
-        import ray.data
-        import ray.exceptions
-    except ImportError as error:
-        raise InputError('--engine ray needs Ray: pip install "cordial-ppl[ray]".') from error
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    ray.data.DataContext.get_current().enable_progress_bars = False
+    ray = _import_ray()
     started = not ray.is_initialized()
     if started:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
     try:
         with making_folder(output) as folder:
-            _run(judge, table, survey, folder, show, channels, workers, size)
+            _run(ray, judge, table, survey, folder, show, channels, workers, size)
             for path in folder.iterdir():
                 # What a worker had begun when it died.
                 if path.name.startswith("."):
@@ -140,7 +134,20 @@ def predict_on_ray(
             ray.shutdown()
 
 
+def _import_ray() -> Any:
+    """Ray, which says nothing as long as it can go on."""
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        data = import_module("ray.data")
+    except ImportError as error:
+        raise InputError("--engine ray needs Ray: pip install 'cordial-ppl[ray]'.") from error
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    data.DataContext.get_current().enable_progress_bars = False
+    return import_module("ray")
+
+
 def _run(
+    ray: Any,
     judge: Path,
     table: BlockTable,
     survey: Survey,
@@ -150,8 +157,6 @@ def _run(
     workers: int | None,
     size: int,
 ) -> None:
-    import ray.data
-
     parts = -(-len(table) // size)
     most = workers or max(1, min(parts, int(ray.cluster_resources().get("CPU", 1))))
     settings: dict[str, Any] = {

@@ -1,0 +1,236 @@
+"""Faults around the program: a full disk, a kill, two writers, a cache that cannot be used."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS
+from review_tables import read, write_tables
+from sweep_files import plan, write_sweep
+
+import cordial_ppl as cp
+from cordial_ppl.errors import FileError
+from cordial_ppl.live.cache import Answer, open_cache
+from cordial_ppl.sweep import Results, run_sweep
+from cordial_ppl.sweep.results import CELLS
+from cordial_ppl.tables import check_writable, write_table
+
+resource = pytest.importorskip("resource")
+MANY = {"item_id": [f"text {i}" for i in range(2000)], "p_1": np.linspace(0, 1, 2000)}
+PROGRAM = "from cordial_ppl.cli import main; main()"
+
+
+@contextmanager
+def full_disk(room=1000):
+    """Let no file grow beyond some bytes: the system refuses what is written further."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture(scope="module")
+def stack():
+    return cp.LogitStack().fit(LOGITS, LABELS)
+
+
+@pytest.fixture
+def judge(stack, tmp_path):
+    path = tmp_path / "judge.cordial"
+    stack.save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet"])
+def test_a_table_on_a_full_disk(tmp_path, name):
+    write_table(tmp_path / name, {"item_id": ["old"]})
+    with full_disk(), pytest.raises(FileError, match=f"cannot write .*{name}: "):
+        write_table(tmp_path / name, MANY)
+    assert read(tmp_path / name) == {"item_id": ["old"]}
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_judge_on_a_full_disk(stack, judge, tmp_path):
+    before = judge.read_bytes()
+    with full_disk(), pytest.raises(FileError, match="cannot write .*judge.cordial: "):
+        stack.save(judge)
+    assert judge.read_bytes() == before and [path.name for path in tmp_path.iterdir()] == [
+        judge.name
+    ]
+
+
+def test_a_sweep_on_a_full_disk_goes_on_when_there_is_room(tmp_path):
+    write_sweep(tmp_path)
+    config = plan(tmp_path, methods=["raw", "histogram"], external=None)
+    whole = run_sweep(config, tmp_path / "whole")
+    with full_disk(3000), pytest.raises(FileError, match="cannot write"):
+        run_sweep(config, tmp_path / "out")
+    assert run_sweep(config, tmp_path / "out").columns() == whole.columns()
+
+
+def test_answers_on_a_full_disk(tmp_path):
+    answer = Answer({}, {"choices": ["x" * 5000]}, "2025-12-31")
+    with open_cache(tmp_path / "cache") as cache:
+        cache.put("a", answer)
+    with pytest.raises(FileError, match="cache"), open_cache(tmp_path / "cache") as cache:
+        with full_disk(20_000):
+            for number in range(100):
+                cache.put(str(number), answer)
+    with open_cache(tmp_path / "cache") as cache:
+        assert cache.get("a") == answer
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT])
+def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, judge, code):
+    readings, _ = write_tables(tmp_path)
+
+    def touch(path, **_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(Path, "touch", touch)
+    with pytest.raises(FileError, match=os.strerror(code)):
+        check_writable(tmp_path / "x.csv")
+    result = cordial("predict", judge, readings, "-o", "out.csv", status=2)
+    assert result.stderr == f"error: cannot write out.csv: {os.strerror(code)}.\n"
+
+
+WRITER = """
+import sys
+import numpy as np
+from cordial_ppl import storage
+
+path, value = sys.argv[1], float(sys.argv[2])
+array = np.full(100_000, value)
+while True:
+    storage.write(path, "judge", {"value": value}, {"array": array})
+"""
+
+
+def test_two_writers_that_are_killed_leave_one_whole_file(tmp_path):
+    """Whenever the kill comes, the file is what one of them wrote, and what is half has no name."""
+    path = tmp_path / "judge.cordial"
+    command = [sys.executable, "-c", WRITER, str(path)]
+    writers = [subprocess.Popen([*command, value]) for value in ("1", "2")]
+    seen = set()
+    try:
+        deadline = time.monotonic() + 60
+        while len(seen) < 2 and time.monotonic() < deadline:
+            seen |= {_value(path)} - {None}
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+    assert seen == {1.0, 2.0} and _value(path) in seen
+    others = [own for own in tmp_path.iterdir() if own != path]
+    assert len(others) <= 2 and all(own.name.startswith(".") for own in others)
+
+
+def _value(path):
+    """What is in the file, which has to be whole; None before it is there."""
+    from cordial_ppl import storage
+
+    if not path.exists():
+        return None
+    meta, arrays = storage.read(path, "judge")
+    assert (arrays["array"] == meta["value"]).all()
+    return meta["value"]
+
+
+def test_two_runs_of_one_sweep_at_once(tmp_path):
+    write_sweep(tmp_path)
+    config = plan(tmp_path, methods=["raw", "histogram"], budgets=[4, 6, 8, 9], external=None)
+    alone = run_sweep(config, tmp_path / "alone")
+    together = threading.Barrier(2)
+
+    def run():
+        together.wait()
+        return run_sweep(config, tmp_path / "out")
+
+    with ThreadPoolExecutor(2) as threads:
+        found = [threads.submit(run) for _ in range(2)]
+    assert all(own.result().columns() == alone.columns() for own in found)
+    assert Results.load(tmp_path / "out").columns() == alone.columns()
+
+
+TOML = """
+draws = 3
+budgets = [{budgets}]
+methods = ["raw", "histogram", "temperature"]
+[task.stars]
+readings = "readings.parquet"
+labels = "labels.csv"
+report = 30
+"""
+
+
+def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
+    write_sweep(tmp_path)
+    budgets = list(range(4, 44))
+    toml = TOML.format(budgets=", ".join(map(str, budgets)))
+    (tmp_path / "sweep.toml").write_text(toml)
+    command = [sys.executable, "-c", PROGRAM, "sweep", "sweep.toml", "-o", "out", "--quiet"]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
+    cells = tmp_path / "out" / CELLS
+    try:
+        deadline = time.monotonic() + 120
+        while not sum(1 for _ in cells.rglob("[0-9]*.cell")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert (running.returncode, said) == (130, b"")
+    done = {path: path.read_bytes() for path in cells.rglob("*.cell")}
+    assert 0 < len(done) < 2 * len(budgets)
+    # As a kill would leave it: half of a cell, under a name that nobody looks for.
+    half = next(iter(done)).with_name(f".{'0' * 32}.cell")
+    half.write_bytes(next(iter(done.values()))[:100])
+    config = plan(
+        tmp_path, methods=["raw", "histogram", "temperature"], budgets=budgets, external=None
+    )
+    resumed = run_sweep(config, tmp_path / "out")
+    assert {path: path.read_bytes() for path in done} == done
+    whole = run_sweep(config, tmp_path / "whole")
+    assert resumed.columns() == whole.columns()
+
+
+def predicting(folder, out, **environment):
+    kept = ("JAX_COMPILATION_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
+    clean = {name: value for name, value in os.environ.items() if name not in kept}
+    command = [sys.executable, "-c", PROGRAM, "predict", "judge.cordial", "r.csv", "-o", out]
+    return subprocess.Popen(
+        command, cwd=folder, env=clean | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def test_a_cache_that_is_of_no_use_is_done_without(judge, tmp_path):
+    """Half of every entry, a file where the folder should be, and a home that is none."""
+    write_tables(tmp_path)
+    (tmp_path / "file").touch()
+    cache = tmp_path / "cache"
+    first = predicting(tmp_path, "first.csv", XDG_CACHE_HOME=str(cache))
+    assert first.communicate() == (b"", b"wrote first.csv: 60 texts\n")
+    entries = [path for path in cache.rglob("*") if path.is_file()]
+    assert entries
+    for path in entries:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    others = {
+        "damaged.csv": {"XDG_CACHE_HOME": str(cache)},
+        "file.csv": {"XDG_CACHE_HOME": str(tmp_path / "file")},
+        "homeless.csv": {"HOME": str(tmp_path / "none" / "file")},
+    }
+    running = {name: predicting(tmp_path, name, **own) for name, own in others.items()}
+    for name, process in running.items():
+        assert process.communicate() == (b"", f"wrote {name}: 60 texts\n".encode())
+        assert (tmp_path / name).read_bytes() == (tmp_path / "first.csv").read_bytes()
