@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from few_labels import LABELS, LOGITS
+from few_labels import LABELS, LOGITS, STARS
 from review_tables import read, write_tables
 from sweep_files import plan, write_sweep
 
@@ -42,7 +42,7 @@ def full_disk(room=1000):
 
 @pytest.fixture(scope="module")
 def stack():
-    return cp.LogitStack().fit(LOGITS, LABELS)
+    return cp.LogitStack(STARS).fit(LOGITS, [STARS[k] for k in LABELS])
 
 
 @pytest.fixture
@@ -65,9 +65,8 @@ def test_a_judge_on_a_full_disk(stack, judge, tmp_path):
     before = judge.read_bytes()
     with full_disk(), pytest.raises(FileError, match="cannot write .*judge.cordial: "):
         stack.save(judge)
-    assert judge.read_bytes() == before and [path.name for path in tmp_path.iterdir()] == [
-        judge.name
-    ]
+    assert judge.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [judge]
 
 
 def test_a_sweep_on_a_full_disk_goes_on_when_there_is_room(tmp_path):
@@ -166,7 +165,7 @@ def test_two_runs_of_one_sweep_at_once(tmp_path):
 TOML = """
 draws = 3
 budgets = [{budgets}]
-methods = ["raw", "histogram", "temperature"]
+methods = ["raw", "histogram"]
 [task.stars]
 readings = "readings.parquet"
 labels = "labels.csv"
@@ -176,7 +175,7 @@ report = 30
 
 def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
     write_sweep(tmp_path)
-    budgets = list(range(4, 44))
+    budgets = list(range(4, 14))
     toml = TOML.format(budgets=", ".join(map(str, budgets)))
     (tmp_path / "sweep.toml").write_text(toml)
     command = [sys.executable, "-c", PROGRAM, "sweep", "sweep.toml", "-o", "out", "--quiet"]
@@ -196,9 +195,7 @@ def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
     # As a kill would leave it: half of a cell, under a name that nobody looks for.
     half = next(iter(done)).with_name(f".{'0' * 32}.cell")
     half.write_bytes(next(iter(done.values()))[:100])
-    config = plan(
-        tmp_path, methods=["raw", "histogram", "temperature"], budgets=budgets, external=None
-    )
+    config = plan(tmp_path, methods=["raw", "histogram"], budgets=budgets, external=None)
     resumed = run_sweep(config, tmp_path / "out")
     assert {path: path.read_bytes() for path in done} == done
     whole = run_sweep(config, tmp_path / "whole")
@@ -215,7 +212,7 @@ def predicting(folder, out, **environment):
 
 
 def test_a_cache_that_is_of_no_use_is_done_without(judge, tmp_path):
-    """Half of every entry, a file where the folder should be, and a home that is none."""
+    """Half of every entry is lost, or a file is where the folder should be."""
     write_tables(tmp_path)
     (tmp_path / "file").touch()
     cache = tmp_path / "cache"
@@ -228,7 +225,6 @@ def test_a_cache_that_is_of_no_use_is_done_without(judge, tmp_path):
     others = {
         "damaged.csv": {"XDG_CACHE_HOME": str(cache)},
         "file.csv": {"XDG_CACHE_HOME": str(tmp_path / "file")},
-        "homeless.csv": {"HOME": str(tmp_path / "none" / "file")},
     }
     running = {name: predicting(tmp_path, name, **own) for name, own in others.items()}
     for name, process in running.items():

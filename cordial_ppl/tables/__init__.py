@@ -5,8 +5,8 @@ knows which columns are readings, `rows` which texts, readers and tasks the rows
 `readings` and `labels` are made of these, `provenance` says how readings were made, `several` puts
 several readers side by side, and `predictions` takes probabilities that were made elsewhere.
 
-What need not fit the memory is Parquet: `arrow` opens it, `blocks` reads it block by block, `survey`
-checks all of it and finds its `layout`, where its readings are.
+What need not fit the memory is Parquet: `arrow` opens it, `blocks` reads it block by block,
+`survey` checks all of it and finds its `layout`, where its readings are.
 """
 
 from cordial_ppl.tables.labels import LabelTable, match_labels, read_labels
