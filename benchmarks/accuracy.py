@@ -120,7 +120,7 @@ def main() -> None:
 
 def members_of(stack: str, n: int) -> Mapping[str, float]:
     """Pseudo-counts of the members of a stack with n labels."""
-    late = DEFAULT.least_labels if stack == "default" else {}
+    late = DEFAULT.min_labels if stack == "default" else {}
     return {name: count for name, count in STACKS[stack].items() if n >= late.get(name, 0)}
 
 

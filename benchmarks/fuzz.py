@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=2000, help="for each door")
     parser.add_argument("--door", action="append", choices=DOORS, help="by default all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=20.0, help="seconds a case")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds a case")
     parser.add_argument("--jobs", type=int, default=1, help="doors at a time")
     parser.add_argument("--out", type=Path, default=Path("fuzz"), help="where what broke is kept")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
@@ -140,7 +140,7 @@ def try_here(door: Door, args: argparse.Namespace) -> None:
             print(outcome, file=journal, flush=True)
 
 
-def try_case(door: Door, seed: int, limit: float = 20.0) -> tuple[str, str]:
+def try_case(door: Door, seed: int, limit: float = 60.0) -> tuple[str, str]:
     """Bring one case in.
 
     Args:

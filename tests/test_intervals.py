@@ -7,6 +7,7 @@ from few_labels import LABELS, LOGITS, TEST, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cordial_ppl.cordial import interval
 from cordial_ppl.cordial.interval import _quantiles
 from cordial_ppl.errors import InputError
 
@@ -54,6 +55,14 @@ COUNTS = 12, 1, 30
 """Draws of three members: the shapes that the search is compiled for."""
 
 
+def sorted_quantiles(means, each, ends):
+    draws, weights = np.concatenate(means), np.repeat(each, [len(m) for m in means], axis=1).T
+    order = np.argsort(draws, axis=0)
+    total = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
+    first = [np.argmax(total >= end - 1e-9, axis=0) for end in ends]
+    return np.take_along_axis(np.take_along_axis(draws, order, axis=0), np.stack(first), axis=0)
+
+
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -64,16 +73,19 @@ COUNTS = 12, 1, 30
 def test_quantiles_are_those_of_a_sort(seed, places, shares, level):
     """Of draws that are alike or of either sign, with shares of their own or the same for all."""
     rng = np.random.default_rng(seed)
-    means = [rng.choice(places, (count, 24)).astype(np.float32) for count in COUNTS]
+    means = tuple(rng.choice(places, (count, 24)).astype(np.float32) for count in COUNTS)
     own = rng.dirichlet(np.ones(3), 24) if shares is None else np.tile(shares, (24, 1))
-    each = own / COUNTS
-    ends = np.array([(1 - level) / 2, (1 + level) / 2])
+    given = means, own / COUNTS, np.array([(1 - level) / 2, (1 + level) / 2])
     with jax.enable_x64(True):
-        found = np.asarray(_quantiles(tuple(means), each, ends))
-    draws, weights = np.concatenate(means), np.repeat(each, COUNTS, axis=1).T
-    order = np.argsort(draws, axis=0)
-    total = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
-    for end, row in zip(ends, found, strict=True):
-        first = np.argmax(total >= end - 1e-9, axis=0)[None]
-        expected = np.take_along_axis(np.take_along_axis(draws, order, 0), first, 0)[0]
-        np.testing.assert_array_equal(row, expected)
+        np.testing.assert_array_equal(_quantiles(*given), sorted_quantiles(*given))
+
+
+def test_an_accelerator_searches_all_texts_at_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    # Of a shape of its own: nothing that is compiled for a core is found again.
+    means = tuple(rng.normal(size=(count, 40)).astype(np.float32) for count in COUNTS)
+    given = means, rng.dirichlet(np.ones(3), 40) / COUNTS, np.array([0.05, 0.95])
+    monkeypatch.setattr(interval, "_on_cpu", lambda: False)
+    with jax.enable_x64(True):
+        found = interval._quantiles(*given)
+    np.testing.assert_array_equal(found, sorted_quantiles(*given))

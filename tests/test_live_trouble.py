@@ -192,7 +192,7 @@ def test_who_stops_it_is_told_how_to_go_on(server, tmp_path):
     running = started(server, tmp_path)
     assert server.held.acquire(timeout=30) and server.held.acquire(timeout=30)
     running.send_signal(signal.SIGINT)
-    _, shown = running.communicate(timeout=30)
+    _, shown = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "stopped: 6 of 12 answers are in out.csv.cache; the same command goes on" in shown
     assert "Traceback" not in shown

@@ -3,6 +3,7 @@
 Ray is too large to install for each change: without it, these tests are skipped.
 """
 
+import gc
 import os
 import signal
 from contextlib import suppress
@@ -34,6 +35,8 @@ def cluster():
     ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="error")
     yield
     ray.shutdown()
+    # What it leaves open is warned of here, and not in another test.
+    gc.collect()
 
 
 @pytest.fixture

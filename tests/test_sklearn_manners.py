@@ -277,6 +277,23 @@ def test_data_frames_give_data_frames(judge):
         assert list(getattr(judge, name)(frame).index) == INDEX
 
 
+@pytest.mark.parametrize("library", [pandas, polars])
+def test_columns_of_data_frames_keep_their_order(library):
+    names = [f"logit_{star}" for star in STARS]
+    frame = library.DataFrame(dict(zip(names, X.T, strict=True)))
+    judge = cp.TemperatureScaling().fit(frame, Y)
+    assert judge.feature_names_in_.tolist() == names
+    expected = judge.predict_proba(X)
+    np.testing.assert_array_equal(np.asarray(judge.predict_proba(frame)), expected)
+    for other in (names[::-1], ["a", *names[1:]], names[:-1]):
+        renamed = library.DataFrame(dict(zip(other, X.T, strict=False)))
+        with pytest.raises(InputError, match=r"in their order: logit_1, .*; got"):
+            judge.predict(renamed)
+    numbered = pandas.DataFrame(X)
+    np.testing.assert_array_equal(judge.predict_proba(numbered), expected)
+    assert not hasattr(judge.fit(X, Y), "feature_names_in_")
+
+
 def test_ends_of_intervals_are_series(stack):
     low, high = stack.predict_interval(TEST)
     for frame in frames(TEST, INDEX):

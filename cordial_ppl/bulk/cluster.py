@@ -138,12 +138,12 @@ def _import_ray() -> Any:
     """Ray, which says nothing as long as it can go on."""
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
-        data = import_module("ray.data")
+        ray, data = import_module("ray"), import_module("ray.data")
     except ImportError as error:
         raise InputError("--engine ray needs Ray: pip install 'cordial-ppl[ray]'.") from error
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     data.DataContext.get_current().enable_progress_bars = False
-    return import_module("ray")
+    return ray
 
 
 def _run(

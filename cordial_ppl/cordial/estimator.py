@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.cordial.frames import like
+from cordial_ppl.cordial.frames import check_columns, column_names, like
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError, NotFittedError, name_rows
@@ -34,10 +34,13 @@ class Estimator(Parameters, ABC):
         scale_: the scale; present once fitted.
         classes_: the K options in order, in the terms that ``predict`` answers in.
         n_features_in_: the number of options, K.
+        feature_names_in_: names of the columns, where the fit had a data frame; predictions need
+            the same in the same order.  A file does not keep them.
         covariates_: names of the covariates that the fit had, which predictions need too.
     """
 
     scale_: Scale
+    feature_names_in_: np.ndarray
     covariates_: tuple[str, ...]
 
     def __init__(self, options: Sequence[str] | Scale | None = None):
@@ -78,7 +81,11 @@ class Estimator(Parameters, ABC):
                 f"{len(codes)} labels."
             )
         extra = as_covariates(covariates, len(readings))
-        return self.fit_centred(readings, codes, extra, scale)
+        self.fit_centred(readings, codes, extra, scale)
+        names = column_names(logits)
+        if names is not None:
+            self.feature_names_in_ = names
+        return self
 
     def fit_centred(
         self: E,
@@ -89,6 +96,7 @@ class Estimator(Parameters, ABC):
     ) -> E:
         """Learn from readings that are validated and centred, and labels 0..K-1."""
         self._fit(logits, labels, covariates)
+        vars(self).pop("feature_names_in_", None)
         self.scale_ = scale
         self.covariates_ = tuple(covariates)
         return self
@@ -207,5 +215,6 @@ class Estimator(Parameters, ABC):
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
             )
+        check_columns(logits, getattr(self, "feature_names_in_", None))
         readings = self._read(logits, self.scale_.size)
         return readings, as_covariates(covariates, len(readings), self.covariates_)

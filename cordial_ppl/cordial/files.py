@@ -102,7 +102,7 @@ def pack(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "channels": channels,
         "calibrators": list(state.calibrators),
         "all_calibrators": list(settings["calibrators"]),
-        "least_labels": settings["least_labels"],
+        "min_labels": settings["min_labels"],
     }
     return meta, arrays
 
@@ -218,7 +218,7 @@ def _restore(
         "options": scale.options if meta["named"] else None,
         "channels": tuple(found.values()),
         "calibrators": tuple(meta.get("all_calibrators", meta["calibrators"])),
-        "least_labels": meta.get("least_labels", {}),
+        "min_labels": meta.get("min_labels", {}),
         "inference": meta["inference"],
         "prior": priors,
         "default_prior": bool(meta.get("default_prior", False)),
@@ -274,6 +274,9 @@ def _check_posterior(posterior: Posterior, size: int) -> None:
         raise ValueError(f"the arrays of channel {name!r} do not fit together")
     if any(array.dtype.kind != "f" for array in (posterior.draws, posterior.weights)):
         raise ValueError(f"the arrays of channel {name!r} are of another type")
+    # Predictions are made in single precision.
+    if np.abs(posterior.draws).max(initial=0.0) > np.finfo(np.float32).max:
+        raise ValueError(f"the draws of channel {name!r} are too large")
     if count != posterior.target.size:
         raise ValueError(f"channel {name!r} has {posterior.target.size} parameters, not {count}")
     for share in (posterior.weights, posterior.histogram):

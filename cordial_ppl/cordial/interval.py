@@ -100,7 +100,7 @@ def _channel_means(target: Target):
             # would put them together again for every text and draw.
             return reduce(add, [value * probs[:, k] for k, value in enumerate(values)])
 
-        return jax.lax.map(mean, draws)
+        return jax.lax.map(mean, draws, batch_size=None if _on_cpu() else 20)
 
     return compiled(run)
 
@@ -119,7 +119,8 @@ def _quantiles(
     Returns:
         The least of the values at or below which there is this share of the weight.
     """
-    tile = gcd(len(shares), TILE)
+    # An accelerator takes all texts at once.
+    tile = gcd(len(shares), TILE) if _on_cpu() else len(shares)
 
     def tiled(rows: Any) -> Float[Array, "tiles R tile"]:
         return jnp.asarray(rows).reshape(len(rows), -1, tile).swapaxes(0, 1)
@@ -165,9 +166,13 @@ def _count(rows: Int[Array, "S n"], limit: Int[Array, " n"]) -> Int[Array, " n"]
     def step(count: Array, row: Array) -> tuple[Array, None]:
         return count + (row <= limit).astype(count.dtype), None
 
-    # Written out, sums of a few rows stay in registers; much longer ones do not.
-    start = jnp.zeros(limit.shape, jnp.int32)
-    return jax.lax.scan(step, start, rows, unroll=min(10, len(rows)))[0]
+    # Written out, sums of a few rows stay in a core's registers; much longer ones do not.
+    unroll = min(10, len(rows)) if _on_cpu() else len(rows)
+    return jax.lax.scan(step, jnp.zeros(limit.shape, jnp.int32), rows, unroll=unroll)[0]
+
+
+def _on_cpu() -> bool:
+    return jax.default_backend() == "cpu"
 
 
 def _to_ranks(numbers: Float[Array, "..."]) -> Int[Array, "..."]:

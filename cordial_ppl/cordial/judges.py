@@ -76,7 +76,7 @@ class Cordial(Stack, kind="Cordial"):
             options,
             channels=(*DEFAULT_CHANNELS, *check_list("channels", channels)),
             calibrators=(*PAPER_CALIBRATORS, *LATE),
-            least_labels=LATE,
+            min_labels=LATE,
             inference=inference,
             prior=prior,
             weight_counts=weight_counts,

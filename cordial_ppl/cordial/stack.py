@@ -73,7 +73,7 @@ SETTINGS = (
     "options",
     "channels",
     "calibrators",
-    "least_labels",
+    "min_labels",
     "inference",
     "prior",
     "weight_counts",
@@ -90,7 +90,7 @@ class Stack(Estimator):
         options: names of the K ordered options, in order; by default 0..K-1.
         channels: channels by name, path of a channel file (whose code is run), or ``Channel``.
         calibrators: logit-space calibrators by name.
-        least_labels: number of labels from which a calibrator is a member, by name; by default
+        min_labels: number of labels from which a calibrator is a member, by name; by default
             each is from the first label on.
         inference: "default", "laplace", "mode" or "nuts".
         prior: what replaces the channels' own priors: location and scale by the name of a
@@ -143,7 +143,7 @@ class Stack(Estimator):
         *,
         channels: Sequence[str | Path | Channel] = (),
         calibrators: Sequence[str] = PAPER_CALIBRATORS,
-        least_labels: Mapping[str, int] | None = None,
+        min_labels: Mapping[str, int] | None = None,
         inference: str = "default",
         prior: Mapping[str, Any] | LearnedPrior | Priors | str | Path | None = None,
         weight_counts: Mapping[str, float] | None = None,
@@ -155,8 +155,8 @@ class Stack(Estimator):
         self.channels = tuple(load_channel(channel) for channel in check_list("channels", channels))
         self.calibrators = check_list("calibrators", calibrators)
         check_names("calibrators", self.calibrators, CALIBRATORS)
-        self.least_labels = check_mapping("least_labels", least_labels)
-        check_names("least_labels", self.least_labels, self.calibrators)
+        self.min_labels = check_mapping("min_labels", min_labels)
+        check_names("min_labels", self.min_labels, self.calibrators)
         doubled = sorted({name for name in self.members if self.members.count(name) > 1})
         if doubled:
             raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
@@ -185,7 +185,7 @@ class Stack(Estimator):
 
     def calibrators_of(self, labels: int) -> tuple[str, ...]:
         """Names of the calibrators that are members with so many labels."""
-        return tuple(c for c in self.calibrators if labels >= self.least_labels.get(c, 0))
+        return tuple(c for c in self.calibrators if labels >= self.min_labels.get(c, 0))
 
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None

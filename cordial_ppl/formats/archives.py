@@ -15,7 +15,7 @@ HEADER = 30
 """Bytes of a member's own header before its name; lengths of name and extra field end it."""
 
 DAMAGES = (zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, zipfile.BadZipFile)
-"""What is raised for members that are damaged, encrypted or packed in an unknown way."""
+"""What is raised for what is damaged, encrypted or packed in an unknown way."""
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of the largest member that is unpacked: no log of one text comes near it."""
@@ -42,7 +42,7 @@ class Archive:
             raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
         try:
             self._zip = zipfile.ZipFile(self._file)
-        except (zipfile.BadZipFile, OSError) as error:
+        except DAMAGES as error:
             self._file.close()
             raise FileError(
                 f"{path} must be a zip archive; it is not, or was cut off: {error}."
@@ -79,15 +79,8 @@ class Archive:
             else:
                 with self._zip.open(member) as file:
                     content = file.read(LARGEST + 1)
-        except (
-            zlib.error,
-            lzma.LZMAError,
-            EOFError,
-            OSError,
-            RuntimeError,
-            zipfile.BadZipFile,
-        ) as e:
-            raise FileError(f"{self.path}: {name} cannot be unpacked: {e}.") from e
+        except DAMAGES as error:
+            raise FileError(f"{self.path}: {name} cannot be unpacked: {error}.") from error
         if len(content) > LARGEST:
             raise FileError(
                 f"{self.path}: {name} must unpack to at most {LARGEST >> 20} MB; it has more."

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError, naming, quote
 from cordial_ppl.formats.collected import Collected, Explained
 from cordial_ppl.formats.evidence import Answers, Numbers, Record
 from cordial_ppl.formats.gaps import Failed, Unlabelled
@@ -127,7 +127,7 @@ class Collector:
         evidence = record.evidence
         if key in self.places:
             raise InputError(
-                f"a text must occur once; {key[0]!r} is in {self.places[key]} and in "
+                f"a text must occur once; {quote(key[0])} is in {self.places[key]} and in "
                 f"{record.place}."
             )
         self.places[key] = record.place

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, quote
 from cordial_ppl.formats.spellings import Spellings
 from cordial_ppl.scale import Scale, SettingNeeded, parse_number
 
@@ -41,8 +41,10 @@ class Labels:
         said = self._found.setdefault((item, task), {})
         known = said.setdefault(user, label)
         if known != label:
-            by = "" if user is None else f" of {user}"
-            raise InputError(f"a text must have one label{by}; {item!r} has {known!r}, {label!r}.")
+            by = "" if user is None else f" of {quote(user)}"
+            raise InputError(
+                f"a text must have one label{by}; {quote(item)} has {quote(known)}, {quote(label)}."
+            )
 
     def columns(self, items: Iterable[str] | None = None) -> dict[str, list[Any]]:
         """Make the columns of a table.

@@ -18,7 +18,7 @@ from typing import Any
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.formats.evidence import Answers, Record, Sequences
 from cordial_ppl.formats.gaps import Unlabelled
-from cordial_ppl.formats.rows import Row, json_rows
+from cordial_ppl.formats.rows import Row, json_rows, name_fields
 from cordial_ppl.formats.targets import Sample, told_by_samples, told_by_task
 from cordial_ppl.formats.wrapping import as_day, as_text
 
@@ -60,7 +60,9 @@ def read(path: Path) -> Iterator[Record | Unlabelled]:
     for number, row in enumerate(json_rows(path)):
         value = row.value
         if not recognises(path, value):
-            raise InputError(f"{row.place} must be a sample of lm-eval; found {', '.join(value)}.")
+            raise InputError(
+                f"{row.place} must be a sample of lm-eval; found {name_fields(value)}."
+            )
         chosen = value.get("filter") if number == 0 else chosen
         if value.get("filter") != chosen:
             continue

@@ -21,6 +21,8 @@ PRECISION = jnp.float32
 """Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
 CHUNK_ELEMENTS = 1 << 20
 PREDICT_ELEMENTS = 1 << 17
+FEW = 8
+"""Draws at a time below which a core takes them one by one: a tenth faster, compiled in half."""
 
 
 class Cloud(NamedTuple):
@@ -149,6 +151,8 @@ def predict(target: Target, cloud: Cloud, readings: Readings) -> Float[Array, "n
     rows, *_, size = readings.logits.shape
     block = max(1, min(weights.shape[0], PREDICT_ELEMENTS // math.prod(readings.logits.shape)))
     blocks = -(-weights.shape[0] // block)
+    if block < FEW and jax.default_backend() == "cpu":
+        return _predict_one_by_one(target, cloud.draws, weights, readings)
     short = blocks * block - weights.shape[0]
     draws = jnp.pad(cloud.draws, ((0, short), (0, 0)), mode="edge").reshape(blocks, block, -1)
     weights = jnp.pad(weights, (0, short)).reshape(blocks, block)
@@ -161,3 +165,18 @@ def predict(target: Target, cloud: Cloud, readings: Readings) -> Float[Array, "n
 
     start = jnp.zeros((size, rows), weights.dtype)
     return jax.lax.scan(add, start, (draws, weights))[0].T
+
+
+def _predict_one_by_one(
+    target: Target, draws: Float[Any, "S P"], weights: Float[Array, " S"], readings: Readings
+) -> Float[Array, "n K"]:
+    """The same a draw at a time, where the texts alone are enough to fill a loop."""
+    rows, *_, size = readings.logits.shape
+
+    def add(totals: list[Array], part: tuple[Array, Array]) -> tuple[list[Array], None]:
+        flat, weight = part
+        probs = target.probs(flat, readings).astype(weights.dtype)
+        return [total + weight * probs[:, k] for k, total in enumerate(totals)], None
+
+    start = [jnp.zeros(rows, weights.dtype)] * size
+    return jnp.stack(jax.lax.scan(add, start, (draws, weights))[0], axis=1)

@@ -13,6 +13,9 @@ from cordial_ppl.priors.fits import ModeFit, TaskFit
 
 KIND = "prior"
 
+FURTHEST = 1e9
+"""No mode of an unconstrained parameter comes near it, and its square is still a number."""
+
 
 def write(
     path: str | Path,
@@ -53,7 +56,8 @@ def read(
     meta, arrays = storage.read(path, KIND)
     with blaming(path):
         channels = {
-            name: (str(digest), list(own)) for name, (digest, own) in meta["channels"].items()
+            name: (str(digest), list(map(str, own)))
+            for name, (digest, own) in meta["channels"].items()
         }
         fits = []
         for place, entry in enumerate(meta["fits"]):
@@ -67,12 +71,16 @@ def read(
             fits.append(TaskFit(str(entry["task"]), str(entry["reader"]), counts, modes, spread))
         if arrays:
             raise ValueError(f"unexpected arrays {sorted(arrays)}")
-        return tuple(fits), channels, meta["rule"]
+        rule = dict(meta["rule"])
+        rule["units"] = {name: float(power) for name, power in dict(rule.get("units", {})).items()}
+        return tuple(fits), channels, rule
 
 
 def _mode(pair: np.ndarray) -> ModeFit:
     if pair.ndim != 2 or len(pair) != 2 or not (pair[1] > 0).all():
         raise ValueError("a fit is no mode with its spread")
+    if np.abs(pair).max(initial=0.0) > FURTHEST:
+        raise ValueError("a mode or its spread is too large")
     return ModeFit(pair[0], pair[1])
 
 
