@@ -18,8 +18,16 @@ Where = Callable[[int], str]
 """Turns a position into the place that a message names: "row 7" of an array, "line 9" of a file."""
 
 
+FULL = 2000
+"""Characters of a message that are shown; what is left out of a longer one is in its middle."""
+
+
 class CordialError(Exception):
     """Any error that the package raises on purpose."""
+
+    def __str__(self) -> str:
+        """Say it, at a length that can be read."""
+        return shorten(super().__str__())
 
 
 class InputError(CordialError, ValueError):
@@ -47,6 +55,12 @@ class NotFittedError(CordialError, ValueError, AttributeError):
 
 class CordialWarning(UserWarning):
     """Something was repaired or looks doubtful, and the user should know of it."""
+
+
+def shorten(message: str) -> str:
+    """Leave out the middle of a message that quotes a whole file."""
+    half = FULL // 2
+    return message if len(message) <= FULL else f"{message[:half]} ... {message[-half:]}"
 
 
 @contextmanager

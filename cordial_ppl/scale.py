@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.containers import unmasked
-from cordial_ppl.errors import InputError, Where, name_rows, quote
+from cordial_ppl.errors import InputError, Where, name_rows, quote, shorten
 
 SHOWN = 3
 """Wrong labels that a message quotes."""
@@ -39,7 +39,7 @@ class SettingNeeded(InputError):
         """Say it to whoever called a function."""
         value = self.value
         text = repr(value) if isinstance(value, str) else f"({','.join(map(repr, value))})"
-        return f"{self.problem} {self.advice}: {self.setting}={text}."
+        return shorten(f"{self.problem} {self.advice}: {self.setting}={text}.")
 
 
 @dataclass(frozen=True)

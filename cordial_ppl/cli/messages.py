@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from cordial_ppl.cli.options import as_option
-from cordial_ppl.errors import ChannelError, CordialError, CordialWarning, InputError
+from cordial_ppl.errors import ChannelError, CordialError, CordialWarning, InputError, shorten
 from cordial_ppl.scale import SettingNeeded
 
 STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -122,5 +122,6 @@ def reporting() -> Iterator[None]:
 def _to_typist(error: CordialError) -> str:
     """The message, with the options of the program in place of arguments of functions."""
     if isinstance(error, SettingNeeded):
-        return f"{error.problem} {error.advice}: {as_option(error.setting, error.value)}."
+        setting = as_option(error.setting, error.value)
+        return shorten(f"{error.problem} {error.advice}: {setting}.")
     return str(error)

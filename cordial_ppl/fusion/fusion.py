@@ -271,6 +271,8 @@ class Fusion(Estimator):
             name: KINDS[own.kind].restore(own) for name, own in state.stacks.items()
         }
         fusion.fits_ = fits | ({} if state.joint is None else {JOINT.name: state.joint})
+        if tuple(fusion.fits_) != fusion._members(state.readers):
+            raise ValueError("its members are others than its settings say")
         fusion.readers_, fusion._spreads = state.readers, state.spreads
         fusion.weights_, fusion.expected_ = state.weights, state.expected
         fusion.scale_, fusion.covariates_ = state.scale, state.covariates

@@ -16,7 +16,7 @@ from cordial_ppl.scale import Scale
 KIND = "users"
 
 WIDEST = 1e9
-"""No standard deviation of users comes near it, and its square is still a number."""
+"""No standard deviation of users comes near it or its inverse."""
 
 
 class State(NamedTuple):
@@ -108,8 +108,8 @@ def _check(state: State) -> None:
     size = len(spreads.deviations)
     if spreads.log_shares.shape != (size,) or size == 0 or spreads.deviations.min() <= 0:
         raise ValueError("its standard deviations and their shares do not fit together")
-    if spreads.deviations.max() > WIDEST:
-        raise ValueError("its standard deviations are too large")
+    if not 1 / WIDEST < spreads.deviations.min() <= spreads.deviations.max() < WIDEST:
+        raise ValueError("its standard deviations are too small or too large")
     if spreads.evidence.shape[1:] != (size,) or len(spreads.evidence) > users:
         raise ValueError("its evidence is of other users or standard deviations")
     if not all(isinstance(state.settings[name], bool) for name in ("named", "average")):

@@ -14,7 +14,7 @@ from cordial_ppl.priors.fits import ModeFit, TaskFit
 KIND = "prior"
 
 FURTHEST = 1e9
-"""No mode of an unconstrained parameter comes near it, and its square is still a number."""
+"""No mode of an unconstrained parameter and no spread comes near it or its inverse."""
 
 
 def write(
@@ -66,7 +66,7 @@ def read(
                 raise ValueError(f"fit {place} has no counts of labels")
             modes = {name: _mode(arrays.pop(f"fit.{place}.{name}")) for name in channels}
             spread = float(entry["spread"])
-            if not 0 < spread < np.inf:
+            if not 1 / FURTHEST < spread < FURTHEST:
                 raise ValueError(f"fit {place} has a spread of {spread}")
             fits.append(TaskFit(str(entry["task"]), str(entry["reader"]), counts, modes, spread))
         if arrays:
@@ -76,7 +76,9 @@ def read(
         return tuple(fits), channels, rule
 
 
-def _mode(pair: np.ndarray) -> ModeFit:
+def _mode(stored: np.ndarray) -> ModeFit:
+    # A number of half precision is a number, but 1e9 is none of it.
+    pair = np.asarray(stored, float)
     if pair.ndim != 2 or len(pair) != 2 or not (pair[1] > 0).all():
         raise ValueError("a fit is no mode with its spread")
     if np.abs(pair).max(initial=0.0) > FURTHEST:

@@ -18,6 +18,9 @@ FITTED, EXTERNAL = "", ".external"
 """The parts of a cell: what was fitted, and what was made elsewhere and is scored anew."""
 LONGEST = 255
 """Bytes that the name of a folder may have."""
+MOST = 10**9
+"""Labels that no task has."""
+
 COLUMNS = ("task", "reader", "method", "n", "draw", "metric", "value", "reason")
 
 
@@ -46,10 +49,12 @@ class Results:
             keys = [(str(c["task"]), str(c["reader"]), int(c["n"])) for c in config["cells"]]
             names = tuple(str(method["name"]) for method in config["methods"])
             kept = kept_parts("probabilities" in method for method in config["methods"])
+            if not all(0 <= n < MOST for *_, n in keys):
+                raise ValueError("a number of labels that no sweep has")
         except OSError as error:
             raise FileError(f"{folder} holds no sweep: {error.strerror or error}.") from error
         except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-            raise FileError(f"{folder / CONFIG} is damaged: {error!r}.") from error
+            raise FileError(f"{folder / CONFIG} is damaged: {error!r:.200}.") from error
         paths = {key: [cell_path(folder, *key, part) for part in kept] for key in keys}
         found = {
             key: reduce(join, [read_cell(path)[0] for path in own])
@@ -120,7 +125,8 @@ def cell_path(folder: Path, task: str, reader: str, n: int, part: str) -> Path:
 
 def _folder_name(name: str) -> str:
     """A name that can be a folder's: "." and ".." mean others."""
-    quoted = quote(name, safe="")
+    # JSON can write half a pair of surrogates, which no file name holds.
+    quoted = quote(name, safe="", errors="replace")
     if len(quoted) > LONGEST:
         raise InputError(
             f"a sweep keeps results in folders named after tasks and readers; {name[:40]!r}... is "

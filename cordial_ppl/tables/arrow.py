@@ -67,7 +67,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
                 raise FileError(f"{path} claims {rows} rows in {size} bytes: it is no table.")
             reject_doubled(path, file.schema_arrow.names)
             yield file
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise FileError(f"{path} is not a Parquet file, or is damaged: {reason}.") from error
 
