@@ -35,9 +35,7 @@ GROUPS = {
 
 @pytest.fixture(scope="module")
 def judge():
-    return cp.Cordial(list("abcde"), inference="laplace").fit(
-        LOGITS, [*map("abcde".__getitem__, LABELS)]
-    )
+    return cp.Cordial.paper(list("abcde")).fit(LOGITS, [*map("abcde".__getitem__, LABELS)])
 
 
 def test_a_weighted_posterior_becomes_equal_draws():
@@ -109,8 +107,7 @@ def test_likelihood_prior_and_density_are_those_of_the_model(judge):
         left = replace(posterior, histogram=others).predict_proba(LOGITS[[row]])[0, label]
         assert np.exp(logs[:, row]).mean() == pytest.approx(left, abs=0.02)
     terms = {k: np.ravel(v) for k, v in tree["log_prior"].data_vars.items()}
-    prior = posterior.prior
-    assert prior is not None
+    prior = posterior.target.prior
     for name, values, k in (("offset", named["offset"], 1), ("gain", np.log(named["gain"]), 2)):
         expected = norm.logpdf(values, prior.loc[k], prior.scale[k])
         np.testing.assert_allclose(terms[name], expected, rtol=1e-9)

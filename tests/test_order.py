@@ -65,12 +65,7 @@ def test_the_posterior_predictive_keeps_the_order_of_saturated_readings(name):
 def test_unrestricted_calibrators_reverse_saturated_readings():
     """Ten subsets of twenty labels, four pairs of neighbouring readings each."""
     texts = reviews(200, seed=4)
-    judges = {
-        "dirichlet": cp.DirichletCalibration(),
-        "vector": cp.VectorScaling(),
-        "mixture": cp.ChannelCalibrator("mixture", inference="mode"),
-        "location": cp.ChannelCalibrator("location", inference="mode"),
-    }
+    judges = {"dirichlet": cp.DirichletCalibration(), "vector": cp.VectorScaling()}
     pool, ladder = Texts(as_logits(texts.logits)), Texts(as_logits(20.0 * np.eye(SIZE)))
     subsets = np.arange(200).reshape(10, 20)
     counts = {}
@@ -78,5 +73,4 @@ def test_unrestricted_calibrators_reverse_saturated_readings():
         assert isinstance(found, BatchFit)
         reversals = [violation(probs[:-1], probs[1:]) > 0.05 for probs in found.probs]
         counts[name] = np.sum(reversals)
-    assert counts["mixture"] == counts["location"] == 0
     assert counts["dirichlet"] >= 5 and counts["vector"] >= 2

@@ -63,7 +63,7 @@ def thresholds(
             axis.errorbar(
                 said,
                 seen,
-                yerr=[seen - low, high - seen],
+                yerr=np.stack([seen - low, high - seen]),
                 color=shade,
                 marker=MARKS[t % len(MARKS)],
                 mfc="none",

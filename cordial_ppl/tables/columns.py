@@ -192,7 +192,7 @@ def numbers(
             column = [cell if is_filled(cell) else empty for cell in column]
     try:
         values = np.array(column, np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         values = None
     if values is None or values.ndim != 1:
         wrong = next(i for i, cell in enumerate(column) if not _is_number(cell))
@@ -229,7 +229,7 @@ def _plain(column: Sequence | np.ndarray) -> list:
 def _is_number(cell: object) -> bool:
     try:
         return cell is not None and np.array(cell, np.float64).ndim == 0
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return False
 
 
