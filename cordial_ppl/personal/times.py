@@ -93,5 +93,5 @@ def _as_moment(cell: object) -> datetime | None:
 def _is_number(cell: Any) -> bool:
     try:
         return bool(np.isfinite(float(cell)))
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return False

@@ -112,7 +112,7 @@ def _checked(name: str, value: Any) -> Any:
         return value
     try:
         loc, scale = (np.asarray(part, np.float64) for part in value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise InputError(
             f"the prior of {name!r} must be a location and a scale, or a NumPyro distribution; got "
             f"{value!r}."
