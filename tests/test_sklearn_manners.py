@@ -287,8 +287,15 @@ def test_columns_of_data_frames_keep_their_order(library):
     np.testing.assert_array_equal(np.asarray(judge.predict_proba(frame)), expected)
     for other in (names[::-1], ["a", *names[1:]], names[:-1]):
         renamed = library.DataFrame(dict(zip(other, X.T, strict=False)))
-        with pytest.raises(InputError, match=r"in their order: logit_1, .*; got"):
+        with pytest.raises(InputError, match=r"in this order: logit_1, .*; got"):
             judge.predict(renamed)
+    # Without names of a fit, those of the options tell.
+    loaded = cp.TemperatureScaling(STARS).fit(X, Y + 1)
+    np.testing.assert_array_equal(np.asarray(loaded.predict_proba(frame)), expected)
+    reversed_frame = library.DataFrame(dict(zip(names[::-1], X.T[::-1], strict=True)))
+    for wrong in (loaded.predict, lambda given: loaded.fit(given, Y + 1)):
+        with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_5"):
+            wrong(reversed_frame)
     numbered = pandas.DataFrame(X)
     np.testing.assert_array_equal(judge.predict_proba(numbered), expected)
     assert not hasattr(judge.fit(X, Y), "feature_names_in_")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.readings import as_logits, readings_from_counts
@@ -188,6 +189,8 @@ def test_a_choice_needs_its_column(text):
             "'a' is in lines 2 and 4",
         ),
         ("r.csv", ["item_id;logit_1;logit_2", "a;1;2"], "separated by commas"),
+        ("r.csv", ["item_id;p_1;p_2", "a, b;0,5;0,5"], "separated by commas"),
+        ("r.csv", ["item_id,p_1,p_3,p_2", "a,1,0,0"], r"'p_1', 'p_3', 'p_2' .*\('1','2','3'\)"),
         ("r.csv", ["item_id,logit_1,logit_2"], "no rows"),
         ("r.csv", ['item_id,logit_1,"logit_2', "a,1,2"], "not a CSV table"),
         (
@@ -218,6 +221,14 @@ def test_rows_of_parquet_count_from_zero(tmp_path):
     write_table(path, columns_of(np.array([[0, 1], [np.nan, 1]]), "ab"))
     with pytest.raises(InputError, match="nan in row 1, column 'logit_a'"):
         read_readings(path)
+
+
+def test_columns_in_another_order_than_their_numbers(text):
+    path = text("r.csv", "item_id,p_1,p_3,p_2", "a,0.2,0.5,0.3")
+    table = read_readings(path, options=("1", "2", "3"))
+    np.testing.assert_allclose(softmax(table.logits[0]), [0.2, 0.3, 0.5])
+    falling = text("f.csv", "item_id,p_3,p_2,p_1", "a,0.2,0.5,0.3")
+    assert read_readings(falling).scale.options == ("3", "2", "1")
 
 
 def test_options_must_name_the_columns(text):

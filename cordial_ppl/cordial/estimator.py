@@ -74,6 +74,7 @@ class Estimator(Parameters, ABC):
         """
         readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[-1])
+        check_columns(logits, None, scale.options)
         codes = scale.encode(labels)
         if len(codes) != len(readings):
             raise InputError(
@@ -215,6 +216,7 @@ class Estimator(Parameters, ABC):
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
             )
-        check_columns(logits, getattr(self, "feature_names_in_", None))
+        known = getattr(self, "feature_names_in_", None)
+        check_columns(logits, known, self.scale_.options)
         readings = self._read(logits, self.scale_.size)
         return readings, as_covariates(covariates, len(readings), self.covariates_)

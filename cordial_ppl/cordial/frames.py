@@ -4,7 +4,7 @@ The library of a data frame is loaded by whoever made it, and is looked up, not 
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,23 +23,28 @@ def column_names(given: Any) -> np.ndarray | None:
     return None
 
 
-def check_columns(given: Any, known: np.ndarray | None) -> None:
-    """Refuse a data frame whose columns are not those of the fit: they count by their order.
+def check_columns(given: Any, known: np.ndarray | None, options: Sequence[str]) -> None:
+    """Refuse a data frame whose columns stand in another order than the options.
 
     Args:
         given: The readings.
         known: Names of the columns of the fit; None where these had none.
+        options: The options in order, after which columns may be named: "logit_1", or "1".
 
     Raises:
-        InputError: The columns have other names, or stand in another order.
+        InputError: The columns have other names than those of the fit, or name the options in
+            another order.
     """
     names = column_names(given)
-    if names is None or known is None or list(names) == list(known):
+    if names is None:
         return
-    raise InputError(
-        f"columns must be those of the fit, in their order: {', '.join(known)}; "
-        f"got {', '.join(names)}."
-    )
+    ends = [name.rpartition("_")[2] for name in names]
+    if known is None and sorted(ends) == sorted(options):
+        known = names[[ends.index(option) for option in options]]
+    if known is not None and list(names) != list(known):
+        raise InputError(
+            f"columns must be, in this order: {', '.join(known)}; got {', '.join(names)}."
+        )
 
 
 def like(given: Any, values: np.ndarray, names: Any) -> Any:

@@ -123,6 +123,7 @@ def _worth(facts: Facts) -> str:
     if gain.lower > 0:
         return f"It tells more than the label histogram alone (by {ends})."
     if gain.upper < 0:
+        ends = f"{-gain.upper:.2f} to {-gain.lower:.2f} nats"
         return f'<span class="bad">The label histogram alone predicts better (by {ends}).</span>'
     return f"Whether it tells more than the label histogram alone is open ({ends})."
 

@@ -188,6 +188,9 @@ def _read_csv(path: Path) -> Columns:
         reader = csv.reader(file, strict=True)
         try:
             header = [name.strip() for name in next(filter(None, reader), [])]
+            if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
+                found = quote(header[0])
+                raise FileError(f"{path}: cells must be separated by commas; found {found}.")
             line = reader.line_num
             for row in reader:
                 start, line = line + 1, reader.line_num
@@ -202,8 +205,6 @@ def _read_csv(path: Path) -> Columns:
             raise FileError(
                 f"{path} is not a CSV table: {error}, line {reader.line_num}."
             ) from error
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-        raise FileError(f"{path}: cells must be separated by commas; found {quote(header[0])}.")
     reject_doubled(path, header)
     return Columns(path, dict(zip(header, zip(*rows, strict=True), strict=False)), lines, "line")
 
@@ -260,7 +261,7 @@ def _text(path: Path) -> Iterator:
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError as error:
-        raise FileError(f"{path} is not text in UTF-8: {error}. Save it as UTF-8.") from error
+        raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.") from error
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
 
