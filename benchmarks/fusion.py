@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from members import without
 from real import NEEDED
 
 import cordial_ppl as cp
@@ -45,6 +46,7 @@ SUMMEVAL_READERS = (
 )
 WMT = ("ESA-1", "ESA-2", "ESA-IAA", "MQM-1", "MQM-IAA")
 EMBEDDED = ("music", "beauty", "software", "mosei")
+FOLDERS = {"summeval": "summeval_logits", "wmt": "wmt23_esa_users"}
 TEST = 800
 LEAST_DIRICHLET = 5
 """Draws with Dirichlet calibration of all readings at once, which takes longest by far."""
@@ -96,8 +98,7 @@ def load(data: str, task: str, draw: int) -> Texts:
         pool, scored = made.rows("calibration"), made.rows("report")
         labels, names = made.labels, tuple(made.logits)
     else:
-        folder = {"summeval": "summeval_logits", "wmt": "wmt23_esa_users"}[data]
-        base = Path(os.environ["CORDIAL_DATA"]) / folder
+        base = Path(os.environ["CORDIAL_DATA"]) / FOLDERS[data]
         readers = SUMMEVAL_READERS if data == "summeval" else None
         table = read_several([base / "readings.parquet"], readers=readers, task=task)
         found = read_labels(base / "labels.csv", table.scale, task=task)
@@ -113,11 +114,14 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
     """Per-text losses of every method with every number of labels."""
     whole = bool(read_by(texts.pool).all() and read_by(texts.report).all())
     average = average_reading(texts.pool), average_reading(texts.report)
+    # What the default prior knows of these very readings is left out.
+    prior = None if args.data == "embedded" else without(FOLDERS[args.data])
+    judge = {"readers": texts.readers, "seed": draw, "prior": prior}
     for n in args.budgets:
         logits, labels = texts.pool[:n], texts.labels[:n]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
-            fusion = cp.Fusion(readers=texts.readers, seed=draw).fit(logits, labels)
+            fusion = cp.Fusion(**judge).fit(logits, labels)
             plain = LogitFusion(readers=texts.readers, seed=draw).fit(logits, labels)
             found = {
                 "fusion": fusion.predict_proba(texts.report),
@@ -127,7 +131,7 @@ def compare(texts: Texts, draw: int, args: Any) -> Iterator[tuple[int, str, np.n
             if args.paper:
                 counts = dict.fromkeys([*texts.readers, "joint channel"], 1.0)
                 settings: dict[str, Any] = {"average": False, "weight_counts": counts}
-                paper = cp.Fusion(readers=texts.readers, seed=draw, **settings)
+                paper = cp.Fusion(**judge, **settings)
                 found["paper's form"] = paper.fit(logits, labels).predict_proba(texts.report)
             if whole and draw < LEAST_DIRICHLET:
                 dirichlet = ConcatenatedDirichlet().fit(logits, labels)

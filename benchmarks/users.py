@@ -26,6 +26,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from members import without
 
 from cordial_ppl import Cordial, ProportionalOdds, UserShift, scores
 from cordial_ppl.errors import CordialWarning
@@ -177,7 +178,7 @@ def compare(folder: Path, task: str, split: int) -> list[dict]:
         fitted, unseen = rng.permutation(np.flatnonzero(own))[:LABELS], np.flatnonzero(~own)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CordialWarning)
-            judge = Cordial().fit(logits[fitted], labels[fitted])
+            judge = Cordial(prior=without("wmt23_esa_users")).fit(logits[fitted], labels[fitted])
             odds = ProportionalOdds().fit(logits[fitted], labels[fitted])
             own_folds, unseen_odds = judge.out_of_fold_, out_of_fold(logits[fitted], labels[fitted])
         seen = labels[fitted], users[fitted], times[fitted]

@@ -46,6 +46,7 @@ class State(NamedTuple):
         losses: out-of-fold log loss of each member by itself, if there were folds.
         provenance: how the readings were made, as far as it is known.
         seen: fingerprints of the texts of the fit, as far as they are known.
+        counts: labels of the fit by option, as far as they are known.
     """
 
     kind: str
@@ -59,6 +60,7 @@ class State(NamedTuple):
     losses: dict[str, float]
     provenance: dict[str, list[str]] = {}
     seen: np.ndarray = np.zeros(0, np.int64)
+    counts: np.ndarray = np.zeros(0, np.int64)
 
 
 def write(path: str | Path, state: State) -> None:
@@ -83,7 +85,7 @@ def pack(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     for name, fit in state.calibrators.items():
         for field, value in fit.params._asdict().items():
             arrays[f"calibrator.{name}.{field}"] = np.asarray(value)
-    arrays["seen"] = state.seen
+    arrays |= {"seen": state.seen, "counts": state.counts}
     meta = {
         "estimator": state.kind,
         "options": list(state.scale.options),
@@ -206,9 +208,14 @@ def _restore(
         if probs.shape != (1, scale.size) or not np.isfinite(probs).all():
             raise ValueError(f"calibrator {name!r} is for other options, or for none")
         calibrators[name] = fit
-    seen = arrays.pop("seen", np.zeros(0, np.int64))
-    if seen.ndim != 1 or seen.dtype != np.int64:
-        raise ValueError("the fingerprints of the texts are no list of whole numbers")
+    seen, counts = (arrays.pop(name, np.zeros(0, np.int64)) for name in ("seen", "counts"))
+    if any(own.ndim != 1 or own.dtype != np.int64 for own in (seen, counts)):
+        raise ValueError("the fingerprints or the counts of labels are no list of whole numbers")
+    expected = as_figures(ExpectedLoss, meta["expected"])
+    if counts.size and (
+        len(counts) != scale.size or counts.min() < 0 or counts.sum() != expected.labels
+    ):
+        raise ValueError("the counts of labels are not those of the fit")
     if arrays:
         raise ValueError(f"unexpected arrays {sorted(arrays)}")
     weights = {name: float(meta["weights"][name]) for name in (*posteriors, *calibrators)}
@@ -234,7 +241,7 @@ def _restore(
         posteriors=posteriors,
         calibrators=calibrators,
         weights=weights,
-        expected=as_figures(ExpectedLoss, meta["expected"]),
+        expected=expected,
         covariates=tuple(map(str, meta.get("covariates", sorted(used)))),
         losses={str(name): float(loss) for name, loss in meta.get("losses", {}).items()},
         provenance={
@@ -242,6 +249,7 @@ def _restore(
             for name, values in meta.get("provenance", {}).items()
         },
         seen=seen,
+        counts=counts,
     )
 
 

@@ -118,6 +118,8 @@ class Stack(Estimator):
             that there are; set by who knows it, and kept in the file.
         seen_: fingerprints of the labelled texts, by which they are known again when the judge is
             scored; empty in files that were written without them.
+        label_counts_: how many labels of the fit had each option, shape ``[K]``; empty in files
+            that were written without them.
     """
 
     kind: ClassVar[str | None] = None
@@ -129,6 +131,7 @@ class Stack(Estimator):
     losses_: dict[str, float]
     provenance_: dict[str, list[str]]
     seen_: Int[np.ndarray, " n"]
+    label_counts_: Int[np.ndarray, " K"]
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
     _priors: dict[str, Prior]
 
@@ -332,6 +335,7 @@ class Stack(Estimator):
             losses=self.losses_,
             provenance=self.provenance_,
             seen=self.seen_,
+            counts=self.label_counts_,
             covariates=self.covariates_,
         )
 
@@ -364,6 +368,7 @@ class Stack(Estimator):
         stack.expected_, stack.losses_ = state.expected, state.losses
         stack.scale_, stack.provenance_ = state.scale, state.provenance
         stack.covariates_, stack.seen_ = state.covariates, state.seen
+        stack.label_counts_ = state.counts
         return stack
 
     def _fit(
@@ -414,6 +419,7 @@ class Stack(Estimator):
         weights, self.expected_ = weigh(lanes, labels, held_out if enough else None, counts)
         self.weights_ = dict(zip(members, weights.tolist(), strict=True))
         self.provenance_, self.seen_ = {}, fingerprints(logits, labels)
+        self.label_counts_ = np.bincount(labels, minlength=logits.shape[-1])
         own = np.maximum(held_out[np.arange(len(labels)), labels], FLOOR)
         losses = (-np.mean(np.log(own), axis=0)).tolist() if enough else []
         self.losses_ = dict(zip(members, losses, strict=False))

@@ -20,7 +20,7 @@ def label_shares(
 ) -> Axes:
     """Draw the distribution of labels over texts before and after calibration.
 
-    Lines are means of the stated and of the calibrated probabilities over all texts; bars, where
+    Marks are means of the stated and of the calibrated probabilities over all texts; bars, where
     labels are given, are the shares of the labels.
 
     Args:
@@ -46,11 +46,12 @@ def label_shares(
             codes = scale.encode(labels)
             seen = np.bincount(codes, minlength=scale.size) / len(codes)
             axis.bar(places, seen, width=0.7, color=PEOPLE, label=f"{len(codes):,} labels")
-        axis.plot(places, before, color=RAW, ls="--", marker="s", mfc="none", label="as stated")
-        axis.plot(places, after, color=OURS, marker="o", label="calibrated")
+        marks = {"ls": "", "zorder": 3}
+        axis.plot(places - 0.15, before, color=RAW, marker="s", label="as stated", **marks)
+        axis.plot(places + 0.15, after, color=OURS, marker="o", label="calibrated", **marks)
         name_options(axis.xaxis, scale, places.tolist())
         axis.set_ylim(0, None)
         axis.set_xlabel("option")
         axis.set_ylabel("share of texts")
-        axis.legend()
+        axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return axis

@@ -32,7 +32,8 @@ def thresholds(
     .. math:: P(z \le t) = \sum_{k \le t} p(k), \qquad t = 0, \dots, K - 2
 
     The texts are split, for each threshold, into bins of equally many by their predicted
-    probability; vertical lines are the 90 % intervals of the observed share under Jeffreys' prior.
+    probability, each of twenty texts or more; vertical lines are the 90 % intervals of the observed
+    share under Jeffreys' prior.
     A calibrated judge follows the diagonal.
 
     Args:
@@ -67,7 +68,7 @@ def thresholds(
                 color=shade,
                 marker=MARKS[t % len(MARKS)],
                 mfc="none",
-                lw=0.8,
+                ls="",
                 elinewidth=0.6,
                 label=f"≤ {short(scale.options[t])}",
             )

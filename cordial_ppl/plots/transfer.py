@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.analyses.saturated import saturated_readings
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.plots.axis import OURS, PEOPLE, RAW, Axes, drawing, name_options
@@ -14,6 +13,9 @@ MOST = 400
 
 JITTER = 0.12
 """How far a point may stand from its label, as a share of the distance of two options."""
+
+GROUPS, LEAST = 10, 3
+"""Points of the curve at most, and texts that each is the mean of at least."""
 
 
 def transfer_curve(
@@ -25,12 +27,13 @@ def transfer_curve(
     level: float = 0.9,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the calibrated mean label against the class that the reader states.
+    """Draw the calibrated mean label against the mean that the reader states.
 
-    For each class y there is a reading that is as sure of y as this reader usually is (the median
-    over the texts); the curve is what the judge makes of these K readings, the band the credible
-    interval of its mean.  Points are labelled texts: the mean of what the reader states of each,
-    and its label, moved a little up or down at random.  On the diagonal the reader is right.
+    Circles are labelled texts: the mean of what the reader states of each, and its label, moved a
+    little up or down at random.  The curve is what the judge makes of the same texts: ranked by
+    the stated mean they form up to ten groups, and each point is the mean of a group on both axes.
+    The band runs between the means of the texts' credible intervals, as if all were off in the
+    same direction.  On the diagonal the reader is right.
 
     Args:
         judge: a fitted stack.
@@ -45,22 +48,25 @@ def transfer_curve(
 
     Raises:
         NotFittedError: there was no fit yet.
-        InputError: logits came without labels or cannot be used, none came for a judge that was
-            loaded from a file, or matplotlib is not installed.
+        InputError: logits came without labels or cannot be used, none came for a judge that keeps
+            none (one without channels, or from a file), or matplotlib is not installed.
     """
     data = judge.labelled(logits, labels, covariates)
-    values, size = judge.scale_.values, judge.scale_.size
-    sure = saturated_readings(data.logits)
-    extra = {name: np.full(size, np.mean(column)) for name, column in data.covariates.items()}
-    mean = judge.predict_mean(sure, extra)
-    low, high = judge.predict_interval(sure, level, extra, mean=mean)
+    values, said = judge.scale_.values, stated(data.logits) @ judge.scale_.values
+    mean = judge.predict_mean(data.logits, data.covariates)
+    ends = judge.predict_interval(data.logits, level, data.covariates, mean=mean)
+    groups = np.clip(len(said) // LEAST, 1, GROUPS)
+    parts = np.array_split(np.argsort(said, kind="stable"), groups)
+    x, y, low, high = (
+        np.array([own[part].mean() for part in parts]) for own in (said, mean, *ends)
+    )
     with drawing(ax) as axis:
         rng = np.random.default_rng(0)
         rows = rng.permutation(len(data.labels))[:MOST]
         step = np.min(np.diff(values))
         moved = values[data.labels[rows]] + step * rng.uniform(-JITTER, JITTER, len(rows))
         axis.plot(
-            stated(data.logits[rows]) @ values,
+            said[rows],
             moved,
             ls="",
             marker="o",
@@ -71,10 +77,10 @@ def transfer_curve(
             zorder=1,
         )
         axis.plot(values, values, color=RAW, ls=":", marker="", label="as stated", zorder=2)
-        axis.fill_between(values, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)
+        axis.fill_between(x, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)
         axis.plot(
-            values,
-            mean,
+            x,
+            y,
             color=OURS,
             marker="o",
             label=f"calibrated, {100 * level:.0f} % interval",
@@ -83,6 +89,7 @@ def transfer_curve(
         name_options(axis.xaxis, judge.scale_)
         name_options(axis.yaxis, judge.scale_)
         axis.set_ylim(values[0] - 0.4 * step, values[-1] + 0.4 * step)
+        axis.set_xlim(values[0] - 0.2 * step, values[-1] + 0.2 * step)
         axis.set_xlabel("what the reader states (mean)")
         axis.set_ylabel("label")
         axis.legend(loc="best")

@@ -78,7 +78,7 @@ def draw_heatmap(axis: Any, own: Heatmap, *, headed: bool = True) -> None:
             axis.axhspan(y - 0.5, y + 0.5, fill=False, hatch="/////", ec=PALE, lw=0)
         else:
             edges = np.array([y - 0.5, y + 0.5, y + 0.5, y - 0.5, y - 0.5])
-            axis.plot(edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=0.4, marker="")
+            axis.plot(edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=0.8, marker="")
     axis.set_title(f"{wrap(own.title, WIDTH)}\n{own.note}" if headed else own.note)
     axis.set_xticks(*option_ticks(own.names))
     axis.set_yticks([])

@@ -15,11 +15,13 @@ from cordial_ppl.cordial.fingerprints import find_unseen
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.errors import InputError
-from cordial_ppl.readings import label_histogram
 from cordial_ppl.summary import Summary
 
 FEWEST = 8
 """Labelled texts outside the fit from which scores on them are given."""
+
+LEVEL = 0.9
+"""Probability inside every interval of a report."""
 
 MOVED = 10
 """Texts that are listed because calibration moves them most."""
@@ -54,9 +56,9 @@ class Score:
         name: What is measured.
         unit: Its unit; "" for a share.
         raw: Of the reading as it is.
-        histogram: Of the label histogram of the fit; None where its labels are not known.
+        histogram: Of the label histogram of the fit; None where the judge's file does not tell.
         calibrated: Of the judge.
-        gain: How much better the judge is than the raw reading, with its 95 % interval.
+        gain: How much better the judge is than the raw reading, with its 90 % interval.
     """
 
     name: str
@@ -100,7 +102,8 @@ class Facts:
         probs: Calibrated probabilities, [m, K].
         unseen: Which of the labelled texts are not of the fit, [n].
         scores: Scores on those; none where they are too few.
-        gain: By how much the judge's log loss is below the histogram's there; None if not known.
+        gain: By how much the judge's log loss is below the histogram's there, with its 90 %
+            interval; None if not known.
         moved: The texts that calibration moves most.
         versions: Of Python and the packages that matter.
     """
@@ -175,12 +178,10 @@ def _scores(
     if unseen.sum() < FEWEST:
         return (), None
     rows, labels = texts.rows[unseen], texts.labels[unseen]
-    fitted = texts.labels[~unseen]
-    known = len(fitted) == judge.expected_.labels
     histogram = None
-    if known:
-        shares = np.asarray(label_histogram(fitted, probs.shape[1]), np.float64)
-        histogram = np.tile(shares, (len(rows), 1))
+    if judge.label_counts_.size:
+        counts = judge.label_counts_ + 1.0
+        histogram = np.tile(counts / counts.sum(), (len(rows), 1))
     values = judge.scale_.values
 
     def loss(own: np.ndarray) -> np.ndarray:
@@ -208,13 +209,13 @@ def _scores(
             float(measure(raw[rows]).mean()),
             None if histogram is None else float(measure(histogram).mean()),
             float(measure(probs[rows]).mean()),
-            paired_interval((measure(raw[rows]) - measure(probs[rows]))[None]),
+            paired_interval((measure(raw[rows]) - measure(probs[rows]))[None], level=LEVEL),
         )
         for name, unit, measure in measures
     )
     if histogram is None:
         return found, None
-    return found, paired_interval((loss(histogram) - loss(probs[rows]))[None])
+    return found, paired_interval((loss(histogram) - loss(probs[rows]))[None], level=LEVEL)
 
 
 def _moved(judge: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray) -> tuple[Moved, ...]:
@@ -222,7 +223,7 @@ def _moved(judge: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray) -> tu
     before, after = raw @ values, probs @ values
     rows = np.argsort(-np.abs(after - before), kind="stable")[:MOVED]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
-    low, high = judge.predict_interval(texts.logits[rows], 0.9, extra, mean=after[rows])
+    low, high = judge.predict_interval(texts.logits[rows], LEVEL, extra, mean=after[rows])
     labels = dict(zip(texts.rows.tolist(), judge.scale_.decode(texts.labels), strict=True))
     return tuple(
         Moved(

@@ -103,8 +103,9 @@ def _headline(facts: Facts) -> str:
         loss, count = facts.scores[0], int(facts.unseen.sum())
         return (
             f"Calibrated with {labels}, its log loss is {loss.calibrated:.2f} nats a text instead "
-            f"of {loss.raw:.2f}, on {count:,} labelled texts that the fit has not seen "
-            f"(gain {_interval(loss)}, 95 % interval)."
+            f"of {loss.raw:.2f}, on {count:,} labelled texts that the fit has not seen: a gain of "
+            f"{loss.gain.mean:.2f} nats, with a 90 % interval of {loss.gain.lower:+.2f} to "
+            f"{loss.gain.upper:+.2f}."
         )
     expected = facts.summary.expected
     if expected.get("cordial") is None:
@@ -134,19 +135,19 @@ def _reader(facts: Facts) -> list[str]:
     rows = [
         (
             escape(fault.name),
+            escape(fault.words),
             _short(fault.median),
             "" if fault.low is None else f"{_short(fault.low)} to {_short(fault.high)}",
             UNITS.get(fault.name.partition(" ")[0], ""),
-            escape(fault.words),
         )
         for fault in facts.summary.faults
     ]
-    head = ("", "median", "90 % interval", "unit", "that is")
+    head = ("", "that is", "median", "90 % interval", "unit")
     return [
         "<h2>What is wrong with the reader</h2>",
         "<p>Estimated from the labelled texts. A fault is called probable where its interval does "
         "not exclude the opposite.</p>",
-        _table(head, rows, numbers=(1, 2)),
+        _table(head, rows, numbers=(2, 3)),
         _figure(draw_transfer(facts)),
     ]
 
@@ -169,9 +170,11 @@ def _before_and_after(facts: Facts) -> list[str]:
         seen = int((~facts.unseen).sum())
         words = (
             f"Means over {int(facts.unseen.sum()):,} labelled texts; less is better. The gain is "
-            "over the reading as stated, with its 95 % interval (paired bootstrap)."
+            "over the reading as stated, with its 90 % interval (paired bootstrap)."
         )
         words += f" {seen:,} labelled texts of the fit are left out." if seen else ""
+        if not known:
+            words += " The judge's file does not tell its label histogram."
         if not len(facts.judge.seen_):
             words += (
                 " The judge's file does not tell which texts it was fitted to; if they are among "

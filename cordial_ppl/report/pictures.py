@@ -70,7 +70,7 @@ def draw_transfer(facts: Facts) -> Picture:
         (
             (
                 curve,
-                "Calibrated mean label for each class that the reader states, with labelled texts",
+                "Label and calibrated mean of labelled texts, given the mean that the reader states",
             ),
             (
                 shares,
@@ -78,8 +78,11 @@ def draw_transfer(facts: Facts) -> Picture:
                 f"{before:.2f} as stated and {after:.2f} calibrated",
             ),
         ),
-        "What the label is on the mean where the reader is as sure of a class as it usually is; on "
-        "the dotted line the reader would be right. Beside it, how common each option is.",
+        f"Grey: {len(rows):,} labelled texts, by the mean that the reader states and by their label "
+        "(moved a little to be seen). Blue: the calibrated mean of the same texts in groups, with "
+        "its 90 % interval. On the dotted line the reader would be right. Beside it, how common "
+        f"each option is among these labels, and as stated and calibrated over all "
+        f"{len(texts.items):,} texts.",
     )
 
 
@@ -100,7 +103,7 @@ def draw_reliability(facts: Facts) -> Picture:
             for title, probs in shown
         ),
         f"For each class that the reader states (rows), the distribution of the label on "
-        f"{len(rows):,} labelled texts; darker is more. Calibrated should look like the labels. "
+        f"{len(rows):,} labelled texts; more colour is more. Calibrated should look like the labels. "
         "Outlined: label and stated class agree. Hatched: no text.",
         least=200,
         across=3,
@@ -126,8 +129,9 @@ def draw_thresholds(facts: Facts) -> Picture:
             )
             for title, probs in shown
         ),
-        "Of the texts that are said to be at most t with some probability, how many are. On the "
-        "diagonal, said and seen agree; vertical lines are 90 % intervals.",
+        f"Of the texts that are said to be at most t with some probability, how many are, over "
+        f"{len(rows):,} labelled texts. On the diagonal, said and seen agree; vertical lines are "
+        "90 % intervals.",
     )
 
 
@@ -175,6 +179,8 @@ def _image(draw: Callable[[Any], object], height: float, width: float = COLUMN) 
         f'[style*="fill: {INK}"]{{fill:{LIGHT}!important}}'
         f'[style*="stroke: {INK}"]{{stroke:{LIGHT}!important}}'
     )
+    # A heatmap is pixels, from white for nothing.
+    swap += "image{filter:invert(1) hue-rotate(180deg)}"
     style = f"<style>@media screen and (prefers-color-scheme: dark){{{swap}}}</style>"
     text = re.sub(r"(<svg [^>]*>)", rf"\1{style}", buffer.getvalue(), count=1, flags=re.S)
     return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
