@@ -144,9 +144,11 @@ def readings_from_probabilities(
         totals = probs.sum(axis=1)
     off = np.flatnonzero(np.abs(totals - 1) > tolerance)
     if off.size:
+        percent = np.allclose(totals, 100, rtol=10 * tolerance)
+        advice = "each number by 100" if percent else "each row by its sum"
         raise InputError(
             f"probabilities must sum to one; they sum to {totals[off[0]]:.6g} in "
-            f"{name_rows(off, where)}. Divide each row by its sum, or give logits or counts."
+            f"{name_rows(off, where)}. Divide {advice}, or give logits or counts."
         )
     with np.errstate(divide="ignore"):
         return _floor(np.log(probs), where, columns, tell)
@@ -275,7 +277,7 @@ def _floor(
     tell: Callable[[Unread], None],
 ) -> Float64[np.ndarray, "n K"]:
     """Replace -inf by the smallest finite value of the row, and tell of it once."""
-    rule = "logits must be finite (-inf for a missing option)"
+    rule = "logits must be finite (a missing option is -inf, in a file an empty cell)"
     _reject(~(logits < LARGEST), logits, rule, where, columns)
     missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
     if not missing.any():

@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -215,6 +215,11 @@ class Scale:
             advice = "If your scale starts at 1, name the options"
             return SettingNeeded(message, advice, "options", names)
         numbers = {parse_number(cells[i]) for i in bad}
+        known = list(self._numbers or ())
+        if known and numbers == {min(known) - 1} and codes.count(known.index(max(known))) == 0:
+            message += " If they start one lower than the options, add 1 to each."
+        elif known and numbers == {None}:
+            message += " The options are numbers: write these, or name the options in words."
         gaps = sorted(number for number in numbers if number is not None and self._skips(number))
         if gaps:
             skipped = ", ".join(f"{number:g}" for number in gaps)
@@ -260,6 +265,15 @@ def parse_number(label: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def in_order(names: Sequence[str]) -> tuple[str, ...]:
+    """Put names that are numbers in the order of these, unless they rise or fall already."""
+    numbers = [parse_number(name) for name in names]
+    known = [number for number in numbers if number is not None]
+    if known != numbers or sorted(known) in (known, known[::-1]):
+        return tuple(names)
+    return tuple(name for _, name in sorted(zip(known, names, strict=True)))
 
 
 def is_missing(label: Any) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pages
+import pandas
 import pytest
 import typer
 from typer.core import TyperGroup
@@ -158,7 +159,7 @@ def said_by_arrays():
     logits, labels = texts.logits, texts.labels
     nothing, unread = logits.copy(), logits.copy()
     nothing[3, 1], unread[3, 1] = np.nan, -np.inf
-    judge = cp.TemperatureScaling
+    judge, mixed = cp.TemperatureScaling, ["logit_1", "logit_3", "logit_2"]
     return messages(
         lambda: judge().fit(logits, labels + 1),
         lambda: judge().fit(nothing, labels),
@@ -169,6 +170,7 @@ def said_by_arrays():
         lambda: cp.Fusion().fit(logits, labels),
         lambda: cp.readings_from_probabilities(np.full((2, 5), 0.3)),
         lambda: cp.ChannelCalibrator("models/nothing.py"),
+        lambda: judge().fit(pandas.DataFrame(logits[:, :3], columns=mixed), labels),
     )
 
 
@@ -181,6 +183,9 @@ def said_by_tables(folder):
     names = [f"logit_{k}" for k in range(1, 6)]
     rows = [[f"t{i}", *row.round(3)] for i, row in enumerate(texts.logits)]
     labels = [[f"t{i}", label + 1] for i, label in enumerate(texts.labels[:20])]
+    probs = 100 * np.exp(texts.logits) / np.exp(texts.logits).sum(axis=1, keepdims=True)
+    percent = [[f"t{i}", *row.round(9)] for i, row in enumerate(probs)]
+    order = [0, 3, 1, 4, 2]
     tables = {
         "R.csv": (["item_id", *names], rows),
         "twice/R.csv": (["item_id", *names], rows + rows[:2]),
@@ -190,7 +195,13 @@ def said_by_tables(folder):
             ["item_id", "reader", *names],
             [[row[0], "ab"[i % 2], *row[1:]] for i, row in enumerate(rows)],
         ),
+        "mixed/R.csv": (
+            ["item_id", *(names[k] for k in order)],
+            [[row[0], *(row[1 + k] for k in order)] for row in rows],
+        ),
+        "P.csv": (["item_id", *(f"p_{k}" for k in range(1, 6))], percent),
         "L.csv": (["item_id", "label"], labels),
+        "lower/L.csv": (["item_id", "label"], [[item, label - 1] for item, label in labels]),
         "strange/L.csv": (["item_id", "label"], [*labels[:19], ["x1", 1], ["x2", 2]]),
         "texts.csv": (["item_id", "text"], [["a", "hello"]]),
     }
@@ -203,11 +214,14 @@ def said_by_tables(folder):
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
         assert result.exit_code == 2
         said = result.stderr.strip().removeprefix("error: ")
-        return re.sub(r"\b(?:twice|from0|both|two|strange)/", "", said)
+        return re.sub(r"\b(?:twice|from0|both|two|strange|mixed|lower)/", "", said)
 
     fit = ("-o", "judge.cordial")
     return [
         say("fit", "from0/R.csv", "L.csv", *fit),
+        say("fit", "R.csv", "lower/L.csv", *fit),
+        say("fit", "P.csv", "L.csv", *fit),
+        say("fit", "mixed/R.csv", "L.csv", *fit),
         say("fit", "twice/R.csv", "L.csv", *fit),
         say("fit", "two/R.csv", "L.csv", *fit),
         say("fit", "R.csv", "strange/L.csv", *fit),

@@ -16,6 +16,7 @@ from review_tables import fast, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.cli import compilation
+from cordial_ppl.cordial.files import write
 from cordial_ppl.synthetic import reviews
 
 FLAGS = (
@@ -117,6 +118,7 @@ builtins.open = io.open = watch_stream
 os.open, os.mkdir, socket.socket = watch_file, watch_folder, Watched
 import cordial_ppl as cp
 from cordial_ppl.cli import main
+from cordial_ppl.cordial.files import write
 
 os.chdir(sys.argv[1])
 try:
@@ -128,6 +130,7 @@ texts = __import__("few_labels")
 stack = texts.small().fit(texts.LOGITS, texts.LABELS)
 logits = cp.LogitStack().fit(texts.LOGITS, texts.LABELS)
 logits.save("stack.cordial")
+write("channels.cordial", stack.state("cordial"))
 draws = stack.posteriors_["mixture"].draws
 probs = stack.predict_proba(texts.TEST)
 print(json.dumps([sorted(written), called, draws.tobytes().hex(), probs.tobytes().hex()]))
@@ -165,7 +168,7 @@ def test_nothing_is_written_beside_the_output_and_the_cache(watched):
     assert any(path.startswith(str(folder / "work")) for path in written)
     assert [path for path in written if not path.startswith(allowed)] == []
     left = {path.name for path in folder.rglob("*") if path.is_file()}
-    assert left == {"r.csv", "l.csv", "out.csv", "stack.cordial"}
+    assert left == {"r.csv", "l.csv", "out.csv", "stack.cordial", "channels.cordial"}
 
 
 def test_no_socket_is_opened(watched):
@@ -177,7 +180,9 @@ def test_another_process_gets_the_same_to_the_last_bit(watched, fitted, tmp_path
     assert fitted.posteriors_["mixture"].draws.tobytes().hex() == draws
     assert fitted.predict_proba(TEST).tobytes().hex() == probs
     cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "stack.cordial")
-    assert digest(tmp_path / "stack.cordial") == digest(folder / "work" / "stack.cordial")
+    write(tmp_path / "channels.cordial", fitted.state("cordial"))
+    for name in ("stack.cordial", "channels.cordial"):
+        assert digest(tmp_path / name) == digest(folder / "work" / name)
 
 
 def digest(path):

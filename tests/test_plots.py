@@ -26,21 +26,50 @@ def lines(axis) -> dict:
     return {line.get_label(): line.get_xydata() for line in axis.get_lines()}
 
 
-def test_transfer_curve_is_what_the_judge_says_of_sure_readings(judge):
-    axis = plots.transfer_curve(judge)
+def test_transfer_curve_is_what_texts_get_by_their_stated_mean(judge):
+    axis = plots.transfer_curve(judge, TEST, judge.scale_.decode(TRUTH))
     found = lines(axis)
+    values = judge.scale_.values
+    said = cp.RawReading().fit(TEST).predict_proba(TEST) @ values
+    mean, (low, high) = judge.predict_mean(TEST), judge.predict_interval(TEST)
     curve = found["calibrated, 90 % interval"]
-    from cordial_ppl.analyses.saturated import saturated_readings
-
-    sure = saturated_readings(judge.labelled().logits)
-    np.testing.assert_allclose(curve[:, 1], judge.predict_mean(sure))
-    np.testing.assert_array_equal(curve[:, 0], judge.scale_.values)
-    np.testing.assert_allclose(
-        found["labelled texts"][:, 1].round(),
-        np.sort(LABELS + 1)[np.argsort(np.argsort(found["labelled texts"][:, 1]))],
-    )
+    assert 3 < len(curve) <= 10 and (np.diff(curve[:, 0]) > 0.01).all()
+    # Groups are runs of the stated mean, so their sizes follow from the means one by one.
+    ranked, parts = np.argsort(said), []
+    for x in curve[:, 0]:
+        start = sum(map(len, parts))
+        means = np.cumsum(said[ranked[start:]]) / np.arange(1, len(said) - start + 1)
+        parts.append(ranked[start : start + 1 + np.flatnonzero(np.isclose(means, x))[-1]])
+    assert sum(map(len, parts)) == len(said) and min(map(len, parts)) >= 3
+    np.testing.assert_allclose(curve[:, 1], [mean[part].mean() for part in parts])
+    band = axis.collections[0].get_paths()[0].vertices
+    for ends, keep in ((low, min), (high, max)):
+        shown = [keep(band[np.isclose(band[:, 0], x), 1]) for x in curve[:, 0]]
+        np.testing.assert_allclose(shown, [ends[part].mean() for part in parts], rtol=1e-6)
+    dots = found["labelled texts"]
+    assert len(dots) == len(TEST)
+    near = [tuple(own) for own in np.round(np.column_stack([said, values[TRUTH]]), 6).tolist()]
+    own = np.column_stack([dots[:, 0], dots[:, 1].round()])
+    assert sorted(tuple(row) for row in np.round(own, 6).tolist()) == sorted(near)
     assert [text.get_text() for text in axis.get_xticklabels()] == list(STARS)
-    assert len(found["labelled texts"]) == len(LABELS)
+
+
+def test_texts_with_the_same_rating_are_one_point_of_the_curve(judge):
+    ratings = np.repeat([0, 1, 4], [10, 1, 20])
+    hard = np.log(np.eye(5)[ratings] * 0.96 + 0.008)
+    found = lines(plots.transfer_curve(judge, hard, judge.scale_.decode(ratings)))
+    curve = found["calibrated, 90 % interval"]
+    assert len(curve) <= 3
+    np.testing.assert_allclose(curve[-1, 1], judge.predict_mean(hard[-1:]), atol=1e-6)
+
+
+def test_transfer_curve_of_one_text_and_without_channels(judge):
+    one = plots.transfer_curve(judge, TEST[:1], judge.scale_.decode(TRUTH[:1]))
+    assert len(lines(one)["calibrated, 90 % interval"]) == 1
+    plain = cp.LogitStack().fit(LOGITS, LABELS)
+    with pytest.raises(InputError, match="keeps no texts of its fit"):
+        plots.transfer_curve(plain)
+    assert plots.transfer_curve(plain, LOGITS, LABELS) is not None
 
 
 def test_a_loaded_judge_needs_texts(judge, tmp_path):
@@ -136,8 +165,14 @@ def test_user_values_with_their_intervals():
     axis = plots.user_values(shifts)
     names = [text.get_text() for text in axis.get_yticklabels()]
     ranked = sorted(values, key=lambda name: values[name])
-    counts = shifts.counts_
-    assert names == [f"{n} ({counts[n]})" for n in (*ranked[:20], *ranked[-20:])]
+    counts, shown = shifts.counts_, (*ranked[:20], *ranked[-20:])
+    assert names == [f"{n} ({counts[n]})" for n in shown]
+    drawn = [line.get_xydata() for line in axis.get_lines() if len(line.get_xydata())]
+    dots = {line[0, 1]: line[0, 0] for line in drawn if len(line) == 1}
+    bars = {line[0, 1]: tuple(line[:, 0]) for line in drawn if line[0, 1] == line[-1, 1]}
+    assert dots == {row: pytest.approx(values[name]) for row, name in enumerate(shown)}
+    for row, name in enumerate(shown):
+        assert bars[row] in ((values[name],), pytest.approx(ends[name]))
     with pytest.raises(InputError, match="between 0 and 1"):
         shifts.intervals(1.5)
 

@@ -1,5 +1,6 @@
 """The report: its figures are those of the judge, and it is one page that stands by itself."""
 
+import copy
 import json
 import re
 from html.parser import HTMLParser
@@ -72,6 +73,24 @@ def test_without_unseen_labels_there_are_no_scores(judge):
     assert own.scores == () and own.gain is None
     page = make_page(own, of="a judge")
     assert "is expected to be" in page and "which flatters the judge" in page
+
+
+def test_only_unseen_labels_have_the_histogram_of_the_fit(judge, facts, tmp_path):
+    judge.save(tmp_path / "judge.cordial")
+    rows = range(len(LOGITS), len(EVERYTHING))
+    own = gather(cp.load(tmp_path / "judge.cordial"), texts(rows))
+    assert own.unseen.all() and own.gain == pytest.approx(facts.gain, abs=1e-6)
+    assert own.scores[0].histogram == facts.scores[0].histogram
+    assert "label histogram alone" in make_page(own, of="a judge")
+
+
+def test_a_file_without_label_counts_says_so(judge, facts):
+    old = copy.copy(judge)
+    old.label_counts_ = np.zeros(0, np.int64)
+    own = gather(old, texts(range(len(EVERYTHING))))
+    assert own.gain is None and {score.histogram for score in own.scores} == {None}
+    page = make_page(own, of="a judge")
+    assert "does not tell its label histogram" in page and "histogram alone" not in page
 
 
 def test_texts_that_are_moved_most(judge, facts):

@@ -278,7 +278,7 @@ def test_data_frames_give_data_frames(judge):
 
 
 @pytest.mark.parametrize("library", [pandas, polars])
-def test_columns_of_data_frames_keep_their_order(library):
+def test_columns_of_data_frames_keep_their_order(library, tmp_path):
     names = [f"logit_{star}" for star in STARS]
     frame = library.DataFrame(dict(zip(names, X.T, strict=True)))
     judge = cp.TemperatureScaling().fit(frame, Y)
@@ -289,13 +289,19 @@ def test_columns_of_data_frames_keep_their_order(library):
         renamed = library.DataFrame(dict(zip(other, X.T, strict=False)))
         with pytest.raises(InputError, match=r"in this order: logit_1, .*; got"):
             judge.predict(renamed)
-    # Without names of a fit, those of the options tell.
-    loaded = cp.TemperatureScaling(STARS).fit(X, Y + 1)
-    np.testing.assert_array_equal(np.asarray(loaded.predict_proba(frame)), expected)
+    # Without names of a fit, those of the options tell, or the numbers that names end in.
+    named = cp.TemperatureScaling(STARS).fit(X, Y + 1)
+    np.testing.assert_array_equal(np.asarray(named.predict_proba(frame)), expected)
+    cp.LogitStack(STARS).fit(frame, Y + 1).save(tmp_path / "stack.cordial")
+    loaded = cp.load(tmp_path / "stack.cordial")
+    loaded.predict(frame)
     reversed_frame = library.DataFrame(dict(zip(names[::-1], X.T[::-1], strict=True)))
-    for wrong in (loaded.predict, lambda given: loaded.fit(given, Y + 1)):
+    for wrong in (named.predict, lambda given: named.fit(given, Y + 1), loaded.predict):
         with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_5"):
             wrong(reversed_frame)
+    mixed = [names[k] for k in (0, 3, 1, 4, 2)]
+    with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_1, logit_4"):
+        cp.TemperatureScaling().fit(frame[mixed], Y)
     numbered = pandas.DataFrame(X)
     np.testing.assert_array_equal(judge.predict_proba(numbered), expected)
     assert not hasattr(judge.fit(X, Y), "feature_names_in_")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.scale import in_order
 
 LIBRARIES = "pandas", "polars"
 
@@ -32,15 +33,16 @@ def check_columns(given: Any, known: np.ndarray | None, options: Sequence[str]) 
         options: The options in order, after which columns may be named: "logit_1", or "1".
 
     Raises:
-        InputError: The columns have other names than those of the fit, or name the options in
-            another order.
+        InputError: The columns have other names than those of the fit, name the options in
+            another order, or end in numbers that neither rise nor fall.
     """
     names = column_names(given)
     if names is None:
         return
     ends = [name.rpartition("_")[2] for name in names]
-    if known is None and sorted(ends) == sorted(options):
-        known = names[[ends.index(option) for option in options]]
+    if known is None and len(set(ends)) == len(ends):
+        named = sorted(ends) == sorted(options)
+        known = names[[ends.index(end) for end in (options if named else in_order(ends))]]
     if known is not None and list(names) != list(known):
         raise InputError(
             f"columns must be, in this order: {', '.join(known)}; got {', '.join(names)}."

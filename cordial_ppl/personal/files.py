@@ -106,7 +106,7 @@ def _check(state: State) -> None:
     if state.histogram.min() <= 0 or state.counts.shape != (users,) or state.counts.min() < 1:
         raise ValueError("its histogram or counts are not above zero")
     size = len(spreads.deviations)
-    if spreads.log_shares.shape != (size,) or size == 0 or spreads.deviations.min() <= 0:
+    if spreads.log_shares.shape != (size,) or size == 0:
         raise ValueError("its standard deviations and their shares do not fit together")
     if not 1 / WIDEST < spreads.deviations.min() <= spreads.deviations.max() < WIDEST:
         raise ValueError("its standard deviations are too small or too large")

@@ -30,8 +30,8 @@ def transfer_curve(
     """Draw the calibrated mean label against the mean that the reader states.
 
     Circles are labelled texts: the mean of what the reader states of each, and its label, moved a
-    little up or down at random.  The curve is what the judge makes of the same texts: ranked by
-    the stated mean they form up to ten groups, and each point is the mean of a group on both axes.
+    little up or down at random.  The curve is what the judge makes of the same texts: by the
+    stated mean they form up to ten groups, and each point is the mean of a group on both axes.
     The band runs between the means of the texts' credible intervals, as if all were off in the
     same direction.  On the diagonal the reader is right.
 
@@ -55,8 +55,7 @@ def transfer_curve(
     values, said = judge.scale_.values, stated(data.logits) @ judge.scale_.values
     mean = judge.predict_mean(data.logits, data.covariates)
     ends = judge.predict_interval(data.logits, level, data.covariates, mean=mean)
-    groups = np.clip(len(said) // LEAST, 1, GROUPS)
-    parts = np.array_split(np.argsort(said, kind="stable"), groups)
+    parts = _alike(said / np.min(np.diff(values)))
     x, y, low, high = (
         np.array([own[part].mean() for part in parts]) for own in (said, mean, *ends)
     )
@@ -94,3 +93,11 @@ def transfer_curve(
         axis.set_ylabel("label")
         axis.legend(loc="best")
     return axis
+
+
+def _alike(said: np.ndarray) -> list[np.ndarray]:
+    """Rows in groups of about as many, but all that state the same in one."""
+    rounded = np.round(said, 2)
+    shares = np.linspace(0, 1, np.clip(len(said) // LEAST, 1, GROUPS) + 1)[1:-1]
+    place = np.searchsorted(np.unique(np.quantile(rounded, shares)), rounded, side="right")
+    return [np.flatnonzero(place == own) for own in np.unique(place)]

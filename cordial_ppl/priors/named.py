@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, quote
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import Site, as_gaussian
 from cordial_ppl.priors.learned import LearnedPrior
@@ -115,11 +115,12 @@ def _checked(name: str, value: Any) -> Any:
     except (OverflowError, TypeError, ValueError):
         raise InputError(
             f"the prior of {name!r} must be a location and a scale, or a NumPyro distribution; got "
-            f"{value!r}."
+            f"{quote(value)}."
         ) from None
     if not (np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all()):
         raise InputError(
-            f"the prior of {name!r} must have a finite location and a scale above 0; got {value!r}."
+            f"the prior of {name!r} must have a finite location and a scale above 0; got "
+            f"{quote(value)}."
         )
     return loc, scale
 

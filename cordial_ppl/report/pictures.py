@@ -70,7 +70,7 @@ def draw_transfer(facts: Facts) -> Picture:
         (
             (
                 curve,
-                "Label and calibrated mean of labelled texts, given the mean that the reader states",
+                "Label and calibrated mean of texts, given the mean that the reader states",
             ),
             (
                 shares,
@@ -78,10 +78,10 @@ def draw_transfer(facts: Facts) -> Picture:
                 f"{before:.2f} as stated and {after:.2f} calibrated",
             ),
         ),
-        f"Grey: {len(rows):,} labelled texts, by the mean that the reader states and by their label "
-        "(moved a little to be seen). Blue: the calibrated mean of the same texts in groups, with "
-        "its 90 % interval. On the dotted line the reader would be right. Beside it, how common "
-        f"each option is among these labels, and as stated and calibrated over all "
+        f"Grey: {len(rows):,} labelled texts, by the mean that the reader states and by their "
+        "label (moved a little to be seen). Blue: the calibrated mean of the same texts in "
+        "groups, with its 90 % interval. On the dotted line the reader would be right. Beside it, "
+        "how common each option is among these labels, and as stated and calibrated over all "
         f"{len(texts.items):,} texts.",
     )
 
@@ -103,8 +103,8 @@ def draw_reliability(facts: Facts) -> Picture:
             for title, probs in shown
         ),
         f"For each class that the reader states (rows), the distribution of the label on "
-        f"{len(rows):,} labelled texts; more colour is more. Calibrated should look like the labels. "
-        "Outlined: label and stated class agree. Hatched: no text.",
+        f"{len(rows):,} labelled texts; more colour is more. Calibrated should look like the "
+        "labels. Outlined: label and stated class agree. Hatched: no text.",
         least=200,
         across=3,
     )

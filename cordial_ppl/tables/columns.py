@@ -19,7 +19,7 @@ from cordial_ppl.readings import (
     readings_from_probabilities,
     warn_of_unread,
 )
-from cordial_ppl.scale import Scale, SettingNeeded, is_missing, parse_number
+from cordial_ppl.scale import Scale, SettingNeeded, in_order, is_missing
 from cordial_ppl.tables.files import ABSENT, Columns, is_filled, list_names
 
 KINDS = ("logit", "logprob", "p", "n")
@@ -86,15 +86,14 @@ def read_scale(columns: Columns, kind: str, options: Any = None) -> Scale:
                 f"{columns.path} must have the columns of at least two options; found "
                 f"{list_names(found[option] for option in spoken)}{rest}."
             )
-        numbers = [parse_number(option) for option in spoken]
-        known = [number for number in numbers if number is not None]
-        if known == numbers and sorted(known) not in (known, known[::-1]):
+        ordered = in_order(spoken)
+        if ordered != spoken:
             raise SettingNeeded(
                 f"{columns.path}: the columns {list_names(found[option] for option in spoken)} are "
                 "of numbers that neither rise nor fall.",
                 "Name the options in order, for example",
                 "options",
-                tuple(option for _, option in sorted(zip(known, spoken, strict=True))),
+                ordered,
             )
         return Scale(spoken)
     wanted = {o for o in found if o in scale.options or found[o] not in columns.silent}
