@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import MCMC, NUTS
+from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
 from cordial_ppl.arrays import FLOOR
@@ -479,3 +480,12 @@ def test_an_effect_of_ones_own():
 
     found = UserBlend().fit(PROBS, LABELS, WHO).predict_proba(PROBS, WHO)
     np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_scikit_learn_knows_whether_it_is_fitted():
+    shifts = cp.UserShift()
+    with pytest.raises(Exception, match="not fitted"):
+        check_is_fitted(shifts)
+    probs = np.random.default_rng(0).dirichlet(np.ones(5), 40)
+    shifts.fit(probs, np.arange(40) % 5, [f"user {k % 8}" for k in range(40)])
+    check_is_fitted(shifts)

@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from inspect import Parameter, signature
 from reprlib import Repr
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cordial_ppl.cordial.settings import check_names
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 P = TypeVar("P", bound="Parameters")
 
@@ -69,6 +72,14 @@ class Parameters:
         """Remember which constructor made this, and what it was given."""
         self._made = constructor, args, kwargs
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "scale_")
+
+    def __sklearn_tags__(self) -> "Tags":
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
 
     def __sklearn_clone__(self: P) -> P:
         # Settings are shared, not copied: a prior is known by its identity.
