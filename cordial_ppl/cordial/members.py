@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,7 @@ from cordial_ppl.inference.state import Effort
 from cordial_ppl.inference.target import Prior, Target, build_target
 
 
+@runtime_checkable
 class Fitted(Protocol):
     """A fitted member."""
 

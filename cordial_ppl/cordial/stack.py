@@ -20,14 +20,10 @@ from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.files import State, write
 from cordial_ppl.cordial.fingerprints import fingerprints
+from cordial_ppl.cordial.fitting import fit_members
 from cordial_ppl.cordial.frames import like
 from cordial_ppl.cordial.interval import mean_interval
-from cordial_ppl.cordial.members import (
-    Fitted,
-    fit_calibrators,
-    fit_channel_member,
-    warn_if_doubtful,
-)
+from cordial_ppl.cordial.members import Fitted, warn_if_doubtful
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_level,
@@ -133,6 +129,7 @@ class Stack(Estimator):
     seen_: Int[np.ndarray, " n"]
     label_counts_: Int[np.ndarray, " K"]
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
+    _fits: dict[str, Fitted]
     _priors: dict[str, Prior]
 
     def __init_subclass__(cls, kind: str | None = None, **rest: Any):
@@ -385,36 +382,20 @@ class Stack(Estimator):
             spread = reading_spread(logits)
             priors = [resolve(self.prior.of(t.channel.name), t, spread) for t in targets]
         smoothed = lanes.smoothed(self.prior.pseudo_counts(logits.shape[1]))
-        families = {
-            each.size: tuple(other for other in targets if other.size == each.size)
-            for each in targets
+        self._fits, held_out = fit_members(
+            targets,
+            priors,
+            self.calibrators_of(len(labels)),
+            lanes,
+            smoothed,
+            seed=self.seed,
+            method=self.inference,
+            effort=self.effort,
+        )
+        members = tuple(self._fits)
+        self.posteriors_ = {
+            name: fit for name, fit in self._fits.items() if isinstance(fit, Posterior)
         }
-
-        def fit(place: int) -> tuple[Posterior, np.ndarray]:
-            channel, family = self.channels[place], families[targets[place].size]
-            prior, seed = priors[place], (self.seed, place)
-            own = lanes if prior is None else smoothed
-            return fit_channel_member(
-                channel, own, seed, self.inference, prior, self.effort, family
-            )
-
-        calibrators = self.calibrators_of(len(labels))
-        members = (*(channel.name for channel in self.channels), *calibrators)
-        with ThreadPoolExecutor(max_workers=workers(len(self.channels) + 1)) as pool:
-            # The slowest first, those with the most parameters.  All but one of a family wait for
-            # its program, so they come last, lest they keep the calibrators from a thread.
-            waits = [families[each.size].index(each) > 0 for each in targets]
-            order = sorted(range(len(targets)), key=lambda place: -targets[place].size)
-            running = {place: pool.submit(fit, place) for place in order if not waits[place]}
-            others = pool.submit(fit_calibrators, calibrators, lanes)
-            running |= {place: pool.submit(fit, place) for place in order if waits[place]}
-            found: dict[str, Any] = {
-                self.channels[place].name: job.result() for place, job in running.items()
-            }
-            found |= others.result()
-        self._fits: dict[str, Fitted] = {name: found[name][0] for name in members}
-        self.posteriors_ = {channel.name: found[channel.name][0] for channel in self.channels}
-        held_out = np.stack([found[name][1] for name in members], axis=-1)
         counts = np.array([self.weight_counts[name] for name in members])
         weights, self.expected_ = weigh(lanes, labels, held_out if enough else None, counts)
         self.weights_ = dict(zip(members, weights.tolist(), strict=True))
