@@ -55,7 +55,9 @@ STACKS: Mapping[str, Mapping[str, float]] = {
         name: 1e6 for name in (*fitted("learned", CHANNELS), *PAPER_CALIBRATORS)
     },
     "default, channels only": fitted("learned", CHANNELS),
-    "default with Dirichlet": fitted("learned", CHANNELS) | CALIBRATORS | {"dirichlet": 0.25},
+    "default with Dirichlet": fitted("learned", CHANNELS)
+    | CALIBRATORS
+    | {"dirichlet": COUNTS["dirichlet"]},
     "own priors": fitted("own", CHANNELS) | CALIBRATORS,
     "four channels": fitted("learned", FOUR) | CALIBRATORS,
     "four channels, own priors": fitted("own", FOUR) | CALIBRATORS,

@@ -8,6 +8,9 @@ text, held out by a fold or held out for good.
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +26,7 @@ from cordial_ppl.cordial.subsets import make_batch
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.inference.state import DEFAULT_EFFORT
 from cordial_ppl.loading import load_channel
+from cordial_ppl.priors.shipped import FILE
 from cordial_ppl.readings import label_histogram
 from cordial_ppl.sweep.tasks import draw_subsets
 
@@ -59,7 +63,7 @@ def fit_members(
             say by another rule; a channel may be a file of the gallery or of the folder of ideas.
         folder: where fits are kept.
     """
-    path = folder / f"{pair.name.replace(' ', '_')}_{n}_{draws}.npz"
+    path = folder / f"{pair.name.replace(' ', '_')}_{n}_{draws}_{_version()}.npz"
     found: dict[str, Said] = {}
     if path.exists():
         with np.load(path) as kept:
@@ -76,6 +80,13 @@ def fit_members(
         }
         np.savez_compressed(path, **arrays)
     return found
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    """What fits that are kept depend on: the package, and the prior that comes with it."""
+    prior = files("cordial_ppl.priors").joinpath(FILE).read_bytes()
+    return f"{version('cordial-ppl')}_{sha256(prior).hexdigest()[:8]}"
 
 
 def _fit(pair: Pair, n: int, draws: int, names: Sequence[str]) -> dict[str, Said]:

@@ -180,6 +180,12 @@ class Scale:
         found = {number: i for i, number in enumerate(numbers) if number is not None}
         return found if len(found) == self.size else None
 
+    @property
+    def _counting(self) -> bool:
+        """Whether the options are numbers in steps of one."""
+        numbers = list(self._numbers or ())
+        return bool(numbers) and numbers == [numbers[0] + i for i in range(self.size)]
+
     def _position(self, label: Any) -> int | None:
         if isinstance(label, str):
             position = self._positions.get(_composed(label.strip()))
@@ -215,10 +221,9 @@ class Scale:
             advice = "If your scale starts at 1, name the options"
             return SettingNeeded(message, advice, "options", names)
         numbers = {parse_number(cells[i]) for i in bad}
-        known = list(self._numbers or ())
-        if known and numbers == {min(known) - 1} and codes.count(known.index(max(known))) == 0:
+        if self._counting and numbers == {self.values[0] - 1} and self.size - 1 not in codes:
             message += " If they start one lower than the options, add 1 to each."
-        elif known and numbers == {None}:
+        elif self._numbers and numbers == {None}:
             message += " The options are numbers: write these, or name the options in words."
         gaps = sorted(number for number in numbers if number is not None and self._skips(number))
         if gaps:
@@ -233,10 +238,9 @@ class Scale:
         return whole and min(numbers) < number < max(numbers)
 
     def _expected(self) -> str:
-        numbers = list(self._numbers or ())
-        if numbers and numbers == [numbers[0] + i for i in range(self.size)]:
+        if self._counting:
             return f"whole numbers {self.options[0]}..{self.options[-1]}"
-        positions = "" if numbers else f" (or their positions 0..{self.size - 1})"
+        positions = "" if self._numbers else f" (or their positions 0..{self.size - 1})"
         return f"among the options {_quote(self.options)}{positions}"
 
 

@@ -17,7 +17,10 @@ from jaxtyping import Float
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.scale import Scale
 
-LEVELS = (0.05, 0.5, 0.95)
+LEVEL = 0.9
+"""Probability inside the intervals of a summary, and of a report."""
+
+LEVELS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 """Quantiles that a fault is described by: the median within its 90 % interval."""
 
 LIKELY = 0.8

@@ -1,14 +1,20 @@
 """Plots: what is drawn is what was computed, on an axis that is given or on one of its own."""
 
+import itertools
+
 import matplotlib
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.errors import InputError
+from cordial_ppl.plots.groups import group
 from cordial_ppl.plots.thresholds import MARKS
+from cordial_ppl.summary import channel_shares, pool_draws
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
@@ -32,7 +38,7 @@ def test_transfer_curve_is_what_texts_get_by_their_stated_mean(judge):
     values = judge.scale_.values
     said = cp.RawReading().fit(TEST).predict_proba(TEST) @ values
     mean, (low, high) = judge.predict_mean(TEST), judge.predict_interval(TEST)
-    curve = found["calibrated, 90 % interval"]
+    curve = found["calibrated, 90 % intervals"]
     assert 3 < len(curve) <= 10 and (np.diff(curve[:, 0]) > 0.01).all()
     # Groups are runs of the stated mean, so their sizes follow from the means one by one.
     ranked, parts = np.argsort(said), []
@@ -58,14 +64,14 @@ def test_texts_with_the_same_rating_are_one_point_of_the_curve(judge):
     ratings = np.repeat([0, 1, 4], [10, 1, 20])
     hard = np.log(np.eye(5)[ratings] * 0.96 + 0.008)
     found = lines(plots.transfer_curve(judge, hard, judge.scale_.decode(ratings)))
-    curve = found["calibrated, 90 % interval"]
+    curve = found["calibrated, 90 % intervals"]
     assert len(curve) <= 3
     np.testing.assert_allclose(curve[-1, 1], judge.predict_mean(hard[-1:]), atol=1e-6)
 
 
 def test_transfer_curve_of_one_text_and_without_channels(judge):
     one = plots.transfer_curve(judge, TEST[:1], judge.scale_.decode(TRUTH[:1]))
-    assert len(lines(one)["calibrated, 90 % interval"]) == 1
+    assert len(lines(one)["calibrated, 90 % intervals"]) == 1
     plain = cp.LogitStack().fit(LOGITS, LABELS)
     with pytest.raises(InputError, match="keeps no texts of its fit"):
         plots.transfer_curve(plain)
@@ -106,6 +112,73 @@ def test_thresholds_of_certain_predictions_lie_on_the_diagonal():
         plots.thresholds(np.eye(5)[TRUTH], TRUTH[:3])
 
 
+def test_thresholds_compare_bins_of_the_predictions():
+    rng = np.random.default_rng(3)
+    said = rng.permutation(np.linspace(0.05, 0.95, 60))
+    labels = (rng.random(60) > said).astype(int)
+    axis = plots.thresholds(np.column_stack([said, 1 - said]), labels)
+    shown = next(line for line in axis.get_lines() if line.get_marker() == MARKS[0]).get_xydata()
+    ranked = np.argsort(said).reshape(3, 20)
+    np.testing.assert_allclose(shown[:, 0], said[ranked].mean(axis=1))
+    np.testing.assert_allclose(shown[:, 1], (labels[ranked] == 0).mean(axis=1))
+
+
+def test_thresholds_keep_the_same_predictions_together():
+    labels = np.repeat([0, 1], [140, 60])
+    axis = plots.thresholds(np.tile([0.7, 0.3], (200, 1)), labels)
+    points = [line.get_xydata() for line in axis.get_lines() if line.get_marker() == MARKS[0]]
+    np.testing.assert_allclose(points[0], [[0.7, 0.7]])
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=50), st.integers(1, 12))
+def test_groups_are_runs_of_whole_ties(values, count):
+    values = np.array(values, float)
+    parts = group(values, count, 2)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(len(values)))
+    assert 1 <= len(parts) <= count + 1 and all(len(part) for part in parts)
+    for low, high in itertools.pairwise(parts):
+        assert values[low].max() < values[high].min()
+
+
+def test_long_scales_are_named_in_part():
+    names = [f"{k} %" for k in range(101)]
+    logits = np.random.default_rng(0).normal(size=(300, 101))
+    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    truth = np.arange(300) % 101
+    judge = cp.TemperatureScaling(names).fit(logits, truth)
+    shares = plots.label_shares(judge, logits)
+    assert 5 <= len(shares.get_xticks()) <= 11
+    heatmap = plots.stated_classes(probs, logits, options=names)
+    assert 4 <= len(heatmap.get_xticks()) <= 6
+    curves = plots.thresholds(probs, truth, options=names)
+    words = [text.get_text() for text in curves.get_legend().get_texts()]
+    assert len(words) == 8 and words[:2] == ["≤ 0 %", "≤ 13 %"]
+
+
+def test_options_in_another_order_than_their_numbers():
+    names = ("1", "3", "2", "5", "4")
+    judge = cp.LogitStack(names).fit(LOGITS, [names[z] for z in LABELS])
+    axis = plots.transfer_curve(judge, TEST, judge.scale_.decode(TRUTH))
+    assert axis.get_xlim() == pytest.approx((0.8, 5.2))
+    assert [text.get_text() for text in axis.get_xticklabels()] == list(STARS)
+
+
+def test_dollars_are_no_formulas(judge):
+    names = [r"$0-$10", r"a $\frac$ b", "$", "10 $", "$$"]
+    stack = cp.LogitStack(names).fit(LOGITS, LABELS)
+    words = stack.scale_.decode(TRUTH)
+    drawn = [
+        plots.transfer_curve(stack, TEST, words),
+        plots.label_shares(stack, TEST, words),
+        plots.thresholds(stack.predict_proba(TEST), words, options=names, title=names[1]),
+        plots.stated_classes(np.eye(5)[TRUTH], TEST, options=names, title=names[1]),
+    ]
+    for axis in drawn:
+        axis.figure.draw_without_rendering()
+    said = [text.get_text().replace("\\", "") for text in drawn[0].get_xticklabels()]
+    assert said == [name.replace("\\", "")[:12] for name in names]
+
+
 def test_thresholds_have_the_intervals_of_the_beta_distribution():
     from scipy.stats import beta
 
@@ -143,9 +216,21 @@ def test_parameters_have_prior_posterior_and_interval(judge):
     low, high = axis.get_lines()[2].get_xdata()
     assert (low, high) == pytest.approx((faults["temperature"].low, faults["temperature"].high))
     # Densities with respect to the logarithm, cut at the ends of the picture.
+    pooled, weights = pool_draws(judge.posteriors_, judge.weights_)
+    after = np.average(np.log(pooled["temperature"]), weights=weights)
+    means = {}
     for name in ("prior", "posterior"):
         x, density = lines(axis)[name].T
         assert np.trapezoid(density, np.log(x)) == pytest.approx(1.0, abs=0.03)
+        means[name] = np.trapezoid(density * np.log(x), np.log(x))
+    assert means["posterior"] == pytest.approx(after, abs=0.05)
+    before = sum(
+        share * np.mean(np.log(judge.posteriors_[name].sample_prior(20000, 7)["temperature"]))
+        for name, share in channel_shares(judge.posteriors_, judge.weights_).items()
+    )
+    assert means["prior"] == pytest.approx(before, abs=0.08) and abs(before - after) > 0.15
+    (reference,) = (line for line in axis.get_lines() if line.get_linestyle() == ":")
+    assert set(reference.get_xdata()) == {1.0}
     with pytest.raises(InputError, match="no parameter 'tempo'; they have: "):
         plots.parameter(judge, "tempo")
     with pytest.raises(InputError, match="no channels"):

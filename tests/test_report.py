@@ -1,8 +1,10 @@
 """The report: its figures are those of the judge, and it is one page that stands by itself."""
 
+import base64
 import copy
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,10 +13,14 @@ from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
 from typer.testing import CliRunner
 
 import cordial_ppl as cp
+from cordial_ppl import plots
+from cordial_ppl.analyses import Interval, paired_interval
+from cordial_ppl.arrays import FLOOR
 from cordial_ppl.cli.app import app
 from cordial_ppl.cordial.fingerprints import find_unseen, fingerprints
 from cordial_ppl.report import Texts, gather
 from cordial_ppl.report.page import make_page
+from cordial_ppl.report.pictures import draw_reliability, draw_thresholds
 
 EVERYTHING = np.vstack([LOGITS, TEST])
 ALL_LABELS = np.concatenate([LABELS, TRUTH])
@@ -34,11 +40,15 @@ class Elements(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.open, self.found, self.words = [], [], []
+        self.open, self.found, self.words, self.rows = [], [], [], []
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
         self.found.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("th", "td"):
+            self.rows[-1].append("")
         if tag not in ("meta", "img"):
             self.open.append(tag)
 
@@ -47,6 +57,8 @@ class Elements(HTMLParser):
 
     def handle_data(self, data):
         self.words.append(data)
+        if {"th", "td"} & set(self.open):
+            self.rows[-1][-1] += data
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +78,113 @@ def test_scores_are_of_texts_that_the_fit_has_not_seen(judge, facts):
     flat = np.tile(shares, (len(TRUTH), 1))
     assert loss.histogram == pytest.approx(cp.scores.log_loss(flat, TRUTH), abs=1e-6)
     assert facts.gain.mean == pytest.approx(loss.histogram - loss.calibrated)
+
+
+def test_every_score_is_what_its_name_says(judge, facts):
+    raw = np.exp(TEST) / np.exp(TEST).sum(axis=1, keepdims=True)
+    probs, values = judge.predict_proba(TEST), judge.scale_.values
+    flat = np.tile((np.bincount(LABELS, minlength=5) + 1) / (len(LABELS) + 5), (len(TEST), 1))
+    steps = np.arange(4)
+    measures = (
+        lambda own: -np.log(np.maximum(own[np.arange(len(own)), TRUTH], FLOOR)),
+        lambda own: np.sum((own.cumsum(1)[:, :4] - (TRUTH[:, None] <= steps)) ** 2, axis=1),
+        lambda own: abs(own @ values - values[TRUTH]),
+        lambda own: (own.argmax(1) != TRUTH).astype(float),
+    )
+    assert len(facts.scores) == len(measures)
+    for score, measure in zip(facts.scores, measures, strict=True):
+        before, after = measure(raw), measure(probs)
+        found = score.raw, score.histogram, score.calibrated
+        expected = before.mean(), measure(flat).mean(), after.mean()
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        gain = paired_interval((before - after)[None], level=0.9)
+        np.testing.assert_allclose(score.gain, gain, rtol=1e-4, atol=1e-6)
+
+
+def test_the_page_says_the_facts_in_figures(facts):
+    page = Elements(make_page(facts, of="it"))
+    words, rows = " ".join(page.words), page.rows
+    loss = facts.scores[0]
+    assert f"its log loss is {loss.calibrated:.2f} nats a text instead of {loss.raw:.2f}" in words
+    ends = f"{loss.gain.mean:.2f} nats, with a 90 % interval of {loss.gain.lower:+.2f} to "
+    assert f"a gain of {ends}{loss.gain.upper:+.2f}." in words
+    for score in facts.scores:
+        mean, lower, upper = score.gain
+        figures = [f"{own:.3f}" for own in (score.raw, score.histogram, score.calibrated)]
+        gain = f"{mean:+.3f} ({lower:+.3f} to {upper:+.3f})"
+        assert [*figures, gain] in [row[1:] for row in rows if row[0].startswith(score.name)]
+    for fault in facts.summary.faults:
+        (row,) = (row for row in rows if row[:2] == [fault.name, fault.words])
+        low, high = map(float, row[3].split(" to "))
+        assert (float(row[2]), low, high) == pytest.approx(
+            (fault.median, fault.low, fault.high), rel=0.01, abs=0.001
+        )
+    for own in facts.moved:
+        ends = f"{own.low:.3f} to {own.high:.3f}"
+        assert [own.item, f"{own.before:.3f}", f"{own.after:.3f}", ends] in [r[:4] for r in rows]
+
+
+@pytest.mark.parametrize(
+    ("gain", "words", "bad"),
+    [
+        (Interval(0.2, 0.1, 0.3), "more than the label histogram alone (by +0.10 to +0.30", False),
+        (Interval(-0.2, -0.3, -0.1), "alone predicts better (by 0.10 to 0.30 nats)", True),
+        (Interval(0.0, -0.1, 0.1), "alone is open (-0.10 to +0.10 nats)", False),
+    ],
+)
+def test_whether_it_is_worth_more_than_the_histogram(facts, gain, words, bad):
+    page = make_page(replace(facts, gain=gain), of="it")
+    lead = page.partition("<h2>")[0]
+    assert words in lead and ('class="bad"' in lead) is bad
+
+
+def test_a_posterior_that_is_not_trusted_is_named(facts):
+    assert "not trusted" not in make_page(facts, of="it")
+    known = facts.summary.diagnostics
+    name = next(iter(known))
+    doubtful = known | {name: known[name] | {"trusted": False, "khat": 0.91}}
+    page = make_page(replace(facts, summary=replace(facts.summary, diagnostics=doubtful)), of="it")
+    assert "Some posteriors are not to be trusted" in page
+    verdicts = {row[0]: row[-1] for row in Elements(page).rows if row[-1].endswith("trusted")}
+    assert verdicts == dict.fromkeys(known, "trusted") | {name: "not trusted"}
+
+
+def test_pictures_show_what_stands_above_them(facts, monkeypatch):
+    drawn = []
+
+    def keep(probs, other, **settings):
+        drawn.append((settings["title"], np.array(probs), np.array(other)))
+
+    monkeypatch.setattr(plots, "stated_classes", keep)
+    monkeypatch.setattr(plots, "thresholds", keep)
+    draw_reliability(facts)
+    draw_thresholds(facts)
+    rows, labels = facts.scored
+    assert labels.tolist() == TRUTH.tolist()
+    raw, probs = facts.raw[rows], facts.probs[rows]
+    names = np.array(facts.judge.scale_.decode(labels))
+    logits = facts.texts.logits[rows]
+    expected = (
+        ("labels", np.eye(5)[labels], logits),
+        ("as stated", raw, logits),
+        ("calibrated", probs, logits),
+        ("as stated", raw, names),
+        ("calibrated", probs, names),
+    )
+    for found, wanted in zip(drawn, expected, strict=True):
+        assert found[0] == wanted[0]
+        np.testing.assert_array_equal(found[1], wanted[1])
+        np.testing.assert_array_equal(found[2], wanted[2])
+
+
+def test_pictures_and_page_have_a_dark_side(facts):
+    page = make_page(facts, of="it")
+    dark = "@media screen and (prefers-color-scheme: dark)"
+    assert dark in page.partition("</style>")[0]
+    for tag, attributes in Elements(page).found:
+        if tag == "img":
+            image = base64.b64decode(attributes["src"].partition("base64,")[2]).decode()
+            assert dark in image.partition("</style>")[0] and "fill: #333333" in image
 
 
 def test_without_unseen_labels_there_are_no_scores(judge):

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +15,9 @@ from cordial_ppl.inference.lanes import Data
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import accuracy
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 E = TypeVar("E", bound="Estimator")
 
@@ -152,6 +155,11 @@ class Estimator(Parameters, ABC):
         """
         probs = self._probs(logits, covariates)
         return accuracy(probs, self.scale_.encode(labels))
+
+    def __sklearn_tags__(self) -> "Tags":
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
 
     def _probs(self, logits: Any, covariates: Mapping[str, Any] | None) -> Float[np.ndarray, "m K"]:
         readings, extra = self._enter(logits, covariates)

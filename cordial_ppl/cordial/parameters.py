@@ -77,9 +77,9 @@ class Parameters:
         return hasattr(self, "scale_")
 
     def __sklearn_tags__(self) -> "Tags":
-        from sklearn.utils import ClassifierTags, Tags, TargetTags
+        from sklearn.utils import Tags, TargetTags
 
-        return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
+        return Tags(None, TargetTags(required=True))
 
     def __sklearn_clone__(self: P) -> P:
         # Settings are shared, not copied: a prior is known by its identity.

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from cordial_ppl.products.figure import COLUMN, looking
+import numpy as np
+
+from cordial_ppl.products.figure import COLUMN, literal, looking
 from cordial_ppl.scale import Scale
 
 Axes = Any
@@ -12,6 +14,9 @@ Axes = Any
 
 PEOPLE, RAW, OURS, CHANNEL = "#b8b8b8", "#D55E00", "#0072B2", "#009E73"
 """What people say, what the reader states, what calibration makes of it (Okabe and Ito, 2008)."""
+
+MOST = 11
+"""Options that an axis names."""
 
 LONGEST = 12
 """Letters of an option's name that an axis has room for beside those of its neighbours."""
@@ -39,12 +44,12 @@ def drawing(ax: Axes | None, height: float = 2.3) -> Iterator[Axes]:
 
 
 def short(name: str) -> str:
-    """Shorten a name that an axis has no room for."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    """Shorten a name that an axis has no room for, and let none of it be mathematics."""
+    return literal(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
 
 
 def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None) -> None:
-    """Put the options' names at their places on the x or y axis of a picture.
+    """Put the options' names at their places on an axis: of all, or evenly of as many as fit.
 
     Args:
         axis: `ax.xaxis` or `ax.yaxis`.
@@ -52,7 +57,8 @@ def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None)
         places: Where they stand; by default where their values do.
     """
     where = scale.values if places is None else places
-    axis.set_ticks(list(where), [short(option) for option in scale.options])
+    ranked = np.argsort(where)[:: -(-scale.size // MOST)]
+    axis.set_ticks([where[k] for k in ranked], [short(scale.options[k]) for k in ranked])
     axis.set_minor_locator(_no_ticks())
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing
-from cordial_ppl.products.figure import styles
+from cordial_ppl.products.figure import literal, styles
 from cordial_ppl.products.means import mean_scores
 from cordial_ppl.products.panels import Line, Panel, draw_panel
 from cordial_ppl.sweep import Results
@@ -60,7 +60,7 @@ def learning_curve(
     with drawing(ax, height=2.6) as axis:
         panel = Panel(pairs[0][0], ", ".join(pairs[0]), lines)
         draw_panel(axis, panel, styles(results.methods))
-        axis.set_title(panel.title)
+        axis.set_title(literal(panel.title))
         axis.set_xlabel("number of labels")
         axis.set_ylabel("log loss (nats)")
         axis.legend(ncols=2)

@@ -7,7 +7,7 @@ import numpy as np
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing
-from cordial_ppl.products.figure import INK, PAGE, Figure, looking
+from cordial_ppl.products.figure import INK, PAGE, Figure, literal, looking
 from cordial_ppl.summary import LEVELS, PARAMETERS, PHRASES, channel_shares, pool_draws
 
 UNITS = {
@@ -83,7 +83,7 @@ def parameter(judge: Stack, name: str, *, ax: Axes | None = None) -> Axes:
         axis.set_ylim(-0.12 * top, None)
         axis.set_yticks([])
         axis.spines["left"].set_visible(False)
-        axis.set_xlabel(UNITS.get(name, name.replace("_", " ")))
+        axis.set_xlabel(UNITS.get(name, literal(name.replace("_", " "))))
     return axis
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from cordial_ppl.analyses.stated import predictions_given_stated
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing
+from cordial_ppl.products.figure import literal
 from cordial_ppl.products.heatmaps import Heatmap, draw_heatmap, option_ticks
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
@@ -51,7 +52,7 @@ def stated_classes(
     table = predictions_given_stated(own, np.argmax(readings, axis=1))
     with drawing(ax, height=2.9) as axis:
         draw_heatmap(axis, Heatmap("", title, "", table, names))
-        axis.set_title(title)
+        axis.set_title(literal(title))
         axis.set_yticks(*option_ticks(names))
         axis.set_xlabel("label")
         axis.set_ylabel("stated class")

@@ -8,14 +8,15 @@ from scipy.stats import beta
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing, short
-from cordial_ppl.products.figure import INK
+from cordial_ppl.plots.groups import group
+from cordial_ppl.products.figure import INK, literal
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities
+from cordial_ppl.summary import LEVEL
 
-TEXTS, MOST = 20, 8
-"""Texts that a bin has at least, and bins of a threshold."""
+TEXTS, MOST, DECIMALS = 20, 8, 3
+"""Texts for each bin, bins of a threshold (and thresholds) at most, and decimals of predictions."""
 
-LEVEL = 0.9
 MARKS = "osD^vP*X"
 
 
@@ -31,10 +32,10 @@ def thresholds(
 
     .. math:: P(z \le t) = \sum_{k \le t} p(k), \qquad t = 0, \dots, K - 2
 
-    The texts are split, for each threshold, into bins of equally many by their predicted
-    probability, each of twenty texts or more; vertical lines are the 90 % intervals of the observed
-    share under Jeffreys' prior.
-    A calibrated judge follows the diagonal.
+    The texts are split, for each threshold, into up to eight bins of about as many by their
+    predicted probability, those with the same in one; vertical lines are the 90 % intervals of the
+    observed share under Jeffreys' prior.  Of more than eight thresholds eight are drawn, evenly.  A
+    calibrated judge follows the diagonal.
 
     Args:
         probs: probabilities of the options, ``[n, K]``.
@@ -58,15 +59,16 @@ def thresholds(
         from matplotlib import colormaps
 
         axis.plot([0, 1], [0, 1], color=INK, lw=0.6, ls=":", marker="")
-        shades = colormaps["viridis"](np.linspace(0.2, 0.85, scale.size - 1))
-        for t, shade in enumerate(shades):
+        shown = np.arange(scale.size - 1)[:: -(-(scale.size - 1) // MOST)].tolist()
+        shades = colormaps["viridis"](np.linspace(0.2, 0.85, len(shown)))
+        for place, (t, shade) in enumerate(zip(shown, shades, strict=True)):
             said, seen, low, high = _bins(own[:, : t + 1].sum(axis=1), codes <= t)
             axis.errorbar(
                 said,
                 seen,
                 yerr=np.stack([seen - low, high - seen]),
                 color=shade,
-                marker=MARKS[t % len(MARKS)],
+                marker=MARKS[place],
                 mfc="none",
                 ls="",
                 elinewidth=0.6,
@@ -75,17 +77,16 @@ def thresholds(
         axis.set_xlim(-0.02, 1.02)
         axis.set_ylim(-0.02, 1.02)
         axis.set_aspect("equal")
-        axis.set_title(title)
+        axis.set_title(literal(title))
         axis.set_xlabel("predicted P(label ≤ t)")
         axis.set_ylabel("observed share")
-        axis.legend(loc="lower right" if scale.size <= 7 else "best", ncols=1 + scale.size // 8)
+        axis.legend(loc="lower right")
     return axis
 
 
 def _bins(said: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, ...]:
     """Mean prediction, observed share and its interval, bin by bin."""
-    count = int(np.clip(len(said) // TEXTS, 1, MOST))
-    parts = np.array_split(np.argsort(said, kind="stable"), count)
+    parts = group(said, int(np.clip(len(said) // TEXTS, 1, MOST)), DECIMALS)
     sizes = np.array([len(part) for part in parts])
     hits = np.array([below[part].sum() for part in parts])
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2

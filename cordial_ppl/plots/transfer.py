@@ -7,6 +7,7 @@ import numpy as np
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.plots.axis import OURS, PEOPLE, RAW, Axes, drawing, name_options
+from cordial_ppl.plots.groups import group
 
 MOST = 400
 """Labelled texts that are drawn as points."""
@@ -14,8 +15,8 @@ MOST = 400
 JITTER = 0.12
 """How far a point may stand from its label, as a share of the distance of two options."""
 
-GROUPS, LEAST = 10, 3
-"""Points of the curve at most, and texts that each is the mean of at least."""
+GROUPS, LEAST, DECIMALS = 10, 3, 2
+"""Points of the curve at most, texts for each, and decimals (in steps) that tell means apart."""
 
 
 def transfer_curve(
@@ -32,8 +33,9 @@ def transfer_curve(
     Circles are labelled texts: the mean of what the reader states of each, and its label, moved a
     little up or down at random.  The curve is what the judge makes of the same texts: by the
     stated mean they form up to ten groups, and each point is the mean of a group on both axes.
-    The band runs between the means of the texts' credible intervals, as if all were off in the
-    same direction.  On the diagonal the reader is right.
+    The band runs between the means of the ends of the texts' credible intervals, as if all were
+    off in the same direction: it is at least as wide as the interval of the group's mean.  On the
+    diagonal the reader is right.
 
     Args:
         judge: a fitted stack.
@@ -48,21 +50,22 @@ def transfer_curve(
 
     Raises:
         NotFittedError: there was no fit yet.
-        InputError: logits came without labels or cannot be used, none came for a judge that keeps
-            none (one without channels, or from a file), or matplotlib is not installed.
+        InputError: ``level`` is not between 0 and 1, logits came without labels or cannot be used,
+            none came for a judge that keeps none (one without channels, or from a file), or
+            matplotlib is not installed.
     """
     data = judge.labelled(logits, labels, covariates)
     values, said = judge.scale_.values, stated(data.logits) @ judge.scale_.values
     mean = judge.predict_mean(data.logits, data.covariates)
     ends = judge.predict_interval(data.logits, level, data.covariates, mean=mean)
-    parts = _alike(said / np.min(np.diff(values)))
+    step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
+    parts = group(said / step, int(np.clip(len(said) // LEAST, 1, GROUPS)), DECIMALS)
     x, y, low, high = (
         np.array([own[part].mean() for part in parts]) for own in (said, mean, *ends)
     )
     with drawing(ax) as axis:
         rng = np.random.default_rng(0)
         rows = rng.permutation(len(data.labels))[:MOST]
-        step = np.min(np.diff(values))
         moved = values[data.labels[rows]] + step * rng.uniform(-JITTER, JITTER, len(rows))
         axis.plot(
             said[rows],
@@ -75,29 +78,22 @@ def transfer_curve(
             label="labelled texts",
             zorder=1,
         )
-        axis.plot(values, values, color=RAW, ls=":", marker="", label="as stated", zorder=2)
+        ends = lowest, highest
+        axis.plot(ends, ends, color=RAW, ls=":", marker="", label="as stated", zorder=2)
         axis.fill_between(x, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)
         axis.plot(
             x,
             y,
             color=OURS,
             marker="o",
-            label=f"calibrated, {100 * level:.0f} % interval",
+            label=f"calibrated, {100 * level:.0f} % intervals",
             zorder=3,
         )
         name_options(axis.xaxis, judge.scale_)
         name_options(axis.yaxis, judge.scale_)
-        axis.set_ylim(values[0] - 0.4 * step, values[-1] + 0.4 * step)
-        axis.set_xlim(values[0] - 0.2 * step, values[-1] + 0.2 * step)
+        axis.set_ylim(lowest - 0.4 * step, highest + 0.4 * step)
+        axis.set_xlim(lowest - 0.2 * step, highest + 0.2 * step)
         axis.set_xlabel("what the reader states (mean)")
         axis.set_ylabel("label")
         axis.legend(loc="best")
     return axis
-
-
-def _alike(said: np.ndarray) -> list[np.ndarray]:
-    """Rows in groups of about as many, but all that state the same in one."""
-    rounded = np.round(said, 2)
-    shares = np.linspace(0, 1, np.clip(len(said) // LEAST, 1, GROUPS) + 1)[1:-1]
-    place = np.searchsorted(np.unique(np.quantile(rounded, shares)), rounded, side="right")
-    return [np.flatnonzero(place == own) for own in np.unique(place)]

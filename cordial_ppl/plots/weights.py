@@ -4,6 +4,7 @@ from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import NotFittedError
 from cordial_ppl.fusion import Fusion
 from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, drawing
+from cordial_ppl.products.figure import literal
 
 
 def weights(judge: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
@@ -33,7 +34,7 @@ def weights(judge: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
             rows = [k for k, (name, _) in enumerate(ranked) if (name in single) is own]
             if rows:
                 axis.barh(rows, [ranked[k][1] for k in rows], color=color, label=kind)
-        axis.set_yticks(range(len(ranked)), [name for name, _ in ranked])
+        axis.set_yticks(range(len(ranked)), [literal(name) for name, _ in ranked])
         for row, (_, weight) in enumerate(ranked):
             axis.annotate(
                 f"{weight:.2f}",

@@ -120,6 +120,11 @@ def looking() -> Iterator[None]:
         yield
 
 
+def literal(name: str) -> str:
+    """A name that matplotlib shows as it stands: dollar signs do not begin a formula."""
+    return name.replace("$", r"\$")
+
+
 def wrap(name: str, letters: int) -> str:
     """Break a name into lines: where a word or a part of it ends, and longer parts anywhere."""
     parts = [
@@ -132,7 +137,7 @@ def wrap(name: str, letters: int) -> str:
         if len((lines[-1] + part).rstrip()) > letters:
             lines.append("")
         lines[-1] += part
-    return "\n".join(line.rstrip() for line in lines)
+    return literal("\n".join(line.rstrip() for line in lines))
 
 
 def new_figure(width: float, height: float) -> Figure:

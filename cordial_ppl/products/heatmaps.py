@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.products.figure import COLUMN, INK, PAGE, PALE, Figure, looking, new_figure, wrap
+from cordial_ppl.products.figure import (
+    COLUMN,
+    INK,
+    PAGE,
+    PALE,
+    Figure,
+    literal,
+    looking,
+    new_figure,
+    wrap,
+)
 
 HIGHEST = 4
 """Rows of heatmaps in a column; more of them stand side by side."""
@@ -21,8 +31,8 @@ ROW = 14
 LONGEST = 2
 """Letters of an option's name that fit at an axis; longer names give way to their numbers."""
 
-MOST = 5
-"""Options of which each is named at an axis."""
+MOST = 6
+"""Options that are named at an axis."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +89,8 @@ def draw_heatmap(axis: Any, own: Heatmap, *, headed: bool = True) -> None:
         else:
             edges = np.array([y - 0.5, y + 0.5, y + 0.5, y - 0.5, y - 0.5])
             axis.plot(edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=0.8, marker="")
-    axis.set_title(f"{wrap(own.title, WIDTH)}\n{own.note}" if headed else own.note)
+    above = [wrap(own.title, WIDTH)] if headed else []
+    axis.set_title("\n".join([*above, literal(own.note)]))
     axis.set_xticks(*option_ticks(own.names))
     axis.set_yticks([])
     axis.tick_params(length=0, labelsize=5)
@@ -87,7 +98,7 @@ def draw_heatmap(axis: Any, own: Heatmap, *, headed: bool = True) -> None:
 
 
 def option_ticks(names: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Where an axis names an option, and how: every other one of many."""
+    """Where an axis names an option, and how: evenly as many as fit."""
     fits = all(len(name) <= LONGEST for name in names)
-    shown = list(range(0, len(names), 1 if len(names) <= MOST else 2))
-    return shown, [names[k] if fits else str(k + 1) for k in shown]
+    shown = list(range(0, len(names), -(-len(names) // MOST)))
+    return shown, [literal(names[k]) if fits else str(k + 1) for k in shown]

@@ -15,13 +15,11 @@ from cordial_ppl.cordial.fingerprints import find_unseen
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.errors import InputError
-from cordial_ppl.summary import Summary
+from cordial_ppl.readings import label_histogram
+from cordial_ppl.summary import LEVEL, Summary
 
 FEWEST = 8
 """Labelled texts outside the fit from which scores on them are given."""
-
-LEVEL = 0.9
-"""Probability inside every interval of a report."""
 
 MOVED = 10
 """Texts that are listed because calibration moves them most."""
@@ -180,8 +178,9 @@ def _scores(
     rows, labels = texts.rows[unseen], texts.labels[unseen]
     histogram = None
     if judge.label_counts_.size:
-        counts = judge.label_counts_ + 1.0
-        histogram = np.tile(counts / counts.sum(), (len(rows), 1))
+        fitted = np.repeat(np.arange(probs.shape[1]), judge.label_counts_)
+        shares = np.asarray(label_histogram(fitted, probs.shape[1]), np.float64)
+        histogram = np.tile(shares, (len(rows), 1))
     values = judge.scale_.values
 
     def loss(own: np.ndarray) -> np.ndarray:
@@ -202,20 +201,15 @@ def _scores(
         ("distance of mean and label", "points on the scale", miss),
         ("most probable option is wrong", "share of texts", wrong),
     )
-    found = tuple(
-        Score(
-            name,
-            unit,
-            float(measure(raw[rows]).mean()),
-            None if histogram is None else float(measure(histogram).mean()),
-            float(measure(probs[rows]).mean()),
-            paired_interval((measure(raw[rows]) - measure(probs[rows]))[None], level=LEVEL),
-        )
-        for name, unit, measure in measures
-    )
+    found = []
+    for name, unit, measure in measures:
+        before, after = measure(raw[rows]), measure(probs[rows])
+        flat = None if histogram is None else float(measure(histogram).mean())
+        gain = paired_interval((before - after)[None], level=LEVEL)
+        found.append(Score(name, unit, float(before.mean()), flat, float(after.mean()), gain))
     if histogram is None:
-        return found, None
-    return found, paired_interval((loss(histogram) - loss(probs[rows]))[None], level=LEVEL)
+        return tuple(found), None
+    return tuple(found), paired_interval((loss(histogram) - loss(probs[rows]))[None], level=LEVEL)
 
 
 def _moved(judge: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray) -> tuple[Moved, ...]:

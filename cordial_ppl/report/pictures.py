@@ -80,9 +80,9 @@ def draw_transfer(facts: Facts) -> Picture:
         ),
         f"Grey: {len(rows):,} labelled texts, by the mean that the reader states and by their "
         "label (moved a little to be seen). Blue: the calibrated mean of the same texts in "
-        "groups, with its 90 % interval. On the dotted line the reader would be right. Beside it, "
-        "how common each option is among these labels, and as stated and calibrated over all "
-        f"{len(texts.items):,} texts.",
+        "groups, and the mean of their 90 % intervals. On the dotted line the reader would be "
+        "right. Beside it, how common each option is among these labels, and as stated and "
+        f"calibrated over all {len(texts.items):,} texts.",
     )
 
 
