@@ -35,6 +35,7 @@ from cordial_ppl.stacking import stack_weights
 DEFAULT = Cordial()
 COUNTS = DEFAULT.weight_counts
 CALIBRATORS = {name: COUNTS[name] for name in PAPER_CALIBRATORS}
+DIRICHLET = {"dirichlet": COUNTS["dirichlet"]}
 CHANNELS = {channel.name: COUNTS[channel.name] for channel in DEFAULT.channels}
 FOUR = dict.fromkeys(PAPER_CHANNELS, 2.0)
 
