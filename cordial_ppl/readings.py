@@ -33,6 +33,10 @@ ONE_OPTION_FLOOR = float(np.log(1e-4))
 """Distance (nats) to the other options of a row in which a single option was read."""
 
 
+SURE = 8
+"""Rows from which logits that are probabilities, all of them, are no chance."""
+
+
 class Readings(NamedTuple):
     """What a channel model sees of the texts (a pytree).
 
@@ -92,7 +96,8 @@ def as_logits(
 
     An option with logit -inf, or masked more than 1,000 nats below the largest, was not read: it is
     floored at the smallest value of its row that was, and one warning counts them. Where only one
-    option was read, the others are put log(1e-4) below it, or the row would say nothing.
+    option was read, the others are put log(1e-4) below it, or the row would say nothing. Logits
+    that look like probabilities are warned of.
 
     Args:
         values: Logits or log-probabilities [n, K] (nats): NumPy, JAX, pandas, polars or lists.
@@ -109,7 +114,15 @@ def as_logits(
             given), a value is NaN or +inf, or a row is -inf throughout.
     """
     where, columns = where or name_row, _column_names(values, columns)
-    logits = _floor(_matrix(values, "logits", size, where, columns), where, columns, tell)
+    table = _matrix(values, "logits", size, where, columns)
+    if len(table) >= SURE and table.min() >= 0 and np.allclose(table.sum(axis=1), 1):
+        warnings.warn(
+            "the logits of every text lie between 0 and 1 and sum to one, as probabilities do: if "
+            "that is what they are, use readings_from_probabilities, or in a table columns p_.",
+            CordialWarning,
+            stacklevel=3,
+        )
+    logits = _floor(table, where, columns, tell)
     return logits - logits.mean(axis=1, keepdims=True)
 
 

@@ -250,7 +250,8 @@ def _faults(
     faults = [_fault(name, draws[name], weights, modes) for name in names]
     if {"offset", "gain"} <= draws.keys():
         top = scale.size - 1
-        places = {scale.options[0]: 0.0, "": top / 2, scale.options[-1]: float(top)}
+        middle = {"": top / 2} if top > 1 else {}
+        places = {scale.options[0]: 0.0, **middle, scale.options[-1]: float(top)}
         for option, y in places.items():
             bias = np.clip(draws["gain"] * y + draws["offset"], 0, top) - y
             place = f"at {option!r}" if option else "in the middle"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.errors import InputError
+from cordial_ppl.plots.axis import check_stack
 from cordial_ppl.plots.groups import group
 from cordial_ppl.plots.thresholds import MARKS
 from cordial_ppl.summary import channel_shares, pool_draws
@@ -274,3 +275,22 @@ def test_without_a_fit():
         plots.transfer_curve(cp.Cordial())
     with pytest.raises(cp.NotFittedError):
         plots.weights(cp.Fusion())
+
+
+def test_of_what_is_no_stack(judge):
+    assert check_stack(judge) is judge
+    for wrong in (cp.TemperatureScaling().fit(LOGITS, LABELS), "judge.cordial", cp.Fusion()):
+        name = type(wrong).__name__
+        with pytest.raises(InputError, match=f"on one reader, such as Cordial; got a {name}"):
+            check_stack(wrong)
+
+
+def test_long_names_are_turned(judge):
+    names = ["far below expectations", "below expectations", "as expected", "above", "far above"]
+    stack = cp.LogitStack(names).fit(LOGITS, LABELS)
+    axis = plots.label_shares(stack, TEST)
+    axis.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axis.get_xticklabels()]
+    assert {text.get_rotation() for text in axis.get_xticklabels()} == {35.0}
+    assert all(one.x1 < other.x1 for one, other in itertools.pairwise(boxes))
+    assert plots.label_shares(judge, TEST).get_xticklabels()[0].get_rotation() == 0

@@ -238,3 +238,13 @@ def test_masks_are_missing_options(mask):
     with pytest.warns(CordialWarning):
         missing = as_logits(np.where(logits == mask, -np.inf, logits))
     np.testing.assert_array_equal(masked, missing)
+
+
+def test_probabilities_in_the_place_of_logits_are_warned_of():
+    probs = np.random.default_rng(0).dirichlet(np.ones(4), 20)
+    with pytest.warns(CordialWarning, match="as probabilities do"):
+        as_logits(probs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for other in (np.log(probs), probs[:7], 2 * probs, probs - 0.01):
+            as_logits(other)

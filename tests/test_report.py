@@ -217,7 +217,29 @@ def test_texts_that_are_moved_most(judge, facts):
     raw = np.exp(EVERYTHING) / np.exp(EVERYTHING).sum(axis=1, keepdims=True)
     change = np.abs((probs - raw) @ judge.scale_.values)
     assert [own.item for own in facts.moved] == [f"text {k}" for k in np.argsort(-change)[:10]]
+    assert {own.others for own in facts.moved} == {0}
     assert all(own.low <= own.after <= own.high for own in facts.moved)
+
+
+def test_texts_with_one_reading_are_listed_once(judge):
+    ratings = np.repeat([0, 2, 4], [5, 1, 14])
+    hard = centred(np.log(np.eye(5)[ratings] + 0.5))
+    names = [f"text {k}" for k in range(20)]
+    own = gather(judge, Texts(names, hard, np.arange(20), ratings, {}, "rating"))
+    assert {(text.item, text.others) for text in own.moved} == {
+        ("text 0", 4), ("text 5", 0), ("text 6", 13)
+    }  # fmt: skip
+    page = make_page(own, of="it")
+    assert "text 6 and 13 like it" in page and "ratings that were counted" in page
+
+
+def test_options_in_words_are_numbered_as_means_are(judge):
+    words = ["very poor", "poor", "fair", "good", "very good"]
+    stack = cp.LogitStack(words).fit(LOGITS, LABELS)
+    page = make_page(gather(stack, texts(range(len(EVERYTHING)))), of="it")
+    assert "options are counted from 0, &#x27;very poor&#x27;" in page
+    assert "0 very poor; 1 poor; 2 fair; 3 good; 4 very good" in page
+    assert "counted from 0" not in make_page(gather(judge, texts(range(20))), of="it")
 
 
 def test_fingerprints_know_texts_again_and_tell_copies_by_their_number():

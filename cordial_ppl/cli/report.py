@@ -76,6 +76,7 @@ def report(
         rows=match_labels(table, found),
         labels=found.labels,
         covariates={name: table.covariate(name) for name in fitted.covariates_},
+        kind=table.kind,
     )
     with working("measuring and drawing", quiet):
         facts = gather(fitted, texts)

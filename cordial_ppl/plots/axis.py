@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.errors import InputError
 from cordial_ppl.products.figure import COLUMN, literal, looking
 from cordial_ppl.scale import Scale
 
@@ -15,8 +17,8 @@ Axes = Any
 PEOPLE, RAW, OURS, CHANNEL = "#b8b8b8", "#D55E00", "#0072B2", "#009E73"
 """What people say, what the reader states, what calibration makes of it (Okabe and Ito, 2008)."""
 
-MOST = 11
-"""Options that an axis names."""
+MOST, ROOM = 11, 36
+"""Options that an axis names, and letters that stand side by side below it."""
 
 LONGEST = 12
 """Letters of an option's name that an axis has room for beside those of its neighbours."""
@@ -48,6 +50,20 @@ def short(name: str) -> str:
     return literal(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
 
 
+def check_stack(judge: object) -> Stack:
+    """Take what a picture of one reader is drawn of.
+
+    Raises:
+        InputError: It is no stack.
+    """
+    if not isinstance(judge, Stack):
+        raise InputError(
+            "this picture is of a stack on one reader, such as Cordial; got a "
+            f"{type(judge).__name__}. Of a fusion, take one of its stacks_."
+        )
+    return judge
+
+
 def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None) -> None:
     """Put the options' names at their places on an axis: of all, or evenly of as many as fit.
 
@@ -58,7 +74,12 @@ def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None)
     """
     where = scale.values if places is None else places
     ranked = np.argsort(where)[:: -(-scale.size // MOST)]
-    axis.set_ticks([where[k] for k in ranked], [short(scale.options[k]) for k in ranked])
+    names = [short(scale.options[k]) for k in ranked]
+    axis.set_ticks([where[k] for k in ranked], names)
+    if axis.axis_name == "x" and sum(map(len, names)) > ROOM:
+        axis.set_tick_params(rotation=35, pad=1)
+        for label in axis.get_ticklabels():
+            label.set(ha="right", rotation_mode="anchor")
     axis.set_minor_locator(_no_ticks())
 
 

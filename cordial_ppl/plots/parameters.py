@@ -6,7 +6,7 @@ import numpy as np
 
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
-from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing
+from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, check_stack, drawing
 from cordial_ppl.products.figure import INK, PAGE, Figure, literal, looking
 from cordial_ppl.summary import LEVELS, PARAMETERS, PHRASES, channel_shares, pool_draws
 
@@ -43,7 +43,7 @@ def parameter(judge: Stack, name: str, *, ax: Axes | None = None) -> Axes:
         InputError: there is no such parameter, its posterior is one point (``inference="mode"``),
             or matplotlib is not installed.
     """
-    judge.describe()  # Says so if there is no fit.
+    check_stack(judge).describe()  # Says so if there is no fit.
     known, weights = pool_draws(judge.posteriors_, judge.weights_) if judge.posteriors_ else ({}, 0)
     if name not in known:
         raise InputError(
@@ -100,7 +100,7 @@ def parameters(judge: Stack) -> Figure:
         NotFittedError: there was no fit yet.
         InputError: the stack has no channels or only their modes, or matplotlib is not installed.
     """
-    judge.describe()
+    check_stack(judge).describe()
     known = pool_draws(judge.posteriors_, judge.weights_)[0] if judge.posteriors_ else {}
     if not known:
         raise InputError("the stack has no channels whose parameters could be drawn.")

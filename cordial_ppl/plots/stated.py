@@ -51,9 +51,12 @@ def stated_classes(
     names = Scale.of(options, own.shape[1]).options
     table = predictions_given_stated(own, np.argmax(readings, axis=1))
     with drawing(ax, height=2.9) as axis:
+        from matplotlib import rcParams
+
         draw_heatmap(axis, Heatmap("", title, "", table, names))
         axis.set_title(literal(title))
         axis.set_yticks(*option_ticks(names))
+        axis.tick_params(labelsize=rcParams["xtick.labelsize"])
         axis.set_xlabel("label")
         axis.set_ylabel("stated class")
     return axis

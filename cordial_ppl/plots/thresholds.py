@@ -60,7 +60,7 @@ def thresholds(
 
         axis.plot([0, 1], [0, 1], color=INK, lw=0.6, ls=":", marker="")
         shown = np.arange(scale.size - 1)[:: -(-(scale.size - 1) // MOST)].tolist()
-        shades = colormaps["viridis"](np.linspace(0.2, 0.85, len(shown)))
+        shades = colormaps["viridis"](np.linspace(0.3, 0.85, len(shown)))
         for place, (t, shade) in enumerate(zip(shown, shades, strict=True)):
             said, seen, low, high = _bins(own[:, : t + 1].sum(axis=1), codes <= t)
             axis.errorbar(

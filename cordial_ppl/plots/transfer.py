@@ -6,7 +6,7 @@ import numpy as np
 
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
-from cordial_ppl.plots.axis import OURS, PEOPLE, RAW, Axes, drawing, name_options
+from cordial_ppl.plots.axis import OURS, PEOPLE, RAW, Axes, check_stack, drawing, name_options
 from cordial_ppl.plots.groups import group
 
 MOST = 400
@@ -50,11 +50,11 @@ def transfer_curve(
 
     Raises:
         NotFittedError: there was no fit yet.
-        InputError: ``level`` is not between 0 and 1, logits came without labels or cannot be used,
-            none came for a judge that keeps none (one without channels, or from a file), or
-            matplotlib is not installed.
+        InputError: ``judge`` is no stack, ``level`` is not between 0 and 1, logits came without
+            labels or cannot be used, none came for a judge that keeps none (one without channels,
+            or from a file), or matplotlib is not installed.
     """
-    data = judge.labelled(logits, labels, covariates)
+    data = check_stack(judge).labelled(logits, labels, covariates)
     values, said = judge.scale_.values, stated(data.logits) @ judge.scale_.values
     mean = judge.predict_mean(data.logits, data.covariates)
     ends = judge.predict_interval(data.logits, level, data.covariates, mean=mean)

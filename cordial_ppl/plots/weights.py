@@ -3,7 +3,7 @@
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import NotFittedError
 from cordial_ppl.fusion import Fusion
-from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, drawing
+from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, check_stack, drawing
 from cordial_ppl.products.figure import literal
 
 
@@ -24,6 +24,8 @@ def weights(judge: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
         NotFittedError: there was no fit yet.
         InputError: matplotlib is not installed.
     """
+    if not isinstance(judge, Fusion):
+        check_stack(judge)
     if not hasattr(judge, "weights_"):
         raise NotFittedError(f"this {type(judge).__name__} is not fitted: call fit first.")
     single = judge.readers_ if isinstance(judge, Fusion) else tuple(judge.posteriors_)

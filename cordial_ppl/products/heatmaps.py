@@ -28,8 +28,8 @@ WIDTH = 10
 ROW = 14
 """Letters in a line beside a row of heatmaps."""
 
-LONGEST = 2
-"""Letters of an option's name that fit at an axis; longer names give way to their numbers."""
+LONGEST = 3
+"""Letters of an option's name that fit at an axis; longer ones give way to positions from 0."""
 
 MOST = 6
 """Options that are named at an axis."""
@@ -88,7 +88,7 @@ def draw_heatmap(axis: Any, own: Heatmap, *, headed: bool = True) -> None:
             axis.axhspan(y - 0.5, y + 0.5, fill=False, hatch="/////", ec=PALE, lw=0)
         else:
             edges = np.array([y - 0.5, y + 0.5, y + 0.5, y - 0.5, y - 0.5])
-            axis.plot(edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=0.8, marker="")
+            axis.plot(edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=min(0.8, 8 / size), marker="")
     above = [wrap(own.title, WIDTH)] if headed else []
     axis.set_title("\n".join([*above, literal(own.note)]))
     axis.set_xticks(*option_ticks(own.names))
@@ -101,4 +101,4 @@ def option_ticks(names: Sequence[str]) -> tuple[list[int], list[str]]:
     """Where an axis names an option, and how: evenly as many as fit."""
     fits = all(len(name) <= LONGEST for name in names)
     shown = list(range(0, len(names), -(-len(names) // MOST)))
-    return shown, [literal(names[k]) if fits else str(k + 1) for k in shown]
+    return shown, [literal(names[k]) if fits else str(k) for k in shown]

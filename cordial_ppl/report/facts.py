@@ -37,6 +37,7 @@ class Texts:
         rows: Which of them are labelled, [n].
         labels: Options of those, 0..K-1, [n].
         covariates: What else is known of each text, [m] each.
+        kind: What the readings are: "logit", "logprob", "p", "n" or "rating".
     """
 
     items: Sequence[str]
@@ -44,6 +45,7 @@ class Texts:
     rows: Int[np.ndarray, " n"]
     labels: Int[np.ndarray, " n"]
     covariates: dict[str, Float[np.ndarray, " m"]]
+    kind: str = "logit"
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Moved:
-    """A text that calibration moves far.
+    """A text that calibration moves far, and those with the same reading.
 
     Attributes:
         item: What it is called.
+        others: How many other texts have the same reading.
         before: Mean of what the reader states, on the scale.
         after: Calibrated mean.
         low: Lower end of its 90 % interval.
@@ -81,6 +84,7 @@ class Moved:
     """
 
     item: str
+    others: int
     before: float
     after: float
     low: float
@@ -215,13 +219,18 @@ def _scores(
 def _moved(judge: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray) -> tuple[Moved, ...]:
     values = judge.scale_.values
     before, after = raw @ values, probs @ values
-    rows = np.argsort(-np.abs(after - before), kind="stable")[:MOVED]
+    said = np.column_stack([texts.logits, np.round(after, 6)])
+    _, first, again = np.unique(said, axis=0, return_index=True, return_inverse=True)
+    others = np.bincount(again.ravel())[again.ravel()] - 1
+    far = np.sort(first)
+    rows = far[np.argsort(-np.abs(after - before)[far], kind="stable")][:MOVED]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     low, high = judge.predict_interval(texts.logits[rows], LEVEL, extra, mean=after[rows])
     labels = dict(zip(texts.rows.tolist(), judge.scale_.decode(texts.labels), strict=True))
     return tuple(
         Moved(
             item=texts.items[int(row)],
+            others=int(others[row]),
             before=float(before[row]),
             after=float(after[row]),
             low=float(low[place]),

@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from cordial_ppl.arrays import FLOOR
 from cordial_ppl.report.facts import Facts, Score
 from cordial_ppl.report.pictures import (
     Picture,
@@ -16,6 +17,7 @@ from cordial_ppl.report.pictures import (
     draw_transfer,
     draw_weights,
 )
+from cordial_ppl.scale import parse_number
 from cordial_ppl.tables import replacing
 
 PAGE = Template("""<!DOCTYPE html>
@@ -42,6 +44,13 @@ UNITS = {
     "strength": "share",
     "bias": "classes",
 }
+
+COUNTED = (
+    "<p>The readings are ratings that were counted: of n ratings c for an option make log((c + "
+    "&frac12;) / (n + K/2)). What is called stated is that; how sure the reader is of a single "
+    "rating is not known, and a temperature away from 1 says how much a rating is worth.</p>"
+)
+"""What counts of ratings state."""
 
 CITE = """@misc{cordial,
   title  = {CORDIAL: Calibrating Ordinal LLM Outputs from Few Labels},
@@ -112,7 +121,8 @@ def _headline(facts: Facts) -> str:
         return f"It was calibrated with {labels}, too few to say how good the result is."
     return (
         f"Calibrated with {labels}, its log loss is expected to be {expected['cordial']:.2f} nats "
-        f"a text instead of {expected['raw']:.2f}. This is what folds of the labelled texts say: "
+        f"a text instead of {expected['raw']:.2f}, with {expected['histogram']:.2f} for the label "
+        "histogram. This is what folds of the labelled texts say: "
         "too few labels came that the fit has not seen."
     )
 
@@ -147,6 +157,7 @@ def _reader(facts: Facts) -> list[str]:
         "<h2>What is wrong with the reader</h2>",
         "<p>Estimated from the labelled texts. A fault is called probable where its interval does "
         "not exclude the opposite.</p>",
+        *([COUNTED] if facts.texts.kind in ("rating", "n") else []),
         _table(head, rows, numbers=(2, 3)),
         _figure(draw_transfer(facts)),
     ]
@@ -170,7 +181,8 @@ def _before_and_after(facts: Facts) -> list[str]:
         seen = int((~facts.unseen).sum())
         words = (
             f"Means over {int(facts.unseen.sum()):,} labelled texts; less is better. The gain is "
-            "over the reading as stated, with its 90 % interval (paired bootstrap)."
+            "over the reading as stated, with its 90 % interval (paired bootstrap). No label is "
+            f"charged for a probability below {FLOOR:g}."
         )
         words += f" {seen:,} labelled texts of the fit are left out." if seen else ""
         if not known:
@@ -192,7 +204,7 @@ def _before_and_after(facts: Facts) -> list[str]:
 def _moved(facts: Facts) -> list[str]:
     rows = [
         (
-            escape(own.item),
+            escape(own.item) + (f" and {own.others:,} like it" if own.others else ""),
             _number(own.before),
             _number(own.after),
             f"{_number(own.low)} to {_number(own.high)}",
@@ -202,7 +214,7 @@ def _moved(facts: Facts) -> list[str]:
     ]
     return [
         "<h2>Texts that calibration moves most</h2>",
-        f"<p>Of {len(facts.probs):,} texts, those whose mean changes most.</p>",
+        f"<p>Of {len(facts.probs):,} texts, those whose mean changes most{_counted(facts)}.</p>",
         _table(
             ("text", "stated mean", "calibrated mean", "90 % interval", "label"),
             rows,
@@ -241,8 +253,8 @@ def _method(facts: Facts) -> list[str]:
 def _provenance(facts: Facts) -> list[str]:
     judge = facts.judge
     rows = [
-        ("options", escape(", ".join(judge.scale_.options))),
-        ("texts", f"{len(facts.probs):,}, {len(facts.unseen):,} of them labelled"),
+        ("options", escape(_options(facts))),
+        ("texts", f"{len(facts.probs):,}, {len(facts.unseen):,} of them labelled{_fitted(facts)}"),
         ("labels of the fit", f"{judge.expected_.labels:,}"),
         ("estimator", escape(f"{type(judge).__name__}, inference {judge.inference}")),
         ("seed", str(judge.seed)),
@@ -256,6 +268,25 @@ def _provenance(facts: Facts) -> list[str]:
         f"<pre>{escape(CITE)}</pre>",
         f"<p>Made with cordial_ppl {escape(facts.versions['cordial-ppl'])}.</p>",
     ]
+
+
+def _counted(facts: Facts) -> str:
+    """From where options in words are counted, if they are."""
+    scale = facts.judge.scale_
+    named = [parse_number(option) is not None for option in scale.options]
+    return "" if all(named) else f"; options are counted from 0, {escape(repr(scale.options[0]))}"
+
+
+def _options(facts: Facts) -> str:
+    options = facts.judge.scale_.options
+    if not _counted(facts):
+        return ", ".join(options)
+    return "; ".join(f"{place} {option}" for place, option in enumerate(options))
+
+
+def _fitted(facts: Facts) -> str:
+    seen = int((~facts.unseen).sum())
+    return f" ({seen:,} in the fit)" if seen else ""
 
 
 def _figure(picture: Picture) -> str:

@@ -4,6 +4,7 @@ The options' columns stand under one prefix: `logit_`, `logprob_`, `p_` or `n_`,
 name is the option. A single column `rating` is one hard rating a text, a count of one.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -206,7 +207,9 @@ def numbers(
     if values is None or values.ndim != 1:
         wrong = next(i for i, cell in enumerate(column) if not _is_number(cell))
         found = f"{quote(column[wrong])} in {where(wrong)}"
-        raise InputError(f"column {quote(name)} must be numbers; found {found}.")
+        comma = re.fullmatch(r"-?\d+,\d+", str(column[wrong]).strip())
+        advice = " Write a point before decimals." if comma else ""
+        raise InputError(f"column {quote(name)} must be numbers; found {found}.{advice}")
     return values
 
 

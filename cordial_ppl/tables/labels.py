@@ -115,12 +115,16 @@ def match_labels(readings: Items, labels: LabelTable) -> Int64[np.ndarray, " n"]
 
 
 def _remedy(unknown: list[str], known: list[str]) -> str:
-    """What to do about unknown items; numbers may be written otherwise in the other file."""
-    numbers = {parse_number(item): item for item in known}
+    """What to do about unknown items; the other file may write numbers or capitals otherwise."""
+    same = {_plainly(item): item for item in known}
     for item in unknown:
-        number = parse_number(item)
-        if number is not None and number in numbers:
-            return (
-                f"The readings write {quote(item)} as {quote(numbers[number])}: write both alike."
-            )
+        if _plainly(item) in same:
+            other = quote(same[_plainly(item)])
+            return f"The readings write {quote(item)} as {other}: write both alike."
     return "Remove them, or check that both files belong together."
+
+
+def _plainly(item: str) -> float | str:
+    """An id as a number if it is one, or else in small letters."""
+    number = parse_number(item)
+    return item.strip().casefold() if number is None else number
