@@ -77,13 +77,13 @@ def main() -> None:
         return speed()
     if args.data != "embedded" and not os.environ.get("CORDIAL_DATA"):
         parser.error(NEEDED)
-    losses: dict[tuple, dict[str, list]] = defaultdict(lambda: defaultdict(list))
+    losses: dict[tuple, dict[str, dict]] = defaultdict(lambda: defaultdict(dict))
     known = {"embedded": EMBEDDED, "summeval": SUMMEVAL, "wmt": WMT}[args.data]
     start = time.perf_counter()
     for draw in range(args.draws):
         for task in args.tasks or known:
             for n, name, loss in compare(load(args.data, task, draw), draw, args):
-                losses[task, n][name].append(loss.astype(np.float32))
+                losses[task, n][name][draw] = loss.astype(np.float32)
             print(f"draw {draw}, {task}: {time.perf_counter() - start:.0f} s", flush=True)
         if (draw + 1) % 5 == 0 or draw + 1 == args.draws:
             report(losses, args)
@@ -152,10 +152,11 @@ def report(losses: dict, args: Any) -> None:
     """Print the tables and write the JSON file."""
     rows = []
     for (task, n), own in sorted(losses.items()):
-        fused = np.stack(own["fusion"])
         for name, other in own.items():
-            theirs = np.stack(other)
-            gain = paired_interval(theirs - fused[: len(theirs)], draws=2000)
+            # A reader that has not read every text has no loss in some draws, or in all.
+            theirs = np.stack(list(other.values()))
+            fused = np.stack([own["fusion"][draw] for draw in other])
+            gain = paired_interval(theirs - fused, draws=2000)
             row = {"task": task, "n": n, "method": name, "draws": len(theirs)}
             row |= {"log_loss": float(theirs.mean()), "gain": [float(part) for part in gain]}
             rows.append(row)

@@ -115,7 +115,8 @@ def as_logits(
     """
     where, columns = where or name_row, _column_names(values, columns)
     table = _matrix(values, "logits", size, where, columns)
-    if len(table) >= SURE and table.min() >= 0 and np.allclose(table.sum(axis=1), 1):
+    inside = len(table) >= SURE and table.min() >= 0 and table.max() <= 1
+    if inside and np.allclose(table.sum(axis=1), 1):
         warnings.warn(
             "the logits of every text lie between 0 and 1 and sum to one, as probabilities do: if "
             "that is what they are, use readings_from_probabilities, or in a table columns p_.",
