@@ -163,6 +163,7 @@ def said_by_arrays():
     return messages(
         lambda: judge().fit(logits, labels + 1),
         lambda: judge().fit(nothing, labels),
+        lambda: judge().fit(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), labels),
         lambda: judge().fit(unread, labels),
         lambda: judge().fit(logits, labels[:-1]),
         lambda: judge().fit(logits[0], labels[:1]),
