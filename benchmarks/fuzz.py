@@ -30,14 +30,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fuzzing import arrays, commands, logs, saved, sweeps, tables
+from fuzzing import arrays, commands, logs, pictures, saved, sweeps, tables
 from fuzzing.door import Door, check_message
 
 from cordial_ppl.errors import CordialError, CordialWarning
 
 DOORS = {
     door.name: door
-    for room in (tables, logs, saved, sweeps, arrays, commands)
+    for room in (tables, logs, saved, sweeps, arrays, pictures, commands)
     for door in room.DOORS
 }
 OUTCOMES = ("accepted", "refused", "broke")

@@ -123,13 +123,13 @@ def test_cells_of_other_methods_are_not_taken_for_done(folder):
 def test_settings_are_named_as_keys_of_the_file(folder):
     table = {"item_id": IDS * 2, "task": ["one"] * 90 + ["two"] * 90}
     columns = [f"logit_{k + 1}" for k in range(5)]
-    table |= {name: [0.1 * k] * 180 for k, name in enumerate(columns)}
+    table |= {name: [0.2 * k] * 180 for k, name in enumerate(columns)}
     write_table(folder / "two.csv", table | {"reader": ["a"] * 90 + ["b"] * 90})
     two = {"readings": "two.csv"}
     with pytest.raises(InputError, match=r'task.stars: .*holds 2 tasks.*: name = "one"') as caught:
         run_sweep(plan(folder, task=two), folder / "out")
     assert type(caught.value) is InputError
-    from_zero = {"item_id": IDS} | {f"logit_{k}": [0.1 * k] * 90 for k in range(5)}
+    from_zero = {"item_id": IDS} | {f"logit_{k}": [0.2 * k] * 90 for k in range(5)}
     write_table(folder / "one.csv", from_zero)
     with pytest.raises(InputError, match=r'task.stars: .*options = \["1", "2"'):
         run_sweep(plan(folder, task={"readings": "one.csv"}), folder / "out")
@@ -138,7 +138,7 @@ def test_settings_are_named_as_keys_of_the_file(folder):
 def test_readers_are_those_of_the_task(folder):
     columns = [f"logit_{k + 1}" for k in range(5)]
     table = {"item_id": IDS * 2, "task": ["one"] * 90 + ["two"] * 90}
-    table |= {name: [0.1 * k] * 180 for k, name in enumerate(columns)}
+    table |= {name: [0.2 * k] * 180 for k, name in enumerate(columns)}
     write_table(folder / "two.csv", table | {"reader": ["a"] * 90 + ["b"] * 90})
     labels = {"item_id": IDS, "task": ["two"] * 90, "label": ["3"] * 90}
     write_table(folder / "labels.csv", labels)
@@ -148,7 +148,7 @@ def test_readers_are_those_of_the_task(folder):
 
 def test_a_reader_that_lacks_texts_is_named(folder):
     table = {"item_id": IDS + IDS[1:], "reader": ["a"] * 90 + ["b"] * 89}
-    table |= {f"logit_{k + 1}": [0.1 * k] * 179 for k in range(5)}
+    table |= {f"logit_{k + 1}": [0.2 * k] * 179 for k in range(5)}
     write_table(folder / "readings.parquet", table)
     with pytest.raises(InputError, match=r"task.stars: reader 'b': 1 of 90 labels"):
         run_sweep(plan(folder), folder / "out")

@@ -12,7 +12,7 @@ from cordial_ppl import storage
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial import files
 from cordial_ppl.cordial.weighing import ExpectedLoss
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import naming
 from cordial_ppl.fusion.joint import JOINT
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.scale import Scale
@@ -95,10 +95,8 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel] = ()) -> Sta
         prefix = f"{number}."
         mine = [key for key in arrays if key.startswith(prefix)]
         found = {key.removeprefix(prefix): arrays.pop(key) for key in mine}
-        try:
+        with naming(name):
             stacks[name] = files.unpack(path, own, found, channels)
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from error
     with files.blaming(path):
         joint, spreads = meta["joint"], arrays.pop(SPREADS)
         if joint is not None:
