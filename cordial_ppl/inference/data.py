@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import pad_rows, repeat_rows
-from cordial_ppl.readings import label_histogram
+from cordial_ppl.readings import Readings, label_histogram
 
 TILE = 32
 """Rows that a program on a CPU computes at a time: how many tiles there are is data, not shape."""
@@ -47,6 +47,11 @@ class Data(NamedTuple):
     histogram: Float[Any, "*many K"]
     covariates: dict[str, Float[Any, "*many rows"]]
     tiles: Int[Any, ""]
+
+    @property
+    def readings(self) -> Readings:
+        """What a channel's model sees of the texts."""
+        return Readings(self.logits, self.histogram, self.covariates)
 
 
 def on_cpu() -> bool:
