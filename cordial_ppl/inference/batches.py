@@ -15,7 +15,7 @@ from cordial_ppl.inference.folds import sample_lanes
 from cordial_ppl.inference.lanes import LaneFit, Lanes, lane_fit
 from cordial_ppl.inference.laplace import DRAWS, find_modes, starts
 from cordial_ppl.inference.problem import Problem
-from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 

@@ -17,7 +17,7 @@ from cordial_ppl.inference.importance import (
 from cordial_ppl.inference.moves import Moments, Particles, distances, moments, take
 from cordial_ppl.inference.noise import normal_and_uniform
 from cordial_ppl.inference.problem import PRECISION, Problem
-from cordial_ppl.inference.state import Effort, Phase, State
+from cordial_ppl.inference.sampler import Effort, Phase, State
 
 FREEDOM = 8
 SHARPEN = 0.5

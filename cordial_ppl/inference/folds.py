@@ -19,7 +19,7 @@ from cordial_ppl.inference.problem import (
     in_precision,
     problem_in_precision,
 )
-from cordial_ppl.inference.state import Effort, State, as_cloud, from_particles, from_prior
+from cordial_ppl.inference.sampler import Effort, State, as_cloud, from_particles, from_prior
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tempering import advance
 

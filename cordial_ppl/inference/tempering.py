@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from cordial_ppl.inference.choice import Choice, choose_particles, choose_proposals, good
 from cordial_ppl.inference.moves import move
 from cordial_ppl.inference.problem import PRECISION, Cloud, Problem, problem_in_precision
-from cordial_ppl.inference.state import (
+from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     Effort,
     Phase,
