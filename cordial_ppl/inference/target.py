@@ -19,7 +19,15 @@ from cordial_ppl.channel import LABEL_SITE, Channel
 from cordial_ppl.compilation import compiled
 from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.noise import standard_normal
-from cordial_ppl.inference.tracing import HANDLERS, Site, describe, run_model, sample_sites
+from cordial_ppl.inference.tracing import (
+    HANDLERS,
+    Site,
+    describe,
+    find_ordinal,
+    run_model,
+    sample_sites,
+    scaled_log_prob,
+)
 from cordial_ppl.readings import SUM_TOLERANCE, Readings
 
 
@@ -78,10 +86,29 @@ class Target:
     def log_likelihood(
         self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
-        """Log likelihood of the labels in nats; rows labelled -1 count nothing."""
+        """Log likelihood of the labels in nats; rows labelled -1 count nothing.
+
+        Where the model scales a prior, :math:`p(u)^s`, draws from the model are still those of
+        :math:`p(u)`; the rest, :math:`p(u)^{s - 1}`, is counted here, as if it were observed.
+        """
         trace = self._trace(flat, readings, labels)
-        # A model's own constants may be of another precision than what it is given.
-        return jnp.sum(trace[LABEL_SITE]["fn"].log_prob(labels)).astype(flat.dtype)
+        with jax.numpy_dtype_promotion("standard"):
+            total = jnp.sum(scaled_log_prob(trace[LABEL_SITE], labels))
+            # A model's own constants may be of another precision than what it is given.
+            return (total + self._powers(flat, trace)).astype(flat.dtype)
+
+    def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
+        """What scaled priors add to the log likelihood, in nats; 0 where no prior is scaled."""
+        if not any(site.scaled for site in self.sites):
+            return jnp.zeros((), flat.dtype)
+        with jax.numpy_dtype_promotion("standard"):
+            return self._powers(flat, self._trace(flat, readings)).astype(flat.dtype)
+
+    def _powers(self, flat: Array, trace: dict[str, Any]) -> Array:
+        values = self.unravel(flat)
+        scaled = [site for site in self.sites if site.scaled]
+        terms = [(trace[s.name]["scale"] - 1) * s.density(trace, values[s.name]) for s in scaled]
+        return sum(map(jnp.sum, terms), start=jnp.zeros((), flat.dtype))
 
     def log_prior(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
@@ -92,7 +119,7 @@ class Target:
     def log_prior_terms(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, " P"]:
-        """Terms of the log prior density; those of a site sum to the site's own."""
+        """Terms of the log prior density that draws follow; those of a site sum to its own."""
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
         if not free:
@@ -100,10 +127,9 @@ class Target:
         with jax.numpy_dtype_promotion("standard"):
             trace, values = self._trace(flat, readings), self.unravel(flat)
             for site in free:
-                u, value, fn = values[site.name], trace[site.name]["value"], trace[site.name]["fn"]
-                jacobian = jnp.sum(site.transform.log_abs_det_jacobian(u, value))
-                own = jnp.sum(fn.log_prob(value)) + jacobian
-                terms = terms.at[site.slice].set((own / u.size).astype(terms.dtype))
+                own = jnp.sum(site.density(trace, values[site.name]))
+                share = (own / values[site.name].size).astype(terms.dtype)
+                terms = terms.at[site.slice].set(share)
         return terms
 
     def log_density(
@@ -116,12 +142,13 @@ class Target:
         self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
     ) -> tuple[Float[Array, " n"], Float[Array, "n K"]]:
         """Log likelihood of each label in nats, and the probabilities of the options."""
-        label = self._trace(flat, readings, labels)[LABEL_SITE]["fn"]
-        return label.log_prob(labels), label.probs
+        label = self._trace(flat, readings, labels)[LABEL_SITE]
+        with jax.numpy_dtype_promotion("standard"):
+            return scaled_log_prob(label, labels), find_ordinal(label).probs
 
     def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
         """Probabilities of the options for each text."""
-        return self._trace(flat, readings)[LABEL_SITE]["fn"].probs
+        return find_ordinal(self._trace(flat, readings)[LABEL_SITE]).probs
 
     def sample_prior(
         self, key: jax.Array, prior: Prior, readings: Readings, draws: int
