@@ -86,34 +86,35 @@ class Target:
     def log_likelihood(
         self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
-        """Log likelihood of the labels in nats; rows labelled -1 count nothing.
-
-        Where the model scales a prior, :math:`p(u)^s`, draws from the model are still those of
-        :math:`p(u)`; the rest, :math:`p(u)^{s - 1}`, is counted here, as if it were observed.
-        """
-        trace = self._trace(flat, readings, labels)
+        """Log likelihood of the labels in nats; rows labelled -1 count nothing."""
+        label = self._trace(flat, readings, labels)[LABEL_SITE]
         with jax.numpy_dtype_promotion("standard"):
-            total = jnp.sum(scaled_log_prob(trace[LABEL_SITE], labels))
             # A model's own constants may be of another precision than what it is given.
-            return (total + self._powers(flat, trace)).astype(flat.dtype)
+            return jnp.sum(scaled_log_prob(label, labels)).astype(flat.dtype)
 
     def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
-        """What scaled priors add to the log likelihood, in nats; 0 where no prior is scaled."""
-        if not any(site.scaled for site in self.sites):
+        r"""What scaled priors add to the log density in nats; 0 where no prior is scaled.
+
+        .. math:: \sum_j (s_j - 1) \log p_j(u)
+
+        Where a model scales a prior, :math:`p(u)^s`, what it draws still follows :math:`p(u)`.
+        A sampler that begins at such draws has to count the rest as if it were observed.
+        """
+        scaled = [site for site in self.sites if site.scaled]
+        if not scaled:
             return jnp.zeros((), flat.dtype)
         with jax.numpy_dtype_promotion("standard"):
-            return self._powers(flat, self._trace(flat, readings)).astype(flat.dtype)
-
-    def _powers(self, flat: Array, trace: dict[str, Any]) -> Array:
-        values = self.unravel(flat)
-        scaled = [site for site in self.sites if site.scaled]
-        terms = [(trace[s.name]["scale"] - 1) * s.density(trace, values[s.name]) for s in scaled]
-        return sum(map(jnp.sum, terms), start=jnp.zeros((), flat.dtype))
+            trace, values = self._trace(flat, readings), self.unravel(flat)
+            terms = [
+                jnp.sum((trace[site.name]["scale"] - 1) * site.density(trace, values[site.name]))
+                for site in scaled
+            ]
+            return jnp.sum(jnp.stack(terms)).astype(flat.dtype)
 
     def log_prior(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, ""]:
-        """Log prior density of the unconstrained parameters in nats, Jacobian included."""
+        """Log density of the model's prior draws, unconstrained, in nats; Jacobian included."""
         return jnp.sum(self.log_prior_terms(flat, prior, readings))
 
     def log_prior_terms(
@@ -136,7 +137,8 @@ class Target:
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
         """Log of prior times likelihood in nats, as a density of the unconstrained parameters."""
-        return self.log_prior(flat, prior, readings) + self.log_likelihood(flat, readings, labels)
+        likelihood = self.log_likelihood(flat, readings, labels) + self.log_powers(flat, readings)
+        return self.log_prior(flat, prior, readings) + likelihood
 
     def pointwise(
         self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
