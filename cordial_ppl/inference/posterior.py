@@ -1,6 +1,5 @@
 """What a fit leaves behind: weighted draws, their named parameters, and what they are worth."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +11,7 @@ from jaxtyping import Float, Shaped
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
-from cordial_ppl.inference.importance import KHAT_LIMIT
+from cordial_ppl.inference.importance import khat_limit
 from cordial_ppl.inference.cloud import Cloud
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.programs import DRAWS, predict
@@ -58,21 +57,7 @@ class Diagnostics(NamedTuple):
     divergences: int = 0
 
 
-def khat_limit(draws: int) -> float:
-    r"""Pareto shape up to which importance weights are reliable.
-
-    .. math:: \min(1 - 1 / \log_{10} S,\; 0.7)
-
-    A heavy tail takes more draws to be averaged over: 0.60 for the paper's 300, 0.67 for 1,024, and
-    0.7 from 2,155 on (Vehtari et al. 2024, JMLR 25(72), Section 3.2.4).
-
-    Args:
-        draws: number of weights S.
-    """
-    return min(1 - 1 / math.log10(draws), KHAT_LIMIT) if draws > 1 else -math.inf
-
-
-def diagnose(method: str, cloud: Cloud, weights: int | None = None) -> Diagnostics:
+def diagnose(method: str, cloud: Cloud) -> Diagnostics:
     """Judge a cloud of draws.
 
     Draws are trusted with k-hat within `khat_limit`, an effective sample size of at least 50, moves
@@ -84,21 +69,15 @@ def diagnose(method: str, cloud: Cloud, weights: int | None = None) -> Diagnosti
     Args:
         method: "default", "laplace", "mode" or "nuts".
         cloud: the draws.
-        weights: number of importance weights that k-hat is of; by default one a draw.
     """
-    khat, ess, acceptance, gradient, fold_khat = (
-        float(figure)
-        for figure in (
-            cloud.khat,
-            cloud.ess,
-            cloud.acceptance,
-            cloud.gradient_norm,
-            cloud.fold_khat,
-        )
+    khat, ess, acceptance, gradient = (
+        cloud.khat,
+        cloud.ess,
+        cloud.acceptance,
+        cloud.gradient_norm,
     )
     divergences = int(np.sum(cloud.transitions.get("diverging", 0)))
-    limit = khat_limit(len(cloud.draws) if weights is None else weights)
-    poor = khat > limit or acceptance < LEAST_ACCEPTANCE or gradient > 1e-4
+    poor = khat > khat_limit(cloud.weighed) or acceptance < LEAST_ACCEPTANCE or gradient > 1e-4
     poor = poor or not np.isfinite(np.asarray(cloud.draws)).all()
     # Where one transition diverges, chains may keep out of a region, and no other figure tells
     # (Betancourt 2017, arXiv:1701.02434): as NumPyro and ArviZ, which warn of the first.
@@ -110,9 +89,9 @@ def diagnose(method: str, cloud: Cloud, weights: int | None = None) -> Diagnosti
         ess,
         acceptance,
         gradient,
-        int(cloud.repairs),
+        cloud.repairs,
         not poor,
-        fold_khat,
+        cloud.fold_khat,
         divergences,
     )
 

@@ -54,9 +54,9 @@ def log_densities(
         each = jax.vmap(lambda u: target.log_likelihood(u, readings, labels))(flat)
         return total + each.astype(total.dtype)
 
-    nothing = jnp.zeros(len(points), points.dtype)
-    likelihood = jax.lax.fori_loop(0, data.tiles, add, nothing)
     readings, _ = _rows(data, jnp.zeros((), jnp.int32))
+    powers = jax.vmap(lambda u: target.log_powers(u, readings))(flat).astype(points.dtype)
+    likelihood = jax.lax.fori_loop(0, data.tiles, add, powers)
     own = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
     bad = ~(jnp.isfinite(own) & jnp.isfinite(likelihood))
     return jnp.where(bad, 0.0, own), jnp.where(bad, -jnp.inf, likelihood)
@@ -123,7 +123,8 @@ def _gradient(target: Target) -> Callable[..., Any]:
         def prior_density(w: Array) -> Array:
             readings, _ = _rows(data, jnp.zeros((), jnp.int32), place)
             silent = readings._replace(histogram=histogram)
-            return target.log_prior(own.loc + own.scale * w, own, silent)
+            flat = own.loc + own.scale * w
+            return target.log_prior(flat, own, silent) + target.log_powers(flat, silent)
 
         def add(tile: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
             readings, labels = _rows(data, tile, place)
