@@ -25,7 +25,7 @@ from cordial_ppl.readings import Readings
 
 CHAINS = 4
 WARMUP = 1000
-ACCEPTANCE = 0.95
+ACCEPTANCE = 0.99
 LARGEST_RHAT = 1.05
 FIELDS = {
     "diverging": "diverging",
@@ -121,7 +121,8 @@ def _program(target: Target, replaced: bool, draws: int, warmup: int) -> Callabl
         key: jax.Array, prior: Prior | None, readings: Readings, labels: Array
     ) -> tuple[Array, dict[str, Array]]:
         model = Replaced(target.channel.model, target, prior) if prior else target.channel.model
-        kernel = NUTS(model, target_accept_prob=ACCEPTANCE, init_strategy=init_to_sample)
+        settings = {"target_accept_prob": ACCEPTANCE, "init_strategy": init_to_sample}
+        kernel = NUTS(model, dense_mass=True, **settings)
         sampler = MCMC(
             kernel,
             num_warmup=warmup,
