@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import pad_rows, repeat_rows
-from cordial_ppl.readings import Readings, label_histogram
+from cordial_ppl.readings import Readings
 
 TILE = 32
 """Rows that a program on a CPU computes at a time: how many tiles there are is data, not shape."""
@@ -77,28 +77,24 @@ def capacity(rows: int) -> int:
 
 def pad(
     texts: Labelled,
+    labels: Int[np.ndarray, " n"],
+    histogram: Float[np.ndarray, " K"],
     dtype: Any,
-    *,
-    pseudo_counts: Any = 1.0,
-    labels: Int[np.ndarray, " n"] | None = None,
-    rows: int | None = None,
 ) -> Data:
     """Pad labelled texts for a compiled program.
 
     Args:
         texts: the texts.
+        labels: what is seen of their labels; -1 for what is held out.
+        histogram: smoothed label histogram.
         dtype: precision that the program works in.
-        pseudo_counts: of the label histogram, for each option or for all alike.
-        labels: other labels in the place of the texts' own, as where a fold is held out.
-        rows: what to pad to; by default the capacity.
     """
-    labels = texts.labels if labels is None else labels
-    count, *_, size = texts.logits.shape
-    rows = capacity(count) if rows is None else rows
+    count = len(labels)
+    rows = capacity(count)
     return Data(
         logits=pad_rows(texts.logits.astype(dtype), rows, 0.0),
         labels=pad_rows(labels.astype(np.int32), rows, -1),
-        histogram=np.asarray(label_histogram(labels, size, None, pseudo_counts), dtype),
+        histogram=np.asarray(histogram, dtype),
         covariates={k: repeat_rows(v.astype(dtype), rows) for k, v in texts.covariates.items()},
         tiles=np.int32(-(-count // TILE) if on_cpu() else 1),
     )

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 
 from cordial_ppl.arrays import chunks, pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.lanes import Data
+from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.nuts import CHAINS
 from cordial_ppl.inference.target import Prior, Target, name_parameters
 from cordial_ppl.readings import Readings, label_histogram

@@ -18,7 +18,6 @@ from numpyro import handlers
 from cordial_ppl.channel import LABEL_SITE, Channel
 from cordial_ppl.compilation import compiled
 from cordial_ppl.errors import ChannelError, InputError
-from cordial_ppl.inference.noise import standard_normal
 from cordial_ppl.inference.tracing import (
     HANDLERS,
     Site,
@@ -158,7 +157,7 @@ class Target:
         """Draw unconstrained vectors from the prior."""
         loc, scale = jnp.asarray(prior.loc), jnp.asarray(prior.scale)
         normal_key, model_key = jax.random.split(key)
-        noise = standard_normal(normal_key, (draws, self.size), loc.dtype)
+        noise = jax.random.normal(normal_key, (draws, self.size), loc.dtype)
         flat = loc[None] + scale[None] * noise
         if not self.gaussian:
             keys = jax.random.split(model_key, draws)
