@@ -152,7 +152,9 @@ def _labels(
     return known, probs
 
 
-def _left_out(target: Target, draws: np.ndarray, data: Labelled, size: int) -> Float[np.ndarray, "S n"]:
+def _left_out(
+    target: Target, draws: np.ndarray, data: Labelled, size: int
+) -> Float[np.ndarray, "S n"]:
     """Log likelihood of each label under the histogram of the other labels."""
     labels = np.asarray(data.labels)
     found = np.empty((len(draws), len(labels)))
