@@ -32,7 +32,7 @@ from cordial_ppl.inference.sampler import (
 )
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.loading import load_channel
-from cordial_ppl.readings import as_logits, label_histogram
+from cordial_ppl.readings import Readings, as_logits, label_histogram
 from cordial_ppl.scale import Scale
 
 Found = tuple[Cloud, list[Cloud]]
@@ -127,7 +127,9 @@ def _sampled(target: Target, case: Case, effort: Effort) -> Found:
 
 def _nuts(target: Target, case: Case, effort: Effort) -> Found:
     """The posterior by NUTS, and its draws carried over to the folds."""
-    cloud = sample_nuts(target, case.prior, case.texts, case.seed, case.pseudo_counts)
+    texts, (key,) = case.texts, _keys([case.seed])
+    readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
+    cloud = sample_nuts(target, case.prior, readings, texts.labels, key)
     if case.folds is None:
         return cloud, []
     prior, data = _arrays([(case, case.texts.labels)])
