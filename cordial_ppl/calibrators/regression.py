@@ -7,6 +7,9 @@ from scipy.special import log_softmax, softmax
 from cordial_ppl.calibrators.samples import some
 from cordial_ppl.inference.minimise import minimise
 
+TOLERANCE = 1e-11
+"""Largest gradient component that is left: where a penalty alone decides, slopes are slight."""
+
 ELEMENTS = 1 << 18
 """Numbers that a round of the search works on, lest they outgrow the caches."""
 
@@ -76,5 +79,5 @@ def fit_softmax(
 
     # At even odds the curvature is at its largest, so that Newton's first step is a short one.
     start = np.zeros((count, 1, size * width))
-    return minimise(loss, start, hessian=hessian).x.reshape(count, size, width)
+    return minimise(loss, start, hessian=hessian, tolerance=TOLERANCE).x.reshape(count, size, width)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -35,14 +36,15 @@ class Data(NamedTuple):
     """Labelled texts as a compiled program takes them.
 
     Attributes:
-        logits: centred logits, padded to the capacity, nats.
+        logits: centred logits, padded to the capacity, nats; texts last, so that loops over them
+            are over neighbours in memory.
         labels: their options; -1 for padding and for what is held out.
         histogram: smoothed label histogram pi that the channel falls back on.
         covariates: what else is known of each text, by name.
         tiles: how many tiles of rows hold texts.
     """
 
-    logits: Float[Any, "... K"]
+    logits: Float[Any, "... K rows"]
     labels: Int[Any, "*many rows"]
     histogram: Float[Any, "*many K"]
     covariates: dict[str, Float[Any, "*many rows"]]
@@ -51,7 +53,7 @@ class Data(NamedTuple):
     @property
     def readings(self) -> Readings:
         """What a channel's model sees of the texts."""
-        return Readings(self.logits, self.histogram, self.covariates)
+        return Readings(jnp.moveaxis(self.logits, -1, 0), self.histogram, self.covariates)
 
 
 def on_cpu() -> bool:
@@ -92,12 +94,17 @@ def pad(
     count = len(labels)
     rows = capacity(count)
     return Data(
-        logits=pad_rows(texts.logits.astype(dtype), rows, 0.0),
+        logits=texts_last(pad_rows(texts.logits.astype(dtype), rows, 0.0)),
         labels=pad_rows(labels.astype(np.int32), rows, -1),
         histogram=np.asarray(histogram, dtype),
         covariates={k: repeat_rows(v.astype(dtype), rows) for k, v in texts.covariates.items()},
         tiles=np.int32(-(-count // TILE) if on_cpu() else 1),
     )
+
+
+def texts_last(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "*readers K n"]:
+    """Logits with the axis of the texts at the end, in memory too."""
+    return np.ascontiguousarray(np.moveaxis(logits, 0, -1))
 
 
 def hold_out(labels: Int[np.ndarray, " n"], folds: Int[np.ndarray, " n"]) -> list[np.ndarray]:

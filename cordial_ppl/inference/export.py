@@ -34,7 +34,7 @@ RESAMPLED = "one chain of draws that were resampled by their weights: r_hat has 
 def to_datatree(
     posterior: "Posterior",
     *,
-    data: Data | None = None,
+    data: Labelled | None = None,
     options: tuple[str, ...] | None = None,
     readers: tuple[str, ...] | None = None,
     seed: int = 0,
@@ -137,7 +137,7 @@ def _resample(weights: Float[np.ndarray, " S"], rng: np.random.Generator) -> np.
 
 
 def _labels(
-    target: Target, draws: np.ndarray, histogram: np.ndarray, data: Data
+    target: Target, draws: np.ndarray, histogram: np.ndarray, data: Labelled
 ) -> tuple[Float[np.ndarray, "S n"], Float[np.ndarray, "S n K"]]:
     """Log likelihood of each label, and probabilities of the options, under each draw."""
     found = []
@@ -152,7 +152,7 @@ def _labels(
     return known, probs
 
 
-def _left_out(target: Target, draws: np.ndarray, data: Data, size: int) -> Float[np.ndarray, "S n"]:
+def _left_out(target: Target, draws: np.ndarray, data: Labelled, size: int) -> Float[np.ndarray, "S n"]:
     """Log likelihood of each label under the histogram of the other labels."""
     labels = np.asarray(data.labels)
     found = np.empty((len(draws), len(labels)))

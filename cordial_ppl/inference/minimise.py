@@ -42,10 +42,10 @@ class Minimum(NamedTuple):
 class _Searches:
     """Unfinished searches; each tries `x + step * direction`, a step between `low` and `high`."""
 
-    def __init__(self, number, x, value, gradient):
-        count, size = x.shape
-        self.number, self.x, self.value, self.gradient = number, x, value, gradient
-        self.inverse = np.tile(np.eye(size), (count, 1, 1))
+    def __init__(self, x, value, gradient, inverse):
+        count = len(x)
+        self.number, self.x, self.value, self.gradient = np.arange(count), x, value, gradient
+        self.inverse = np.tile(inverse, (count // len(inverse), 1, 1))
         self.direction = np.zeros_like(x)
         self.slope, self.step, self.low, self.high, self.longest = np.zeros((5, count))
         self.fresh = np.ones(count, bool)
@@ -61,6 +61,7 @@ def minimise(
     starts: Float[np.ndarray, "B S P"],
     *,
     hessian: Callable[[Points, Index], Float[np.ndarray, "A P P"]] | None = None,
+    inverse: Float[np.ndarray, "B P P"] | None = None,
     tolerance: float = 1e-9,
     near: float = 0.01,
     max_rounds: int = 1000,
@@ -75,6 +76,8 @@ def minimise(
             that is not finite means that a step went too far.
         starts: where to begin.
         hessian: from the same to second derivatives, which must be positive definite.
+        inverse: of second derivatives, near each problem's only start; without them BFGS begins
+            with a short step down the slope.
         tolerance: largest gradient component of an end.
         near: difference of values that does not matter between the searches of a problem.
         max_rounds: evaluations of a search at most.
@@ -87,7 +90,8 @@ def minimise(
     x = np.array(starts, np.float64).reshape(-1, size)
 
     def evaluate(x: np.ndarray, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, gradient = fun(x, number // each)
+        with np.errstate(all="ignore"):
+            value, gradient = fun(x, number // each)
         finite = np.isfinite(value) & np.isfinite(gradient).all(axis=1)
         return np.where(finite, value, np.inf), np.where(finite[:, None], gradient, 0.0)
 
@@ -106,10 +110,10 @@ def minimise(
 
     values, gradients = evaluate(x, np.arange(len(x)))
     norms = np.where(np.isfinite(values), np.abs(gradients).max(axis=1), np.inf)
-    s = _Searches(np.arange(len(x)), x, values, gradients)
+    s = _Searches(x, values, gradients, np.eye(size)[None] if inverse is None else inverse)
+    s.fresh[:] = inverse is None
     s.keep(np.isfinite(values) & (norms > tolerance))
-    # Before BFGS has taken a step it knows no more than a direction.
-    aim(s, np.arange(len(s.number)), max_length if hessian else 1.0)
+    aim(s, np.arange(len(s.number)), 1.0 if hessian is None and inverse is None else max_length)
     rounds = 1
     while len(s.number) and rounds < max_rounds:
         rounds += 1
@@ -128,9 +132,9 @@ def minimise(
         x[s.number], values[s.number] = s.x, s.value
         norms[s.number] = norm = np.abs(s.gradient).max(axis=1)
         done[taken] = norm[taken] <= tolerance
-        import os
-        if os.environ.get("DBG"): print(rounds, s.step, value, norm, low_enough, short)
-        aim(s, taken[~done[taken]], max_length)
+        further = taken[~done[taken]]
+        if len(further):
+            aim(s, further, max_length)
         if each > 1:
             lowest = values.reshape(problems, each).argmin(axis=1)[s.number // each]
             done |= (-0.5 * s.slope <= near) & (s.number % each != lowest)

@@ -89,7 +89,9 @@ class Target:
         label = self._trace(flat, readings, labels)[LABEL_SITE]
         with jax.numpy_dtype_promotion("standard"):
             # A model's own constants may be of another precision than what it is given.
-            return jnp.sum(scaled_log_prob(label, labels)).astype(flat.dtype)
+            # Apart from the sum, which is no loop over neighbours, the logarithms are.
+            logs = jax.lax.optimization_barrier(scaled_log_prob(label, labels))
+            return jnp.sum(logs).astype(flat.dtype)
 
     def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
         r"""What scaled priors add to the log density in nats; 0 where no prior is scaled.

@@ -21,8 +21,8 @@ class ModeFit(NamedTuple):
     """A posterior mode with its Laplace approximation, in unconstrained parameters.
 
     Attributes:
-        mode: the mode, shape ``[P]``.
-        spread: standard deviation of each parameter there, shape ``[P]``.
+        mode: the mode, of one parameter or of all, shape ``[P]``.
+        spread: standard deviations there, shape ``[P]``.
     """
 
     mode: Float[np.ndarray, " P"]
@@ -37,14 +37,14 @@ class TaskFit:
         task: name of the task.
         reader: name of the reader; empty where a task has but one.
         counts: how often each option is the label, shape ``[K]``.
-        modes: the fit of each channel by name.
+        modes: the fit of each parameter, by the names of the channel and the parameter's site.
         spread: of the readings, nats.
     """
 
     task: str
     reader: str
     counts: Int[np.ndarray, " K"]
-    modes: Mapping[str, ModeFit]
+    modes: Mapping[str, Mapping[str, ModeFit]]
     spread: float = TYPICAL_SPREAD
 
     @property

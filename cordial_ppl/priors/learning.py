@@ -156,11 +156,14 @@ def _fit(
     covariates = {name: values[rows] for name, values in data.covariates.items()}
     size = min(wide_bucket(len(rows)), largest)
     lanes = make_lanes(data.logits[rows], data.labels[rows], None, covariates, size)
-    modes: dict[str, ModeFit] = {}
+    modes: dict[str, dict[str, ModeFit]] = {}
     for place, target in enumerate(targets):
         name = target.channel.name
         on_done(place / len(targets), f"{data.task}, {data.reader}".rstrip(", "))
-        modes[name], gradient = fit_mode(target, lanes)
+        found, gradient = fit_mode(target, lanes)
+        modes[name] = {
+            site.name: ModeFit(*(part[site.slice] for part in found)) for site in target.sites
+        }
         if not gradient < STEEPEST:
             warnings.warn(
                 f"the mode of channel {name!r} on {data.task!r} was not found (gradient "
