@@ -112,7 +112,7 @@ class Ordinal(dist.Distribution):
         """Draw options, shape ``sample_shape + batch_shape``."""
         return jax.random.categorical(key, self.log_probs, shape=sample_shape + self.batch_shape)
 
-    def log_prob(self, value: Int[Array, "..."]) -> Float[Array, "..."]:
+    def log_prob(self, value: Int[Any, "..."]) -> Float[Array, "..."]:
         """Log probability of the options in nats; 0 where the option is -1.
 
         Raises:

@@ -18,10 +18,11 @@ from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.cloud import Cloud
 from cordial_ppl.inference.data import Data, Labelled, hold_out, on_cpu, pad
+from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.laplace import Gaussian, find_modes, sample_laplace
 from cordial_ppl.inference.noise import Source
 from cordial_ppl.inference.nuts import sample_nuts
-from cordial_ppl.inference.posterior import Posterior, diagnose, precision
+from cordial_ppl.inference.posterior import LITERAL, Posterior, diagnose, precision
 from cordial_ppl.inference.programs import predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
@@ -39,6 +40,9 @@ from cordial_ppl.scale import Scale
 
 Found = tuple[Cloud, list[Cloud]]
 """A posterior, and those without each fold."""
+
+UNSEEN = 256
+"""Draws of a fold's posterior that predict its texts."""
 
 METHODS = ("default", "laplace", "mode", "nuts")
 
@@ -130,7 +134,7 @@ def _sampled(target: Target, case: Case, effort: Effort) -> Found:
 
 def _nuts(target: Target, case: Case, effort: Effort) -> Found:
     """The posterior by NUTS, and its draws carried over to the folds."""
-    texts, key = case.texts, _keys([case.seed])[0]
+    texts, (key,) = case.texts, _keys([case.seed])
     readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
     cloud = sample_nuts(target, case.prior, readings, texts.labels, key)
     if case.folds is None:
@@ -296,7 +300,11 @@ def _fit(
         rows = case.folds == fold
         unseen = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
         readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), unseen)
-        probs = predict(target, found.draws, found.weights, readings)[0].astype(np.float64)
+        draws, weights = found.draws, found.weights
+        if method not in LITERAL:
+            some = resample(0.5, np.log(weights), UNSEEN)
+            draws, weights = draws[some], np.full(UNSEEN, 1 / UNSEEN)
+        probs = predict(target, draws, weights, readings)[0].astype(np.float64)
         held_out[rows] = probs / probs.sum(axis=1, keepdims=True)
     return ChannelFit(posterior, held_out)
 
