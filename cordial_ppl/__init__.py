@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cordial_ppl.inference.fit import fit_nuts as fit_nuts
     from cordial_ppl.inference.posterior import Diagnostics as Diagnostics
     from cordial_ppl.inference.posterior import Posterior as Posterior
-    from cordial_ppl.inference.state import Effort as Effort
+    from cordial_ppl.inference.sampler import Effort as Effort
     from cordial_ppl.inference.target import Prior as Prior
     from cordial_ppl.personal import UserShift as UserShift
     from cordial_ppl.priors import LearnedPrior as LearnedPrior

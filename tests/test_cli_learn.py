@@ -133,7 +133,7 @@ def test_priors_that_are_none(cordial, tables, tmp_path):
 
 
 def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):
-    modes = {"mixture": ModeFit(np.zeros(5), np.ones(5))}
+    modes = {"mixture": {"temperature": ModeFit(np.zeros(1), np.ones(1))}}
     fits = tuple(TaskFit(name, "", np.ones(5, int), modes) for name in "ab")
     prior = cp.LearnedPrior(fits, {"mixture": Learned("", ())})
     content = {"task": {"music": {"benchmark": "music"}}}

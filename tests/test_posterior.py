@@ -15,7 +15,7 @@ from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.posterior import Diagnostics, Posterior, diagnose
+from cordial_ppl.inference.posterior import Diagnostics, Posterior, diagnose, khat_limit
 from cordial_ppl.inference.problem import Cloud
 from cordial_ppl.readings import Readings, as_logits
 
@@ -34,10 +34,10 @@ POSTERIOR = Posterior(
 LOGITS = as_logits(RNG.normal(size=(20, 3)) * 3)
 
 
-def cloud(khat=0.3, ess=200.0, acceptance=0.4, gradient_norm=NAN, repairs=0):
+def cloud(khat=0.3, ess=200.0, acceptance=0.4, gradient_norm=NAN, repairs=0, draws=4000):
     return Cloud(
-        draws=jnp.zeros((1, 1)),
-        log_weights=jnp.zeros(1),
+        draws=jnp.zeros((draws, 1)),
+        log_weights=jnp.zeros(draws),
         khat=jnp.asarray(khat),
         ess=jnp.asarray(ess),
         acceptance=jnp.asarray(acceptance),
@@ -51,7 +51,10 @@ def cloud(khat=0.3, ess=200.0, acceptance=0.4, gradient_norm=NAN, repairs=0):
     ("method", "figures", "trusted"),
     [
         ("default", {}, True),
+        ("default", {"khat": 0.69}, True),
         ("default", {"khat": 0.71}, False),
+        ("laplace", {"khat": 0.59, "draws": 300}, True),
+        ("laplace", {"khat": 0.61, "draws": 300}, False),
         ("default", {"ess": 49.0}, False),
         ("default", {"ess": NAN}, False),
         ("default", {"acceptance": 0.01}, False),
@@ -69,6 +72,16 @@ def test_the_verdict(method, figures, trusted):
     assert found.trusted is trusted
     assert found.method == method
     assert found.repairs == figures.get("repairs", 0)
+
+
+def test_the_limit_of_k_hat_depends_on_the_number_of_weights():
+    limits = [khat_limit(10**power) for power in range(1, 6)]
+    np.testing.assert_allclose(limits, [0, 1 / 2, 2 / 3, 0.7, 0.7], rtol=1e-12, atol=1e-12)
+    assert khat_limit(1) == -np.inf
+    # Of 8,192 weights 1,024 draws may be left.
+    few = cloud(khat=0.69, draws=1024)
+    assert not diagnose("default", few).trusted
+    assert diagnose("default", few, weights=8192).trusted
 
 
 def test_parameters_in_their_own_units():
@@ -154,8 +167,8 @@ def test_covariates_are_checked():
 @pytest.mark.parametrize(
     ("figures", "trusted"),
     [
-        ({"divergences": 50}, True),
-        ({"divergences": 51}, False),
+        ({"divergences": 0}, True),
+        ({"divergences": 1}, False),
         ({"fold_khat": 1.0}, True),
     ],
 )

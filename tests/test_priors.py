@@ -17,16 +17,18 @@ import cordial_ppl as cp
 from cordial_ppl import storage
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
-from cordial_ppl.cordial.parts import Texts
+from cordial_ppl.cordial.subsets import Texts
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.subsets import BatchFit, check_covariates, fit_subsets, parts
 from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.inference import tracing
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.priors.fits import ModeFit, TaskFit
 from cordial_ppl.priors.hierarchy import hierarchy, predict_new
 from cordial_ppl.priors.histogram import pseudo_counts
 from cordial_ppl.priors.learned import Learned, LearnedPrior, Rule
 from cordial_ppl.priors.rules import Evidence, cautious, paper
+from cordial_ppl.priors.shipped import shipped_prior
 from cordial_ppl.priors.sources import as_priors, resolve
 from cordial_ppl.priors.table import learned_rows
 from cordial_ppl.priors.units import TYPICAL_SPREAD, reading_spread
@@ -51,6 +53,13 @@ def target(channel: str | Channel = "mixture", size=5):
         return build_target(CHANNELS[channel] if isinstance(channel, str) else channel, size)
 
 
+def split(channel: str | Channel, size, mode, spread=0.1):
+    """The fit of each parameter, from the flat vector of all."""
+    mode = np.asarray(mode, float)
+    sites = target(channel, size).sites
+    return {s.name: ModeFit(mode[s.slice], np.full(s.shape, spread).ravel()) for s in sites}
+
+
 def table(channels=("mixture", "location"), spread=0.1, **rule):
     """The reference's fits; parameters of single options, where there are any, differ too."""
     fits = []
@@ -58,8 +67,7 @@ def table(channels=("mixture", "location"), spread=0.1, **rule):
         modes = {}
         for name in channels:
             rest = np.linspace(-0.2, 0.1 * place, target(name, size).size - 5)
-            flat = np.append(mode, rest)
-            modes[name] = ModeFit(flat, np.full(len(flat), spread))
+            modes[name] = split(name, size, np.append(mode, rest), spread)
         fits.append(TaskFit(f"task {place}", "", np.arange(1, size + 1), modes))
     return LearnedPrior(
         tuple(fits), dict.fromkeys(channels, Learned("", ())), Rule(**{"name": "paper", **rule})
@@ -100,7 +108,9 @@ def test_scales_of_any_length_share_a_prior():
 def test_single_options_learn_from_scales_of_their_length_alone():
     both = table(("mixture-vector",), vector=True)
     found, own = both.of(target("mixture-vector")), target("mixture-vector").prior
-    modes = np.stack([fit.modes["mixture-vector"].mode[5:] for fit in both.fits[:2]])
+    vectors = target("mixture-vector").sites[5:]
+    each = [[fit.modes["mixture-vector"][s.name].mode for s in vectors] for fit in both.fits[:2]]
+    modes = np.array(each).reshape(2, -1)
     np.testing.assert_allclose(found.loc[5:], modes.mean(axis=0))
     without = both.with_rule(vector=False).of(target("mixture-vector"))
     np.testing.assert_array_equal(without.loc[5:], own.loc[5:])
@@ -194,7 +204,7 @@ def test_pseudo_counts_are_those_that_tasks_were_drawn_with():
 def test_fits_are_the_modes(learned):
     for own, (logits, labels) in zip(learned.fits, TASKS.values(), strict=True):
         alone = cp.fit_channel(DRIFTING, logits, labels, method="mode")
-        fit = own.modes["drifting"]
+        fit = own.modes["drifting"]["drift"]
         np.testing.assert_allclose(fit.mode, alone.draws[0], rtol=0, atol=1e-8)
         assert (fit.spread > 0).all() and (fit.spread < 1).all()
         np.testing.assert_array_equal(own.counts, np.bincount(LABELS, minlength=5))
@@ -283,6 +293,9 @@ def test_a_file_comes_back(tmp_path):
         (lambda meta, arrays: arrays.pop("fit.0.mixture"), "KeyError"),
         (lambda meta, arrays: arrays.update({"fit.1.mixture": np.ones(5)}), "no mode"),
         (lambda meta, arrays: arrays.update({"fit.1.counts": np.ones(5)}), "no counts"),
+        (lambda meta, arrays: arrays.update({"fit.1.mixture": np.ones((2, 6))}), "6 numbers of 5"),
+        (lambda meta, arrays: meta.pop("layouts"), "written by an earlier version"),
+        (lambda meta, arrays: meta["layouts"]["mixture"].pop("7"), "KeyError"),
         (lambda meta, arrays: arrays.update(more=np.ones(1)), "unexpected arrays"),
         (lambda meta, arrays: meta["rule"].update(name="odd"), "rule must be one of cautious"),
         (lambda meta, arrays: meta["rule"].update(odd=1), "TypeError"),
@@ -319,7 +332,9 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
     with pytest.raises(InputError, match="learned with another mixture.py"):
         check_covariates(cp.ChannelCalibrator(mine, prior=table()), Texts(LOGITS))
     vector = Channel("mixture", CHANNELS["mixture-vector"].model)
-    with pytest.raises(InputError, match="has 5 parameters of channel 'mixture', which has 15"):
+    with pytest.raises(
+        InputError, match=r"of channel 'mixture', which has .*, bias\[5\]: learn it"
+    ):
         table().of(target(vector))
 
 
@@ -352,9 +367,9 @@ def test_tasks_that_nothing_can_be_learned_from(tasks, settings, message):
 
 
 def test_a_unit_makes_any_parameter_comparable():
-    modes = [{"drifting": ModeFit(np.array([x]), np.array([0.1]))} for x in (0.4, 0.9)]
     fits = tuple(
-        TaskFit(str(k), "", np.ones(k, int), own) for k, own in zip((5, 7), modes, strict=True)
+        TaskFit(str(size), "", np.ones(size, int), {"drifting": split(DRIFTING, size, [mode])})
+        for size, mode in ((5, 0.4), (7, 0.9))
     )
     prior = LearnedPrior(fits, {"drifting": Learned("", ())}, Rule("paper", units={"drift": 1.0}))
     found = prior.of(target(DRIFTING, 3)).loc[0]
@@ -400,8 +415,7 @@ def test_the_spread_is_that_of_readings():
 
 def test_on_a_long_scale_the_channels_own_is_in_units_of_its_length():
     """Without evidence, a rule that learns nothing: an offset of two classes of nine as of five."""
-    spread = np.full(5, 0.1)
-    modes = [{"mixture": ModeFit(np.array([0, x, 0, x, x]), spread)} for x in (-99.0, 99.0)]
+    modes = [{"mixture": split("mixture", 5, [0, x, 0, x, x])} for x in (-99.0, 99.0)]
     fits = tuple(TaskFit(str(k), "", np.ones(5, int), own) for k, own in enumerate(modes))
     prior = LearnedPrior(fits, {"mixture": Learned("", ())})
     five, nine, three = (prior.of(target(size=size)) for size in (5, 9, 3))
@@ -421,6 +435,23 @@ def test_the_default_has_the_prior_that_is_shipped():
         assert (found.loc[:6] != own.loc[:6]).all()
     less = prior.leave_out([task for task in prior.tasks if task.startswith("wmt23")])
     assert len(less.fits) == 34 and len(prior.join(table(AFFINE_CHANNELS)).fits) == 47
+
+
+@pytest.mark.parametrize("channel", AFFINE_CHANNELS)
+@pytest.mark.parametrize("size", range(3, 8))
+def test_the_shipped_prior_is_that_of_its_fits(channel, size):
+    """Golden values, of all parameters that are shared by scales of any length."""
+    found = np.stack(cp.shipped_prior().of(target(channel, size)))
+    expected = np.array(GOLDEN["shipped"][channel][str(size)])
+    np.testing.assert_allclose(found[:, : expected.shape[1]], expected, rtol=0, atol=1e-12)
+
+
+def test_a_learned_prior_traces_no_channel_for_another_scale(monkeypatch):
+    """Names and lengths of the parameters that fits are of are in the file."""
+    own = target("location", 6)
+    shipped_prior.cache_clear()
+    monkeypatch.setattr(tracing, "run_model", None)
+    assert (cp.shipped_prior().of(own).loc[:4] != own.prior.loc[:4]).all()
 
 
 def test_what_is_named_stands_beside_what_is_shipped():

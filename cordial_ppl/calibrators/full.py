@@ -23,6 +23,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.laplace import find_modes
 from cordial_ppl.inference.target import build_target
+from cordial_ppl.readings import label_histogram
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Pseudo-counts a row that cross-validation chooses from: from hardly any to the scalar channel."""
@@ -132,7 +133,9 @@ def _leap(
     """Two steps of EM and a leap along their line; how far the first step went."""
 
     def objective(channel: np.ndarray) -> np.ndarray:
-        return (counts * np.log(probs @ channel)).sum((1, 2)) + (prior * np.log(channel)).sum((1, 2))
+        return (counts * np.log(probs @ channel)).sum((1, 2)) + (prior * np.log(channel)).sum(
+            (1, 2)
+        )
 
     def update(channel: np.ndarray) -> np.ndarray:
         # Text i adds q_i(y) T(z_i | y) / p_i(z_i) to the count of y and z_i.
@@ -168,9 +171,10 @@ def fit_scalar(name: str, logits: BatchLogits, labels: BatchLabels) -> Scalar:
     shape = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])
     texts = np.broadcast_to(logits, shape + logits.shape[-2:])
     marks = np.broadcast_to(labels, shape + labels.shape[-1:])
-    data = [
-        pad(Labelled(texts[place], marks[place], {}), np.float64) for place in np.ndindex(shape)
-    ]
+    data = []
+    for place in np.ndindex(shape):
+        own = Labelled(texts[place], marks[place], {})
+        data.append(pad(own, own.labels, label_histogram(own.labels, size), np.float64))
     loc, scale = target.prior
     modes = np.stack([loc + scale * found.mean for found in find_modes(target, target.prior, data)])
     named = {site.name: modes[:, site.slice] for site in target.sites}
@@ -178,9 +182,7 @@ def fit_scalar(name: str, logits: BatchLogits, labels: BatchLabels) -> Scalar:
     weights = np.exp(named.get("log_scale", nothing) - named["temperature"])
     log_odds = named["strength_log_odds"].reshape(shape)
     return Scalar(
-        Vector(
-            weights.reshape(*shape, size), named.get("bias", nothing).reshape(*shape, size)
-        ),
+        Vector(weights.reshape(*shape, size), named.get("bias", nothing).reshape(*shape, size)),
         expit(log_odds),
         expit(-log_odds),
         np.stack([own.histogram for own in data]).reshape(*shape, size),

@@ -41,15 +41,14 @@ def reading(
     Returns:
         Probabilities, shape ``[K, n]``.
     """
+    stated = logits.T
     if vector is None:
         # With their maximum at zero before they are scaled, the largest term is one exactly.
-        shifted = optimization_barrier((logits - jnp.max(logits, axis=1, keepdims=True)).T)
-        return softmax(shifted / jnp.reshape(temperature, (1, -1)))
+        return softmax((stated - _largest(stated)[None]) / jnp.reshape(temperature, (1, -1)))
     scale = jnp.exp(vector.log_scale) / temperature
-    scaled = scale[:, None] * optimization_barrier(logits.T) + vector.bias[:, None]
+    scaled = scale[:, None] * stated + vector.bias[:, None]
     # A softmax does not depend on what is subtracted, so neither do its derivatives.
-    largest = reduce(jnp.maximum, scaled) if _few(scaled) else jnp.max(scaled, axis=0)
-    return softmax(scaled - jax.lax.stop_gradient(largest)[None])
+    return softmax(scaled - jax.lax.stop_gradient(_largest(scaled))[None])
 
 
 def kernel(
@@ -122,6 +121,10 @@ def blend(
         Probabilities, shape ``[K, n]``.
     """
     return sigmoid(log_odds) * probs + (sigmoid(-log_odds) * histogram)[:, None]
+
+
+def _largest(values: Float[Array, "K n"]) -> Float[Array, " n"]:
+    return reduce(jnp.maximum, values) if _few(values) else jnp.max(values, axis=0)
 
 
 def _few(values: Array) -> bool:

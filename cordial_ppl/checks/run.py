@@ -20,7 +20,7 @@ from cordial_ppl.checks.simulation import Ranks, check_simulation, simulate
 from cordial_ppl.checks.texts import Texts, as_texts, make_texts
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.lanes import Data
+from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import as_logits
@@ -81,7 +81,7 @@ def check_channel(
 
 def _steps(
     channel: Channel,
-    given: tuple[Data, np.ndarray, dict[str, np.ndarray]] | None,
+    given: tuple[Labelled, np.ndarray, dict[str, np.ndarray]] | None,
     simulations: int,
     seed: int,
     progress: Callable[[float, str], None],
@@ -122,7 +122,7 @@ def _comparable(texts: Texts) -> bool:
 
 def _enter(
     channel: Channel, logits: Any, labels: Any, covariates: Mapping[str, Any] | None
-) -> tuple[Data, np.ndarray, dict[str, np.ndarray]]:
+) -> tuple[Labelled, np.ndarray, dict[str, np.ndarray]]:
     readings = as_logits(logits)
     if labels is None:
         raise InputError("readings need labels: give logits and labels, or neither.")
@@ -139,6 +139,6 @@ def _enter(
         )
     extra = as_covariates(given, len(readings))
     count = len(codes)
-    known = Data(readings[:count], codes, {name: v[:count] for name, v in extra.items()})
+    known = Labelled(readings[:count], codes, {name: v[:count] for name, v in extra.items()})
     rest = slice(count, None) if count < len(readings) else slice(None)
     return known, readings[rest], {name: values[rest] for name, values in extra.items()}

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.channel import Channel
-from cordial_ppl.inference.lanes import Data
+from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.readings import Readings, as_logits, label_histogram
@@ -28,14 +28,14 @@ class Texts(NamedTuple):
     """
 
     target: Target
-    known: Data
+    known: Labelled
     unseen: Readings
     made_up: bool
 
     @property
     def readings(self) -> Readings:
         """The readings of the labelled texts."""
-        return Readings(self.known.logits, self.unseen.histogram, self.known.covariates)
+        return Readings(self.known.logits, self.unseen.histogram, dict(self.known.covariates))
 
 
 def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS) -> Texts:
@@ -50,14 +50,14 @@ def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS)
         for name in find_covariates(channel, size)
     }
     known = {name: values[:labels] for name, values in extra.items()}
-    data = Data(as_logits(made.logits[:labels]), made.labels[:labels], known)
+    data = Labelled(as_logits(made.logits[:labels]), made.labels[:labels], known)
     unseen = {name: values[labels:] for name, values in extra.items()}
     return as_texts(channel, data, as_logits(made.logits[labels:]), unseen, made_up=True)
 
 
 def as_texts(
     channel: Channel,
-    known: Data,
+    known: Labelled,
     unseen: Float[np.ndarray, "m K"],
     covariates: dict[str, np.ndarray],
     *,

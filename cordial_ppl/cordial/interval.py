@@ -77,7 +77,7 @@ def mean_interval(
                     readings = Readings(padded, fit.histogram.astype(np.float32), extra)
                     means.append(_channel_means(fit.target)(chosen[m], readings, places))
                 else:
-                    mean = fit.predict_centred(logits, extra, dtype="float64") @ values
+                    mean = fit.predict_centred(logits, extra) @ values
                     means.append(pad_rows(mean.astype(np.float32)[:, None], size, 0.0).T)
             own = pad_rows(shares[rows][:, used] / counts, size, 1.0)
             found = _quantiles(tuple(means), own, ends)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import pad_rows, repeat_rows
-from cordial_ppl.readings import Readings, label_histogram
+from cordial_ppl.readings import Readings
 
 TILE = 32
 """Rows that a program on a CPU computes at a time: how many tiles there are is data, not shape."""
@@ -35,14 +36,15 @@ class Data(NamedTuple):
     """Labelled texts as a compiled program takes them.
 
     Attributes:
-        logits: centred logits, padded to the capacity, nats.
+        logits: centred logits, padded to the capacity, nats; texts last, so that loops over them
+            are over neighbours in memory.
         labels: their options; -1 for padding and for what is held out.
         histogram: smoothed label histogram pi that the channel falls back on.
         covariates: what else is known of each text, by name.
         tiles: how many tiles of rows hold texts.
     """
 
-    logits: Float[Any, "... K"]
+    logits: Float[Any, "... K rows"]
     labels: Int[Any, "*many rows"]
     histogram: Float[Any, "*many K"]
     covariates: dict[str, Float[Any, "*many rows"]]
@@ -51,7 +53,7 @@ class Data(NamedTuple):
     @property
     def readings(self) -> Readings:
         """What a channel's model sees of the texts."""
-        return Readings(self.logits, self.histogram, self.covariates)
+        return Readings(jnp.moveaxis(self.logits, -1, 0), self.histogram, self.covariates)
 
 
 def on_cpu() -> bool:
@@ -77,31 +79,32 @@ def capacity(rows: int) -> int:
 
 def pad(
     texts: Labelled,
+    labels: Int[np.ndarray, " n"],
+    histogram: Float[np.ndarray, " K"],
     dtype: Any,
-    *,
-    pseudo_counts: Any = 1.0,
-    labels: Int[np.ndarray, " n"] | None = None,
-    rows: int | None = None,
 ) -> Data:
     """Pad labelled texts for a compiled program.
 
     Args:
         texts: the texts.
+        labels: what is seen of their labels; -1 for what is held out.
+        histogram: smoothed label histogram.
         dtype: precision that the program works in.
-        pseudo_counts: of the label histogram, for each option or for all alike.
-        labels: other labels in the place of the texts' own, as where a fold is held out.
-        rows: what to pad to; by default the capacity.
     """
-    labels = texts.labels if labels is None else labels
-    count, *_, size = texts.logits.shape
-    rows = capacity(count) if rows is None else rows
+    count = len(labels)
+    rows = capacity(count)
     return Data(
-        logits=pad_rows(texts.logits.astype(dtype), rows, 0.0),
+        logits=texts_last(pad_rows(texts.logits.astype(dtype), rows, 0.0)),
         labels=pad_rows(labels.astype(np.int32), rows, -1),
-        histogram=np.asarray(label_histogram(labels, size, None, pseudo_counts), dtype),
+        histogram=np.asarray(histogram, dtype),
         covariates={k: repeat_rows(v.astype(dtype), rows) for k, v in texts.covariates.items()},
         tiles=np.int32(-(-count // TILE) if on_cpu() else 1),
     )
+
+
+def texts_last(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "*readers K n"]:
+    """Logits with the axis of the texts at the end, in memory too."""
+    return np.ascontiguousarray(np.moveaxis(logits, 0, -1))
 
 
 def hold_out(labels: Int[np.ndarray, " n"], folds: Int[np.ndarray, " n"]) -> list[np.ndarray]:

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.arrays import pad_rows
+from cordial_ppl.arrays import pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.data import TILE, Data, on_cpu
+from cordial_ppl.inference.data import TILE, Data, on_cpu, texts_last
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 
@@ -54,9 +54,9 @@ def log_densities(
         each = jax.vmap(lambda u: target.log_likelihood(u, readings, labels))(flat)
         return total + each.astype(total.dtype)
 
-    nothing = jnp.zeros(len(points), points.dtype)
-    likelihood = jax.lax.fori_loop(0, data.tiles, add, nothing)
     readings, _ = _rows(data, jnp.zeros((), jnp.int32))
+    powers = jax.vmap(lambda u: target.log_powers(u, readings))(flat).astype(points.dtype)
+    likelihood = jax.lax.fori_loop(0, data.tiles, add, powers)
     own = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
     bad = ~(jnp.isfinite(own) & jnp.isfinite(likelihood))
     return jnp.where(bad, 0.0, own), jnp.where(bad, -jnp.inf, likelihood)
@@ -123,7 +123,8 @@ def _gradient(target: Target) -> Callable[..., Any]:
         def prior_density(w: Array) -> Array:
             readings, _ = _rows(data, jnp.zeros((), jnp.int32), place)
             silent = readings._replace(histogram=histogram)
-            return target.log_prior(own.loc + own.scale * w, own, silent)
+            flat = own.loc + own.scale * w
+            return target.log_prior(flat, own, silent) + target.log_powers(flat, silent)
 
         def add(tile: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
             readings, labels = _rows(data, tile, place)
@@ -166,21 +167,21 @@ def predict(
     draws = np.pad(draws.astype(kind), ((0, short), (0, 0)), mode="edge")
     weights = np.pad(weights.astype(kind), (0, short))
     places = (np.zeros(size) if values is None else values).astype(kind)
-    histogram = np.asarray(readings.histogram, kind)
     probs = np.zeros((count, size), kind)
     means = None if values is None else np.empty((len(draws), count), kind)
     for first in range(0, count, TEXTS):
         rows = slice(first, min(first + TEXTS, count))
         texts = rows.stop - first
-        padded = Readings(
-            pad_rows(readings.logits[rows], TEXTS, 0.0),
-            histogram,
-            {k: pad_rows(v[rows], TEXTS, v[rows][-1]) for k, v in readings.covariates.items()},
+        data = Data(
+            texts_last(pad_rows(readings.logits[rows], TEXTS, 0.0)),
+            np.full(TEXTS, -1, np.int32),
+            np.asarray(readings.histogram, kind),
+            {k: repeat_rows(v[rows], TEXTS) for k, v in readings.covariates.items()},
+            np.int32(-(-texts // _tile(TEXTS))),
         )
-        tiles = np.int32(-(-texts // _tile(TEXTS)))
         for start in range(0, len(draws), DRAWS):
             some = slice(start, start + DRAWS)
-            found = run(draws[some], weights[some], padded, tiles, places)
+            found = run(draws[some], weights[some], data, places)
             probs[rows] += np.asarray(found[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(found[1])[:, :texts]
@@ -189,16 +190,13 @@ def predict(
 
 @lru_cache(maxsize=512)
 def _predict(target: Target) -> Callable[..., Any]:
-    def run(
-        draws: Array, weights: Array, readings: Readings, tiles: Array, values: Array
-    ) -> tuple[Array, Array]:
-        rows, kind = readings.logits.shape[0], draws.dtype
+    def run(draws: Array, weights: Array, data: Data, values: Array) -> tuple[Array, Array]:
+        rows, kind = data.labels.shape[0], draws.dtype
         tile = _tile(rows)
 
         def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-            data = Data(readings.logits, tiles, readings.histogram, readings.covariates, tiles)
-            own = _readings(data, index, tile)
-            probs = jax.vmap(lambda u: target.probs(u, own))(draws).astype(kind)
+            readings, _ = _rows(data, index)
+            probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(kind)
             each = [probs[..., option] for option in range(len(values))]
             mean = jnp.stack([weights @ part for part in each])
             expected = sum(value * part for value, part in zip(values, each, strict=True))
@@ -210,7 +208,7 @@ def _predict(target: Target) -> Callable[..., Any]:
 
         shapes = (len(values), rows), (len(draws), rows)
         nothing = tuple(jnp.zeros(shape, kind) for shape in shapes)
-        return jax.lax.fori_loop(0, tiles, add, nothing)
+        return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
     return compiled(run)
 
@@ -226,22 +224,14 @@ def _tile(rows: int) -> int:
 
 def _rows(data: Data, index: Array, *place: Array) -> tuple[Readings, Int[Array, " tile"]]:
     """One tile of the texts with their labels, of one of several data sets."""
-    axis = len(place)
-    tile = _tile(data.labels.shape[axis])
-    return _readings(data, index, tile, *place), _slice(data.labels, index, tile, *place)
+    rows = data.labels.shape[-1]
+    tile = _tile(rows)
 
+    def cut(values: Any) -> Array:
+        own = jnp.asarray(values)[place] if place else jnp.asarray(values)
+        return jax.lax.dynamic_slice_in_dim(own, index * tile, tile, own.ndim - 1)
 
-def _readings(data: Data, index: Array, tile: int, *place: Array) -> Readings:
-    return Readings(
-        _slice(data.logits, index, tile, *place),
-        data.histogram[place] if place else data.histogram,
-        {name: _slice(own, index, tile, *place) for name, own in data.covariates.items()},
-    )
-
-
-def _slice(values: Any, index: Array, tile: int, *place: Array) -> Array:
-    values, axis = jnp.asarray(values), len(place)
-    starts = (*place, index * tile, *(0 for _ in values.shape[axis + 1 :]))
-    starts = tuple(jnp.asarray(start, jnp.int32) for start in starts)
-    sizes = (*(1 for _ in place), tile, *values.shape[axis + 1 :])
-    return jax.lax.dynamic_slice(values, starts, sizes).reshape(sizes[axis:])
+    histogram = data.histogram[place] if place else data.histogram
+    logits = jnp.moveaxis(cut(data.logits), -1, 0)
+    covariates = {name: cut(own) for name, own in data.covariates.items()}
+    return Readings(logits, histogram, covariates), cut(data.labels)

@@ -17,6 +17,7 @@ each stage runs as it is written, on NumPy arrays: XLA compiles the channel's de
 else.  On an accelerator the same stages are compiled, for many problems side by side.
 """
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -82,7 +83,7 @@ class Problem(NamedTuple):
 
     def evaluate(self, points: Float[Any, "M P"]) -> tuple[Any, Any]:
         """Log prior and log likelihood of whitened points, nats."""
-        run = log_densities if isinstance(points, jax.Array) else density
+        run: Callable[..., Any] = log_densities if isinstance(points, jax.Array) else density
         return run(self.target, self.prior, self.data, points)
 
 
@@ -145,6 +146,11 @@ def sample(
     return state
 
 
+def first_step(size: int) -> float:
+    """Log of the typical step to begin moving with."""
+    return math.log(0.6 if size < 8 else 0.4)
+
+
 def good(state: State, effort: Effort) -> Any:
     """Whether the weights behind the particles are to be trusted."""
     # Written so that figures that are not numbers count as poor.
@@ -168,7 +174,7 @@ def begin(problem: Problem, source: Source, effort: Effort) -> State:
         log_weights=nothing,
         around=Gaussian(points[0], points[:size], points[:size]),
         temper=zero,
-        log_step=xp.log(zero + (0.6 if size < 8 else 0.4)),
+        log_step=zero + first_step(size),
         khat=zero + xp.inf,
         ess=zero,
         acceptance=zero,
@@ -243,6 +249,15 @@ def carry(
     return _select(poor, stage(renew)(prior, data, state, source), state)
 
 
+def settle(target: Target, prior: Prior, data: Data, points: Float[np.ndarray, "S P"]) -> State:
+    """The state of whitened draws from the posterior itself, equally weighted."""
+    found = Particles(points, *density(target, prior, data, points))
+    none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
+    weights = _equal(found, len(points))
+    step = zero + first_step(points.shape[1])
+    return State(found, weights, gaussian(points, weights), zero + 1, step, zero, zero, zero, none)
+
+
 def reweigh(problem: Problem, whole: State, effort: Effort) -> State:
     """Weigh the particles of another posterior for this one."""
     del effort
@@ -263,7 +278,7 @@ def renew(problem: Problem, state: State, source: Source, effort: Effort) -> Sta
         log_weights=_equal(found, effort.particles),
         around=gaussian(found.points, state.log_weights),
     )
-    return _move(problem, chosen, second, effort.last_moves)
+    return _move(problem, chosen, second, effort.moves)
 
 
 def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: float) -> Any:
@@ -314,7 +329,8 @@ def _log_student(own: Gaussian, points: Any) -> Any:
     """Log density of a Student-t up to a constant that does not depend on the location or scale."""
     xp, size = namespace(points), points.shape[1]
     log_scale = xp.sum(xp.log(xp.diagonal(own.factor)))
-    distances = xp.sum(own.whiten(points) ** 2, axis=1)
+    standard = own.whiten(points)
+    distances = xp.vecdot(standard, standard)
     return -0.5 * (FREEDOM + size) * xp.log1p(distances / FREEDOM) - log_scale
 
 

@@ -18,7 +18,15 @@ from numpyro import handlers
 from cordial_ppl.channel import LABEL_SITE, Channel
 from cordial_ppl.compilation import compiled
 from cordial_ppl.errors import ChannelError, InputError
-from cordial_ppl.inference.tracing import HANDLERS, Site, describe, run_model, sample_sites
+from cordial_ppl.inference.tracing import (
+    HANDLERS,
+    Site,
+    describe,
+    find_ordinal,
+    run_model,
+    sample_sites,
+    scaled_log_prob,
+)
 from cordial_ppl.readings import SUM_TOLERANCE, Readings
 
 
@@ -78,20 +86,42 @@ class Target:
         self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
         """Log likelihood of the labels in nats; rows labelled -1 count nothing."""
-        trace = self._trace(flat, readings, labels)
-        # A model's own constants may be of another precision than what it is given.
-        return jnp.sum(trace[LABEL_SITE]["fn"].log_prob(labels)).astype(flat.dtype)
+        label = self._trace(flat, readings, labels)[LABEL_SITE]
+        with jax.numpy_dtype_promotion("standard"):
+            # A model's own constants may be of another precision than what it is given.
+            # Apart from the sum, which is no loop over neighbours, the logarithms are.
+            logs = jax.lax.optimization_barrier(scaled_log_prob(label, labels))
+            return jnp.sum(logs).astype(flat.dtype)
+
+    def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
+        r"""What scaled priors add to the log density in nats; 0 where no prior is scaled.
+
+        .. math:: \sum_j (s_j - 1) \log p_j(u)
+
+        Where a model scales a prior, :math:`p(u)^s`, what it draws still follows :math:`p(u)`.
+        A sampler that begins at such draws has to count the rest as if it were observed.
+        """
+        scaled = [site for site in self.sites if site.scaled]
+        if not scaled:
+            return jnp.zeros((), flat.dtype)
+        with jax.numpy_dtype_promotion("standard"):
+            trace, values = self._trace(flat, readings), self.unravel(flat)
+            terms = [
+                jnp.sum((trace[site.name]["scale"] - 1) * site.density(trace, values[site.name]))
+                for site in scaled
+            ]
+            return jnp.sum(jnp.stack(terms)).astype(flat.dtype)
 
     def log_prior(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, ""]:
-        """Log prior density of the unconstrained parameters in nats, Jacobian included."""
+        """Log density of the model's prior draws, unconstrained, in nats; Jacobian included."""
         return jnp.sum(self.log_prior_terms(flat, prior, readings))
 
     def log_prior_terms(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, " P"]:
-        """Terms of the log prior density; those of a site sum to the site's own."""
+        """Terms of the log prior density that draws follow; those of a site sum to its own."""
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
         if not free:
@@ -99,28 +129,29 @@ class Target:
         with jax.numpy_dtype_promotion("standard"):
             trace, values = self._trace(flat, readings), self.unravel(flat)
             for site in free:
-                u, value, fn = values[site.name], trace[site.name]["value"], trace[site.name]["fn"]
-                jacobian = jnp.sum(site.transform.log_abs_det_jacobian(u, value))
-                own = jnp.sum(fn.log_prob(value)) + jacobian
-                terms = terms.at[site.slice].set((own / u.size).astype(terms.dtype))
+                own = jnp.sum(site.density(trace, values[site.name]))
+                share = (own / values[site.name].size).astype(terms.dtype)
+                terms = terms.at[site.slice].set(share)
         return terms
 
     def log_density(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
         """Log of prior times likelihood in nats, as a density of the unconstrained parameters."""
-        return self.log_prior(flat, prior, readings) + self.log_likelihood(flat, readings, labels)
+        likelihood = self.log_likelihood(flat, readings, labels) + self.log_powers(flat, readings)
+        return self.log_prior(flat, prior, readings) + likelihood
 
     def pointwise(
         self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
     ) -> tuple[Float[Array, " n"], Float[Array, "n K"]]:
         """Log likelihood of each label in nats, and the probabilities of the options."""
-        label = self._trace(flat, readings, labels)[LABEL_SITE]["fn"]
-        return label.log_prob(labels), label.probs
+        label = self._trace(flat, readings, labels)[LABEL_SITE]
+        with jax.numpy_dtype_promotion("standard"):
+            return scaled_log_prob(label, labels), find_ordinal(label).probs
 
     def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
         """Probabilities of the options for each text."""
-        return self._trace(flat, readings)[LABEL_SITE]["fn"].probs
+        return find_ordinal(self._trace(flat, readings)[LABEL_SITE]).probs
 
     def sample_prior(
         self, key: jax.Array, prior: Prior, readings: Readings, draws: int

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.distributions.transforms import IndependentTransform
+from numpyro.distributions.util import sum_rightmost
 
 from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
 from cordial_ppl.errors import ChannelError, InputError, say_error
@@ -38,6 +39,7 @@ class Site(NamedTuple):
         transform: bijection from the unconstrained value to the parameter.
         parameter: name of the parameter in its own units.
         gaussian: whether its prior is a fixed Gaussian in the unconstrained space.
+        scaled: whether the model scales its log density (``numpyro.handlers.scale``).
     """
 
     name: str
@@ -46,6 +48,18 @@ class Site(NamedTuple):
     transform: Any
     parameter: str
     gaussian: bool
+    scaled: bool
+
+    def density(self, trace: dict[str, Any], u: Array) -> Array:
+        """Log prior density of an unconstrained value in nats, unscaled, in the batch's shape.
+
+        Args:
+            trace: of the model with this value given.
+            u: the unconstrained value.
+        """
+        value, fn = trace[self.name]["value"], trace[self.name]["fn"]
+        logs, jacobian = fn.log_prob(value), self.transform.log_abs_det_jacobian(u, value)
+        return logs + sum_rightmost(jacobian, jnp.ndim(jacobian) - jnp.ndim(logs))
 
 
 def describe(
@@ -175,12 +189,13 @@ def run_model(model: Any, *arguments: Any) -> dict[str, Any]:
 def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int]) -> list[Site]:
     sampled = {name: s for name, s in trace.items() if s["type"] == "sample"}
     label = sampled.pop(LABEL_SITE, None)
-    if label is None or not isinstance(label["fn"], Ordinal):
+    ordinal = None if label is None else find_ordinal(label)
+    if not isinstance(ordinal, Ordinal):
         raise ChannelError(
             f"channel {channel.name!r} states no likelihood: end the model with "
             "observe(log_probs, labels), with log_probs of shape [n, K]."
         )
-    found = (*label["fn"].batch_shape, label["fn"].size)
+    found = (*ordinal.batch_shape, ordinal.size)
     if found != shape:
         raise ChannelError(
             f"channel {channel.name!r} must give log_probs of shape [n, K] = {list(shape)}; "
@@ -200,6 +215,11 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
                 f"channel {channel.name!r} has {kind} site {name!r}: every site besides the label "
                 "must be a continuous parameter (sum discrete ones out)."
             )
+        if isinstance(site["fn"], dist.MaskedDistribution):
+            raise ChannelError(
+                f"channel {channel.name!r} masks the prior of {name!r}: put numpyro.handlers.mask "
+                "around observe alone."
+            )
         transform = biject_to(site["fn"].support)
         own = jnp.shape(transform.inv(site["value"]))
         stop = start + int(np.prod(own))
@@ -207,11 +227,26 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
         twin = name.removesuffix(LOG_ODDS_SUFFIX)
         recorded = twin in trace and trace[twin]["type"] == "deterministic"
         parameter = twin if recorded else name
-        sites.append(Site(name, own, slice(start, stop), transform, parameter, False))
+        scaled = site["scale"] is not None
+        sites.append(Site(name, own, slice(start, stop), transform, parameter, False, scaled))
         start = stop
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")
     return sites
+
+
+def find_ordinal(label: dict[str, Any]) -> Any:
+    """The distribution of a traced ``label`` site, without the masks around it."""
+    fn = label["fn"]
+    while isinstance(fn, dist.MaskedDistribution):
+        fn = fn.base_dist
+    return fn
+
+
+def scaled_log_prob(site: dict[str, Any], value: Any) -> Array:
+    """Log probability in nats of a value of a traced site, masked and scaled as the model says."""
+    logs = site["fn"].log_prob(value)
+    return logs if site["scale"] is None else site["scale"] * logs
 
 
 def _check_name(channel: Channel, name: str) -> None:
@@ -288,7 +323,7 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
 
 def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | None:
     """Location and scale of a prior that is Gaussian in the unconstrained space, else None."""
-    fn: Any = site["fn"]
+    fn: Any = site["fn"] if site.get("scale") is None else None
     while isinstance(fn, dist.Independent | dist.ExpandedDistribution):
         fn = fn.base_dist
     if isinstance(fn, dist.TransformedDistribution):

@@ -29,14 +29,19 @@ def write(
         FileError: the file cannot be written.
     """
     arrays: dict[str, np.ndarray] = {}
+    # What the numbers of a channel are of, by the number of options: a name and how many.
+    layouts: dict[str, dict[str, dict[str, int]]] = {name: {} for name in channels}
     for place, fit in enumerate(fits):
         arrays[f"fit.{place}.counts"] = np.asarray(fit.counts)
-        arrays |= {f"fit.{place}.{name}": np.stack(own) for name, own in fit.modes.items()}
+        for name, own in fit.modes.items():
+            arrays[f"fit.{place}.{name}"] = np.concatenate([*own.values()], axis=1)
+            layouts[name][str(fit.size)] = {site: len(mode) for site, (mode, _) in own.items()}
     meta = {
         "fits": [
             {"task": fit.task, "reader": fit.reader, "spread": float(fit.spread)} for fit in fits
         ],
         "channels": {name: list(mark) for name, mark in channels.items()},
+        "layouts": layouts,
         "rule": dict(rule),
     }
     storage.write(path, KIND, meta, arrays)
@@ -59,12 +64,17 @@ def read(
             name: (str(digest), list(map(str, own)))
             for name, (digest, own) in meta["channels"].items()
         }
-        fits = []
+        if "layouts" not in meta:
+            raise ValueError("it was written by an earlier version, without its parameters' names")
+        layouts, fits = meta["layouts"], []
         for place, entry in enumerate(meta["fits"]):
             counts = arrays.pop(f"fit.{place}.counts")
             if counts.ndim != 1 or len(counts) < 2 or counts.min() < 0 or counts.dtype.kind != "i":
                 raise ValueError(f"fit {place} has no counts of labels")
-            modes = {name: _mode(arrays.pop(f"fit.{place}.{name}")) for name in channels}
+            modes = {
+                name: _modes(arrays.pop(f"fit.{place}.{name}"), layouts[name][str(len(counts))])
+                for name in channels
+            }
             spread = float(entry["spread"])
             if not 1 / FURTHEST < spread < FURTHEST:
                 raise ValueError(f"fit {place} has a spread of {spread}")
@@ -76,14 +86,19 @@ def read(
         return tuple(fits), channels, rule
 
 
-def _mode(stored: np.ndarray) -> ModeFit:
+def _modes(stored: np.ndarray, layout: Mapping[str, int]) -> dict[str, ModeFit]:
+    """The fit of each parameter of a channel."""
     # A number of half precision is a number, but 1e9 is none of it.
     pair = np.asarray(stored, float)
     if pair.ndim != 2 or len(pair) != 2 or not (pair[1] > 0).all():
         raise ValueError("a fit is no mode with its spread")
     if np.abs(pair).max(initial=0.0) > FURTHEST:
         raise ValueError("a mode or its spread is too large")
-    return ModeFit(pair[0], pair[1])
+    stops = np.cumsum([*layout.values()])
+    if stops[-1] != pair.shape[1]:
+        raise ValueError(f"a fit has {pair.shape[1]} numbers of {stops[-1]}")
+    parts = np.split(pair, stops[:-1], axis=1)
+    return {name: ModeFit(*part) for name, part in zip(layout, parts, strict=True)}
 
 
 @contextmanager

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import Site
 from cordial_ppl.priors import files
 from cordial_ppl.priors.fits import ModeFit, TaskFit
@@ -21,10 +20,9 @@ from cordial_ppl.priors.units import (
     POWERS,
     TEMPERATURE,
     TYPICAL_SPREAD,
-    Unit,
     check_powers,
-    lengths,
     shared,
+    unit,
 )
 
 FEWEST = 2
@@ -211,44 +209,43 @@ class LearnedPrior:
                 f"the prior was learned with another {channel.name}.py than "
                 f"{channel.source or channel.name}: their contents differ. Learn it again."
             )
-        layouts, size = self._layouts(target, mark), target.options
-        powers = {**POWERS, **self.rule.units}
-        check_powers(target, {size, *layouts}, powers)
-        here = lengths(target, size, powers)
+        self._check_parameters(target)
+        powers, size = {**POWERS, **self.rule.units}, target.options
+        check_powers(target, {size, *(fit.size for fit in self.fits)}, powers)
         start = self._own(target, powers)
         loc, scale = (np.array(part) for part in start)
         for site in target.sites:
-            fits = self._fits_for(site, size, powers)
+            here, fits = unit(site, size, powers), self._fits_for(site, size, powers)
             if len(fits) < FEWEST or not site.gaussian:
                 continue
-            own = [self._standard(fit, layouts[fit.size], site, channel.name) for fit in fits]
+            own = [self._standard(fit, site, channel.name, powers) for fit in fits]
             tasks = np.unique([fit.task for fit in fits], return_inverse=True)[1]
-            modes = np.stack([mode for mode, _ in own]) / here.factor[site.slice]
-            spreads = np.stack([spread for _, spread in own]) / here.factor[site.slice]
-            evidence = Evidence(modes - here.shift[site.slice], spreads, tasks)
+            modes = np.stack([mode for mode, _ in own]) / here.factor - here.shift
+            spreads = np.stack([spread for _, spread in own]) / here.factor
             default = Prior(*(part[site.slice] for part in start))
-            loc[site.slice], scale[site.slice] = RULES[self.rule.name](evidence, default)
+            found = RULES[self.rule.name](Evidence(modes, spreads, tasks), default)
+            loc[site.slice], scale[site.slice] = found
         return target.check_prior(Prior(loc, scale))
 
     def _own(self, target: Target, powers: Mapping[str, float]) -> Prior:
         """What the channel believes by itself, on a long scale in units of its length."""
-        if not self.rule.relative or target.options <= LONGEST:
-            return target.prior
-        there, here = (lengths(target, size, powers) for size in (LONGEST, target.options))
         loc, scale = (np.array(part) for part in target.prior)
-        for site in (site for site in target.sites if site.gaussian):
-            at, factor = site.slice, there.factor[site.slice] / here.factor[site.slice]
-            loc[at] = (loc[at] + there.shift[at]) * factor - here.shift[at]
-            scale[at] *= factor
+        if self.rule.relative and target.options > LONGEST:
+            for site in (site for site in target.sites if site.gaussian):
+                there, here = (unit(site, size, powers) for size in (LONGEST, target.options))
+                at, factor = site.slice, there.factor / here.factor
+                loc[at] = (loc[at] + there.shift) * factor - here.shift
+                scale[at] *= factor
         return Prior(loc, scale)
 
-    def _standard(self, fit: TaskFit, layout: Target, site: Site, channel: str) -> ModeFit:
+    def _standard(
+        self, fit: TaskFit, site: Site, channel: str, powers: Mapping[str, float]
+    ) -> ModeFit:
         """The fit of one parameter in units of the scale's length and the readings' spread."""
-        place = next(own.slice for own in layout.sites if own.name == site.name)
         spread = fit.spread / TYPICAL_SPREAD if self.rule.relative else 1.0
-        unit: Unit = lengths(layout, fit.size, {**POWERS, **self.rule.units}, spread)
-        mode, error = (part[place] for part in fit.modes[channel])
-        return ModeFit((mode + unit.shift[place]) * unit.factor[place], error * unit.factor[place])
+        shift, factor = unit(site, fit.size, powers, spread)
+        mode, error = fit.modes[channel][site.name]
+        return ModeFit((mode + shift) * factor, error * factor)
 
     def _fits_for(self, site: Site, size: int, powers: Mapping[str, float]) -> Sequence[TaskFit]:
         """The fits that a parameter is learned from."""
@@ -257,18 +254,23 @@ class LearnedPrior:
         everywhere = shared(site, powers)
         return [fit for fit in self.fits if everywhere or fit.size == size]
 
-    def _layouts(self, target: Target, mark: Learned) -> dict[int, Target]:
-        """The channel as it was fitted, by the number of options."""
-        with jax.enable_x64(True):
-            found = {
-                size: build_target(target.channel, size, mark.covariates)
-                for size in sorted({fit.size for fit in self.fits})
-            }
+    def _check_parameters(self, target: Target) -> None:
+        """Refuse fits of other parameters than the channel has."""
+        name, sites = target.channel.name, {site.name: site for site in target.sites}
         for fit in self.fits:
-            count, wanted = len(fit.modes[target.channel.name].mode), found[fit.size].size
-            if count != wanted:
+            found = {own: len(mode) for own, (mode, _) in fit.modes[name].items()}
+            # How many values a parameter of single options has at another K, no one knows here.
+            known = {
+                own: int(np.prod(site.shape))
+                for own, site in sites.items()
+                if not site.shape or fit.size == target.options
+            }
+            if found.keys() != sites.keys() or not known.items() <= found.items():
                 raise InputError(
-                    f"the prior's fit of {fit.name} has {count} parameters of channel "
-                    f"{target.channel.name!r}, which has {wanted}: learn it again."
+                    f"the prior's fit of {fit.name} has the parameters {_list(found)} of channel "
+                    f"{name!r}, which has {_list(known)}: learn it again."
                 )
-        return found
+
+
+def _list(sizes: Mapping[str, int]) -> str:
+    return ", ".join(name if size == 1 else f"{name}[{size}]" for name, size in sizes.items())

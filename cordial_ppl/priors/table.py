@@ -10,7 +10,7 @@ from numpyro.distributions.transforms import ExpTransform
 from cordial_ppl.channel import Channel
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.priors.learned import LearnedPrior
-from cordial_ppl.priors.units import POWERS, lengths
+from cordial_ppl.priors.units import POWERS, unit
 
 
 class Row(NamedTuple):
@@ -52,19 +52,19 @@ def learned_rows(prior: LearnedPrior, channels: Sequence[Channel], size: int) ->
         covariates = prior.channels[channel.name].covariates
         with jax.enable_x64(True):
             target = build_target(channel, size, covariates)
-        unit = lengths(target, size, {**POWERS, **prior.rule.units})
-        priors = prior.of(target), target.prior
-        means = [(own.loc + unit.shift) * unit.factor for own in priors]
-        spreads = [own.scale * unit.factor for own in priors]
-        names = [
-            f"{_scale(site)}{site.parameter}{index if site.shape else ''}"
-            for site in target.sites
-            for index in ([f"[{','.join(map(str, i))}]" for i in np.ndindex(site.shape)])
-        ]
-        for place, name in enumerate(names):
-            if any(first.flat[place] != own.flat[place] for first, own in (means, spreads)):
-                numbers = means[0][place], spreads[0][place], means[1][place], spreads[1][place]
-                rows.append(Row(channel.name, name, *map(float, numbers)))
+        powers = {**POWERS, **prior.rule.units}
+        own, found = target.prior, prior.of(target)
+        for site in target.sites:
+            shift, factor = unit(site, size, powers)
+            indices = [f"[{','.join(map(str, i))}]" if i else "" for i in np.ndindex(site.shape)]
+            columns = [
+                *((found.loc[site.slice] + shift) * factor, found.scale[site.slice] * factor),
+                *((own.loc[site.slice] + shift) * factor, own.scale[site.slice] * factor),
+            ]
+            for index, *numbers in zip(indices, *columns, strict=True):
+                if numbers[:2] != numbers[2:]:
+                    name = f"{_scale(site)}{site.parameter}{index}"
+                    rows.append(Row(channel.name, name, *map(float, numbers)))
     return rows
 
 

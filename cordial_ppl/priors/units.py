@@ -44,15 +44,15 @@ FLAT = 1e-6
 
 
 class Unit(NamedTuple):
-    """How unconstrained parameters become those in units of the scale's length.
+    """How an unconstrained parameter becomes one in units of the scale's length.
 
     Attributes:
-        shift: what is added, shape ``[P]``.
-        factor: what they are multiplied with then, shape ``[P]``.
+        shift: what is added.
+        factor: what it is multiplied with then.
     """
 
-    shift: Float[np.ndarray, " P"]
-    factor: Float[np.ndarray, " P"]
+    shift: float
+    factor: float
 
 
 def reading_spread(logits: Float[np.ndarray, "n *readers K"]) -> float:
@@ -71,11 +71,11 @@ def reading_spread(logits: Float[np.ndarray, "n *readers K"]) -> float:
     return spread if spread > FLAT else TYPICAL_SPREAD
 
 
-def lengths(target: Target, size: int, powers: Mapping[str, float], spread: float = 1.0) -> Unit:
-    """Units of a channel's parameters on a scale of K options.
+def unit(site: Site, size: int, powers: Mapping[str, float], spread: float = 1.0) -> Unit:
+    """Unit of a parameter on a scale of K options.
 
     Args:
-        target: the channel.
+        site: the parameter.
         size: number of options K.
         powers: power of classes of each parameter's unit; those not named have none.
         spread: unit of the temperature.
@@ -83,24 +83,21 @@ def lengths(target: Target, size: int, powers: Mapping[str, float], spread: floa
     Raises:
         InputError: a parameter that is neither any real number nor positive has a unit.
     """
-    shift, factor, length = np.zeros(target.size), np.ones(target.size), size - 1
-    for site in target.sites:
-        power = powers.get(site.parameter, 0.0)
-        kind = site.transform
-        while isinstance(kind, IndependentTransform):
-            kind = kind.base_transform
-        if isinstance(kind, ExpTransform):
-            shift[site.slice] = -power * np.log(length)
-            if site.parameter == TEMPERATURE:
-                shift[site.slice] -= np.log(spread)
-        elif isinstance(kind, IdentityTransform):
-            factor[site.slice] = float(length) ** -power
-        elif power:
-            raise InputError(
-                f"parameter {site.parameter!r} of channel {target.channel.name!r} lies between "
-                "bounds and cannot have a unit: leave it out of units."
-            )
-    return Unit(shift, factor)
+    power, length = powers.get(site.parameter, 0.0), float(size - 1)
+    kind = site.transform
+    while isinstance(kind, IndependentTransform):
+        kind = kind.base_transform
+    if isinstance(kind, ExpTransform):
+        own = np.log(spread) if site.parameter == TEMPERATURE else 0.0
+        return Unit(float(-power * np.log(length) - own), 1.0)
+    if isinstance(kind, IdentityTransform):
+        return Unit(0.0, length**-power)
+    if power:
+        raise InputError(
+            f"parameter {site.parameter!r} lies between bounds and cannot have a unit: leave it "
+            "out of units."
+        )
+    return Unit(0.0, 1.0)
 
 
 def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -> None:
