@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import expit, softmax
 
 from cordial_ppl.errors import InputError
 
@@ -88,8 +89,7 @@ def known_gap(delta: float, seed: int = 0, *, n: int = 2000, options: int = 5) -
         )
     rng = np.random.default_rng(seed)
     logits = _readings(rng, n, options)
-    reading = np.exp(logits - logits.max(axis=1, keepdims=True))
-    reading /= reading.sum(axis=1, keepdims=True)
+    reading = softmax(logits, axis=1)
     affine, _ = affine_channel(AFFINE, options)
     bent = rng.dirichlet(np.full(options, 0.5), options)
 
@@ -123,34 +123,34 @@ def known_gap(delta: float, seed: int = 0, *, n: int = 2000, options: int = 5) -
 
 
 def affine_channel(
-    phi: Float[np.ndarray, " 4"], size: int
-) -> tuple[Float[np.ndarray, "K K"], Float[np.ndarray, "4 K K"]]:
+    phi: Float[np.ndarray, "*many 4"], size: int
+) -> tuple[Float[np.ndarray, "*many K K"], Float[np.ndarray, "*many 4 K K"]]:
     """Return the mixture channel `rho G(z | s y + d) + (1 - rho) / K`, and its derivatives.
 
     `G(z | c)` is proportional to `exp(-kappa (z - c)^2)`, as in the paper's equation 2.
 
     Args:
-        phi: Offset d, log gain s, log concentration kappa, log odds of strength rho.
+        phi: Offset d, log gain s, log concentration kappa, log odds of strength rho; of one
+            channel or of many.
         size: Number of options, K.
 
     Returns:
         The channel, row y for class y read, and its derivative in each of the four.
     """
-    offset, gain, kappa = phi[0], np.exp(phi[1]), np.exp(phi[2])
-    rho = 1 / (1 + np.exp(-phi[3]))
+    offset, gain, kappa, log_odds = np.moveaxis(phi, -1, 0)[..., None, None]
+    gain, kappa, rho = np.exp(gain), np.exp(kappa), expit(log_odds)
     z = np.arange(size, dtype=float)[None, :]
     y = z.T
     far = z - gain * y - offset
     log = -kappa * far**2
-    g = np.exp(log - log.max(axis=1, keepdims=True))
-    g /= g.sum(axis=1, keepdims=True)
+    g = softmax(log, axis=-1)
 
-    def tilt(slope: Float[np.ndarray, "K K"]) -> Float[np.ndarray, "K K"]:
-        return rho * g * (slope - (g * slope).sum(axis=1, keepdims=True))
+    def tilt(slope: np.ndarray) -> np.ndarray:
+        return rho * g * (slope - (g * slope).sum(axis=-1, keepdims=True))
 
     shift = 2 * kappa * far
     slopes = [tilt(shift), tilt(shift * gain * y), tilt(log), rho * (1 - rho) * (g - 1 / size)]
-    return rho * g + (1 - rho) / size, np.stack(slopes)
+    return rho * g + (1 - rho) / size, np.stack(slopes, axis=-3)
 
 
 def nearest_affine(
