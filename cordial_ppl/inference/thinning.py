@@ -100,19 +100,31 @@ def thin(
     Raises:
         InputError: ``size`` is below 1.
     """
-    if size < 1:
-        raise InputError(f"the number of draws to keep must be at least 1; got {size}.")
     if len(draws) <= size:
         return draws, weights
+    if features is None:
+        centred = draws - np.average(draws, axis=0, weights=weights)
+        spread = np.sqrt(np.average(centred**2, axis=0, weights=weights))
+        features = centred / np.where(spread > 0, spread, 1.0)
+    rows, mass = choose(features, weights, size)
+    return draws[rows], mass
+
+
+def choose(
+    features: Float[np.ndarray, "S F"], weights: Float[np.ndarray, " S"], size: int
+) -> tuple[Int[np.ndarray, " D"], Float[np.ndarray, " D"]]:
+    """Which draws :func:`thin` keeps, and their weights; arguments and errors are the same."""
+    if size < 1:
+        raise InputError(f"the number of draws to keep must be at least 1; got {size}.")
     used = np.flatnonzero(weights > 0)
     share = (weights[used] / weights[used].sum()).astype(np.float32)
-    values = (draws if features is None else features)[used]
-    centred = (values - share @ values).astype(np.float32)
-    if features is None:
-        centred /= np.maximum(np.sqrt(share @ centred**2), np.finfo(np.float32).tiny)
+    if len(used) <= size:
+        return used, weights[used] / weights[used].sum()
+    centred = features[used].astype(np.float32)
+    centred -= share @ centred
     parts = _partition(_directions(centred, share), share, size)
     chosen, mass = _represent(centred, share, parts)
-    return draws[used[chosen]], mass / mass.sum()
+    return used[chosen], mass / mass.sum()
 
 
 def _directions(
