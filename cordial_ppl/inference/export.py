@@ -54,8 +54,9 @@ def to_datatree(
         dimension ``option`` or ``reader`` for those with one value each), ``log_prior`` (by site,
         nats, as a density of the unconstrained parameters) and ``sample_stats`` (log density
         ``lp``, of NUTS also ``diverging``, ``energy`` and others; its attributes are the
-        diagnostics, and ``draws_are``, which says what a chain is).  With data also ``log_likelihood`` (nats), ``posterior_predictive``,
-        ``prior_predictive`` and ``observed_data``, each of ``label`` with dimension ``text``.
+        diagnostics, and ``draws_are``, which says what a chain is).  With data also
+        ``log_likelihood`` (nats), ``posterior_predictive``, ``prior_predictive`` and
+        ``observed_data``, each of ``label`` with dimension ``text``.
 
         The channel falls back on the histogram of the labels, which has seen the label of each
         text.  The log likelihood of a text that was fitted is therefore that under the histogram of
@@ -152,7 +153,9 @@ def _labels(
     return known, probs
 
 
-def _left_out(target: Target, draws: np.ndarray, data: Labelled, size: int) -> Float[np.ndarray, "S n"]:
+def _left_out(
+    target: Target, draws: np.ndarray, data: Labelled, size: int
+) -> Float[np.ndarray, "S n"]:
     """Log likelihood of each label under the histogram of the other labels."""
     labels = np.asarray(data.labels)
     found = np.empty((len(draws), len(labels)))
