@@ -5,17 +5,23 @@ busy with something else then holds up every step.  Whole programs run in thread
 """
 
 import os
-from collections.abc import Callable
-from functools import cache, wraps
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from functools import update_wrapper
 from pathlib import Path
 from threading import RLock
+from typing import Any
+from weakref import WeakSet
 
 import jax
+import numpy as np
+
+from cordial_ppl import executables
 
 TRACING = RLock()
 """Tracing is work for Python, which threads that do it at once only keep from one another."""
 
-OPTIONS = {
+OPTIONS: dict[str, bool | int | str] = {
     "xla_cpu_multi_thread_eigen": False,
     # Half the width of AVX-512 is what XLA uses left to itself: sums over draws and texts take 0.6
     # times as long at full width.  A CPU without it ignores the wish.
@@ -27,80 +33,123 @@ OPTIONS = {
 }
 """What XLA is told, where this version of it knows the option."""
 
+UNKNOWN: set[str] = set()
+"""Options that this version of XLA was found not to know: it refuses to compile with them."""
+
 MAPPINGS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 """What the process has mapped into its memory, and how much of it the kernel allows."""
 
 CROWDED = 0.6
 """Share of the allowed mappings from which programs are forgotten."""
 
-FORGOTTEN = [0]
-"""How often all programs were forgotten."""
+
+class Program[**P, R]:
+    """A function that is compiled once for every form of its arguments; see `compiled`."""
+
+    everyone: WeakSet = WeakSet()
+
+    def __init__(self, function: Callable[P, R], options: Mapping[str, bool | int | str]):
+        """Compile nothing yet."""
+        update_wrapper(self, function, updated=())
+        self.jitted = jax.jit(function)
+        self.options = {**OPTIONS, **options}
+        self.ready: dict[Hashable, Callable[P, R]] = {}
+        self.compiling = RLock()
+        self.everyone.add(self)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function, compiled now or earlier."""
+        if jax.config.jax_disable_jit:
+            return self.jitted(*args, **kwargs)
+        leaves, structure = jax.tree.flatten((args, kwargs))
+        form = structure, _settings(), *map(_kind, leaves)
+        program = self.ready.get(form)
+        if program is None:
+            # Whoever comes second waits rather than compile the same program again.
+            with self.compiling:
+                program = self.ready.get(form)
+                if program is None:
+                    return self._begin(form, leaves, *args, **kwargs)
+        return program(*args, **kwargs)
+
+    def _begin(self, form: Hashable, leaves: list[Any], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Load the program or compile it, and run it."""
+        with TRACING:
+            _make_room()
+            lowered = self.jitted.lower(*args, **kwargs)
+        kept = executables.find(lowered, leaves, self.options)
+        program = kept.load() if kept else None
+        if program is not None:
+            # What can be loaded may yet fail to run: it is compiled then.
+            with suppress(Exception):
+                result = jax.block_until_ready(program(*args, **kwargs))
+                self.ready[form] = program
+                return result
+        program = self.ready[form] = _compile(lowered, self.options)
+        if kept:
+            kept.keep(program)
+        return program(*args, **kwargs)
 
 
-def compiled[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function with ``jax.jit``, to run on one core of a CPU; no difference elsewhere.
+def compiled[**P, R](function: Callable[P, R], **options: bool | int | str) -> Callable[P, R]:
+    """Compile a function by XLA, to run on one core of a CPU; no difference elsewhere.
 
     Threads trace one after the other; what they compile and run of different functions, they do
-    side by side.
+    side by side.  What is compiled is kept on disk for the next process; see `executables`.
 
     Args:
         function: a pure function of arrays; not to be called within another program.
+        options: what XLA is told besides `OPTIONS`, such as ``xla_backend_optimization_level=1``.
     """
-    known, compiling = set(), RLock()
+    return Program(function, options)
 
-    @cache
-    def program() -> Callable[P, R]:
-        return jax.jit(function, compiler_options=_accepted())
 
-    @wraps(function, updated=())
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        leaves = jax.tree.leaves((args, kwargs))
-        shapes = tuple(
-            (getattr(leaf, "shape", ()), getattr(leaf, "dtype", None)) for leaf in leaves
-        )
-        if (FORGOTTEN[0], shapes) in known:
-            return program()(*args, **kwargs)
-        # Whoever comes second waits rather than compile the same program again.
-        with compiling:
-            if (FORGOTTEN[0], shapes) not in known:
-                with TRACING:
-                    _make_room()
-                    # JAX remembers what it has lowered: the call below only compiles it.
-                    program().lower(*args, **kwargs)
-            result = program()(*args, **kwargs)
-            known.add((FORGOTTEN[0], shapes))
-        return result
+def _settings() -> tuple[Hashable, ...]:
+    """JAX's settings that a program depends on; each thread may have its own."""
+    config = jax.config
+    return (
+        config.jax_enable_x64,
+        config.jax_default_matmul_precision,
+        config.jax_default_device,
+    )
 
-    return run
+
+def _kind(leaf: Any) -> Hashable:
+    """What of an argument a program depends on."""
+    if isinstance(leaf, np.ndarray):
+        return leaf.shape, leaf.dtype
+    if isinstance(leaf, jax.Array):
+        return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False), leaf.sharding
+    return type(leaf)
+
+
+def _compile(lowered: Any, options: Mapping[str, bool | int | str]) -> Any:
+    """Compile with the options that this version of XLA knows."""
+    while True:
+        known = {name: value for name, value in options.items() if name not in UNKNOWN}
+        try:
+            return lowered.compile(compiler_options=known)
+        except jax.errors.JaxRuntimeError as error:
+            unknown = {name for name in known if name in str(error)}
+            if not unknown:
+                raise
+            UNKNOWN.update(unknown)
 
 
 def _make_room() -> None:
     """Forget all programs before the process has as many mappings as the kernel allows.
 
-    A fit's programs take three thousand of 65,530, and whoever asks for one too many is ended by a
-    segmentation fault.  What is needed again is compiled again, or read from the cache on disk.
+    Whoever asks for one too many is ended by a segmentation fault.  What is needed again is
+    compiled again, or read from disk.
     """
     try:
         mapped, allowed = (path.read_bytes() for path in MAPPINGS)
     except OSError:
         return
     if mapped.count(b"\n") > CROWDED * int(allowed):
-        FORGOTTEN[0] += 1
+        for program in list(Program.everyone):
+            program.ready.clear()
         jax.clear_caches()
-
-
-@cache
-def _accepted() -> dict[str, bool | int | str]:
-    """The options that this version of XLA knows: it refuses to compile with others."""
-
-    def known(option: str) -> bool:
-        try:
-            jax.jit(lambda: 0, compiler_options={option: OPTIONS[option]}).lower().compile()
-        except jax.errors.JaxRuntimeError:
-            return False
-        return True
-
-    return {option: value for option, value in OPTIONS.items() if known(option)}
 
 
 def workers(jobs: int) -> int:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from review_tables import write_tables
 
 import cordial_ppl
-from cordial_ppl.cli import compilation, fitting
+from cordial_ppl.cli import fitting
 from cordial_ppl.cli.options import as_option, split_options
 from cordial_ppl.errors import CordialError, CordialWarning
 
@@ -117,28 +117,6 @@ with leaving_at_once(), ThreadPoolExecutor() as pool:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=30)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
-
-
-def test_the_compilation_cache(tmp_path):
-    program = (
-        "import jax; from cordial_ppl.cli.compilation import keep_compiled; keep_compiled();"
-        "print(jax.config.jax_compilation_cache_dir,"
-        "jax.config.jax_persistent_cache_min_compile_time_secs)"
-    )
-    ours = run_python(program, XDG_CACHE_HOME=str(tmp_path)).stdout.split()
-    assert ours == [str(tmp_path / "cordial"), "0.0"]
-    theirs = run_python(program, JAX_COMPILATION_CACHE_DIR=str(tmp_path / "x")).stdout.split()
-    assert theirs == [str(tmp_path / "x"), "0.0"]
-
-
-def test_where_the_cache_is(monkeypatch):
-    monkeypatch.setenv("HOME", "/home/ada")
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    for system, place in [("linux", ".cache/cordial"), ("darwin", "Library/Caches/cordial")]:
-        monkeypatch.setattr(sys, "platform", system)
-        assert compilation.cache_directory() == Path("/home/ada", place)
-    monkeypatch.setenv("XDG_CACHE_HOME", "/var/cache")
-    assert compilation.cache_directory() == Path("/var/cache/cordial")
 
 
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"])).map(str.strip).filter(len)

@@ -128,7 +128,6 @@ def test_threads_that_ask_at_once_compile_once():
         together.wait()
         return program(np.full((3, 3), value))
 
-    compilation._accepted()  # what is tried out is compiled too
     with compilations(BACKEND) as names, ThreadPoolExecutor(4) as threads:
         found = list(threads.map(ask, [0.1, 0.2, 0.3, 0.4]))
     assert traces == [(3, 3)] and len(names) == 1
@@ -136,14 +135,33 @@ def test_threads_that_ask_at_once_compile_once():
 
 
 def test_an_option_that_xla_does_not_know_is_left_out(monkeypatch):
-    monkeypatch.setitem(compilation.OPTIONS, "xla_cpu_no_such_option", True)
-    compilation._accepted.cache_clear()
-    try:
-        assert "xla_cpu_no_such_option" not in compilation._accepted()
-        assert "xla_cpu_multi_thread_eigen" in compilation._accepted()
-        assert compiled(lambda x: x + 1)(np.ones(3)).sum() == 6
-    finally:
-        compilation._accepted.cache_clear()
+    monkeypatch.setattr(compilation, "UNKNOWN", set())
+    unknown = {"xla_cpu_no_such_option": True, "xla_nor_this": 1}
+    program = compiled(lambda x: x + 1, xla_backend_optimization_level=1, **unknown)
+    assert program(np.ones(3)).sum() == 6
+    assert compilation.UNKNOWN == set(unknown)
+    with compilations(BACKEND) as names:
+        program(np.ones(4))
+    assert len(names) == 1
+
+
+def test_what_a_program_depends_on_is_told_apart():
+    """Type and shape, JAX's precision, numbers of Python and of NumPy; all as ``jax.jit`` does."""
+
+    def both(x):
+        return 2 * jnp.sin(x)
+
+    program, plain = compiled(both), jax.jit(both)
+    for wide in (True, False):
+        with jax.enable_x64(wide):
+            single = np.ones(3, np.float32)
+            weak = jnp.asarray(1.0), 1, 2, 1.0
+            for x in (single, jnp.asarray(single), *weak, np.float16(1), jnp.ones(2)):
+                found, expected = program(x), plain(x)
+                assert (found.dtype, found.weak_type) == (expected.dtype, expected.weak_type)
+                np.testing.assert_array_equal(found, expected)
+    with jax.disable_jit():
+        np.testing.assert_array_equal(program(single), plain(single))
 
 
 @pytest.mark.parametrize("method", ["default", "laplace"])
@@ -162,7 +180,6 @@ def test_another_prior_is_data(method):
 def test_programs_are_forgotten_before_memory_has_too_many_pieces(monkeypatch, tmp_path):
     pieces, allowed = tmp_path / "maps", tmp_path / "max_map_count"
     monkeypatch.setattr(compilation, "MAPPINGS", (pieces, allowed))
-    monkeypatch.setattr(compilation, "FORGOTTEN", [0])
     cleared = []
     monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(True))
     allowed.write_text("10\n")

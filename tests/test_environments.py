@@ -15,7 +15,6 @@ from few_labels import LABELS, LOGITS, TEST, small
 from review_tables import fast, write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.cli import compilation
 from cordial_ppl.cordial.files import write
 from cordial_ppl.synthetic import reviews
 
@@ -202,19 +201,3 @@ def test_predicting_many_texts_takes_little_more_than_what_comes_out():
     # Three members, their readings, and the sum.
     assert peak < 10 * probs.nbytes
     np.testing.assert_allclose(probs[-40:], judge.predict_proba(TEST), atol=1e-6)
-
-
-def test_there_may_be_no_home(monkeypatch):
-    def home():
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(compilation.Path, "home", home)
-    before = jax.config.jax_compilation_cache_dir
-    assert compilation.cache_directory() is None
-    jax.config.update("jax_compilation_cache_dir", None)
-    try:
-        compilation.keep_compiled()
-        assert jax.config.jax_compilation_cache_dir is None
-    finally:
-        jax.config.update("jax_compilation_cache_dir", before)

@@ -12,7 +12,9 @@ FOLDS = 4
 EPS = float(np.finfo(np.float64).eps)
 
 
-def spread_folds(labels: Int[AnyArray, "*sets n"], folds: int = FOLDS) -> Int[np.ndarray, "*sets n"]:
+def spread_folds(
+    labels: Int[AnyArray, "*sets n"], folds: int = FOLDS
+) -> Int[np.ndarray, "*sets n"]:
     """Assign the labelled texts of each sample to folds at random, whatever their labels.
 
     The fold of a text depends on how many labelled texts there are and how many come before it, so

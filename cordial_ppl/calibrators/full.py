@@ -132,7 +132,9 @@ def _leap(
     """Two steps of EM and a leap along their line; how far the first step went."""
 
     def objective(channel: np.ndarray) -> np.ndarray:
-        return (counts * np.log(probs @ channel)).sum((1, 2)) + (prior * np.log(channel)).sum((1, 2))
+        return (counts * np.log(probs @ channel)).sum((1, 2)) + (prior * np.log(channel)).sum(
+            (1, 2)
+        )
 
     def update(channel: np.ndarray) -> np.ndarray:
         # Text i adds q_i(y) T(z_i | y) / p_i(z_i) to the count of y and z_i.
@@ -178,9 +180,7 @@ def fit_scalar(name: str, logits: BatchLogits, labels: BatchLabels) -> Scalar:
     weights = np.exp(named.get("log_scale", nothing) - named["temperature"])
     log_odds = named["strength_log_odds"].reshape(shape)
     return Scalar(
-        Vector(
-            weights.reshape(*shape, size), named.get("bias", nothing).reshape(*shape, size)
-        ),
+        Vector(weights.reshape(*shape, size), named.get("bias", nothing).reshape(*shape, size)),
         expit(log_odds),
         expit(-log_odds),
         np.stack([own.histogram for own in data]).reshape(*shape, size),

@@ -9,7 +9,13 @@ from scipy.special import expit, log_expit
 from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
 from cordial_ppl.calibrators.regression import TOLERANCE
-from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples, some
+from cordial_ppl.calibrators.samples import (
+    BatchLabels,
+    BatchLogits,
+    BatchLogProbs,
+    as_samples,
+    some,
+)
 from cordial_ppl.inference.minimise import minimise
 
 PENALTY, RIDGE = 100.0, 1e-3

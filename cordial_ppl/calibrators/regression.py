@@ -80,4 +80,3 @@ def fit_softmax(
     # At even odds the curvature is at its largest, so that Newton's first step is a short one.
     start = np.zeros((count, 1, size * width))
     return minimise(loss, start, hessian=hessian, tolerance=TOLERANCE).x.reshape(count, size, width)
-

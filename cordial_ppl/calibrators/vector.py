@@ -7,8 +7,8 @@ from jaxtyping import Float
 from scipy.special import log_softmax
 
 from cordial_ppl.arrays import AnyArray
-from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples
 from cordial_ppl.calibrators.regression import fit_softmax
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples
 
 RIDGE = 1e-3
 """Default pull toward the reading as it is; without it a class that is missing has no optimum."""

@@ -1,5 +1,7 @@
 """The program `cordial`: its commands, its version, and its exit status."""
 
+import logging
+import os
 from typing import Annotated, Any
 
 import typer
@@ -8,7 +10,6 @@ from typer.core import TyperGroup
 from cordial_ppl.cli.ask import ask
 from cordial_ppl.cli.calibrate import calibrate
 from cordial_ppl.cli.check import check
-from cordial_ppl.cli.compilation import silence
 from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.judge import fit
@@ -87,5 +88,7 @@ for command in COMMANDS:
 
 def main() -> None:
     """Run the program with the arguments of the process."""
-    silence()
+    # JAX's own log is silent, unless the environment asks for it.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    logging.getLogger("jax").setLevel(logging.CRITICAL)
     app(prog_name="cordial")

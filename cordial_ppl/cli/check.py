@@ -62,7 +62,6 @@ def check(
     """
     from cordial_ppl.checks import Ranks as Found
     from cordial_ppl.checks import check_channel
-    from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
 
     names = split_options(options)
@@ -74,7 +73,6 @@ def check(
         check_output(plot, [path for path in (readings, labels) if path], endings=FIGURES)
     ranks: list[Found] = []
     with progressing(quiet) as progress, leaving_at_once():
-        keep_compiled()
         texts = _read(channel, readings, labels, names, reader, task)
         report = check_channel(
             channel,

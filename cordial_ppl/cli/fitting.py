@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cordial_ppl.cli.compilation import keep_compiled
 from cordial_ppl.cli.messages import leaving_at_once, working
 from cordial_ppl.cli.options import Inference, PriorChoice
 from cordial_ppl.errors import CordialWarning, InputError, naming
@@ -195,7 +194,6 @@ def fit_judge(
     with working("fitting", quiet), leaving_at_once():
         from cordial_ppl.cordial import Cordial
 
-        keep_compiled()
         further = tuple(map(str, channels or ()))
         settings = {"inference": inference.value, "prior": prior, "seed": seed}
         judge = Cordial(options, channels=further, **settings)

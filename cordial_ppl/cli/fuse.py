@@ -62,7 +62,6 @@ def fuse(
     READINGS has one row for each text and reader, with a column `reader`. Readers may have
     different kinds of readings, and need not have read every text.
     """
-    from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.fitting import covariates_of, read_label_table
     from cordial_ppl.cli.output import STDOUT, calibrated_columns, check_output, show_json
     from cordial_ppl.tables import match_labels, read_several, write_table
@@ -81,7 +80,6 @@ def fuse(
     with working("fitting", quiet), leaving_at_once():
         from cordial_ppl.fusion import Fusion
 
-        keep_compiled()
         fusion = Fusion(
             table.scale,
             readers=table.readers,

@@ -116,11 +116,9 @@ def learn_prior(
     with working("loading", quiet), leaving_at_once():
         from cordial_ppl import priors
         from cordial_ppl.channels import AFFINE_CHANNELS
-        from cordial_ppl.cli.compilation import keep_compiled
         from cordial_ppl.loading import load_channel
         from cordial_ppl.priors.table import learned_rows
 
-        keep_compiled()
         models = [load_channel(own) for own in (*AFFINE_CHANNELS, *map(str, channel or ()))]
     with leaving_at_once(), progressing(quiet) as show:
         vector = rule is not Rule.PAPER

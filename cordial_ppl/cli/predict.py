@@ -50,7 +50,6 @@ def predict(
     again, as --channel. A judge of several readers, as `cordial fuse` keeps it, takes those of them
     that READINGS holds. Parquet need not fit the memory.
     """
-    from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.output import calibrated_columns, check_output, show_json
     from cordial_ppl.tables import check_folder, read_provenance, read_readings, write_table
 
@@ -67,7 +66,6 @@ def predict(
         from cordial_ppl.fusion import Fusion
         from cordial_ppl.saved import load
 
-        keep_compiled()
         fitted = load(judge, channels=channel or ())
     if not isinstance(fitted, Stack | Fusion):
         raise InputError(

@@ -42,7 +42,6 @@ def report(
     LABELS may hold the labels that the judge was fitted to and others: those of the fit are known
     again and left out of the scores. The page is a single file that needs nothing from elsewhere.
     """
-    from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.fitting import read_label_table
     from cordial_ppl.cli.output import check_output, show_json
     from cordial_ppl.products.figure import NEEDED, can_draw
@@ -57,7 +56,6 @@ def report(
         from cordial_ppl.report import Texts, gather, write_report
         from cordial_ppl.saved import load
 
-        keep_compiled()
         fitted = load(judge, channels=channel or ())
     if not isinstance(fitted, Stack):
         raise InputError(

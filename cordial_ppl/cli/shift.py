@@ -166,7 +166,6 @@ def _population(
     quiet: bool,
 ) -> tuple[np.ndarray, np.ndarray, "Stack"]:
     """Predictions of the labelled texts that do not know their labels, and of all texts."""
-    from cordial_ppl.cli.compilation import keep_compiled
     from cordial_ppl.cli.fitting import covariates_of, fit_judge
     from cordial_ppl.stacking import MIN_LABELS
     from cordial_ppl.tables import match_labels
@@ -196,7 +195,6 @@ def _population(
     with working("loading", quiet):
         from cordial_ppl.cordial import load
 
-        keep_compiled()
         fitted = load(path, channels=channels or ())
     if fitted.scale_ != scale:
         raise InputError(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cordial_ppl.cli.compilation import keep_compiled
 from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
 from cordial_ppl.cli.options import Json, Quiet
 from cordial_ppl.errors import FileError, InputError
@@ -66,7 +65,6 @@ def sweep(
     with working("loading", quiet), leaving_at_once():
         from cordial_ppl.sweep import read_config, run_sweep
 
-        keep_compiled()
         plan = read_config(config)
     with leaving_at_once(), progressing(quiet) as show:
         results = run_sweep(plan, output, lambda progress: show(progress.done, progress.label))

@@ -14,11 +14,11 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.blas import on_one_core
 from cordial_ppl.calibrators import CALIBRATORS, Calibrator
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import workers
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.inference.data import hold_out
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import Effort
@@ -161,6 +161,7 @@ class ChannelMember:
 Member = CalibratorMember | ChannelMember
 
 
+@on_one_core
 def fit_members(members: Sequence[Member], cases: Sequence[Case]) -> list[list[MemberFit]]:
     """Fit members side by side, each as soon as there is a thread.
 

@@ -40,8 +40,8 @@ from cordial_ppl.cordial.settings import (
 )
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
 from cordial_ppl.errors import InputError, NotFittedError
-from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort

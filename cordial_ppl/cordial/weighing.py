@@ -92,4 +92,3 @@ def _mean_loss(probs: np.ndarray) -> float:
     if not len(probs):
         return float("nan")
     return float(-np.mean(np.log(np.maximum(probs, FLOOR))))
-

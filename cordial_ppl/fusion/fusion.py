@@ -367,9 +367,7 @@ class Fusion(Estimator):
             if isinstance(own, Posterior):
                 warn_if_doubtful(own)
         prior = np.array([counts[name] for name in members])
-        weights, self.expected_ = weigh(
-            labelled, folds, held_out if enough else None, prior, known
-        )
+        weights, self.expected_ = weigh(labelled, folds, held_out if enough else None, prior, known)
         self.weights_ = dict(zip(members, weights.tolist(), strict=True))
         self.out_of_fold_ = None
         if known.any(axis=1).all():

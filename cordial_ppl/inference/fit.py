@@ -12,15 +12,18 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.arrays import pad_rows
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.cloud import Cloud
 from cordial_ppl.inference.data import Data, Labelled, hold_out, on_cpu, pad
-from cordial_ppl.inference.laplace import sample_laplace
+from cordial_ppl.inference.importance import resample
+from cordial_ppl.inference.laplace import Gaussian, find_modes, sample_laplace
 from cordial_ppl.inference.noise import Source
 from cordial_ppl.inference.nuts import sample_nuts
-from cordial_ppl.inference.posterior import Posterior, diagnose
+from cordial_ppl.inference.posterior import LITERAL, Posterior, diagnose, precision
+from cordial_ppl.inference.programs import predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     PRECISION,
@@ -37,6 +40,9 @@ from cordial_ppl.scale import Scale
 
 Found = tuple[Cloud, list[Cloud]]
 """A posterior, and those without each fold."""
+
+UNSEEN = 256
+"""Draws of a fold's posterior that predict its texts."""
 
 METHODS = ("default", "laplace", "mode", "nuts")
 
@@ -120,9 +126,10 @@ def fit_cases(
 
 def _sampled(target: Target, case: Case, effort: Effort) -> Found:
     """The default posterior, and those of the folds."""
-    rng, (prior, data) = np.random.default_rng(case.seed), _arrays([(case, case.texts.labels)])
+    rng, (prior, data) = _generator(case.seed), _arrays([(case, case.texts.labels)])
     state = sample(target, prior, data, rng, effort)
-    return _carried(target, case, _cloud(case, state, effort), state, rng, effort)
+    found = case, _cloud(case, state, effort), state
+    return _carried(target, *found, prior, data, rng, effort)
 
 
 def _nuts(target: Target, case: Case, effort: Effort) -> Found:
@@ -132,20 +139,30 @@ def _nuts(target: Target, case: Case, effort: Effort) -> Found:
     cloud = sample_nuts(target, case.prior, readings, texts.labels, key)
     if case.folds is None:
         return cloud, []
-    prior, data = _arrays([(case, case.texts.labels)])
-    points = (cloud.draws - prior.loc) / prior.scale
+    prior, data = _arrays([(case, texts.labels)])
+    loc, scale = cast(Prior, case.prior)
+    points = (cloud.draws - loc) / scale
     some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
     state = settle(target, prior, data, points[some].astype(PRECISION))
-    return _carried(target, case, cloud, state, np.random.default_rng(case.seed), effort)
+    return _carried(target, case, cloud, state, prior, data, _generator(case.seed), effort)
 
 
 def _carried(
-    target: Target, case: Case, cloud: Cloud, state: State, source: Source, effort: Effort
+    target: Target,
+    case: Case,
+    cloud: Cloud,
+    state: State,
+    prior: Prior,
+    data: Data,
+    source: Source,
+    effort: Effort,
 ) -> Found:
     """A posterior with those of the folds, to which its particles are carried over."""
-    states = [
-        carry(target, *_arrays([(case, labels)]), state, source, effort) for labels in case.masks
-    ]
+    states = []
+    for labels in case.masks:
+        own = pad_rows(labels.astype(np.int32), len(data.labels), -1)
+        fold = data._replace(labels=own, histogram=case.shares(labels).astype(PRECISION))
+        states.append(carry(target, prior, fold, state, source, effort))
     return _with_folds(case, cloud, states, effort)
 
 
@@ -172,8 +189,40 @@ def _sampled_together(target: Target, cases: Sequence[Case], effort: Effort) -> 
 def _literal(target: Target, cases: Sequence[Case], method: str) -> list[Found]:
     """The paper's own: each fold is fitted afresh."""
     jobs = [(case, labels) for case in cases for labels in (case.texts.labels, *case.masks)]
-    clouds = iter(sample_laplace(target, jobs, mode_only=method == "mode"))
+    data = [pad(case.texts, labels, case.shares(labels), np.float64) for case, labels in jobs]
+    priors = [cast(Prior, case.prior) for case, _ in jobs]
+    modes = find_modes(target, Prior(*map(np.stack, zip(*priors, strict=True))), data)
+    rngs = {id(case): np.random.default_rng(case.seed) for case in cases}
+    clouds = iter(
+        [
+            _at_mode(prior, mode)
+            if method == "mode"
+            else _laplace(target, prior, own, mode, rngs[id(case)])
+            for (case, _), own, prior, mode in zip(jobs, data, priors, modes, strict=True)
+        ]
+    )
     return [(next(clouds), [next(clouds) for _ in case.masks]) for case in cases]
+
+
+def _at_mode(prior: Prior, mode: Gaussian) -> Cloud:
+    """All weight on the posterior mode."""
+    draw = prior.loc + prior.scale * mode.mean
+    return Cloud(draw[None], np.ones(1), ess=1.0, gradient_norm=mode.gradient_norm)
+
+
+def _laplace(
+    target: Target, prior: Prior, data: Data, mode: Gaussian, rng: np.random.Generator
+) -> Cloud:
+    """The paper's draws, with their weights."""
+    found = sample_laplace(target, prior, data, mode, rng)
+    return Cloud(
+        draws=prior.loc + prior.scale * found.points,
+        weights=np.exp(found.log_weights),
+        khat=found.khat,
+        ess=found.ess,
+        weighed=len(found.points),
+        gradient_norm=mode.gradient_norm,
+    )
 
 
 def _arrays(jobs: Sequence[tuple[Case, np.ndarray]]) -> tuple[Prior, Data]:
@@ -189,6 +238,11 @@ def _arrays(jobs: Sequence[tuple[Case, np.ndarray]]) -> tuple[Prior, Data]:
         return jax.device_put(each[0])
     prior, data = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
     return jax.device_put((prior, data._replace(tiles=each[0][1].tiles)))
+
+
+def _generator(seed: tuple[int, ...]) -> np.random.Generator:
+    """A generator that is quick: random numbers are a good part of a fit."""
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
 
 
 def _keys(seeds: Sequence[tuple[int, ...]]) -> jax.Array:
@@ -225,37 +279,34 @@ def _with_folds(case: Case, cloud: Cloud, states: Sequence[State], effort: Effor
 def _fit(
     target: Target, case: Case, method: str, cloud: Cloud, folds: Sequence[Cloud]
 ) -> ChannelFit:
-    """Take a fit out of its arrays, and predict what each fold has not seen."""
-    texts, size = case.texts, target.options
-    posterior = make_posterior(target, case, method, cloud, texts.labels)
-    if case.folds is None:
-        return ChannelFit(posterior, None)
-    held_out = np.empty((len(texts.labels), size))
-    for fold, (labels, own) in enumerate(zip(case.masks, folds, strict=True)):
-        rows = case.folds == fold
-        unseen = {name: column[rows] for name, column in texts.covariates.items()}
-        carried = make_posterior(target, case, method, own, labels)
-        held_out[rows] = carried.predict_centred(texts.logits[rows], unseen)
-    return ChannelFit(posterior, held_out)
-
-
-def make_posterior(
-    target: Target, case: Case, method: str, cloud: Cloud, labels: Int[np.ndarray, " n"]
-) -> Posterior:
-    """A posterior as its users see it, with its diagnostics judged."""
-    own = case.prior
-    return Posterior(
+    """A fit as its users see it, with its diagnostics judged and its held-out predictions."""
+    texts, own = case.texts, case.prior
+    posterior = Posterior(
         channel=target.channel,
-        histogram=case.shares(labels),
+        histogram=case.shares(texts.labels),
         draws=cloud.draws,
         weights=cloud.weights,
         diagnostics=diagnose(method, cloud),
-        covariates=tuple(case.texts.covariates),
-        readers=case.texts.logits.shape[1] if case.texts.logits.ndim == 3 else None,
+        covariates=tuple(texts.covariates),
+        readers=texts.logits.shape[1] if texts.logits.ndim == 3 else None,
         prior=None if own is target.prior else own,
-        data=case.texts,
+        data=texts,
         transitions=cloud.transitions,
     )
+    if case.folds is None:
+        return ChannelFit(posterior, None)
+    held_out, kind = np.empty((len(texts.labels), target.options)), precision(method)
+    for fold, (labels, found) in enumerate(zip(case.masks, folds, strict=True)):
+        rows = case.folds == fold
+        unseen = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
+        readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), unseen)
+        draws, weights = found.draws, found.weights
+        if method not in LITERAL:
+            some = resample(0.5, np.log(weights), UNSEEN)
+            draws, weights = draws[some], np.full(UNSEEN, 1 / UNSEEN)
+        probs = predict(target, draws, weights, readings)[0].astype(np.float64)
+        held_out[rows] = probs / probs.sum(axis=1, keepdims=True)
+    return ChannelFit(posterior, held_out)
 
 
 def fit_channel(

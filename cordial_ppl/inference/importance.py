@@ -11,7 +11,6 @@ from math import ceil, floor, log10, sqrt
 from typing import Any
 
 import jax
-import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import AnyArray, namespace

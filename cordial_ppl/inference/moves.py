@@ -102,7 +102,7 @@ def move(
         points = around.colour(moved)
         proposed = Particles(points, *evaluate(points))
         log_ratio = _log_target(proposed, temper) - _log_target(particles, temper)
-        log_ratio += 0.5 * xp.sum(moved**2 - standard**2, axis=1)
+        log_ratio += 0.5 * (xp.vecdot(moved, moved) - xp.vecdot(standard, standard))
         log_ratio = xp.where(xp.isnan(log_ratio), -xp.inf, log_ratio)
         rate = xp.mean(xp.exp(xp.minimum(log_ratio, 0.0)))
         accept = log_uniform[place] < log_ratio

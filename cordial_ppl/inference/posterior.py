@@ -11,9 +11,9 @@ from jaxtyping import Float, Shaped
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
-from cordial_ppl.inference.importance import khat_limit
 from cordial_ppl.inference.cloud import Cloud
 from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.importance import khat_limit
 from cordial_ppl.inference.programs import DRAWS, predict
 from cordial_ppl.inference.target import Prior, Target, build_target, name_parameters
 from cordial_ppl.inference.thinning import thin
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 LITERAL = ("laplace", "mode")
 """The paper's own methods, of which every draw and digit is kept."""
+
+def precision(method: str) -> Any:
+    """Precision of predictions: the paper's figures are compared digit by digit."""
+    return np.float64 if method in LITERAL else np.float32
+
 
 LEAST_ESS = 50.0
 LEAST_ACCEPTANCE = 0.02
@@ -229,8 +234,7 @@ class Posterior:
         return found
 
     def _predict(self, logits: Any, covariates: Any, values: Any) -> tuple[Any, Any]:
-        # The paper's figures are compared digit by digit; draws of the default are rounded anyway.
-        kind = np.float64 if self.diagnostics.method in LITERAL else np.float32
+        kind = precision(self.diagnostics.method)
         extra = {name: np.asarray(column, kind) for name, column in covariates.items()}
         readings = Readings(logits.astype(kind), self.histogram, extra)
         with jax.enable_x64(True):

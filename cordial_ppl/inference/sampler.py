@@ -278,7 +278,7 @@ def renew(problem: Problem, state: State, source: Source, effort: Effort) -> Sta
         log_weights=_equal(found, effort.particles),
         around=gaussian(found.points, state.log_weights),
     )
-    return _move(problem, chosen, second, effort.last_moves)
+    return _move(problem, chosen, second, effort.moves)
 
 
 def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: float) -> Any:
@@ -329,7 +329,8 @@ def _log_student(own: Gaussian, points: Any) -> Any:
     """Log density of a Student-t up to a constant that does not depend on the location or scale."""
     xp, size = namespace(points), points.shape[1]
     log_scale = xp.sum(xp.log(xp.diagonal(own.factor)))
-    distances = xp.sum(own.whiten(points) ** 2, axis=1)
+    standard = own.whiten(points)
+    distances = xp.vecdot(standard, standard)
     return -0.5 * (FREEDOM + size) * xp.log1p(distances / FREEDOM) - log_scale
 
 
