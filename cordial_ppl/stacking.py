@@ -95,7 +95,7 @@ def stack_weights(
 
     def objective(weights: np.ndarray) -> float:
         mixed = np.log(probs @ weights) - (0.0 if whole else np.log(there @ weights))
-        return mixed.sum() + prior[prior > 0] @ np.log(weights[prior > 0])
+        return float(mixed.sum() + prior[prior > 0] @ np.log(weights[prior > 0]))
 
     def pull(weights: np.ndarray) -> np.ndarray:
         """What the slopes are to equal: the slope of what the weights are scaled by."""

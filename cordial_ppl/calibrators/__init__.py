@@ -1,9 +1,9 @@
 """The calibrators: what predicts labels from logits without a posterior; three are in the stack.
 
-A calibrator is a pair of pure functions of NumPy arrays, in double precision, and compiles nothing.
-Texts labelled -1 are ignored, and leading axes are broadcast: labels `[F, n]` beside logits `[n, K]`
-fit a sample and its folds at once.  Every fit converges to finite parameters, however few the labels
-and whatever classes lack.
+A calibrator is a pair of pure functions of NumPy arrays in double precision: it compiles nothing.
+Texts labelled -1 are ignored, and leading axes are broadcast: labels `[F, n]` beside logits
+`[n, K]` fit a sample and its folds at once.  Every fit converges to finite parameters, however few
+the labels and whatever classes lack.
 """
 
 from collections.abc import Callable

@@ -23,6 +23,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.laplace import find_modes
 from cordial_ppl.inference.target import build_target
+from cordial_ppl.readings import label_histogram
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Pseudo-counts a row that cross-validation chooses from: from hardly any to the scalar channel."""
@@ -170,9 +171,10 @@ def fit_scalar(name: str, logits: BatchLogits, labels: BatchLabels) -> Scalar:
     shape = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])
     texts = np.broadcast_to(logits, shape + logits.shape[-2:])
     marks = np.broadcast_to(labels, shape + labels.shape[-1:])
-    data = [
-        pad(Labelled(texts[place], marks[place], {}), np.float64) for place in np.ndindex(shape)
-    ]
+    data = []
+    for place in np.ndindex(shape):
+        own = Labelled(texts[place], marks[place], {})
+        data.append(pad(own, own.labels, label_histogram(own.labels, size), np.float64))
     loc, scale = target.prior
     modes = np.stack([loc + scale * found.mean for found in find_modes(target, target.prior, data)])
     named = {site.name: modes[:, site.slice] for site in target.sites}

@@ -35,7 +35,7 @@ class Texts(NamedTuple):
     @property
     def readings(self) -> Readings:
         """The readings of the labelled texts."""
-        return Readings(self.known.logits, self.unseen.histogram, self.known.covariates)
+        return Readings(self.known.logits, self.unseen.histogram, dict(self.known.covariates))
 
 
 def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS) -> Texts:

@@ -401,7 +401,8 @@ class Stack(Estimator):
         self.posteriors_ = {
             name: fit for name, fit in self._fits.items() if isinstance(fit, Posterior)
         }
-        held_out = np.stack([fit.held_out for fit in fits], axis=-1) if enough else None
+        unseen = [fit.held_out for fit in fits if fit.held_out is not None]
+        held_out = np.stack(unseen, axis=-1) if enough else None
         counts = np.array([self.weight_counts[name] for name in members])
         weights, self.expected_ = weigh(texts, folds, held_out, counts)
         self.weights_ = dict(zip(members, weights.tolist(), strict=True))

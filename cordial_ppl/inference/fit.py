@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -71,7 +72,7 @@ class Case(NamedTuple):
         if self.histogram is not None:
             return self.histogram
         size = self.texts.logits.shape[-1]
-        return label_histogram(labels, size, None, self.pseudo_counts)
+        return np.asarray(label_histogram(labels, size, None, self.pseudo_counts))
 
     @property
     def masks(self) -> list[Int[np.ndarray, " n"]]:
@@ -247,7 +248,7 @@ def _generator(seed: tuple[int, ...]) -> np.random.Generator:
 
 def _keys(seeds: Sequence[tuple[int, ...]]) -> jax.Array:
     words = [np.random.SeedSequence(seed).generate_state(2) for seed in seeds]
-    return jax.random.wrap_key_data(np.stack(words), impl="threefry2x32")
+    return jax.random.wrap_key_data(jnp.asarray(np.stack(words)), impl="threefry2x32")
 
 
 def _apart(states: State) -> list[State]:

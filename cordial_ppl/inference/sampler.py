@@ -83,7 +83,7 @@ class Problem(NamedTuple):
 
     def evaluate(self, points: Float[Any, "M P"]) -> tuple[Any, Any]:
         """Log prior and log likelihood of whitened points, nats."""
-        run = log_densities if isinstance(points, jax.Array) else density
+        run: Callable[..., Any] = log_densities if isinstance(points, jax.Array) else density
         return run(self.target, self.prior, self.data, points)
 
 
