@@ -17,13 +17,14 @@ from cordial_ppl.inference.importance import khat_limit
 from cordial_ppl.inference.programs import DRAWS, predict
 from cordial_ppl.inference.target import Prior, Target, build_target, name_parameters
 from cordial_ppl.inference.thinning import thin
-from cordial_ppl.readings import Readings, as_logits
+from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, name_readers
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
 LITERAL = ("laplace", "mode")
 """The paper's own methods, of which every draw and digit is kept."""
+
 
 def precision(method: str) -> Any:
     """Precision of predictions: the paper's figures are compared digit by digit."""
@@ -195,7 +196,7 @@ class Posterior:
         """Posterior predictive probabilities of texts.
 
         Args:
-            logits: option logits, shape ``[m, K]``.
+            logits: option logits, shape ``[m, K]``, or ``[m, R, K]`` as the channel was fitted.
             covariates: the covariates that the channel was fitted with, each of shape ``[m]``.
 
         Returns:
@@ -205,8 +206,13 @@ class Posterior:
             InputError: the logits are not an ``[m, K]`` array of usable numbers, or a covariate is
                 missing or not usable.
         """
-        readings = as_logits(logits, size=len(self.histogram))
-        extra = as_covariates(covariates, len(readings), self.covariates)
+        size = len(self.histogram)
+        if self.readers is None:
+            readings = as_logits(logits, size=size)
+        else:
+            readings = as_logits_of_readers(logits, readers=name_readers(self.readers), size=size)
+        levels = self.channel.levels
+        extra = as_covariates(covariates, len(readings), self.covariates, levels)
         return self.predict_centred(readings, extra)
 
     def predict_centred(

@@ -3,6 +3,7 @@
 This is the one file that knows how NumPyro traces a model.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from threading import RLock
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ class Site(NamedTuple):
         parameter: name of the parameter in its own units.
         gaussian: whether its prior is a fixed Gaussian in the unconstrained space.
         scaled: whether the model scales its log density (``numpyro.handlers.scale``).
+        plates: names of the plates that it is sampled in, outermost first.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Site(NamedTuple):
     parameter: str
     gaussian: bool
     scaled: bool
+    plates: tuple[str, ...]
 
     def density(self, trace: dict[str, Any], u: Array) -> Array:
         """Log prior density of an unconstrained value in nats, unscaled, in the batch's shape.
@@ -92,12 +95,12 @@ def describe(
     readings = Readings(
         np.zeros_like(logits),
         np.full(size, 1 / size),
-        {name: np.zeros(2) for name in covariates},
+        make_covariates(channel, covariates, (0.0, 0.0)),
     )
     other = Readings(
         logits,
         ramp / ramp.sum(),
-        {name: np.array([0.5, -2.0]) for name in covariates},
+        make_covariates(channel, covariates, (0.5, -2.0)),
     )
     sites: list[Site] = []
     keys = jax.random.split(jax.random.key(0), PROBE_DRAWS)
@@ -153,7 +156,8 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
         size: number of options K.
     """
     wanted = _Wanted()
-    readings = Readings(np.zeros((2, size)), np.full(size, 1 / size), wanted)
+    shape = (2, 1, size) if channel.several else (2, size)
+    readings = Readings(np.zeros(shape), np.full(size, 1 / size), wanted)
 
     def run(key: jax.Array) -> None:
         run_model(handlers.seed(channel.model, key), readings)
@@ -177,6 +181,18 @@ def _probe(
     texts, *_, size = readings[0].logits.shape
     sites[:] = _find_sites(channel, traces[0], (texts, size))
     return [[_gaussian(trace[site.name], site.transform) for site in sites] for trace in traces]
+
+
+def make_covariates(
+    channel: Channel, names: Sequence[str], values: Sequence[float]
+) -> dict[str, np.ndarray]:
+    """Covariates to trace a channel with: these values, or levels where it knows nothing else."""
+    count = dict(channel.levels)
+    plain = np.array(values)
+    return {
+        name: np.clip(np.floor(plain), 0, count[name] - 1) if name in count else plain
+        for name in names
+    }
 
 
 def run_model(model: Any, *arguments: Any) -> dict[str, Any]:
@@ -228,7 +244,10 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
         recorded = twin in trace and trace[twin]["type"] == "deterministic"
         parameter = twin if recorded else name
         scaled = site["scale"] is not None
-        sites.append(Site(name, own, slice(start, stop), transform, parameter, False, scaled))
+        frames = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
+        plates = tuple(frame.name for frame in frames)
+        place = slice(start, stop)
+        sites.append(Site(name, own, place, transform, parameter, False, scaled, plates))
         start = stop
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")
@@ -264,7 +283,7 @@ def _check_shapes(
     texts = 5
     shape = (texts, size) if readers is None else (texts, readers, size)
     readings = Readings(
-        np.zeros(shape), np.full(size, 1 / size), {name: np.zeros(texts) for name in names}
+        np.zeros(shape), np.full(size, 1 / size), make_covariates(channel, names, [0.0] * texts)
     )
     found: dict[str, tuple[int, ...]] = {}
 
