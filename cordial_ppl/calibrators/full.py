@@ -24,6 +24,7 @@ from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.laplace import find_modes
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.readings import label_histogram
+from cordial_ppl.readings import label_histogram
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Pseudo-counts a row that cross-validation chooses from: from hardly any to the scalar channel."""
@@ -185,7 +186,7 @@ def fit_scalar(name: str, logits: BatchLogits, labels: BatchLabels) -> Scalar:
         Vector(weights.reshape(*shape, size), named.get("bias", nothing).reshape(*shape, size)),
         expit(log_odds),
         expit(-log_odds),
-        np.stack([own.histogram for own in data]).reshape(*shape, size),
+        np.reshape([own.histogram for own in data], (*shape, size)),
     )
 
 
