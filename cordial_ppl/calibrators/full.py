@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
-from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, some
 from cordial_ppl.calibrators.vector import Vector, vector_log_probs
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.data import Labelled, pad
@@ -114,13 +114,18 @@ def shrink_channel_to_counts(
     prior = np.asarray(strength)[..., None, None] * centre
     shape = np.broadcast_shapes(prior.shape[:-2], probs.shape[:-2], counts.shape[:-2])
 
-    def flat(values: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(values, shape + values.shape[-2:]).reshape(-1, *values.shape[-2:])
+    def flat(values: np.ndarray, sets: tuple[int, ...] = shape) -> np.ndarray:
+        return np.broadcast_to(values, sets + values.shape[-2:]).reshape(-1, *values.shape[-2:])
 
-    prior, probs, counts, found = (flat(part) for part in (prior, probs, counts, centre))
-    found, going = found.copy(), np.arange(len(found))
+    # What all fits have in common is not repeated.
+    probs, counts, prior = (
+        flat(part, () if part.ndim == 2 else shape) for part in (probs, counts, prior)
+    )
+    found = flat(centre).copy()
+    going = np.arange(len(found))
     for _ in range(MAX_ROUNDS):
-        moved, change = _leap(found[going], probs[going], counts[going], prior[going])
+        own = (some(part, going) for part in (probs, counts, prior))
+        moved, change = _leap(found[going], *own)
         found[going] = moved
         going = going[change > TOLERANCE]
         if not len(going):
