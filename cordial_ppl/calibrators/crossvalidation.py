@@ -38,8 +38,8 @@ def spread_folds(
 def cross_validate[Params: tuple[np.ndarray, ...]](
     fit: Callable[[np.ndarray, np.ndarray, np.ndarray], Params],
     log_probs: Callable[[Params, np.ndarray], np.ndarray],
-    logits: Float[np.ndarray, "*sets n features"],
-    labels: Int[np.ndarray, "*sets_ n"],
+    logits: Float[np.ndarray, "*#sets n features"],
+    labels: Int[np.ndarray, "*#sets n"],
     grid: Float[np.ndarray, "G *axes"],
 ) -> Params:
     """Fit with the setting that has the lowest log loss on texts that a fit has not seen.
@@ -72,7 +72,7 @@ def cross_validate[Params: tuple[np.ndarray, ...]](
         losses = -(left_out[1:] * np.maximum(logs, math.log(FLOOR))).sum(axis=(1, 2))
         good = losses <= losses.min() + EPS**0.6 * (1.0 + losses.min())
         best = np.flatnonzero(good)[-1]
-        return type(params)(*(part[best, 0] for part in params))
+        return type(params)(*(part[best, 0, ...] for part in params))
 
     found = [choose(logits[place], labels[place]) for place in np.ndindex(shape)]
     return type(found[0])(

@@ -12,7 +12,7 @@ from cordial_ppl.calibrators.crossvalidation import cross_validate
 from cordial_ppl.calibrators.regression import fit_softmax
 from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples
 
-Readings = Float[AnyArray, "*sets n R K"]
+Readings = Float[AnyArray, "*#sets n R K"]
 """Readings of several readers."""
 
 OFF_DIAGONALS = tuple(10.0**power for power in range(-4, 2))

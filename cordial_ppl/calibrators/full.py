@@ -31,7 +31,7 @@ STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 MAX_ROUNDS = 5000
 TOLERANCE = float(np.finfo(np.float64).eps) ** 0.6
 
-BatchChannel = Float[np.ndarray, "*sets K K"]
+BatchChannel = Float[np.ndarray, "... K K"]
 """Channels, a row a stated option."""
 
 
@@ -60,10 +60,10 @@ class Scalar(NamedTuple):
 
 
 def shrink_channel(
-    probs: Float[np.ndarray, "*sets n K"],
+    probs: Float[np.ndarray, "*#sets n K"],
     labels: BatchLabels,
     centre: BatchChannel,
-    strength: Float[np.ndarray, "*sets"] | float,
+    strength: Float[np.ndarray, "..."] | float,
 ) -> BatchChannel:
     r"""Fit a channel whose rows are drawn to those of another.
 
@@ -94,10 +94,10 @@ def shrink_channel(
 
 
 def shrink_channel_to_counts(
-    probs: Float[np.ndarray, "*sets n K"],
-    counts: Float[np.ndarray, "*sets n K"],
+    probs: Float[np.ndarray, "*#sets n K"],
+    counts: Float[np.ndarray, "*#sets n K"],
     centre: BatchChannel,
-    strength: Float[np.ndarray, "*sets"] | float,
+    strength: Float[np.ndarray, "..."] | float,
 ) -> BatchChannel:
     """Fit the channel of :func:`shrink_channel` to readings that have several labels, or none.
 

@@ -8,13 +8,13 @@ from jaxtyping import Float, Int, Shaped
 
 from cordial_ppl.arrays import AnyArray
 
-BatchLogits = Float[AnyArray, "*sets n K"]
+BatchLogits = Float[AnyArray, "*#sets n K"]
 """Readings of one sample, or of several: leading axes are broadcast against those of labels."""
 
-BatchLabels = Int[AnyArray, "*sets n"]
+BatchLabels = Int[AnyArray, "*#sets n"]
 """Positions on the scale, 0..K-1; -1 marks texts to ignore."""
 
-BatchLogProbs = Float[np.ndarray, "*sets m K"]
+BatchLogProbs = Float[np.ndarray, "... n K"]
 """Log probabilities (nats) for each fit, the leading axes of its parameters."""
 
 
@@ -40,7 +40,7 @@ class Samples(NamedTuple):
 
     def unfold(self, values: np.ndarray) -> np.ndarray:
         """Give back the leading axes."""
-        return values.reshape(*self.shape, *values.shape[1:])
+        return values.reshape(self.shape + values.shape[1:])
 
 
 def as_samples(logits: BatchLogits, labels: BatchLabels, options: int | None = None) -> Samples:
@@ -54,12 +54,13 @@ def as_samples(logits: BatchLogits, labels: BatchLabels, options: int | None = N
     logits, labels = np.asarray(logits, np.float64), np.asarray(labels)
     *sets, rows, size = logits.shape
     shape = np.broadcast_shapes(tuple(sets), labels.shape[:-1])
+    own, count = (1 if math.prod(sets) == 1 else math.prod(shape)), math.prod(shape)
     turned = np.ascontiguousarray(logits.swapaxes(-1, -2))
-    if math.prod(sets) != 1:
+    if own > 1:
         turned = np.broadcast_to(turned, (*shape, size, rows))
-    marks = np.broadcast_to(labels, (*shape, rows)).reshape(-1, 1, rows)
+    marks = np.broadcast_to(labels, (*shape, rows)).reshape(count, 1, rows)
     chosen = (marks == np.arange(size if options is None else options)[:, None]).astype(np.float64)
-    return Samples(shape, turned.reshape(-1, size, rows), chosen, chosen.sum(axis=(1, 2)))
+    return Samples(shape, turned.reshape(own, size, rows), chosen, chosen.sum(axis=(1, 2)))
 
 
 def some(values: Shaped[np.ndarray, "B *rest"], at: Any) -> Shaped[np.ndarray, "A *rest"]:

@@ -97,6 +97,8 @@ def minimise(
 
     def aim(s: _Searches, at: np.ndarray, longest: float) -> None:
         """Give searches a new direction, and the first step along it."""
+        if not len(at):
+            return
         gradient = s.gradient[at]
         if hessian is None:
             direction = -(s.inverse[at] @ gradient[:, :, None])[:, :, 0]
@@ -132,9 +134,7 @@ def minimise(
         x[s.number], values[s.number] = s.x, s.value
         norms[s.number] = norm = np.abs(s.gradient).max(axis=1)
         done[taken] = norm[taken] <= tolerance
-        further = taken[~done[taken]]
-        if len(further):
-            aim(s, further, max_length)
+        aim(s, taken[~done[taken]], max_length)
         if each > 1:
             lowest = values.reshape(problems, each).argmin(axis=1)[s.number // each]
             done |= (-0.5 * s.slope <= near) & (s.number % each != lowest)

@@ -24,7 +24,7 @@ from cordial_ppl.readings import Readings
 POINTS = 1024
 """Points whose density is computed in one call."""
 
-SEARCHES, PROBLEMS = 8, 8
+SEARCHES, PROBLEMS = 20, 8
 """Points whose gradient is computed in one call, and the data sets that they may belong to."""
 
 DRAWS, TEXTS = 128, 512
@@ -137,7 +137,7 @@ def _gradient(target: Target) -> Callable[..., Any]:
 
         return jax.lax.fori_loop(0, data.tiles, add, jax.value_and_grad(prior_density)(point))
 
-    return compiled(jax.vmap(one, (None, None, 0, 0)))
+    return compiled(jax.vmap(one, (None, None, 0, 0)), xla_backend_optimization_level=1)
 
 
 def predict(
