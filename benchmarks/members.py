@@ -24,7 +24,7 @@ from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.cordial.parts import CalibratorPart, ChannelPart, Part
 from cordial_ppl.cordial.subsets import make_batch
 from cordial_ppl.cordial.weighing import stated
-from cordial_ppl.inference.state import DEFAULT_EFFORT
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT
 from cordial_ppl.loading import load_channel
 from cordial_ppl.priors.shipped import FILE
 from cordial_ppl.readings import label_histogram

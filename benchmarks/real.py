@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cordial_ppl.cordial.parts import Texts
+from cordial_ppl.cordial.subsets import Texts
 from cordial_ppl.sweep.tasks import Reading
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from cordial_ppl.inference.fit import fit_nuts as fit_nuts
     from cordial_ppl.inference.posterior import Diagnostics as Diagnostics
     from cordial_ppl.inference.posterior import Posterior as Posterior
-    from cordial_ppl.inference.state import Effort as Effort
+    from cordial_ppl.inference.sampler import Effort as Effort
     from cordial_ppl.inference.target import Prior as Prior
     from cordial_ppl.personal import UserShift as UserShift
+    from cordial_ppl.personal.model import user_channel as user_channel
     from cordial_ppl.priors import LearnedPrior as LearnedPrior
     from cordial_ppl.priors import learn_prior as learn_prior
     from cordial_ppl.priors import shipped_prior as shipped_prior
@@ -76,6 +77,7 @@ _ROOMS = {
     "cordial_ppl.inference.target": ("Prior",),
     "cordial_ppl.inference.state": ("Effort",),
     "cordial_ppl.personal": ("UserShift",),
+    "cordial_ppl.personal.model": ("user_channel",),
     "cordial_ppl.priors": ("LearnedPrior", "learn_prior", "shipped_prior"),
     "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
     "cordial_ppl.saved": ("load",),

@@ -6,8 +6,10 @@ so a number of texts is rounded up to a bucket and the rows that fill it are mas
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -38,6 +40,11 @@ Histogram = Float[AnyArray, " K"]
 SMALLEST_BUCKET = 8
 CHUNK_ROWS = 4096
 """Texts that are predicted at a time: their intermediate results fit the caches."""
+
+
+def namespace(array: Any) -> Any:
+    """The module of an array's functions: ``jax.numpy`` for JAX arrays, also while traced."""
+    return jnp if isinstance(array, jax.Array) else np
 
 
 def bucket(n: int) -> int:
@@ -121,5 +128,9 @@ def pad_rows(x: AnyArray, size: int, fill: float) -> np.ndarray:
     rows = np.asarray(x)
     if len(rows) > size:
         raise ValueError(f"cannot pad {len(rows)} rows to {size}: choose a size of {len(rows)} up.")
-    widths = [(0, size - len(rows))] + [(0, 0)] * (rows.ndim - 1)
-    return np.pad(rows, widths, constant_values=fill)
+    if len(rows) == size:
+        return rows
+    # NumPy's own `pad` takes longer than what is done with the rows.
+    padded = np.full((size, *rows.shape[1:]), fill, rows.dtype)
+    padded[: len(rows)] = rows
+    return padded

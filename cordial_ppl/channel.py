@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax.scipy.special import expit
 from jaxtyping import Array, Float, Int
 from numpyro.distributions import constraints
 
-from cordial_ppl.errors import ChannelError
+from cordial_ppl.errors import ChannelError, InputError
 
 LABEL_SITE = "label"
 LOG_ODDS_SUFFIX = "_log_odds"
@@ -37,6 +38,10 @@ class Channel(NamedTuple):
         source: the file the model was loaded from; empty for a channel that is of no file.
         digest: SHA-256 of that file when it was run, in hexadecimal; empty likewise.
         examples: names and ranges of covariates, for texts that are made up to check the channel.
+        several: whether its readings have an axis of readers, ``[n, R, K]``.
+        levels: covariates that number something, such as users, and how many there are: whole
+            numbers 0..L-1.  A parameter with one value each has its size from here, for a target
+            knows no data.
     """
 
     name: str
@@ -44,6 +49,8 @@ class Channel(NamedTuple):
     source: str = ""
     digest: str = ""
     examples: tuple[tuple[str, float, float], ...] = ()
+    several: bool = False
+    levels: tuple[tuple[str, int], ...] = ()
 
 
 class Ordinal(dist.Distribution):
@@ -51,8 +58,9 @@ class Ordinal(dist.Distribution):
 
     .. math:: \log p(z) = \sum_k [z = k] \log p_k
 
-    A label outside ``0..K-1`` has log probability 0: padded and unlabelled rows carry -1 and so
-    leave the likelihood.
+    A label of -1 has log probability 0: padded and unlabelled rows carry it and so leave the
+    likelihood.  Any other label outside ``0..K-1`` is a mistake: refused where its value is known,
+    and of probability zero inside a compiled program.
 
     Args:
         log_probs: log probabilities in nats, shape ``[..., K]``; they are not normalised again.
@@ -110,15 +118,35 @@ class Ordinal(dist.Distribution):
         """Draw options, shape ``sample_shape + batch_shape``."""
         return jax.random.categorical(key, self.log_probs, shape=sample_shape + self.batch_shape)
 
-    def log_prob(self, value: Int[Array, "..."]) -> Float[Array, "..."]:
-        """Log probability of the options in nats; 0 where the option is not in 0..K-1."""
+    def log_prob(self, value: Int[Any, "..."]) -> Float[Array, "..."]:
+        """Log probability of the options in nats; 0 where the option is -1.
+
+        Raises:
+            InputError: an option is beyond -1..K-1.
+        """
+        value = _as_options(value, self.size)
+        known = (value >= 0) & (value < self.size)
         # The one row that counts is selected before the logarithm is taken.
         chosen = [jnp.where(value == option, row, 0.0) for option, row in enumerate(self._rows)]
         selected = reduce(add, chosen)
         if self._log_probs is not None:
-            return selected
-        known = (value >= 0) & (value < self.size)
-        return jnp.log(jnp.where(known, selected + jnp.finfo(selected.dtype).tiny, 1.0))
+            return jnp.where(known | (value == -1), selected, -jnp.inf)
+        left_out = jnp.where(value == -1, 1.0, 0.0).astype(selected.dtype)
+        return jnp.log(jnp.where(known, selected + jnp.finfo(selected.dtype).tiny, left_out))
+
+
+def _as_options(value: Any, size: int) -> Any:
+    """The labels, which are looked at where they are no tracers."""
+    if isinstance(value, jax.core.Tracer):
+        return value
+    own = np.asarray(value)
+    wrong = np.flatnonzero((own < -1) | (own >= size))
+    if wrong.size:
+        raise InputError(
+            f"labels must be options 0..{size - 1}, or -1 for a text that has none; found "
+            f"{own.flat[wrong[0]]} in row {wrong[0]}."
+        )
+    return value
 
 
 def _rows(values: Any) -> tuple[Array, ...]:

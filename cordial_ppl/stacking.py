@@ -5,25 +5,18 @@ are likeliest, when every label is predicted by members that did not see it.
 """
 
 import math
-from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
-from cordial_ppl.arrays import FLOOR, AnyArray
+from cordial_ppl.arrays import FLOOR
 
 MIN_LABELS = 8
 """With fewer labels weights would be chance: they are what their prior says."""
 
 MAX_ROUNDS = 200
-
-
-class _Round(NamedTuple):
-    weights: Array
-    gap: Array
-    rounds: Array
+EPS = float(np.finfo(np.float64).eps)
+LEAST = EPS**2
 
 
 def assign_folds(n: int, folds: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
@@ -40,7 +33,7 @@ def assign_folds(n: int, folds: int, rng: np.random.Generator) -> Int[np.ndarray
     return rng.permutation(np.arange(n, dtype=np.int64) % folds)
 
 
-def prior_weights(prior_counts: Float[AnyArray, " M"]) -> Float[Array, " M"]:
+def prior_weights(prior_counts: Float[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
     """Likeliest weights without a label, `a_m / sum_m a_m`; equal ones under a flat prior.
 
     Args:
@@ -49,19 +42,18 @@ def prior_weights(prior_counts: Float[AnyArray, " M"]) -> Float[Array, " M"]:
     Returns:
         Weights `[M]` that sum to one.
     """
-    counts = jnp.asarray(prior_counts)
-    counts = jnp.where(jnp.sum(counts) > 0.0, counts, jnp.ones_like(counts))
-    return counts / jnp.sum(counts)
+    counts = np.asarray(prior_counts, np.float64)
+    counts = counts if counts.sum() > 0 else np.ones_like(counts)
+    return counts / counts.sum()
 
 
 def stack_weights(
-    log_probs: Float[AnyArray, "n M"],
-    mask: Bool[AnyArray, " n"],
-    prior_counts: Float[AnyArray, " M"],
+    log_probs: Float[np.ndarray, "n M"],
+    prior_counts: Float[np.ndarray, " M"],
     floor: float = FLOOR,
     min_labels: int = MIN_LABELS,
-    present: Bool[AnyArray, "n M"] | None = None,
-) -> Float[Array, " M"]:
+    present: Bool[np.ndarray, "n M"] | None = None,
+) -> Float[np.ndarray, " M"]:
     """Mixture weights with the highest posterior under a `Dirichlet(1 + prior_counts)` prior.
 
     Maximises `sum_i log sum_m w_m p_m(z_i) + sum_m a_m log w_m` over the simplex, which is concave.
@@ -78,7 +70,6 @@ def stack_weights(
 
     Args:
         log_probs: log probability that each member gave to the observed label out of fold, nats.
-        mask: the texts that count.
         prior_counts: `a`, nonnegative: 0 for maximum likelihood, 1 for one label's worth a member.
         floor: the least probability that is believed.
         min_labels: fewer labels than this, or none, give the weights of the prior alone.
@@ -91,74 +82,51 @@ def stack_weights(
         Dempster, Laird and Rubin (1977), "Maximum likelihood from incomplete data via the EM
         algorithm"; Hunter and Lange (2004), "A tutorial on MM algorithms".
     """
-    log_probs = jnp.maximum(jnp.asarray(log_probs), math.log(floor))
-    dtype, members = log_probs.dtype, log_probs.shape[1]
-    prior = jnp.asarray(prior_counts, dtype)
-    seen = jnp.asarray(mask).astype(dtype)
-    there = None if present is None else jnp.asarray(present)
-    if there is not None:
-        spoken = jnp.any(there, axis=1, keepdims=True)
-        seen, there = jnp.where(spoken[:, 0], seen, 0.0), there | ~spoken
-        log_probs = jnp.where(there, log_probs, -jnp.inf)
-        there = there.astype(dtype)
+    logs, prior = np.maximum(log_probs, math.log(floor)), np.asarray(prior_counts, np.float64)
+    there = np.ones_like(logs) if present is None else np.asarray(present, np.float64)
+    spoken = there.any(axis=1)
+    logs, there = np.where(there, logs, -np.inf)[spoken], there[spoken]
+    if len(logs) < max(min_labels, 1):
+        return prior_weights(prior)
     # A row's scale moves no weight; one as the best member's keeps every mixture away from zero.
-    probs = jnp.exp(log_probs - jnp.max(log_probs, axis=1, keepdims=True))
-    total = jnp.sum(seen) + jnp.sum(prior)
-    eps = jnp.finfo(dtype).eps
-    least = eps**2
-    # Where members are missing Newton's step is a rougher guess.
-    most = MAX_ROUNDS if there is None else 10 * MAX_ROUNDS
-    equal = jnp.full(members, 1.0 / members, dtype)
+    probs = np.exp(logs - logs.max(axis=1, keepdims=True))
+    whole = bool(there.all())
+    total = len(logs) + prior.sum()
 
-    def objective(weights: Array) -> Array:
-        mixed = jnp.log(probs @ weights)
-        if there is not None:
-            mixed = mixed - jnp.log(there @ weights)
-        return jnp.sum(seen * mixed) + jnp.sum(
-            jnp.where(prior > 0.0, prior * jnp.log(weights), 0.0)
-        )
+    def objective(weights: np.ndarray) -> float:
+        mixed = np.log(probs @ weights) - (0.0 if whole else np.log(there @ weights))
+        return float(mixed.sum() + prior[prior > 0] @ np.log(weights[prior > 0]))
 
-    def pull(weights: Array) -> Array:
+    def pull(weights: np.ndarray) -> np.ndarray:
         """What the slopes are to equal: the slope of what the weights are scaled by."""
-        if there is None:
-            return total
-        return jnp.maximum((seen / (there @ weights)) @ there + jnp.sum(prior), least)
+        scale = (1 / (there @ weights)) @ there + prior.sum()
+        return np.full(len(prior), total) if whole else np.maximum(scale, LEAST)
 
-    def update(weights: Array) -> Array:
-        shares = weights * ((seen / (probs @ weights)) @ probs)
-        if there is None:
-            return (shares + prior) / jnp.maximum(total, 1.0)
-        moved = (shares + prior) / pull(weights)
-        return moved / jnp.maximum(jnp.sum(moved), least)
-
-    def going(state: _Round) -> Array:
-        return (state.gap > eps**0.75) & (state.rounds < most)
-
-    def slopes(weights: Array) -> Array:
+    def slopes(weights: np.ndarray) -> np.ndarray:
         """Slope of the log posterior; at its top it is `pull` for every weight above zero."""
-        return (seen / (probs @ weights)) @ probs + prior / jnp.maximum(weights, least)
+        return (1 / (probs @ weights)) @ probs + prior / np.maximum(weights, LEAST)
 
-    def leap(weights: Array) -> Array:
+    def update(weights: np.ndarray) -> np.ndarray:
+        moved = (weights * ((1 / (probs @ weights)) @ probs) + prior) / pull(weights)
+        return moved / moved.sum()
+
+    def leap(weights: np.ndarray) -> np.ndarray:
         """Newton's step, as if the weights were free to have any sum; they may fall to 1 %."""
         excess = slopes(weights) - pull(weights)
         shares = probs / (probs @ weights)[:, None]
         # A member that loses is drawn to zero; the floor tells members that are alike apart.
-        above = jnp.maximum(weights, least)
-        slack = jnp.maximum(-excess, 0.0) + prior / above + total * eps**0.5
-        bend = (seen[:, None] * shares).T @ shares + jnp.diag(slack / above)
-        moved = weights + jnp.linalg.solve(bend, excess)
-        moved = jnp.maximum(moved, jnp.maximum(0.01 * weights, least))
-        return moved / jnp.sum(moved)
+        above = np.maximum(weights, LEAST)
+        slack = np.maximum(-excess, 0.0) + prior / above + total * EPS**0.5
+        moved = weights + np.linalg.solve(shares.T @ shares + np.diag(slack / above), excess)
+        moved = np.maximum(moved, np.maximum(0.01 * weights, LEAST))
+        return moved / moved.sum()
 
-    def step(state: _Round) -> _Round:
-        plain = update(state.weights)
+    weights = np.full(len(prior), 1 / len(prior))
+    # Where members are missing Newton's step is a rougher guess.
+    for _ in range(MAX_ROUNDS if whole else 10 * MAX_ROUNDS):
+        plain = update(weights)
         bold = leap(plain)
-        weights = jnp.where(objective(bold) >= objective(plain), bold, plain)
-        level = pull(weights) if there is not None else jnp.maximum(total, 1.0)
-        gap = jnp.max(slopes(weights) / level) - 1.0
-        return _Round(weights, gap, state.rounds + 1)
-
-    start = _Round(equal, jnp.asarray(jnp.inf, dtype), jnp.zeros((), jnp.int32))
-    weights = jax.lax.while_loop(going, step, start).weights
-    weights = weights / jnp.sum(weights)
-    return jnp.where(jnp.sum(seen) < max(min_labels, 1), prior_weights(prior), weights)
+        weights = bold if objective(bold) >= objective(plain) else plain
+        if np.max(slopes(weights) / pull(weights)) - 1 <= EPS**0.75:
+            break
+    return weights / weights.sum()

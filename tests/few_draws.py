@@ -8,7 +8,7 @@ import numpy as np
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.problem import Problem, predict
-from cordial_ppl.inference.state import Effort
+from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tempering import sample_tempered
 from cordial_ppl.readings import Readings, as_logits, label_histogram

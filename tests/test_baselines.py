@@ -1,8 +1,8 @@
 """Calibrators without posterior beside the paper's three: their objectives, optima and ends."""
 
 import json
-from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,12 +21,10 @@ from cordial_ppl.calibrators.dirichlet import (
     INTERCEPTS,
     OFF_DIAGONALS,
     Dirichlet,
-    Penalty,
-    dirichlet_log_probs,
     fit_dirichlet,
 )
 from cordial_ppl.calibrators.odds import DECADES, fit_odds
-from cordial_ppl.calibrators.regression import fit_softmax
+from cordial_ppl.calibrators.regression import ELEMENTS, fit_softmax
 
 FOLDER = Path(__file__).parent / "reference"
 REFERENCE = json.loads((FOLDER / "baselines.json").read_text())
@@ -36,17 +34,12 @@ TEST = np.array(SHARED["test_logits"])
 NAMES = ("raw", "batch", "odds-cv", "dirichlet")
 
 
-@cache
 def fitter(name):
-    return jax.jit(CALIBRATORS[name].fit)
+    return CALIBRATORS[name].fit
 
 
-@cache
 def predictor(name):
-    return jax.jit(CALIBRATORS[name].log_probs)
-
-
-DIRICHLET = jax.jit(fit_dirichlet, static_argnames="ridge")
+    return CALIBRATORS[name].log_probs
 
 
 def centred(logits):
@@ -57,18 +50,19 @@ def centred(logits):
 def dirichlet_loss(params, logits, labels, penalty):
     """The penalised loss of Dirichlet calibration, written anew and without the ridge."""
     size, seen = logits.shape[1], labels >= 0
-    own = dirichlet_log_probs(params, logits)[jnp.arange(len(labels)), labels]
+    scores = jax.nn.log_softmax(logits, axis=1) @ params.weights.T + params.bias[None]
+    own = jax.nn.log_softmax(scores, axis=1)[jnp.arange(len(labels)), labels]
     mean = jnp.sum(jnp.where(seen, own, 0.0)) / jnp.sum(seen, dtype=own.dtype)
     off = jnp.sum(params.weights**2) - jnp.sum(jnp.diag(params.weights) ** 2)
-    penalties = penalty.off_diagonal / (size * (size - 1)) * off
-    return -mean + penalties + penalty.intercept / size * jnp.sum(params.bias**2)
+    penalties = penalty[0] / (size * (size - 1)) * off
+    return -mean + penalties + penalty[1] / size * jnp.sum(params.bias**2)
 
 
 DIRICHLET_SLOPES = jax.jit(jax.value_and_grad(dirichlet_loss))
 
 
 def both(off_diagonal, intercept):
-    return Penalty(jnp.asarray(off_diagonal), jnp.asarray(intercept))
+    return np.array([off_diagonal, intercept])
 
 
 def test_an_independent_implementation_predicts_the_same():
@@ -90,7 +84,7 @@ def test_an_independent_implementation_predicts_the_same():
 def test_an_independent_implementation_fits_the_same():
     held = REFERENCE["dirichlet_fit"]
     penalty = both(held["lam"], held["mu"])
-    params = DIRICHLET(LOGITS, LABELS, penalty)
+    params = fit_dirichlet(LOGITS, LABELS, penalty)
     probs = np.exp(predictor("dirichlet")(params, TEST))
     np.testing.assert_allclose(probs, held["probs"], rtol=0, atol=held["tol"])
     loss = dirichlet_loss(params, LOGITS, LABELS, penalty)
@@ -106,8 +100,23 @@ def test_softmax_regression_is_logistic_regression():
     labels = np.argmax(features @ rng.normal(size=(3, 4)) + rng.gumbel(size=(200, 4)), axis=1)
     theirs = LogisticRegression(C=1 / (200 * 0.02), tol=1e-10, max_iter=2000, fit_intercept=False)
     expected = theirs.fit(features, labels).coef_
-    found = fit_softmax(features, labels, np.full((4, 3), 0.02), np.zeros((4, 3)))
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    shared, chosen = features.T[None, None], np.eye(4)[labels].T[None]
+    found = fit_softmax(shared, chosen, np.full((1, 4, 3), 0.02), np.zeros((4, 3)))
+    np.testing.assert_allclose(found[0], expected, atol=1e-6)
+
+
+def test_many_fits_are_taken_in_parts():
+    """Whether one at a time or all together, and whether readings are shared or repeated."""
+    rng = np.random.default_rng(3)
+    features, penalty = rng.normal(size=(1, 1, 3, 500)), np.full((1, 4, 3), 0.02)
+    chosen = np.eye(4)[rng.integers(0, 4, (80, 500))].swapaxes(1, 2)
+    assert chosen.size * 3 > ELEMENTS
+    together = fit_softmax(features, chosen, penalty, np.zeros((4, 3)))
+    repeated = np.repeat(features, 80, axis=0), np.repeat(penalty, 80, axis=0)
+    again = fit_softmax(repeated[0], chosen, repeated[1], np.zeros((4, 3)))
+    np.testing.assert_allclose(again, together, rtol=0, atol=1e-9)
+    last = fit_softmax(features, chosen[79:], penalty, np.zeros((4, 3)))
+    np.testing.assert_allclose(together[79:], last, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("off_diagonal, intercept", [(1e-4, 1e-3), (0.01, 10.0), (10.0, 0.1)])
@@ -121,7 +130,7 @@ def test_dirichlet_is_where_a_general_optimiser_ends(off_diagonal, intercept):
 
     start = np.concatenate([np.eye(5).ravel(), np.zeros(5)])
     theirs = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
-    ours = DIRICHLET(LOGITS, LABELS, penalty, ridge=1e-12)
+    ours = fit_dirichlet(LOGITS, LABELS, penalty, ridge=1e-12)
     x = np.concatenate([ours.weights.ravel(), ours.bias])
     assert loss(x)[0] <= float(theirs.fun) + 1e-9
     assert loss(x)[0] == pytest.approx(float(theirs.fun), abs=1e-5)
@@ -133,7 +142,7 @@ def test_dirichlet_of_two_classes_is_logistic_regression():
     logs = log_softmax(logits, axis=1)
     labels = (rng.random(400) < 1 / (1 + np.exp(-(0.3 + 0.6 * (logs[:, 1] - logs[:, 0]))))) * 1
     theirs = LogisticRegression(C=1e9, tol=1e-12, max_iter=5000).fit(logs, labels)
-    ours = DIRICHLET(logits, labels, both(1e-9, 1e-9), ridge=1e-9)
+    ours = fit_dirichlet(logits, labels, both(1e-9, 1e-9), ridge=1e-9)
     probs = np.exp(predictor("dirichlet")(ours, logits))
     np.testing.assert_allclose(probs, theirs.predict_proba(logs), atol=1e-5)
 
@@ -161,7 +170,9 @@ def held_out_loss(fit, log_probs, setting):
 
 
 def test_the_chosen_odds_are_the_best_of_a_loop_over_the_grid():
-    run = jax.jit(lambda x, z, c: fit_odds(x, z, c * jnp.sum(z >= 0, dtype=x.dtype)))
+    def run(logits, labels, c):
+        return fit_odds(logits, labels, c * np.count_nonzero(labels >= 0))
+
     scores = [held_out_loss(run, predictor("odds"), c) for c in DECADES]
     best = run(LOGITS, LABELS, DECADES[int(np.argmin(scores))])
     found = fitter("odds-cv")(LOGITS, LABELS)
@@ -170,8 +181,8 @@ def test_the_chosen_odds_are_the_best_of_a_loop_over_the_grid():
 
 def test_the_chosen_dirichlet_is_the_best_of_a_loop_over_the_grid():
     grid = [both(lam, mu) for lam in OFF_DIAGONALS for mu in INTERCEPTS]
-    scores = [held_out_loss(DIRICHLET, predictor("dirichlet"), penalty) for penalty in grid]
-    best = DIRICHLET(LOGITS, LABELS, grid[int(np.argmin(scores))])
+    scores = [held_out_loss(fit_dirichlet, predictor("dirichlet"), penalty) for penalty in grid]
+    best = fit_dirichlet(LOGITS, LABELS, grid[int(np.argmin(scores))])
     found = fitter("dirichlet")(LOGITS, LABELS)
     np.testing.assert_allclose(found.weights, best.weights, rtol=1e-5, atol=1e-6)
 
@@ -179,36 +190,37 @@ def test_the_chosen_dirichlet_is_the_best_of_a_loop_over_the_grid():
 def test_ties_go_to_the_strongest_and_every_setting_is_one_call():
     calls = []
 
+    class Setting(NamedTuple):
+        value: np.ndarray
+
     def fit(logits, labels, setting):
-        calls.append(jnp.shape(setting))
-        return setting
+        calls.append((labels.shape, setting.shape))
+        return Setting(np.broadcast_to(setting, labels.shape[:-1]))
 
     def log_probs(setting, logits):
-        good = (setting > 1.5) & (setting < 4.5)
-        return jnp.where(good, -1.0, -2.0) * jnp.ones_like(logits)
+        value = setting.value[..., None, None]
+        good = (value > 1.5) & (value < 4.5)
+        return np.where(good, -1.0, -2.0) * np.ones_like(logits)
 
-    grid = jnp.arange(1.0, 7.0)
-    assert float(cross_validate(fit, log_probs, LOGITS, LABELS, grid)) == 4.0
-    assert calls == [()]
-    one = LABELS[:1].copy()
-    assert float(cross_validate(fit, log_probs, LOGITS[:1], one - 1 - one, grid)) == 6.0
+    grid = np.arange(1.0, 7.0)
+    assert cross_validate(fit, log_probs, LOGITS, LABELS, grid).value == 4.0
+    assert calls == [((6, FOLDS + 1, 30), (6, 1))]
+    nothing = cross_validate(fit, log_probs, LOGITS, np.stack([LABELS, 0 * LABELS - 1]), grid)
+    np.testing.assert_array_equal(nothing.value, [4.0, 6.0])
 
 
 @given(st.integers(1, 40), st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
 def test_folds_are_balanced_random_and_blind_to_hidden_texts(count, seed):
     rng = np.random.default_rng(seed)
-    folds = np.asarray(FOLDS_OF(np.pad(np.zeros(count, int), (0, 64 - count), constant_values=-1)))
+    folds = np.asarray(spread_folds(np.pad(np.zeros(count, int), (0, 64 - count), constant_values=-1)))
     assert (folds[count:] == -1).all()
     sizes = np.bincount(folds[:count], minlength=FOLDS)
     assert sizes.sum() == count and sizes.max() - sizes.min() <= 1
     hidden = np.full(64, -1)
     places = np.sort(rng.permutation(64)[:count])
     hidden[places] = rng.integers(0, 5, count)
-    np.testing.assert_array_equal(np.asarray(FOLDS_OF(hidden))[places], folds[:count])
-
-
-FOLDS_OF = jax.jit(spread_folds)
+    np.testing.assert_array_equal(np.asarray(spread_folds(hidden))[places], folds[:count])
 
 
 @st.composite
@@ -241,7 +253,7 @@ def test_every_fit_is_finite_and_predicts_probabilities(drawn):
 def test_dirichlet_ends_where_the_gradient_vanishes(drawn, off_diagonal, intercept):
     logits, labels = drawn
     penalty = both(off_diagonal, intercept)
-    params = DIRICHLET(logits, labels, penalty)
+    params = fit_dirichlet(logits, labels, penalty)
     if (labels < 0).all():
         np.testing.assert_allclose(params.weights, np.eye(5), atol=1e-9)
         return
@@ -266,7 +278,7 @@ def test_order_changes_nothing_where_there_are_no_folds():
     order = np.random.default_rng(3).permutation(len(LABELS))
     penalty = both(0.01, 0.1)
     whole, shuffled = (
-        DIRICHLET(x, z, penalty) for x, z in ((LOGITS, LABELS), (LOGITS[order], LABELS[order]))
+        fit_dirichlet(x, z, penalty) for x, z in ((LOGITS, LABELS), (LOGITS[order], LABELS[order]))
     )
     np.testing.assert_allclose(shuffled.weights, whole.weights, rtol=1e-7, atol=1e-8)
     fit_batch = fitter("batch")
@@ -278,8 +290,8 @@ def test_dirichlet_follows_the_names_of_the_options():
     """Renaming the options renames rows and columns of the weights."""
     order = np.array([3, 0, 4, 1, 2])
     penalty = both(0.01, 0.1)
-    whole = DIRICHLET(LOGITS, LABELS, penalty)
-    renamed = DIRICHLET(LOGITS[:, order], np.argsort(order)[LABELS], penalty)
+    whole = fit_dirichlet(LOGITS, LABELS, penalty)
+    renamed = fit_dirichlet(LOGITS[:, order], np.argsort(order)[LABELS], penalty)
     expected = np.asarray(whole.weights)[np.ix_(order, order)]
     np.testing.assert_allclose(renamed.weights, expected, rtol=1e-6, atol=1e-7)
 
@@ -302,7 +314,13 @@ def test_batch_calibration_takes_out_the_mean():
 def test_batched_is_looped(name):
     folds = np.stack([np.where(np.arange(30) % 4 == fold, -1, LABELS) for fold in range(5)])
     folds[3, 1:] = -1
-    batched = jax.jit(jax.vmap(CALIBRATORS[name].fit, (None, 0)))(LOGITS, folds)
-    for i, labels in enumerate(folds):
-        for together, alone in zip(batched, fitter(name)(LOGITS, labels), strict=True):
-            np.testing.assert_allclose(together[i], alone, rtol=1e-6, atol=1e-6)
+    readings = np.stack([LOGITS, 3.0 * LOGITS[::-1]])[:, None]
+    together = fitter(name)(readings, folds[None])
+    predicted = predictor(name)(together, readings)
+    assert predicted.shape == (2, 5, 30, 5)
+    for place in np.ndindex(2, 5):
+        alone = fitter(name)(readings[place[0], 0], folds[place[1]])
+        for many, one in zip(together, alone, strict=True):
+            np.testing.assert_allclose(many[place], one, rtol=1e-6, atol=1e-6)
+        logs = predictor(name)(alone, readings[place[0], 0])
+        np.testing.assert_allclose(predicted[place], logs, rtol=1e-6, atol=1e-6)

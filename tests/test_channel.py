@@ -11,7 +11,7 @@ from jax.scipy.special import expit
 from numpyro import handlers
 
 from cordial_ppl.channel import LABEL_SITE, Ordinal, observe, sample_log_odds
-from cordial_ppl.errors import ChannelError
+from cordial_ppl.errors import ChannelError, InputError
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -27,6 +27,16 @@ def test_an_option_has_its_probability_and_minus_one_counts_nothing():
     for ordinal in (Ordinal(probs=probs), Ordinal(jnp.log(probs))):
         found = np.asarray(ordinal.log_prob(labels))
         np.testing.assert_allclose(found, [np.log(0.3), 0.0, np.log(0.1)], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [3, -2])
+def test_a_label_that_is_no_option_is_refused(wrong):
+    probs = jnp.asarray([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
+    for ordinal in (Ordinal(probs=probs), Ordinal(jnp.log(probs))):
+        with pytest.raises(InputError, match=f"options 0..2, or -1.* found {wrong} in row 1"):
+            ordinal.log_prob(jnp.asarray([0, wrong]))
+        found = jax.jit(ordinal.log_prob)(jnp.asarray([0, wrong]))
+        np.testing.assert_allclose(found, [np.log(0.5), -np.inf])
 
 
 @given(SEEDS)

@@ -1,10 +1,8 @@
 """The estimators that the paper compares with: full channels, label-free ones, and two stacks."""
 
 import json
-from functools import cache
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,8 +10,14 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 import cordial_ppl as cp
-from cordial_ppl.calibrators import CALIBRATORS, full, vector
-from cordial_ppl.calibrators.full import fit_scalar, shrink_channel, shrink_channel_to_counts
+from cordial_ppl.calibrators import CALIBRATORS
+from cordial_ppl.calibrators.full import (
+    fit_scalar,
+    full_log_probs,
+    shrink_channel,
+    shrink_channel_to_counts,
+)
+from cordial_ppl.calibrators.vector import vector_log_probs
 from cordial_ppl.cordial.comparisons import FULL_CHANNELS
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS
 from cordial_ppl.errors import InputError, NotFittedError
@@ -33,15 +37,10 @@ CENTRES = np.clip(CLASSES + 1 + RNG.normal(0, 0.4, 120), 0, 4)
 TEXTS = -8.0 * (np.arange(5.0)[None] - CENTRES[:, None]) ** 2
 LOGITS, TRUTH = TEXTS[:20], CLASSES[:20]
 STATED = softmax(READ / REFERENCE["temperature"], axis=1)
-shrink = jax.jit(shrink_channel)
-scalar_mode = jax.jit(fit_scalar, static_argnums=0)
-full_log_probs = jax.jit(full.full_log_probs)
-vector_log_probs = jax.jit(vector.vector_log_probs)
 
 
-@cache
 def fitter(name):
-    return jax.jit(CALIBRATORS[name].fit)
+    return CALIBRATORS[name].fit
 
 
 def penalised(channel, strength):
@@ -53,20 +52,20 @@ def penalised(channel, strength):
 @pytest.mark.parametrize("case", REFERENCE["cases"], ids=lambda case: f"{case['lam']}")
 def test_an_independent_implementation_fits_the_same_channel(case):
     assert penalised(np.array(case["T"]), case["lam"]) == pytest.approx(case["obj"], abs=1e-8)
-    found = np.asarray(shrink(STATED, LABELS, CENTRE, case["lam"]))
+    found = np.asarray(shrink_channel(STATED, LABELS, CENTRE, case["lam"]))
     np.testing.assert_allclose(found, case["T"], rtol=0, atol=case["tol"])
     assert penalised(found, case["lam"]) == pytest.approx(case["obj"], abs=1e-8)
 
 
 def test_the_ends_of_the_penalty():
     """Strong, the centre; weak, and with readings that leave no doubt, the table of counts."""
-    np.testing.assert_allclose(shrink(STATED, LABELS, CENTRE, 1e9), CENTRE, atol=1e-6)
+    np.testing.assert_allclose(shrink_channel(STATED, LABELS, CENTRE, 1e9), CENTRE, atol=1e-6)
     none = np.full(30, -1)
-    np.testing.assert_allclose(shrink(STATED, none, CENTRE, 0.3), CENTRE, atol=1e-12)
+    np.testing.assert_allclose(shrink_channel(STATED, none, CENTRE, 0.3), CENTRE, atol=1e-12)
     certain = np.eye(5)[LABELS]
     labels = np.where(np.arange(30) < 20, LABELS, (LABELS + 1) % 5)
     table = certain.T @ np.eye(5)[labels]
-    found = shrink(certain, labels, CENTRE, 1e-9)
+    found = shrink_channel(certain, labels, CENTRE, 1e-9)
     np.testing.assert_allclose(found, table / table.sum(axis=1, keepdims=True), atol=1e-8)
 
 
@@ -74,8 +73,8 @@ def test_a_count_is_the_same_reading_several_times():
     counts = np.random.default_rng(0).poisson(0.4, (30, 5)).astype(float)
     rows, labels = np.nonzero(counts)
     often = np.repeat(np.arange(len(rows)), counts[rows, labels].astype(int))
-    single = shrink(STATED[rows[often]], labels[often], CENTRE, 3.0)
-    counted = jax.jit(shrink_channel_to_counts)(STATED, counts, CENTRE, 3.0)
+    single = shrink_channel(STATED[rows[often]], labels[often], CENTRE, 3.0)
+    counted = shrink_channel_to_counts(STATED, counts, CENTRE, 3.0)
     np.testing.assert_allclose(counted, single, atol=1e-8)
 
 
@@ -83,7 +82,7 @@ def test_a_count_is_the_same_reading_several_times():
 @settings(max_examples=40)
 def test_no_channel_nearby_is_better(seed, strength):
     rng = np.random.default_rng(seed)
-    found = np.asarray(shrink(STATED, LABELS, CENTRE, strength))
+    found = np.asarray(shrink_channel(STATED, LABELS, CENTRE, strength))
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     best = penalised(found, strength)
     for size in (1e-3, 0.1):
@@ -93,10 +92,10 @@ def test_no_channel_nearby_is_better(seed, strength):
 
 
 @pytest.mark.parametrize("name", ["scalar", "scalar-vector"])
-def test_the_channel_shrinks_toward_the_scalar_mode(name):
+def test_the_channel_shrinks_toward_the_fit_scalar(name):
     golden = CHANNELS["channels"][name]
     mode, probs = np.array(golden["mode"]), np.array(golden["probs_at_mode"])
-    found = scalar_mode(name, READ, LABELS)
+    found = fit_scalar(name, READ, LABELS)
     assert float(found.reliability) == pytest.approx(1 / (1 + np.exp(-mode[1])), abs=1e-8)
     assert float(found.reliability + found.doubt) == pytest.approx(1.0, abs=1e-15)
     np.testing.assert_allclose(found.histogram, HISTOGRAM, rtol=1e-12)
@@ -117,7 +116,7 @@ def test_full_channels_at_their_ends(name):
         assert np.isfinite(logs).all()
         np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1.0, rtol=1e-9)
     # A single label leaves nothing to choose a strength by: the strongest is taken.
-    scalar = scalar_mode("scalar" if name == "full" else "scalar-vector", READ, one)
+    scalar = fit_scalar("scalar" if name == "full" else "scalar-vector", READ, one)
     params = fitter(name)(READ, one)
     np.testing.assert_allclose(params.channel, scalar.channel, atol=1 / 300)
 
@@ -125,7 +124,7 @@ def test_full_channels_at_their_ends(name):
 @pytest.mark.parametrize("name", FULL_CHANNELS)
 def test_full_channels_in_lanes_and_padded(name):
     lanes = np.stack([LABELS, np.where(np.arange(30) % 4 == 0, -1, LABELS)])
-    together = jax.jit(jax.vmap(CALIBRATORS[name].fit, (None, 0)))(READ, lanes)
+    together = fitter(name)(READ, lanes)
     padded = np.where(lanes[1][:, None] >= 0, READ, 0.0)
     for both, alone in zip(together, fitter(name)(padded, lanes[1]), strict=True):
         np.testing.assert_allclose(both[1], alone, rtol=1e-5, atol=1e-6)
@@ -138,7 +137,7 @@ def test_a_full_channel_learns_what_a_scalar_cannot():
     logits = 6.0 * np.eye(5)[np.minimum(labels, 3)] - 1.2
     highest = labels == 4
     moved = np.exp(full_log_probs(fitter("full")(logits, labels), logits))[highest, 4]
-    scalar = scalar_mode("scalar", logits, labels)
+    scalar = fit_scalar("scalar", logits, labels)
     reading = np.exp(vector_log_probs(scalar.reading, logits))
     assert moved.mean() > 0.8
     assert (reading @ np.asarray(scalar.channel))[highest, 4].mean() < 0.4

@@ -54,12 +54,30 @@ def test_a_weighted_posterior_becomes_equal_draws():
         "prior_predictive",
         "observed_data",
     }
-    assert dict(group.sizes) == {"chain": 4, "draw": 1000, "option": 5}
+    assert dict(group.sizes) == {"chain": 1, "draw": 4000, "option": 5}
     assert group["bias"].dims == ("chain", "draw", "option")
     assert set(group.data_vars) == set(posterior.parameters())
     assert float(group["offset"].mean()) == pytest.approx(posterior.mean()["offset"], abs=0.02)
     assert group.attrs["khat"] == tree["sample_stats"].attrs["khat"] == 0.4
     assert group.attrs["channel"] == "location-vector"
+
+
+def test_few_distinct_draws_show():
+    """Of 300 draws with most of their weight on fifty, ArviZ says that they are worth as few."""
+    rng = np.random.default_rng(1)
+    draws, logs = rng.normal(size=(300, 5)), 2.4 * rng.standard_normal(300)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    few = Diagnostics("laplace", 0.84, float(1 / (weights**2).sum()), NOTHING, 0.0, 0, False)
+    posterior = Posterior(CHANNELS["location"], np.full(5, 0.2), draws, weights, few)
+    tree: Any = posterior.to_datatree()
+    assert few.ess < 25
+    distinct = len(np.unique(tree["posterior"]["offset"].values))
+    table = az.summary(tree, fmt="wide", round_to="none")
+    assert distinct < 100 and (table["ess_bulk"] < 1.5 * distinct).all()
+    assert (table["ess_bulk"] > few.ess / 3).all() and (table["ess_bulk"] < 3 * few.ess).all()
+    assert table["r_hat"].isna().all()
+    assert "r_hat has no meaning" in tree["sample_stats"].attrs["draws_are"]
 
 
 def test_leaving_labels_out_by_weights_is_leaving_them_out():
@@ -86,7 +104,7 @@ def test_every_group_of_every_channel(judge):
     for name, own in tree.children.items():
         assert set(own.children) == GROUPS, name
         sizes = own["log_likelihood"].sizes
-        assert sizes["text"] == len(LABELS) and sizes["draw"] == 75
+        assert sizes["text"] == len(LABELS) and sizes["draw"] == 300
         predicted = own["posterior_predictive"]["label"].values
         assert predicted.min() >= 0 and predicted.max() <= 4
         np.testing.assert_array_equal(own["observed_data"]["label"], LABELS)
@@ -150,6 +168,7 @@ def test_chains_of_nuts_are_kept():
     assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 20}
     np.testing.assert_array_equal(np.argwhere(tree["sample_stats"]["diverging"].values), [[1, 10]])
     np.testing.assert_array_equal(np.ravel(tree["sample_stats"]["energy"]), np.arange(80.0))
+    assert tree["sample_stats"].attrs["draws_are"] == "chains of NUTS"
     found = tree["posterior"]["offset"].values
     np.testing.assert_array_equal(found, posterior.parameters()["offset"].reshape(4, 20))
 

@@ -16,7 +16,7 @@ from cordial_ppl.inference.fit import (
     fit_laplace,
 )
 from cordial_ppl.inference.lanes import make_lanes
-from cordial_ppl.inference.state import DEFAULT_EFFORT
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.readings import as_logits, label_histogram
 from cordial_ppl.stacking import assign_folds

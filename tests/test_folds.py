@@ -13,7 +13,7 @@ from cordial_ppl.inference.fit import fit_lanes
 from cordial_ppl.inference.folds import sample_lanes
 from cordial_ppl.inference.lanes import make_lanes
 from cordial_ppl.inference.problem import Problem, predict, problem_in_precision
-from cordial_ppl.inference.state import (
+from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     Effort,
     Phase,

@@ -8,7 +8,7 @@ import cordial_ppl as cp
 from cordial_ppl import storage
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import FileError, InputError, NotFittedError
-from cordial_ppl.inference.state import Effort
+from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior
 
 CHANNEL = """

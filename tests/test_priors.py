@@ -17,7 +17,7 @@ import cordial_ppl as cp
 from cordial_ppl import storage
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
-from cordial_ppl.cordial.parts import Texts
+from cordial_ppl.cordial.subsets import Texts
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.subsets import BatchFit, check_covariates, fit_subsets, parts
 from cordial_ppl.errors import FileError, InputError

@@ -251,6 +251,31 @@ def test_fingerprints_know_texts_again_and_tell_copies_by_their_number():
     assert find_unseen(centred(twice[0]), twice[1], seen).tolist() == [False] * 20 + [True] * 3
 
 
+@pytest.mark.parametrize("size", [2, 5, 11, 101])
+@pytest.mark.parametrize("decimals", [3, 4, None])
+def test_rounded_texts_are_no_strangers(size, decimals):
+    rng = np.random.default_rng(size)
+    count = 2000 if size < 100 else 200
+    logits, labels = rng.normal(0, 6, (count, size)), rng.integers(0, size, count)
+    # Most options of some texts are floored at one value.
+    logits[::7, 1:] = logits[::7, :1] - 9.21
+    seen = fingerprints(centred(logits), labels)
+    rounded = logits.astype(np.float32) if decimals is None else logits.round(decimals)
+    assert not find_unseen(centred(rounded.astype(float)), labels, seen).any()
+    if size > 2:
+        others = rng.normal(0, 6, (count, size))
+        assert find_unseen(centred(others), labels, seen).all()
+        assert find_unseen(centred(logits + 0.05 * others), labels, seen).all()
+
+
+def test_fingerprints_of_the_first_files_still_count():
+    # Of [0.4, 0.1, -0.5] with label 1 and [-1, 0, 1] with label 2, as they were written.
+    seen = np.array([5020415334911611821, 1053710345086542847])
+    logits = np.array([[0.4, 0.1, -0.5], [-1.0, 0.0, 1.0]])
+    assert not find_unseen(logits, np.array([1, 2]), seen).any()
+    assert find_unseen(logits, np.array([1, 1]), seen).tolist() == [False, True]
+
+
 def test_the_page_stands_by_itself(facts):
     page = make_page(facts, of="<judge> & co")
     elements = Elements(page)

@@ -13,7 +13,7 @@ import pytest
 
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.cordial.judges import LogitStack
-from cordial_ppl.cordial.parts import Texts
+from cordial_ppl.cordial.subsets import Texts
 from cordial_ppl.cordial.single import (
     BatchCalibration,
     ChannelCalibrator,

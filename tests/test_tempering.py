@@ -20,7 +20,7 @@ from cordial_ppl.inference.choice import next_temper
 from cordial_ppl.inference.importance import effective_sample_size
 from cordial_ppl.inference.posterior import diagnose
 from cordial_ppl.inference.problem import Problem, problem_in_precision
-from cordial_ppl.inference.state import Effort, Phase, from_prior
+from cordial_ppl.inference.sampler import Effort, Phase, from_prior
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tempering import sample_tempered
 from cordial_ppl.readings import Readings

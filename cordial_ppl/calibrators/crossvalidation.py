@@ -1,81 +1,80 @@
-"""Cross-validation of a calibrator's setting, all settings and folds in one batched fit."""
+"""Cross-validation of a calibrator's setting, all settings and folds in one fit of many."""
 
 import math
 from collections.abc import Callable
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+import numpy as np
+from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import FLOOR, AnyArray
 
 FOLDS = 4
+EPS = float(np.finfo(np.float64).eps)
 
 
-def spread_folds(labels: Int[AnyArray, " n"], folds: int = FOLDS) -> Int[Array, " n"]:
-    """Assign the labelled texts to folds at random, whatever their labels.
+def spread_folds(
+    labels: Int[AnyArray, "*sets n"], folds: int = FOLDS
+) -> Int[np.ndarray, "*sets n"]:
+    """Assign the labelled texts of each sample to folds at random, whatever their labels.
 
-    The fold of a text depends on how many labelled texts are and how many come before it, so that
-    padding and hidden texts change nothing.  Sizes differ by at most one.
+    The fold of a text depends on how many labelled texts there are and how many come before it, so
+    that padding and hidden texts change nothing.  Sizes differ by at most one.
 
     Args:
-        labels: positions `[n]` on the scale; -1 marks texts to ignore.
+        labels: positions `[*sets, n]` on the scale; -1 marks texts to ignore.
         folds: number of folds.
 
     Returns:
         The fold of each text, 0..folds-1, and -1 for a text to ignore.
     """
-    seen = jnp.asarray(labels) >= 0
-    rank = jnp.cumsum(seen, dtype=jnp.int32)
-    keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(0), rank)
-    noise = jax.vmap(lambda key: jax.random.uniform(key, dtype=jnp.float32))(keys)
-    order = jnp.argsort(jnp.where(seen, noise, jnp.inf))
-    place = jnp.zeros_like(rank).at[order].set(jnp.arange(rank.shape[0], dtype=jnp.int32))
-    return jnp.where(seen, place % folds, -1)
+    seen = np.asarray(labels) >= 0
+    found = np.full(seen.shape, -1)
+    for place in np.ndindex(seen.shape[:-1]):
+        count = np.count_nonzero(seen[place])
+        found[place][seen[place]] = np.random.default_rng(0).permutation(count) % folds
+    return found
 
 
-def cross_validate[Setting, Params](
-    fit: Callable[[Array, Array, Setting], Params],
-    log_probs: Callable[[Params, Array], AnyArray],
-    logits: Float[AnyArray, "n *readers K"],
-    labels: Int[AnyArray, " n"],
-    grid: Setting,
+def cross_validate[Params: tuple[np.ndarray, ...]](
+    fit: Callable[[np.ndarray, np.ndarray, np.ndarray], Params],
+    log_probs: Callable[[Params, np.ndarray], np.ndarray],
+    logits: Float[np.ndarray, "*#sets n features"],
+    labels: Int[np.ndarray, "*#sets n"],
+    grid: Float[np.ndarray, "G *axes"],
 ) -> Params:
     """Fit with the setting that has the lowest log loss on texts that a fit has not seen.
 
     Minimises `sum_i -log max(p_(-fold(i))(z_i), FLOOR)` over the grid.  Every setting is fitted to
-    all labels and to all but each fold in one batched call, of which the best is then taken.
+    all labels and to all but each fold in one call a sample, of which the best is then taken.
 
     Args:
-        fit: from logits, labels (-1: ignored) and one setting to parameters.
-        log_probs: from parameters and logits to log probabilities `[n, K]`.
-        logits: readings `[n, K]`, or `[n, R, K]` for R readers, nats.
-        labels: positions `[n]` on the scale; -1 marks texts to ignore.
-        grid: settings, arrays whose first axis counts them, from the weakest to the strongest.
+        fit: from readings `[n, features]`, labels `[G, FOLDS + 1, n]` (-1: ignored) and settings
+            `[G, 1, *axes]` to parameters, a NamedTuple of arrays `[G, FOLDS + 1, ...]`.
+        log_probs: from parameters and readings to log probabilities `[G, FOLDS + 1, n, K]`.
+        logits: readings, or whatever else of the texts the fit takes.
+        labels: positions on the scale; -1 marks texts to ignore.
+        grid: settings, from the weakest to the strongest.
 
     Returns:
         The parameters fitted to all labels with the best setting; of several settings that are as
         good the last, the strongest.
     """
-    logits, labels = jnp.asarray(logits), jnp.asarray(labels)
-    folds = spread_folds(labels)
-    left_out = folds[None] == jnp.arange(-1, FOLDS, dtype=folds.dtype)[:, None]
-    chosen = jax.nn.one_hot(labels, logits.shape[-1], dtype=logits.dtype)
+    shape = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])
+    logits = np.broadcast_to(logits, (*shape, *logits.shape[-2:]))
+    labels = np.broadcast_to(labels, (*shape, labels.shape[-1]))
 
-    # The first lane leaves out what has no label anyway: it sees them all.
-    def lane(left_out: Array) -> tuple[Params, Array]:
-        visible = jnp.where(left_out, -1, labels)
+    def choose(logits: np.ndarray, labels: np.ndarray) -> Params:
+        # The first fit leaves out what has no label anyway: it sees them all.
+        left_out = spread_folds(labels) == np.arange(-1, FOLDS)[:, None]
+        visible = np.where(left_out, -1, labels)
+        params = fit(logits, np.tile(visible, (len(grid), 1, 1)), grid[:, None])
+        logs = log_probs(params, logits)[:, 1:, np.arange(len(labels)), labels]
+        losses = -(left_out[1:] * np.maximum(logs, math.log(FLOOR))).sum(axis=(1, 2))
+        good = losses <= losses.min() + EPS**0.6 * (1.0 + losses.min())
+        best = np.flatnonzero(good)[-1]
+        return type(params)(*(part[best, 0, ...] for part in params))
 
-        def one(setting: Setting) -> tuple[Params, Array]:
-            params = fit(logits, visible, setting)
-            own = jnp.sum(chosen * log_probs(params, logits), axis=1)
-            return params, -jnp.sum(jnp.where(left_out, jnp.maximum(own, math.log(FLOOR)), 0.0))
-
-        return jax.vmap(one)(grid)
-
-    params, losses = jax.vmap(lane)(left_out)
-    total = jnp.sum(losses[1:], axis=0)
-    least = jnp.min(total)
-    good = total <= least + jnp.finfo(total.dtype).eps ** 0.6 * (1.0 + least)
-    best = total.shape[0] - 1 - jnp.argmax(good[::-1])
-    return jax.tree.map(lambda values: values[0, best], params)
+    found = [choose(logits[place], labels[place]) for place in np.ndindex(shape)]
+    return type(found[0])(
+        *(np.reshape(parts, shape + np.shape(parts[0])) for parts in zip(*found, strict=True))
+    )

@@ -1,16 +1,19 @@
 """Dirichlet calibration: every option's score is a weighted sum of all log probabilities."""
 
+from functools import partial
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_softmax
 
-from cordial_ppl.arrays import AnyArray, LogProbabilities
+from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
 from cordial_ppl.calibrators.regression import fit_softmax
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples
 
-Readings = Float[AnyArray, "n *readers K"]
+Readings = Float[AnyArray, "*#sets n R K"]
+"""Readings of several readers."""
 
 OFF_DIAGONALS = tuple(10.0**power for power in range(-4, 2))
 INTERCEPTS = (1e-3, 0.1, 10.0)
@@ -23,19 +26,15 @@ RIDGE = 1e-6
 class Dirichlet(NamedTuple):
     """Fitted weights (row: the option that is scored) and intercepts (nats)."""
 
-    weights: Float[AnyArray, "K features"]
-    bias: Float[AnyArray, " K"]
-
-
-class Penalty(NamedTuple):
-    """Strengths of the penalties on the off-diagonal weights and on the intercepts."""
-
-    off_diagonal: Float[AnyArray, "*grid"]
-    intercept: Float[AnyArray, "*grid"]
+    weights: Float[AnyArray, "*sets K features"]
+    bias: Float[AnyArray, "*sets K"]
 
 
 def fit_dirichlet(
-    logits: Readings, labels: Int[AnyArray, " n"], penalty: Penalty, ridge: float = RIDGE
+    logits: BatchLogits,
+    labels: BatchLabels,
+    penalty: Float[np.ndarray, "... 2"],
+    ridge: float = RIDGE,
 ) -> Dirichlet:
     r"""Fit `softmax(W log q + b)`, `q = softmax(logits)`, by penalised maximum likelihood.
 
@@ -44,10 +43,10 @@ def fit_dirichlet(
         + \frac{\mathrm{ridge}}{2} \sum_k (W_{kk} - 1)^2
 
     Args:
-        logits: readings ``[n, K]``, nats; or ``[n, R, K]``, with a matrix W for each of R readers,
-            whose scores are added, and the reading as it is their geometric mean.
-        labels: positions ``[n]`` on the scale, 0..K-1; -1 marks texts to ignore.
-        penalty: lambda and mu, positive.
+        logits: readings ``[*sets, n, K]``, nats.
+        labels: positions ``[*sets, n]`` on the scale, 0..K-1; -1 marks texts to ignore.
+        penalty: lambda, for off-diagonal weights, and mu, for intercepts, positive; a pair for all
+            fits, or pairs that are broadcast against the leading axes.
         ridge: keeps the diagonal finite, positive.
 
     Returns:
@@ -57,31 +56,19 @@ def fit_dirichlet(
         Kull et al. (2019), "Beyond temperature scaling: obtaining well-calibrated multiclass
         probabilities with Dirichlet calibration" (ODIR).
     """
-    logs, size = _logs(logits), logits.shape[-1]
-    rows, width = logs.shape
-    identity = jnp.tile(jnp.eye(size, dtype=logs.dtype), width // size)
-    off = 2.0 * jnp.asarray(penalty.off_diagonal, logs.dtype) / (size * (size - 1))
-    free = 2.0 * jnp.asarray(penalty.intercept, logs.dtype) / size
-    strengths = jnp.where(identity > 0.0, ridge, off)
-    found = fit_softmax(
-        jnp.hstack([logs, jnp.ones((rows, 1), logs.dtype)]),
-        labels,
-        jnp.hstack([strengths, jnp.full((size, 1), free)]),
-        jnp.hstack([identity * (size / width), jnp.zeros((size, 1), logs.dtype)]),
-    )
-    return Dirichlet(found[:, :width], found[:, width])
+    logs = log_softmax(np.asarray(logits, np.float64), axis=-1)
+    return _fit(logs, labels, penalty, ridge, size=logs.shape[-1])
 
 
-def fit_dirichlet_validated(logits: Readings, labels: Int[AnyArray, " n"]) -> Dirichlet:
+def fit_dirichlet_validated(logits: BatchLogits, labels: BatchLabels) -> Dirichlet:
     """Fit Dirichlet calibration with cross-validated penalties.
 
     `lambda` is of {1e-4, 1e-3, ..., 10} and `mu` of {1e-3, 0.1, 10}: the pair with the lowest log
-    loss out of four folds, ties to the larger `lambda`, then `mu`.  All pairs and folds are fitted
-    in one batched call.
+    loss out of four folds, ties to the larger `lambda`, then `mu`.
 
     Args:
-        logits: readings `[n, K]` or `[n, R, K]`, nats.
-        labels: positions `[n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        logits: readings `[*sets, n, K]`, nats.
+        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
 
     Returns:
         The weights and intercepts.
@@ -89,26 +76,80 @@ def fit_dirichlet_validated(logits: Readings, labels: Int[AnyArray, " n"]) -> Di
     Source:
         Kull et al. (2019), "Beyond temperature scaling".
     """
-    strengths = jnp.asarray(OFF_DIAGONALS, logits.dtype), jnp.asarray(INTERCEPTS, logits.dtype)
-    grid = Penalty(*(axis.ravel() for axis in jnp.meshgrid(*strengths, indexing="ij")))
-    return cross_validate(fit_dirichlet, dirichlet_log_probs, logits, labels, grid)
+    logs = log_softmax(np.asarray(logits, np.float64), axis=-1)
+    return _fit_validated(logs, labels, logs.shape[-1])
 
 
-def dirichlet_log_probs(params: Dirichlet, logits: Readings) -> LogProbabilities:
+def fit_concatenated(logits: Readings, labels: BatchLabels) -> Dirichlet:
+    """Fit Dirichlet calibration of several readers at once, `softmax(sum_r W_r log q_r + b)`.
+
+    As :func:`fit_dirichlet_validated`, with penalties on each `W_r`; the reading as it is becomes
+    the readers' geometric mean.
+
+    Args:
+        logits: readings `[*sets, n, R, K]`, nats.
+        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
+
+    Returns:
+        The weights, a reader's after another's, and the intercepts.
+    """
+    return _fit_validated(_concatenate(logits), labels, logits.shape[-1])
+
+
+def dirichlet_log_probs(params: Dirichlet, logits: BatchLogits) -> BatchLogProbs:
     """Log probabilities `log softmax(W log q + b)`, `q = softmax(logits)`.
 
     Args:
         params: weights and intercepts.
-        logits: readings `[n, K]` or `[n, R, K]`, nats.
+        logits: readings `[*sets, m, K]`, nats.
 
     Returns:
-        Log probabilities `[n, K]`, nats.
+        Log probabilities `[*sets, m, K]`, nats.
     """
-    scores = _logs(logits) @ jnp.asarray(params.weights).T + jnp.asarray(params.bias)[None]
-    return jax.nn.log_softmax(scores, axis=1)
+    return _log_probs(params, log_softmax(np.asarray(logits, np.float64), axis=-1))
 
 
-def _logs(logits: Readings) -> Float[Array, "n features"]:
+def concatenated_log_probs(params: Dirichlet, logits: Readings) -> BatchLogProbs:
+    """Log probabilities `log softmax(sum_r W_r log q_r + b)`.
+
+    Args:
+        params: weights and intercepts.
+        logits: readings `[*sets, m, R, K]`, nats.
+
+    Returns:
+        Log probabilities `[*sets, m, K]`, nats.
+    """
+    return _log_probs(params, _concatenate(logits))
+
+
+def _fit(
+    logs: np.ndarray, labels: np.ndarray, penalty: np.ndarray, ridge: float = RIDGE, *, size: int
+) -> Dirichlet:
+    data = as_samples(logs, labels, size)
+    width = logs.shape[-1]
+    features = np.concatenate([data.logits, np.ones_like(data.logits[:, :1])], axis=1)
+    identity = np.tile(np.eye(size), width // size)
+    shape = np.broadcast_shapes(np.shape(penalty), (*data.shape, 2))
+    pairs = np.broadcast_to(penalty, shape).reshape(-1, 2, 1, 1)
+    off = np.where(identity > 0.0, ridge, 2.0 / (size * (size - 1)) * pairs[:, 0])
+    free = np.broadcast_to(2.0 / size * pairs[:, 1], (len(pairs), size, 1))
+    centre = np.hstack([identity * (size / width), np.zeros((size, 1))])
+    penalties = np.concatenate([off, free], axis=2)
+    found = fit_softmax(features[:, None], data.chosen, penalties, centre)
+    return Dirichlet(data.unfold(found[:, :, :width]), data.unfold(found[:, :, width]))
+
+
+def _fit_validated(logs: np.ndarray, labels: AnyArray, size: int) -> Dirichlet:
+    grid = np.stack(np.meshgrid(OFF_DIAGONALS, INTERCEPTS, indexing="ij"), axis=-1).reshape(-1, 2)
+    return cross_validate(partial(_fit, size=size), _log_probs, logs, np.asarray(labels), grid)
+
+
+def _log_probs(params: Dirichlet, logs: np.ndarray) -> np.ndarray:
+    weights, bias = (np.asarray(part) for part in params)
+    return log_softmax(logs @ weights.swapaxes(-1, -2) + bias[..., None, :], axis=-1)
+
+
+def _concatenate(logits: AnyArray) -> np.ndarray:
     """Log probabilities of all readings of a text, one after the other."""
-    logs = jax.nn.log_softmax(jnp.asarray(logits), axis=-1)
-    return logs.reshape(logs.shape[0], -1)
+    logs = log_softmax(np.asarray(logits, np.float64), axis=-1)
+    return logs.reshape(*logs.shape[:-2], -1)

@@ -11,60 +11,60 @@ move only those that they speak of.
 from functools import partial
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+import numpy as np
+from jaxtyping import Float
+from scipy.special import expit
 
-from cordial_ppl.arrays import AnyArray, Histogram, Logits, LogProbabilities, Probabilities
+from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs
 from cordial_ppl.calibrators.vector import Vector, vector_log_probs
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.inference.laplace import find_mode
-from cordial_ppl.inference.problem import Problem
-from cordial_ppl.inference.target import Prior, build_target
-from cordial_ppl.readings import Readings
+from cordial_ppl.inference.data import Labelled, pad
+from cordial_ppl.inference.laplace import find_modes
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.readings import label_histogram
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Pseudo-counts a row that cross-validation chooses from: from hardly any to the scalar channel."""
 
 MAX_ROUNDS = 5000
+TOLERANCE = float(np.finfo(np.float64).eps) ** 0.6
+
+BatchChannel = Float[np.ndarray, "... K K"]
+"""Channels, a row a stated option."""
 
 
 class Full(NamedTuple):
     """Weights and biases (nats) of the reading's logits, and the channel, a row a stated option."""
 
-    weights: Float[AnyArray, " K"]
-    bias: Float[AnyArray, " K"]
-    channel: Float[AnyArray, "K K"]
+    weights: Float[AnyArray, "*sets K"]
+    bias: Float[AnyArray, "*sets K"]
+    channel: Float[AnyArray, "*sets K K"]
 
 
 class Scalar(NamedTuple):
     """The scalar channel: its reading, its reliability beta with 1 - beta, and the histogram pi."""
 
     reading: Vector
-    reliability: Float[Array, ""]
-    doubt: Float[Array, ""]
-    histogram: Float[Array, " K"]
+    reliability: Float[np.ndarray, "*sets"]
+    doubt: Float[np.ndarray, "*sets"]
+    histogram: Float[np.ndarray, "*sets K"]
 
     @property
-    def channel(self) -> Float[Array, "K K"]:
+    def channel(self) -> BatchChannel:
         """The matrix T^0, a row a stated option."""
-        identity = jnp.eye(self.histogram.shape[0], dtype=self.histogram.dtype)
-        return self.reliability * identity + self.doubt * self.histogram[None]
-
-
-class _Round(NamedTuple):
-    channel: Array
-    change: Array
-    rounds: Array
+        identity = np.eye(self.histogram.shape[-1])
+        kept, lost = self.reliability[..., None, None], self.doubt[..., None, None]
+        return kept * identity + lost * self.histogram[..., None, :]
 
 
 def shrink_channel(
-    probs: Probabilities,
-    labels: Int[AnyArray, " n"],
-    centre: Float[AnyArray, "K K"],
-    strength: Float[AnyArray, ""] | float,
-) -> Float[Array, "K K"]:
+    probs: Float[np.ndarray, "*#sets n K"],
+    labels: BatchLabels,
+    centre: BatchChannel,
+    strength: Float[np.ndarray, "..."] | float,
+) -> BatchChannel:
     r"""Fit a channel whose rows are drawn to those of another.
 
     .. math:: \max_T\; \sum_i \log \sum_y T(z_i \mid y)\, q_i(y)
@@ -76,8 +76,8 @@ def shrink_channel(
     steps are followed by a leap along the line that they draw, where that is better still.
 
     Args:
-        probs: readings q, shape ``[n, K]``.
-        labels: positions ``[n]`` on the scale, 0..K-1; -1 marks texts to ignore.
+        probs: readings q, shape ``[*sets, n, K]``; leading axes are broadcast.
+        labels: positions ``[*sets, n]`` on the scale, 0..K-1; -1 marks texts to ignore.
         centre: T^0, positive, a row a stated option.
         strength: lambda > 0, in labels a row.
 
@@ -89,104 +89,116 @@ def shrink_channel(
         algorithm"; Varadhan and Roland (2008), "Simple and globally convergent methods for
         accelerating the convergence of any EM algorithm".
     """
-    probs = jnp.asarray(probs)
-    chosen = jax.nn.one_hot(labels, probs.shape[1], dtype=probs.dtype)
-    return shrink_channel_to_counts(probs, chosen, centre, strength)
+    chosen = np.asarray(labels)[..., None] == np.arange(probs.shape[-1])
+    return shrink_channel_to_counts(probs, chosen.astype(np.float64), centre, strength)
 
 
 def shrink_channel_to_counts(
-    probs: Probabilities,
-    counts: Float[AnyArray, "n K"],
-    centre: Float[AnyArray, "K K"],
-    strength: Float[AnyArray, ""] | float,
-) -> Float[Array, "K K"]:
+    probs: Float[np.ndarray, "*#sets n K"],
+    counts: Float[np.ndarray, "*#sets n K"],
+    centre: BatchChannel,
+    strength: Float[np.ndarray, "..."] | float,
+) -> BatchChannel:
     """Fit the channel of :func:`shrink_channel` to readings that have several labels, or none.
 
     Args:
-        probs: readings q, shape ``[n, K]``.
-        counts: how often each reading got each label, shape ``[n, K]``.
+        probs: readings q, shape ``[*sets, n, K]``; leading axes are broadcast.
+        counts: how often each reading got each label, shape ``[*sets, n, K]``.
         centre: T^0, positive, a row a stated option.
         strength: lambda > 0, in labels a row.
 
     Returns:
         The channel T; its rows sum to one.
     """
-    probs, start = jnp.asarray(probs), jnp.asarray(centre)
-    prior = jnp.asarray(strength) * start
-    tolerance = jnp.finfo(probs.dtype).eps ** 0.6
-    least = jnp.finfo(probs.dtype).tiny
+    prior = np.asarray(strength)[..., None, None] * centre
+    shape = np.broadcast_shapes(prior.shape[:-2], probs.shape[:-2], counts.shape[:-2])
 
-    def objective(channel: Array) -> Array:
-        return jnp.sum(counts * jnp.log(probs @ channel)) + jnp.sum(prior * jnp.log(channel))
+    def flat(values: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(values, shape + values.shape[-2:]).reshape(-1, *values.shape[-2:])
 
-    def update(channel: Array) -> Array:
+    prior, probs, counts, found = (flat(part) for part in (prior, probs, counts, centre))
+    found, going = found.copy(), np.arange(len(found))
+    for _ in range(MAX_ROUNDS):
+        moved, change = _leap(found[going], probs[going], counts[going], prior[going])
+        found[going] = moved
+        going = going[change > TOLERANCE]
+        if not len(going):
+            break
+    return found.reshape(*shape, *found.shape[1:])
+
+
+def _leap(
+    channel: np.ndarray, probs: np.ndarray, counts: np.ndarray, prior: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two steps of EM and a leap along their line; how far the first step went."""
+
+    def objective(channel: np.ndarray) -> np.ndarray:
+        return (counts * np.log(probs @ channel)).sum((1, 2)) + (prior * np.log(channel)).sum(
+            (1, 2)
+        )
+
+    def update(channel: np.ndarray) -> np.ndarray:
         # Text i adds q_i(y) T(z_i | y) / p_i(z_i) to the count of y and z_i.
-        expected = prior + channel * (probs.T @ (counts / (probs @ channel)))
-        return expected / jnp.sum(expected, axis=1, keepdims=True)
+        expected = prior + channel * (probs.swapaxes(1, 2) @ (counts / (probs @ channel)))
+        return expected / expected.sum(axis=2, keepdims=True)
 
-    def going(state: _Round) -> Array:
-        return (state.change > tolerance) & (state.rounds < MAX_ROUNDS)
-
-    def step(state: _Round) -> _Round:
-        once = update(state.channel)
-        twice = update(once)
-        move = once - state.channel
-        bend = twice - once - move
-        # EM creeps along nearly straight lines: as far along them as their bend allows.
-        length = jnp.linalg.norm(move) / jnp.maximum(jnp.linalg.norm(bend), least)
-        leap = state.channel + 2.0 * length * move + length**2 * bend
-        leap = jnp.maximum(leap, 0.1 * twice)
-        leap = leap / jnp.sum(leap, axis=1, keepdims=True)
-        channel = jnp.where(objective(leap) >= objective(twice), leap, twice)
-        return _Round(channel, jnp.max(jnp.abs(move)), state.rounds + 1)
-
-    infinite = jnp.asarray(jnp.inf, probs.dtype)
-    first = _Round(start, infinite, jnp.zeros((), jnp.int32))
-    return jax.lax.while_loop(going, step, first).channel
+    once = update(channel)
+    twice = update(once)
+    move = once - channel
+    bend = twice - once - move
+    # EM creeps along nearly straight lines: as far along them as their bend allows.
+    sizes = (np.linalg.norm(part, axis=(1, 2), keepdims=True) for part in (move, bend))
+    length = next(sizes) / np.maximum(next(sizes), np.finfo(np.float64).tiny)
+    leap = np.maximum(channel + 2.0 * length * move + length**2 * bend, 0.1 * twice)
+    leap /= leap.sum(axis=2, keepdims=True)
+    better = objective(leap) >= objective(twice)
+    return np.where(better[:, None, None], leap, twice), np.abs(move).max(axis=(1, 2))
 
 
-def fit_scalar(name: str, logits: Logits, labels: Int[AnyArray, " n"]) -> Scalar:
+def fit_scalar(name: str, logits: BatchLogits, labels: BatchLabels) -> Scalar:
     """Fit a scalar channel at its posterior mode.
 
     Args:
         name: "scalar" or "scalar-vector".
-        logits: readings `[n, K]`, nats.
-        labels: positions `[n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        logits: readings `[*sets, n, K]`, nats.
+        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
 
     Returns:
         The channel at the mode; at the mode of the prior if there are no labels.
     """
-    logits = jnp.asarray(logits)
-    dtype, size = logits.dtype, logits.shape[1]
-    # The model is described once for each number of options, outside of what is being compiled.
-    with jax.ensure_compile_time_eval():
-        target = build_target(CHANNELS[name], size)
-    prior = Prior(*(jnp.asarray(part, dtype) for part in target.prior))
-    counts = jnp.sum(jax.nn.one_hot(labels, size, dtype=dtype), axis=0)
-    histogram: Histogram = (counts + 1.0) / (jnp.sum(counts) + size)
-    problem = Problem(target, prior, Readings(logits, histogram), jnp.asarray(labels))
-    mode = target.unravel(problem.colour(find_mode(problem).mean))
-    nothing = jnp.zeros(size, dtype)
-    weights = jnp.exp(mode.get("log_scale", nothing) - mode["temperature"])
-    log_odds = mode["strength_log_odds"]
+    size = logits.shape[-1]
+    target = build_target(CHANNELS[name], size)
+    shape = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])
+    texts = np.broadcast_to(logits, shape + logits.shape[-2:])
+    marks = np.broadcast_to(labels, shape + labels.shape[-1:])
+    data = []
+    for place in np.ndindex(shape):
+        own = Labelled(texts[place], marks[place], {})
+        data.append(pad(own, own.labels, label_histogram(own.labels, size), np.float64))
+    loc, scale = target.prior
+    modes = np.stack([loc + scale * found.mean for found in find_modes(target, target.prior, data)])
+    named = {site.name: modes[:, site.slice] for site in target.sites}
+    nothing = np.zeros((len(data), size))
+    weights = np.exp(named.get("log_scale", nothing) - named["temperature"])
+    log_odds = named["strength_log_odds"].reshape(shape)
     return Scalar(
-        Vector(weights, mode.get("bias", nothing)),
-        jax.nn.sigmoid(log_odds),
-        jax.nn.sigmoid(-log_odds),
-        histogram,
+        Vector(weights.reshape(*shape, size), named.get("bias", nothing).reshape(*shape, size)),
+        expit(log_odds),
+        expit(-log_odds),
+        np.stack([own.histogram for own in data]).reshape(*shape, size),
     )
 
 
-def fit_full(name: str, logits: Logits, labels: Int[AnyArray, " n"]) -> Full:
+def fit_full(name: str, logits: BatchLogits, labels: BatchLabels) -> Full:
     """Fit a full channel whose distance from the scalar one is chosen by cross-validation.
 
     `lambda` of {0.3, 1, 3, ..., 300} has the lowest log loss out of four folds, ties to the larger;
-    every fold fits the scalar channel anew.  All strengths and folds are one batched call.
+    every fold fits the scalar channel anew.
 
     Args:
         name: the scalar channel to shrink toward, "scalar" or "scalar-vector".
-        logits: readings `[n, K]`, nats, centred.
-        labels: positions `[n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        logits: readings `[*sets, n, K]`, nats, centred.
+        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
 
     Returns:
         The reading's weights and biases, and the channel.
@@ -196,29 +208,31 @@ def fit_full(name: str, logits: Logits, labels: Int[AnyArray, " n"]) -> Full:
         KL penalties.
     """
 
-    def fit(logits: Array, labels: Array, strength: Array) -> Full:
-        scalar = fit_scalar(name, logits, labels)
-        probs = jnp.exp(vector_log_probs(scalar.reading, logits))
+    def fit(logits: np.ndarray, labels: np.ndarray, strength: np.ndarray) -> Full:
+        # The scalar channel is the same for every strength.
+        scalar = fit_scalar(name, logits, labels[0])
+        probs = np.exp(vector_log_probs(scalar.reading, logits))
         channel = shrink_channel(probs, labels, scalar.channel, strength)
-        return Full(scalar.reading.weights, scalar.reading.bias, channel)
+        reading = (np.broadcast_to(part, channel.shape[:-1]) for part in scalar.reading)
+        return Full(*reading, channel)
 
-    grid = jnp.asarray(STRENGTHS, logits.dtype)
-    return cross_validate(fit, full_log_probs, logits, labels, grid)
+    grid = np.array(STRENGTHS)
+    return cross_validate(fit, full_log_probs, np.asarray(logits), np.asarray(labels), grid)
 
 
 fit_full_temperature = partial(fit_full, "scalar")
 fit_full_vector = partial(fit_full, "scalar-vector")
 
 
-def full_log_probs(params: Full, logits: Logits) -> LogProbabilities:
+def full_log_probs(params: Full, logits: BatchLogits) -> BatchLogProbs:
     """Log probabilities `log sum_y T(z|y) q(y)`, `q = softmax(w * logits + b)`.
 
     Args:
         params: weights and biases of the reading, and the channel.
-        logits: readings `[n, K]`, nats, centred.
+        logits: readings `[*sets, m, K]`, nats, centred.
 
     Returns:
-        Log probabilities `[n, K]`, nats.
+        Log probabilities `[*sets, m, K]`, nats.
     """
-    stated = jnp.exp(vector_log_probs(Vector(params.weights, params.bias), logits))
-    return jnp.log(stated @ jnp.asarray(params.channel))
+    stated = np.exp(vector_log_probs(Vector(params.weights, params.bias), logits))
+    return np.log(stated @ np.asarray(params.channel))

@@ -2,13 +2,21 @@
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+import numpy as np
+from jaxtyping import Float
+from scipy.special import expit, log_expit
 
-from cordial_ppl.arrays import AnyArray, Logits, LogProbabilities
+from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
-from cordial_ppl.inference.newton import minimise
+from cordial_ppl.calibrators.regression import TOLERANCE
+from cordial_ppl.calibrators.samples import (
+    BatchLabels,
+    BatchLogits,
+    BatchLogProbs,
+    as_samples,
+    some,
+)
+from cordial_ppl.inference.minimise import minimise
 
 PENALTY, RIDGE = 100.0, 1e-3
 DECADES = tuple(10.0**power for power in range(-4, 3))
@@ -21,14 +29,14 @@ FIRST_THRESHOLD_SCALE = 3.0
 class Odds(NamedTuple):
     """Fitted thresholds (nats, increasing) and weights of the logits."""
 
-    thresholds: Float[AnyArray, " K-1"]
-    weights: Float[AnyArray, " K"]
+    thresholds: Float[AnyArray, "*sets K-1"]
+    weights: Float[AnyArray, "*sets K"]
 
 
 def fit_odds(
-    logits: Logits,
-    labels: Int[AnyArray, " n"],
-    penalty: Float[Array, ""] | float = PENALTY,
+    logits: BatchLogits,
+    labels: BatchLabels,
+    penalty: Float[np.ndarray, "..."] | float = PENALTY,
     ridge: float = RIDGE,
 ) -> Odds:
     """Fit `P(z <= t) = sigmoid(theta_t - w . logits)` by penalised maximum likelihood.
@@ -38,9 +46,10 @@ def fit_odds(
     model without weights predicts the histogram of the labels, one added to each class.
 
     Args:
-        logits: readings `[n, K]`, nats, centred.
-        labels: positions `[n]` on the scale, 0..K-1; -1 marks texts to ignore.
-        penalty: 100 is a Gaussian prior on the weights with standard deviation 0.1.
+        logits: readings `[*sets, n, K]`, nats, centred.
+        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        penalty: 100 is a Gaussian prior on the weights with standard deviation 0.1; one for all
+            fits, or what is broadcast against the leading axes.
         ridge: keeps the thresholds beside a missing class finite; positive.
 
     Returns:
@@ -49,34 +58,64 @@ def fit_odds(
     Source:
         McCullagh (1980), "Regression models for ordinal data".
     """
-    logits = jnp.asarray(logits)
-    labels = jnp.asarray(labels)
-    size = logits.shape[1]
-    seen = (labels >= 0).astype(logits.dtype)
-    total = jnp.sum(seen)
-    count = jnp.maximum(total, 1.0)
-    chosen = jax.nn.one_hot(labels, size, dtype=logits.dtype)
+    data = as_samples(logits, labels)
+    count, size, rows = data.chosen.shape
+    # A label has an edge above it and one below, and what lies between belongs to no text.
+    shares = data.shares
+    above, below, inner = shares[:, :-1], shares[:, 1:], shares[:, 1:-1].sum(axis=2)
+    pulls = np.full((count, 2 * size - 1), ridge)
+    pulls[:, 0] /= FIRST_THRESHOLD_SCALE**2
+    pulls[:, size - 1 :] = (penalty / np.maximum(data.counts, 1.0).reshape(data.shape)).reshape(
+        -1, 1
+    )
+    reached = np.tri(size - 1).T[None, :, :, None]
 
-    def unpack(x: Array) -> Odds:
-        steps = jnp.concatenate([x[:1], jnp.exp(x[1 : size - 1])])
-        return Odds(jnp.cumsum(steps), x[size - 1 :])
+    def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Gaps between thresholds, edges, and the edges' derivatives."""
+        own, gaps = some(data.logits, at), np.exp(x[:, 1 : size - 1])
+        apart = _thresholds(x[:, :1], gaps)[:, :, None] - x[:, None, size - 1 :] @ own
+        steps = np.concatenate([np.ones((len(x), 1)), gaps], axis=1)
+        slopes = np.empty((len(x), 2 * size - 1, size - 1, rows))
+        slopes[:, : size - 1] = steps[:, :, None, None] * reached
+        slopes[:, size - 1 :] = -own[:, :, None]
+        return gaps, apart, slopes.reshape(len(x), 2 * size - 1, -1)
 
-    def objective(x: Array) -> Array:
-        params = unpack(x)
-        loss = -jnp.sum(chosen * odds_log_probs(params, logits)) / count
-        near = (x[0] / FIRST_THRESHOLD_SCALE) ** 2 + jnp.sum(x[1 : size - 1] ** 2)
-        weight = jnp.sum(params.weights**2)
-        return loss + 0.5 * penalty / count * weight + 0.5 * ridge * near
+    def loss(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gaps, apart, slopes = parts(x, at)
+        inside = np.expm1(-gaps)
+        value = 0.5 * (pulls[at] * x**2).sum(axis=1) - (inner[at] * np.log(-inside)).sum(axis=1)
+        value -= (above[at] * log_expit(apart) + below[at] * log_expit(-apart)).sum(axis=(1, 2))
+        excess = below[at] * expit(apart) - above[at] * expit(-apart)
+        slope = pulls[at] * x + (slopes @ excess.reshape(len(x), -1, 1))[:, :, 0]
+        slope[:, 1 : size - 1] -= inner[at] * gaps / np.expm1(gaps)
+        return value, slope
 
-    histogram = (jnp.sum(chosen, axis=0) + 1.0) / (total + size)
-    below = jnp.cumsum(histogram)[:-1]
-    thresholds = jnp.log(below) - jnp.log1p(-below)
-    zeros = jnp.zeros(size, logits.dtype)
-    start = jnp.concatenate([thresholds[:1], jnp.log(jnp.diff(thresholds)), zeros])
-    return unpack(jnp.where(total > 0.0, minimise(objective, start).x, start))
+    def hessian(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        gaps, apart, slopes = parts(x, at)
+        bend = ((above + below)[at] * expit(apart) * expit(-apart)).reshape(len(x), 1, -1)
+        found = (bend * slopes) @ slopes.swapaxes(1, 2)
+        excess = below[at] * expit(apart) - above[at] * expit(-apart)
+        own = gaps / np.expm1(gaps)
+        further = pulls[at]
+        # Thresholds are no straight lines of the log gaps; only what bends upwards is kept.
+        curved = (slopes[:, 1 : size - 1] @ excess.reshape(len(x), -1, 1))[:, :, 0]
+        further[:, 1 : size - 1] += inner[at] * own * (gaps + own - 1.0) + np.maximum(curved, 0.0)
+        diagonal = np.arange(2 * size - 1)
+        found[:, diagonal, diagonal] += further
+        return found
+
+    histogram = (data.chosen.sum(axis=2) + 1.0) / (data.counts + size)[:, None]
+    below_each = np.cumsum(histogram, axis=1)[:, :-1]
+    thresholds = np.log(below_each) - np.log1p(-below_each)
+    start = np.zeros((count, 2 * size - 1))
+    start[:, 0], start[:, 1 : size - 1] = thresholds[:, 0], np.log(np.diff(thresholds))
+    x = minimise(loss, start[:, None], hessian=hessian, tolerance=TOLERANCE).x
+    x = np.where(data.counts[:, None] > 0.0, x, start)
+    found = _thresholds(x[:, :1], np.exp(x[:, 1 : size - 1]))
+    return Odds(data.unfold(found), data.unfold(x[:, size - 1 :]))
 
 
-def fit_odds_validated(logits: Logits, labels: Int[AnyArray, " n"]) -> Odds:
+def fit_odds_validated(logits: BatchLogits, labels: BatchLabels) -> Odds:
     """Fit proportional odds with a cross-validated penalty on the weights.
 
     Minimises `mean log loss + c / 2 |w|^2` and the ridge on the thresholds, as :func:`fit_odds`,
@@ -84,8 +123,8 @@ def fit_odds_validated(logits: Logits, labels: Int[AnyArray, " n"]) -> Odds:
     larger.  All penalties and folds are fitted in one batched call.
 
     Args:
-        logits: readings `[n, K]`, nats, centred.
-        labels: positions `[n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        logits: readings `[*sets, n, K]`, nats, centred.
+        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
 
     Returns:
         The thresholds and weights.
@@ -94,15 +133,14 @@ def fit_odds_validated(logits: Logits, labels: Int[AnyArray, " n"]) -> Odds:
         McCullagh (1980), "Regression models for ordinal data".
     """
 
-    def fit(logits: Array, labels: Array, strength: Array) -> Odds:
-        count = jnp.maximum(jnp.sum(labels >= 0, dtype=strength.dtype), 1.0)
-        return fit_odds(logits, labels, strength * count)
+    def fit(logits: np.ndarray, labels: np.ndarray, strength: np.ndarray) -> Odds:
+        return fit_odds(logits, labels, strength * np.maximum((labels >= 0).sum(axis=-1), 1))
 
-    grid = jnp.asarray(DECADES, logits.dtype)
-    return cross_validate(fit, odds_log_probs, logits, labels, grid)
+    logits, labels = np.asarray(logits), np.asarray(labels)
+    return cross_validate(fit, odds_log_probs, logits, labels, np.array(DECADES))
 
 
-def odds_log_probs(params: Odds, logits: Logits) -> LogProbabilities:
+def odds_log_probs(params: Odds, logits: BatchLogits) -> BatchLogProbs:
     """Log probabilities `log(sigmoid(a_t) - sigmoid(a_(t-1)))`, `a_t = theta_t - w . logits`.
 
     Computed as `log sigmoid(a_t) + log sigmoid(-a_(t-1)) + log(1 - exp(a_(t-1) - a_t))`, in which
@@ -110,14 +148,20 @@ def odds_log_probs(params: Odds, logits: Logits) -> LogProbabilities:
 
     Args:
         params: thresholds and weights.
-        logits: readings `[n, K]`, nats, centred.
+        logits: readings `[*sets, m, K]`, nats, centred.
 
     Returns:
-        Log probabilities `[n, K]`, nats.
+        Log probabilities `[*sets, m, K]`, nats.
     """
-    thresholds = jnp.asarray(params.thresholds)
-    edges = thresholds[None] - (logits @ jnp.asarray(params.weights))[:, None]
-    between = jnp.log(-jnp.expm1(-jnp.diff(thresholds)))
-    up_to = jnp.pad(jax.nn.log_sigmoid(edges), ((0, 0), (0, 1)))
-    above = jnp.pad(jax.nn.log_sigmoid(-edges), ((0, 0), (1, 0)))
-    return up_to + above + jnp.pad(between, 1)[None]
+    thresholds, weights = (np.asarray(part) for part in params)
+    edges = thresholds[..., None, :] - np.asarray(logits) @ weights[..., None]
+    gaps = np.diff(thresholds)[..., None, :]
+    found = np.zeros((*edges.shape[:-1], weights.shape[-1]))
+    found[..., :-1] += log_expit(edges)
+    found[..., 1:] += log_expit(-edges)
+    found[..., 1:-1] += np.log(-np.expm1(-gaps))
+    return found
+
+
+def _thresholds(first: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    return np.cumsum(np.concatenate([first, gaps], axis=1), axis=1)

@@ -1,21 +1,19 @@
 """The raw reading: what the reader says, taken at its word."""
 
-import jax.numpy as jnp
-from jaxtyping import Int
+import numpy as np
 
-from cordial_ppl.arrays import AnyArray, Logits
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits
 from cordial_ppl.calibrators.temperature import Temperature
 
 
-def fit_raw(logits: Logits, labels: Int[AnyArray, " n"]) -> Temperature:
+def fit_raw(logits: BatchLogits, labels: BatchLabels) -> Temperature:
     """Learn nothing: the prediction is `softmax(logits)`, temperature scaling with `tau = 1`.
 
     Args:
-        logits: readings `[n, K]`, nats.
-        labels: not looked at.
+        logits: readings `[*sets, n, K]`, nats; only the leading axes are looked at.
+        labels: the same.
 
     Returns:
         The temperature one.
     """
-    del labels
-    return Temperature(jnp.ones((), jnp.asarray(logits).dtype))
+    return Temperature(np.ones(np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])))

@@ -1,105 +1,82 @@
-r"""Penalised softmax regression: a strictly convex problem, solved by Newton's method.
+"""Penalised softmax regression: a strictly convex problem, for Newton's method."""
 
-With many features a factorisation of the Hessian by Cholesky takes a fraction of the time of its
-eigenvalues, and convexity asks for no more: every Newton step points downhill, and along it the
-scores are linear, so that a ladder of step lengths costs little more than one.
-"""
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_softmax, softmax
 
-from typing import NamedTuple
+from cordial_ppl.calibrators.samples import some
+from cordial_ppl.inference.minimise import minimise
 
-import jax
-import jax.numpy as jnp
-from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Float, Int
+TOLERANCE = 1e-11
+"""Largest gradient component that is left: where a penalty alone decides, slopes are slight."""
 
-from cordial_ppl.arrays import AnyArray
-
-MAX_STEPS = 200
-LENGTHS = (1.0, 4.0, 2.0, 0.5, 0.25, 2.0**-4, 2.0**-7, 2.0**-12)
-"""Step lengths that are tried together; the first is taken where values are rounding noise."""
-
-
-class _State(NamedTuple):
-    x: Array
-    value: Array
-    distance: Array
-    steps: Array
+ELEMENTS = 1 << 18
+"""Numbers that a round of the search works on, lest they outgrow the caches."""
 
 
 def fit_softmax(
-    features: Float[AnyArray, "n F"],
-    labels: Int[AnyArray, " n"],
-    penalty: Float[AnyArray, "K F"],
-    centre: Float[AnyArray, "K F"],
-) -> Float[Array, "K F"]:
-    r"""Fit `softmax(A x)` by penalised maximum likelihood.
+    features: Float[np.ndarray, "samples classes F n"],
+    chosen: Float[np.ndarray, "B K n"],
+    penalty: Float[np.ndarray, "samples_ K F"],
+    centre: Float[np.ndarray, "K F"],
+) -> Float[np.ndarray, "B K F"]:
+    r"""Fit the scores `A_k . x_ik` of classes k by penalised maximum likelihood, B times at once.
 
-    .. math:: \min_A\; \mathrm{mean}_i\,[-\log \mathrm{softmax}(A x_i)_{z_i}]
+    .. math:: \min_A\; \mathrm{mean}_i\,[-\log \mathrm{softmax}_k(A_k \cdot x_{ik})_{z_i}]
         + \tfrac12 \sum_{kf} c_{kf} (A_{kf} - A^0_{kf})^2
 
     Args:
-        features: what the scores are linear in, shape ``[n, F]``.
-        labels: classes ``[n]``, 0..K-1; -1 marks rows to ignore.
-        penalty: c > 0, shape ``[K, F]``.
-        centre: A^0, which is returned if there are no labels, shape ``[K, F]``.
+        features: what the scores are linear in, the same for all classes or for all samples where
+            such an axis is of length one.
+        chosen: one where a row has this label, else zero; rows without a label are ignored.
+        penalty: c > 0, of each sample or of all.
+        centre: A^0, which is returned if there are no labels.
 
     Returns:
-        The coefficients A, shape ``[K, F]``.
+        The coefficients A.
     """
-    features, penalty, centre = (jnp.asarray(a) for a in (features, penalty, centre))
-    dtype, (size, width) = features.dtype, penalty.shape
-    rows, count = features.shape[0], penalty.size
-    eps = jnp.finfo(dtype).eps
-    share = (jnp.asarray(labels) >= 0).astype(dtype)
-    share = share / jnp.maximum(jnp.sum(share), 1.0)
-    chosen = jax.nn.one_hot(labels, size, dtype=dtype)
-    products = (features[:, :, None] * features[:, None, :]).reshape(rows, width * width)
-    lengths = jnp.asarray(LENGTHS, dtype)
-    diagonal = jnp.arange(count)
+    count, size, rows = chosen.shape
+    width = features.shape[2]
+    at_once = max(1, ELEMENTS // (size * width * rows))
+    if count > at_once:
+        each = [slice(first, first + at_once) for first in range(0, count, at_once)]
+        parts = [
+            fit_softmax(some(features, rows), chosen[rows], some(penalty, rows), centre)
+            for rows in each
+        ]
+        return np.concatenate(parts)
+    shares = chosen / np.maximum(chosen.sum(axis=(1, 2), keepdims=True), 1.0)
+    seen = shares.sum(axis=1, keepdims=True)
+    middle = centre.ravel()
 
-    def value_of(scores: Array, x: Array) -> Array:
-        losses = jax.nn.logsumexp(scores, axis=1) - jnp.sum(chosen * scores, axis=1)
-        return jnp.sum(share * losses) + 0.5 * jnp.sum(penalty * (x - centre) ** 2)
+    def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Features, penalties and scores."""
+        own = some(features, at)
+        scores = x.reshape(-1, size, 1, width) @ own
+        return own, some(penalty, at).reshape(-1, size * width), scores[:, :, 0]
 
-    def newton(scores: Array, x: Array) -> tuple[Array, Array]:
-        """Newton's step, and the largest component of the gradient."""
-        probs = jax.nn.softmax(scores, axis=1)
-        gradient = (share[:, None] * (probs - chosen)).T @ features + penalty * (x - centre)
-        spread = jnp.eye(size, dtype=dtype)[None] * probs[:, :, None]
-        spread = share[:, None, None] * (spread - probs[:, :, None] * probs[:, None, :])
-        hessian = (spread.reshape(rows, size * size).T @ products).reshape(size, size, width, width)
-        hessian = hessian.transpose(0, 2, 1, 3).reshape(count, count)
-        slack = penalty.reshape(count) + 8.0 * eps * jnp.max(jnp.abs(hessian))
-        factor = jnp.linalg.cholesky(hessian.at[diagonal, diagonal].add(slack))
-        return cho_solve((factor, True), -gradient.reshape(count)).reshape(x.shape), gradient
+    def loss(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        own, pull, scores = parts(x, at)
+        logs = log_softmax(scores, axis=1)
+        excess = seen[at] * np.exp(logs) - shares[at]
+        slopes = (excess[:, :, None] @ own.swapaxes(2, 3)).reshape(x.shape)
+        far = x - middle
+        value = 0.5 * (pull * far**2).sum(axis=1) - (shares[at] * logs).sum(axis=(1, 2))
+        return value, slopes + pull * far
 
-    def going(state: _State) -> Array:
-        near = state.distance <= eps**0.6 * (1.0 + jnp.max(jnp.abs(state.x)))
-        return ~near & (state.steps < MAX_STEPS)
-
-    def step(state: _State) -> _State:
-        scores = features @ state.x.T
-        move, gradient = newton(scores, state.x)
-        change = features @ move.T
-        values = jax.vmap(lambda t: value_of(scores + t * change, state.x + t * move))(lengths)
-        values = jnp.where(jnp.isfinite(values), values, jnp.inf)
-        least = jnp.min(values)
-        noise = eps**0.8 * (1.0 + jnp.abs(state.value))
-        best = jnp.argmax(values <= least + noise)
-        accept = values[best] <= state.value + noise
-        x = jnp.where(accept, state.x + lengths[best] * move, state.x)
-        value = jnp.where(accept, values[best], state.value)
-        # Where no length goes down, or the slope is rounding noise, this is the end.
-        flat = jnp.max(jnp.abs(gradient)) <= 64.0 * eps * (1.0 + jnp.abs(state.value))
-        distance = jnp.where(accept & ~flat, jnp.max(jnp.abs(move)), 0.0)
-        return _State(x, value, distance, state.steps + 1)
+    def hessian(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        own, pull, scores = parts(x, at)
+        probs = softmax(scores, axis=1)[:, :, None]
+        pushed = probs * own
+        weighed = seen[at][:, :, None] * pushed
+        flat = (len(x), size * width, rows)
+        bend = -weighed.reshape(flat) @ pushed.reshape(flat).swapaxes(1, 2)
+        k, diagonal = np.arange(size), np.arange(size * width)
+        blocks = bend.reshape(-1, size, width, size, width)
+        blocks[:, k, :, k, :] += (weighed @ own.swapaxes(2, 3)).swapaxes(0, 1)
+        bend[:, diagonal, diagonal] += pull
+        return bend
 
     # At even odds the curvature is at its largest, so that Newton's first step is a short one.
-    origin = jnp.zeros_like(centre)
-    first = _State(
-        origin,
-        value_of(jnp.zeros((rows, size), dtype), origin),
-        jnp.asarray(jnp.inf, dtype),
-        jnp.zeros((), jnp.int32),
-    )
-    return jax.lax.while_loop(going, step, first).x
+    start = np.zeros((count, 1, size * width))
+    return minimise(loss, start, hessian=hessian, tolerance=TOLERANCE).x.reshape(count, size, width)

@@ -2,12 +2,13 @@
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_softmax
 
-from cordial_ppl.arrays import AnyArray, Logits, LogProbabilities
-from cordial_ppl.inference.newton import minimise
+from cordial_ppl.arrays import AnyArray
+from cordial_ppl.calibrators.regression import fit_softmax
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples
 
 RIDGE = 1e-3
 """Default pull toward the reading as it is; without it a class that is missing has no optimum."""
@@ -16,18 +17,18 @@ RIDGE = 1e-3
 class Vector(NamedTuple):
     """Fitted weights (one: as read) and biases (nats; zero: as read) of the options."""
 
-    weights: Float[AnyArray, " K"]
-    bias: Float[AnyArray, " K"]
+    weights: Float[AnyArray, "*sets K"]
+    bias: Float[AnyArray, "*sets K"]
 
 
-def fit_vector(logits: Logits, labels: Int[AnyArray, " n"], ridge: float = RIDGE) -> Vector:
+def fit_vector(logits: BatchLogits, labels: BatchLabels, ridge: float = RIDGE) -> Vector:
     """Fit `softmax(w * logits + b)` by ridge-penalised maximum likelihood.
 
     Minimises the strictly convex `mean log loss + ridge / 2 (|w - 1|^2 + |b|^2)`.
 
     Args:
-        logits: readings `[n, K]`, nats.
-        labels: positions `[n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        logits: readings `[*sets, n, K]`, nats.
+        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
         ridge: strength of the penalty, positive.
 
     Returns:
@@ -36,32 +37,22 @@ def fit_vector(logits: Logits, labels: Int[AnyArray, " n"], ridge: float = RIDGE
     Source:
         Guo et al. (2017), "On calibration of modern neural networks".
     """
-    logits = jnp.asarray(logits)
-    labels = jnp.asarray(labels)
-    size = logits.shape[1]
-    share = (labels >= 0).astype(logits.dtype)
-    share = share / jnp.maximum(jnp.sum(share), 1.0)
-    chosen = jax.nn.one_hot(labels, size, dtype=logits.dtype)
-
-    def objective(x: Array) -> Array:
-        scores = x[None, :size] * logits + x[None, size:]
-        losses = jax.nn.logsumexp(scores, axis=1) - jnp.sum(chosen * scores, axis=1)
-        return jnp.sum(share * losses) + 0.5 * ridge * jnp.sum((x - start) ** 2)
-
-    start = jnp.concatenate([jnp.ones(size, logits.dtype), jnp.zeros(size, logits.dtype)])
-    x = minimise(objective, start).x
-    return Vector(x[:size], x[size:])
+    data = as_samples(logits, labels)
+    features = np.stack([data.logits, np.ones_like(data.logits)], axis=2)
+    centre = np.tile([1.0, 0.0], (data.chosen.shape[1], 1))
+    found = fit_softmax(features, data.chosen, np.full_like(centre, ridge)[None], centre)
+    return Vector(data.unfold(found[:, :, 0]), data.unfold(found[:, :, 1]))
 
 
-def vector_log_probs(params: Vector, logits: Logits) -> LogProbabilities:
+def vector_log_probs(params: Vector, logits: BatchLogits) -> BatchLogProbs:
     """Log probabilities `log softmax(w * logits + b)`.
 
     Args:
         params: weights and biases of the options.
-        logits: readings `[n, K]`, nats.
+        logits: readings `[*sets, m, K]`, nats.
 
     Returns:
-        Log probabilities `[n, K]`, nats.
+        Log probabilities `[*sets, m, K]`, nats.
     """
-    scores = jnp.asarray(params.weights)[None] * logits + jnp.asarray(params.bias)[None]
-    return jax.nn.log_softmax(scores, axis=1)
+    weights, bias = (np.asarray(part)[..., None, :] for part in params)
+    return log_softmax(weights * np.asarray(logits) + bias, axis=-1)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.channel import observe, sample_log_odds
-from cordial_ppl.channels.kernel import Rows, blend, kernel, mean, reading
+from cordial_ppl.channels.kernel import blend, kernel, mean, reading
 from cordial_ppl.channels.parameters import (
     Affine,
     sample_affine,
@@ -28,25 +28,30 @@ from cordial_ppl.readings import Readings
 
 
 def bridge_probs(
-    probs: Rows, form: Float[Array, ""], affine: Affine, histogram: Float[Array, " K"]
-) -> Rows:
+    probs: Float[Array, "K n"],
+    form: Float[Array, ""],
+    affine: Affine,
+    histogram: Float[Array, " K"],
+) -> Float[Array, "K n"]:
     """Probabilities between the two forms for given parameters.
 
     Args:
-        probs: the reading q, K rows of shape ``[n]``.
+        probs: the reading q, shape ``[K, n]``.
         form: lambda, 1 for the mixture and 0 for the location form.
         affine: offset, gain, concentration and strength.
         histogram: smoothed label histogram pi.
     """
-    size = histogram.shape[0]
-    options = jnp.arange(size, dtype=histogram.dtype)
+    size = len(probs)
     base = affine.gain * (1 - form) * mean(probs) + affine.offset
-    # What is moved has one more axis in front, of the option that it is moved from.
-    centres = base[None] + (affine.gain * form * options)[:, None]
-    stated = jnp.stack(probs)
-    moved = kernel(centres, affine.concentration, size)
-    rows = [jnp.sum(stated * row, axis=0) for row in moved]
-    return blend(rows, histogram, affine.strength_log_odds)
+    slope = affine.gain * form
+
+    def add(option: Array, moved: Array) -> Array:
+        centres = base + slope * option.astype(base.dtype)
+        return moved + probs[option][None] * kernel(centres, affine.concentration, size)
+
+    # A loop, because K copies of the kernel would take K times as long to compile.
+    moved = jax.lax.fori_loop(0, size, add, jnp.zeros_like(probs))
+    return blend(moved, histogram, affine.strength_log_odds)
 
 
 def bridge(readings: Readings, labels: Int[Array, " n"] | None = None) -> None:
@@ -59,4 +64,4 @@ def bridge(readings: Readings, labels: Int[Array, " n"] | None = None) -> None:
     form = jax.nn.sigmoid(sample_log_odds("form", 0.0, 1.5))
     vector = sample_vector_scaling(readings.logits.shape[-1])
     probs = reading(readings.logits, temperature, vector)
-    observe(None, labels, probs=bridge_probs(probs, form, affine, readings.histogram))
+    observe(None, labels, probs=[*bridge_probs(probs, form, affine, readings.histogram)])

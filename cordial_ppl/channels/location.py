@@ -9,7 +9,7 @@ It is unimodal (Eq. 4 of the paper), which suits labels that are rounded average
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.channel import observe
-from cordial_ppl.channels.kernel import Rows, blend, kernel, mean, reading
+from cordial_ppl.channels.kernel import blend, kernel, mean, reading
 from cordial_ppl.channels.parameters import (
     Affine,
     sample_affine,
@@ -19,11 +19,13 @@ from cordial_ppl.channels.parameters import (
 from cordial_ppl.readings import Readings
 
 
-def location_probs(probs: Rows, affine: Affine, histogram: Float[Array, " K"]) -> Rows:
+def location_probs(
+    probs: Float[Array, "K n"], affine: Affine, histogram: Float[Array, " K"]
+) -> Float[Array, "K n"]:
     """Probabilities of the location form for given parameters (Eq. 4).
 
     Args:
-        probs: the reading q, K rows of shape ``[n]``.
+        probs: the reading q, shape ``[K, n]``.
         affine: offset, gain, concentration and strength.
         histogram: smoothed label histogram pi.
     """
@@ -38,7 +40,7 @@ def location(readings: Readings, labels: Int[Array, " n"] | None = None) -> None
     temperature = sample_temperature()
     affine = sample_affine()
     probs = reading(readings.logits, temperature)
-    observe(None, labels, probs=location_probs(probs, affine, readings.histogram))
+    observe(None, labels, probs=[*location_probs(probs, affine, readings.histogram)])
 
 
 def location_vector(readings: Readings, labels: Int[Array, " n"] | None = None) -> None:
@@ -47,4 +49,4 @@ def location_vector(readings: Readings, labels: Int[Array, " n"] | None = None) 
     affine = sample_affine()
     vector = sample_vector_scaling(readings.logits.shape[-1])
     probs = reading(readings.logits, temperature, vector)
-    observe(None, labels, probs=location_probs(probs, affine, readings.histogram))
+    observe(None, labels, probs=[*location_probs(probs, affine, readings.histogram)])

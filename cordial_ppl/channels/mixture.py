@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.channel import observe
-from cordial_ppl.channels.kernel import Rows, blend, kernel, reading, spread
+from cordial_ppl.channels.kernel import blend, kernel, reading, spread
 from cordial_ppl.channels.parameters import (
     Affine,
     sample_affine,
@@ -20,11 +20,13 @@ from cordial_ppl.channels.parameters import (
 from cordial_ppl.readings import Readings
 
 
-def mixture_probs(probs: Rows, affine: Affine, histogram: Float[Array, " K"]) -> Rows:
+def mixture_probs(
+    probs: Float[Array, "K n"], affine: Affine, histogram: Float[Array, " K"]
+) -> Float[Array, "K n"]:
     """Probabilities of the mixture form for given parameters (Eq. 3).
 
     Args:
-        probs: the reading q, K rows of shape ``[n]``.
+        probs: the reading q, shape ``[K, n]``.
         affine: offset, gain, concentration and strength.
         histogram: smoothed label histogram pi.
     """
@@ -39,7 +41,7 @@ def mixture(readings: Readings, labels: Int[Array, " n"] | None = None) -> None:
     temperature = sample_temperature()
     affine = sample_affine()
     probs = reading(readings.logits, temperature)
-    observe(None, labels, probs=mixture_probs(probs, affine, readings.histogram))
+    observe(None, labels, probs=[*mixture_probs(probs, affine, readings.histogram)])
 
 
 def mixture_vector(readings: Readings, labels: Int[Array, " n"] | None = None) -> None:
@@ -48,4 +50,4 @@ def mixture_vector(readings: Readings, labels: Int[Array, " n"] | None = None) -
     affine = sample_affine()
     vector = sample_vector_scaling(readings.logits.shape[-1])
     probs = reading(readings.logits, temperature, vector)
-    observe(None, labels, probs=mixture_probs(probs, affine, readings.histogram))
+    observe(None, labels, probs=[*mixture_probs(probs, affine, readings.histogram)])

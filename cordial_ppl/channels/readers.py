@@ -60,4 +60,4 @@ def location_readers(readings: Readings, labels: Int[Any, " n"] | None = None) -
     shares = jnp.where(present, weights[:, None], 0.0)
     average = jnp.sum(shares * means, axis=0) / jnp.sum(shares, axis=0)
     placed = kernel(affine.gain * average + affine.offset, affine.concentration, size)
-    observe(None, labels, probs=blend(placed, readings.histogram, affine.strength_log_odds))
+    observe(None, labels, probs=[*blend(placed, readings.histogram, affine.strength_log_odds)])

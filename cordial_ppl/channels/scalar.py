@@ -23,7 +23,7 @@ def scalar(readings: Readings, labels: Int[Array, " n"] | None = None) -> None:
     temperature = sample_temperature()
     strength = sample_strength()
     probs = reading(readings.logits, temperature)
-    observe(None, labels, probs=blend(probs, readings.histogram, strength))
+    observe(None, labels, probs=[*blend(probs, readings.histogram, strength)])
 
 
 def scalar_vector(readings: Readings, labels: Int[Array, " n"] | None = None) -> None:
@@ -32,4 +32,4 @@ def scalar_vector(readings: Readings, labels: Int[Array, " n"] | None = None) ->
     strength = sample_strength()
     vector = sample_vector_scaling(readings.logits.shape[-1])
     probs = reading(readings.logits, temperature, vector)
-    observe(None, labels, probs=blend(probs, readings.histogram, strength))
+    observe(None, labels, probs=[*blend(probs, readings.histogram, strength)])

@@ -10,7 +10,7 @@ from cordial_ppl.arrays import pad_rows, repeat_rows
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
 from cordial_ppl.checks.texts import Texts
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.problem import PRECISION, in_precision
+from cordial_ppl.inference.sampler import PRECISION
 from cordial_ppl.inference.target import Target
 from cordial_ppl.readings import Readings
 
@@ -54,15 +54,14 @@ def _extremes(texts: Texts, rng: np.random.Generator) -> Finding:
     count = max(len(logits), len(texts.known.labels))
     logits = np.resize(logits, (count, size))
     extra = {k: np.resize(v, count) for k, v in texts.known.covariates.items()}
-    readings = Readings(logits, np.full(size, 1 / size), extra)
+    readings = Readings(texts.as_said(logits), np.full(size, 1 / size), extra)
     labels = np.resize(np.arange(size), count)
     loc, scale = target.prior
     points = loc + scale * np.clip(rng.normal(0, FAR / 2, (POINTS, target.size)), -FAR, FAR)
     points[0], points[1] = loc - FAR * scale, loc + FAR * scale
     found: list[list[np.ndarray]] = []
     for kind in (np.float64, PRECISION):
-        own = target.prior, readings
-        own = own if kind is np.float64 else in_precision(own)
+        own = jax.tree.map(lambda leaf, kind=kind: np.asarray(leaf, kind), (target.prior, readings))
         found.append([])
         for some in np.split(points, POINTS // FEW):
             value, slope = _density(target)(jnp.asarray(some, kind), *own, labels)

@@ -14,12 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from scipy.stats import chi2, kstest, norm
 
-from cordial_ppl.arrays import bucket, pad_rows, repeat_rows
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
 from cordial_ppl.checks.texts import Texts
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.batches import fit_batch
-from cordial_ppl.inference.lanes import Lanes
+from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.target import Target
 from cordial_ppl.readings import Readings
 
@@ -83,38 +82,30 @@ def simulate(
     """
     target, readings = texts.target, texts.readings
     rng = np.random.default_rng([seed, 9])
-    rows = bucket(len(readings.logits))
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(seed), 3)
         truth = target.sample_prior(keys[0], target.prior, readings, sets)
         labels = np.asarray(_label(target)(truth, readings, jax.random.split(keys[1], sets)))
-        fit_keys = jax.random.split(keys[2], sets)
-        padded = pad_rows(readings.logits, rows, 0.0)
-        extra = {name: repeat_rows(v, rows) for name, v in readings.covariates.items()}
-        found = []
-        for start in range(0, sets, BLOCK):
-            own = slice(start, min(start + BLOCK, sets))
-            size = len(labels[own])
-
-            def repeat(x: Any, size: int = size) -> np.ndarray:
-                return np.broadcast_to(x, (size, *np.shape(x)))
-
-            lanes = Lanes(
-                logits=repeat(padded),
-                covariates={name: repeat(values) for name, values in extra.items()},
-                labels=np.stack([pad_rows(z, rows, -1)[None] for z in labels[own]]),
-                histograms=repeat(np.asarray(readings.histogram)[None]),
-                lane=np.zeros((size, rows), np.int64),
-            )
-            cloud = fit_batch(target, lanes, fit_keys[own], method=method).cloud
-            draws, logs = np.asarray(cloud.draws, float), np.asarray(cloud.log_weights, float)
-            for place, number in enumerate(range(own.start, own.stop)):
-                chosen = _thin(draws[place], logs[place], rng)
-                points = np.vstack([np.asarray(truth[number])[None], chosen])
+    cases = [
+        Case(
+            Labelled(readings.logits, own, readings.covariates),
+            seed=(seed, 9, number),
+            histogram=np.asarray(readings.histogram),
+        )
+        for number, own in enumerate(labels)
+    ]
+    found = []
+    for start in range(0, sets, BLOCK):
+        some = range(start, min(start + BLOCK, sets))
+        fits = fit_cases(target, [cases[number] for number in some], method=method)
+        for number, fit in zip(some, fits, strict=True):
+            chosen = _thin(fit.posterior.draws, fit.posterior.weights, rng)
+            points = np.vstack([np.asarray(truth[number])[None], chosen])
+            with jax.enable_x64(True):
                 likelihood = np.asarray(_likelihood(target)(points, readings, labels[number]))
-                both = np.column_stack([points, likelihood])
-                found.append(_rank(both[0], both[1:], rng))
-            progress(own.stop / sets)
+            both = np.column_stack([points, likelihood])
+            found.append(_rank(both[0], both[1:], rng))
+        progress(some.stop / sets)
     return Ranks((*target.coordinates, "log likelihood"), np.array(found))
 
 
@@ -141,10 +132,9 @@ def check_simulation(ranks: Ranks) -> Finding:
 
 
 def _thin(
-    draws: Float[np.ndarray, "S P"], log_weights: Float[np.ndarray, " S"], rng: np.random.Generator
+    draws: Float[np.ndarray, "S P"], weights: Float[np.ndarray, " S"], rng: np.random.Generator
 ) -> Float[np.ndarray, "ranks P"]:
     """As many draws as ranks are counted in, taken with their weights."""
-    weights = np.exp(log_weights - log_weights.max())
     comb = (np.arange(RANKS) + rng.random()) / RANKS
     order = rng.permutation(len(weights))
     total = np.cumsum(weights[order])

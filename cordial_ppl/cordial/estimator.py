@@ -11,7 +11,7 @@ from cordial_ppl.cordial.frames import check_columns, column_names, like
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError, NotFittedError, name_rows
-from cordial_ppl.inference.lanes import Data
+from cordial_ppl.inference.data import Labelled
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import accuracy
@@ -177,7 +177,7 @@ class Estimator(Parameters, ABC):
         """Validate and centre readings, of K options if ``size`` says so."""
         return as_logits(logits, size=size)
 
-    def _labelled(self, logits: Any, labels: Any, covariates: Any) -> Data | None:
+    def _labelled(self, logits: Any, labels: Any, covariates: Any) -> Labelled | None:
         """Check labelled texts that a fit is to be looked at with; None for those of the fit."""
         if not hasattr(self, "scale_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first.")
@@ -189,7 +189,7 @@ class Estimator(Parameters, ABC):
         codes = self.scale_.encode(labels)
         if len(codes) != len(readings):
             raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
-        return Data(readings, codes, extra)
+        return Labelled(readings, codes, extra)
 
     @abstractmethod
     def _fit(

@@ -21,7 +21,7 @@ from cordial_ppl.cordial.members import CalibratorFit
 from cordial_ppl.cordial.weighing import ExpectedLoss
 from cordial_ppl.errors import ChannelError, FileError, InputError, quote
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
-from cordial_ppl.inference.state import Effort
+from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.scale import Scale

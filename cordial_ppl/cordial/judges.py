@@ -11,7 +11,7 @@ from cordial_ppl.cordial.files import blaming, read
 from cordial_ppl.cordial.settings import check_list, check_mapping
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.priors import LearnedPrior, shipped_prior
 from cordial_ppl.scale import Scale
 

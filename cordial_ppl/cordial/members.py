@@ -1,30 +1,29 @@
-"""The members of a stack: what a channel and a logit-space calibrator have in common.
+"""The members of a stack: channels and logit-space calibrators, fitted to one data set or many.
 
-A member is fitted to all labels and, in the same call, to every fold of them; it keeps the fit to
-all labels and returns what the folds' fits say of the texts that they have not seen.
+A member is fitted to all labels and to every fold of them; it keeps the fit to all labels and
+says what the folds' fits predict of the texts that they have not seen.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from cordial_ppl.arrays import chunks, pad_rows
+from cordial_ppl.blas import on_one_core
 from cordial_ppl.calibrators import CALIBRATORS, Calibrator
 from cordial_ppl.channel import Channel
-from cordial_ppl.compilation import compiled
+from cordial_ppl.compilation import workers
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.inference.fit import as_posterior, fit_lanes
-from cordial_ppl.inference.lanes import Lanes
+from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.state import Effort
-from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.inference.sampler import Effort
+from cordial_ppl.inference.target import Target, build_target
+from cordial_ppl.priors import NamedPrior, Source, reading_spread, resolve
 
 
 @runtime_checkable
@@ -32,10 +31,22 @@ class Fitted(Protocol):
     """A fitted member."""
 
     def predict_centred(
-        self, logits: np.ndarray, covariates: dict[str, np.ndarray], *, dtype: str
+        self, logits: np.ndarray, covariates: Mapping[str, np.ndarray]
     ) -> np.ndarray:
         """Probabilities of validated, centred readings."""
         ...
+
+
+class MemberFit(NamedTuple):
+    """A member fitted to one data set.
+
+    Attributes:
+        fitted: the fit to all labels.
+        held_out: probabilities of each text by a fit without its fold; None without folds.
+    """
+
+    fitted: Fitted
+    held_out: Float[np.ndarray, "n K"] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,72 +64,123 @@ class CalibratorFit:
     def predict_centred(
         self,
         logits: Float[np.ndarray, "m *readers K"],
-        covariates: dict[str, np.ndarray] | None = None,
-        *,
-        dtype: str = "float64",
+        covariates: Mapping[str, np.ndarray] | None = None,
     ) -> Float[np.ndarray, "m K"]:
         """Probabilities of validated, centred readings."""
-        del covariates, dtype
-        with jax.enable_x64(True):
-            run, parts = _predictor(self.calibrator.name), []
-            for rows, size in chunks(len(logits)):
-                chunk = logits[rows]
-                parts.append((run(self.params, pad_rows(chunk, size, 0.0)), len(chunk)))
-            probs = np.concatenate([np.asarray(part)[:count] for part, count in parts])
+        del covariates
+        probs = np.exp(self.calibrator.log_probs(self.params, logits))
         return probs / probs.sum(axis=1, keepdims=True)
 
 
-def fit_calibrators(
-    names: tuple[str, ...], lanes: Lanes
-) -> dict[str, tuple[CalibratorFit, Float[np.ndarray, "n K"]]]:
-    """Fit several logit-space calibrators to every lane in one call.
+@dataclass(frozen=True, eq=False)
+class CalibratorMember:
+    """A logit-space calibrator, by name."""
+
+    name: str
+
+    @property
+    def key(self) -> tuple:
+        """Members with the same key are fitted alike: the name says all."""
+        return (self.name,)
+
+    def fit(self, cases: Sequence[Case]) -> list[MemberFit]:
+        """Fit to every data set with its folds, all at once."""
+        calibrator = CALIBRATORS[self.name]
+        logits = np.stack([case.texts.logits for case in cases])
+        labels = np.stack([np.stack([case.texts.labels, *case.masks]) for case in cases])
+        params = calibrator.fit(logits[:, None], labels)
+        return [
+            self._fit(calibrator, case, jax.tree.map(lambda leaf, at=at: leaf[at], params))
+            for at, case in enumerate(cases)
+        ]
+
+    def _fit(self, calibrator: Calibrator, case: Case, params: Any) -> MemberFit:
+        whole = CalibratorFit(calibrator, jax.tree.map(lambda leaf: leaf[0], params))
+        if case.folds is None:
+            return MemberFit(whole, None)
+        folds = jax.tree.map(lambda leaf: leaf[1:], params)
+        probs = np.exp(calibrator.log_probs(folds, case.texts.logits))
+        return MemberFit(whole, probs[case.folds, np.arange(len(case.folds))])
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelMember:
+    """A channel.
+
+    Attributes:
+        channel: which.
+        place: its place among the members: they must not share random numbers, or their errors
+            correlate.
+        method: how its posterior is found.
+        prior: what replaces its own, given or learned.
+        pseudo_counts: those of the label histogram for K options; None for the usual ones.
+        effort: how much work the default does.
+    """
+
+    channel: Channel
+    place: int
+    method: str
+    prior: Source
+    pseudo_counts: Callable[[int], Any]
+    effort: Effort
+
+    @property
+    def name(self) -> str:
+        """The channel's."""
+        return self.channel.name
+
+    @property
+    def key(self) -> tuple:
+        """A prior holds arrays, which are told apart by identity; a named one says what it is."""
+        prior = self.prior.key if isinstance(self.prior, NamedPrior) else id(self.prior)
+        return self.channel, self.place, self.method, prior, self.effort
+
+    def target(self, size: int, covariates: Mapping[str, Any], *readers: int) -> Target:
+        """The channel's density for K options."""
+        with jax.enable_x64(True):
+            return build_target(self.channel, size, tuple(covariates), *readers)
+
+    def fit(self, cases: Sequence[Case]) -> list[MemberFit]:
+        """Fit to every data set with its folds."""
+        first = cases[0].texts
+        *readers, size = first.logits.shape[1:]
+        target = self.target(size, first.covariates, *readers)
+        counts = None if self.prior is None else self.pseudo_counts(size)
+        own = [
+            case._replace(
+                seed=(*case.seed, self.place),
+                prior=resolve(self.prior, target, reading_spread(case.texts.logits)),
+                pseudo_counts=1.0 if counts is None else counts,
+            )
+            for case in cases
+        ]
+        fits = fit_cases(target, own, method=self.method, effort=self.effort)
+        return [MemberFit(fit.posterior, fit.held_out) for fit in fits]
+
+
+Member = CalibratorMember | ChannelMember
+
+
+@on_one_core
+def fit_members(members: Sequence[Member], cases: Sequence[Case]) -> list[list[MemberFit]]:
+    """Fit members side by side, each as soon as there is a thread.
 
     Args:
-        names: which ones.
-        lanes: the data.
+        members: what to fit.
+        cases: the data sets, with equally many texts.
 
     Returns:
-        For each name the fit to the first lane and the held-out probabilities of each text.
+        For each member its fits, one a data set.
     """
-    with jax.enable_x64(True):
-        params, held_out = jax.device_get(_calibrator_fitter(names)(lanes))
-    return {
-        name: (CalibratorFit(CALIBRATORS[name], params[name]), held_out[name]) for name in names
-    }
+    with ThreadPoolExecutor(max_workers=workers(len(members))) as pool:
+        # The slowest first, those with the most parameters.
+        order = sorted(members, key=_work, reverse=True)
+        running = {id(member): pool.submit(member.fit, cases) for member in order}
+        return [running[id(member)].result() for member in members]
 
 
-def fit_channel_member(
-    channel: Channel,
-    lanes: Lanes,
-    seed: tuple[int, int],
-    method: str,
-    prior: Prior | None,
-    effort: Effort,
-    family: tuple[Target, ...] = (),
-) -> tuple[Posterior, Float[np.ndarray, "n K"]]:
-    """Fit a channel to every lane.
-
-    Args:
-        channel: the channel.
-        lanes: the data.
-        seed: the estimator's seed, and a number of the member's own: members must not share their
-            random numbers, or their errors correlate.
-        method: name of the inference method.
-        prior: location and scale that replace the channel's own.
-        effort: how much work the default method does.
-        family: targets that the default method is compiled for together; by default this alone.
-
-    Returns:
-        The posterior of the first lane and the held-out probabilities of each text.
-    """
-    with jax.enable_x64(True):
-        *readers, size = lanes.logits.shape[1:]
-        target = build_target(channel, size, tuple(lanes.covariates), *readers)
-        key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
-        settings: dict[str, Any] = {"method": method, "prior": prior, "effort": effort}
-        fit = fit_lanes(target, lanes, key, **settings, family=family)
-        cloud, held_out = jax.device_get((fit.cloud, fit.held_out))
-        return as_posterior(channel, method, cloud, lanes, prior), held_out
+def _work(member: Member) -> int:
+    return isinstance(member, ChannelMember) + ("vector" in str(member.key[0]))
 
 
 def warn_if_doubtful(posterior: Posterior) -> None:
@@ -135,33 +197,3 @@ def warn_if_doubtful(posterior: Posterior) -> None:
             CordialWarning,
             stacklevel=4,
         )
-
-
-def fit_calibrator(calibrator: Calibrator, lanes: Lanes) -> tuple[Any, Float[Array, "n K"]]:
-    """Fit a logit-space calibrator to every lane; a pure function, to be compiled.
-
-    Args:
-        calibrator: which one.
-        lanes: the data.
-
-    Returns:
-        The parameters of the first lane, and the held-out probabilities of each text.
-    """
-    params = jax.vmap(calibrator.fit, (None, 0))(lanes.logits, lanes.labels)
-    probs = jnp.exp(jax.vmap(calibrator.log_probs, (0, None))(params, lanes.logits))
-    first = jax.tree.map(lambda leaf: leaf[0], params)
-    return first, probs[lanes.lane, jnp.arange(lanes.logits.shape[0])]
-
-
-@lru_cache(maxsize=64)
-def _calibrator_fitter(names: tuple[str, ...]) -> Callable[[Lanes], Any]:
-    def run(lanes: Lanes) -> tuple[dict[str, Any], dict[str, Array]]:
-        fits = {name: fit_calibrator(CALIBRATORS[name], lanes) for name in names}
-        return {k: fit[0] for k, fit in fits.items()}, {k: fit[1] for k, fit in fits.items()}
-
-    return compiled(run)
-
-
-@lru_cache(maxsize=64)
-def _predictor(name: str) -> Callable[..., Array]:
-    return compiled(lambda params, logits: jnp.exp(CALIBRATORS[name].log_probs(params, logits)))

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -13,24 +12,21 @@ from cordial_ppl.cordial.comparisons import FULL_CHANNELS
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.members import (
     CalibratorFit,
+    CalibratorMember,
+    ChannelMember,
     Fitted,
-    fit_calibrators,
-    fit_channel_member,
+    Member,
     warn_if_doubtful,
 )
 from cordial_ppl.cordial.settings import check_method, check_seed
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.lanes import make_lanes
+from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
-from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
+from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
-from cordial_ppl.priors import (
-    LearnedPrior,
-    as_priors,
-    reading_spread,
-    resolve,
-)
+from cordial_ppl.priors import LearnedPrior, as_priors
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
@@ -52,6 +48,11 @@ class LogitCalibrator(Estimator):
     fit_: CalibratorFit
 
     @property
+    def member(self) -> Member:
+        """What is fitted."""
+        return CalibratorMember(self.name)
+
+    @property
     def params_(self) -> Any:
         """Fitted parameters, a NamedTuple of arrays."""
         return self.fit_.params
@@ -59,7 +60,8 @@ class LogitCalibrator(Estimator):
     def _fit(
         self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> None:
-        self.fit_ = fit_calibrators((self.name,), make_lanes(logits, labels))[self.name][0]
+        case = Case(Labelled(logits, labels, covariates))
+        self.fit_ = cast(CalibratorFit, self.member.fit([case])[0].fitted)
 
     def _predict(
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]
@@ -231,20 +233,23 @@ class ChannelCalibrator(Estimator):
     def _fit(
         self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> None:
-        lanes = make_lanes(logits, labels, covariates=covariates)
+        member = self.member
+        if isinstance(member, ChannelMember):
+            self.prior.check([member.target(logits.shape[1], covariates)])
+        case = Case(Labelled(logits, labels, covariates), seed=(self.seed,))
+        self._fitted: Fitted = member.fit([case])[0].fitted
+        if isinstance(self._fitted, Posterior):
+            self.posterior_ = self._fitted
+            warn_if_doubtful(self.posterior_)
+
+    @property
+    def member(self) -> Member:
+        """What is fitted."""
         if isinstance(self.channel, str):
-            self._fitted: Fitted = fit_calibrators((self.channel,), lanes)[self.channel][0]
-            return
-        with jax.enable_x64(True):
-            target = build_target(self.channel, logits.shape[1], tuple(lanes.covariates))
-            self.prior.check([target])
-            prior = resolve(self.prior.of(self.channel.name), target, reading_spread(logits))
-        smoothed = lanes.smoothed(self.prior.pseudo_counts(logits.shape[1]))
-        self.posterior_, _ = fit_channel_member(
-            self.channel, smoothed, (self.seed, 0), self.inference, prior, self.effort
-        )
-        self._fitted = self.posterior_
-        warn_if_doubtful(self.posterior_)
+            return CalibratorMember(self.channel)
+        prior = self.prior.of(self.channel.name)
+        settings = self.inference, prior, self.prior.pseudo_counts, self.effort
+        return ChannelMember(self.channel, 0, *settings)
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
@@ -270,4 +275,4 @@ class ChannelCalibrator(Estimator):
     def _predict(
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
-        return self._fitted.predict_centred(logits, covariates, dtype="float64")
+        return self._fitted.predict_centred(logits, covariates)

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -20,10 +19,16 @@ from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.files import State, write
 from cordial_ppl.cordial.fingerprints import fingerprints
-from cordial_ppl.cordial.fitting import fit_members
 from cordial_ppl.cordial.frames import like
 from cordial_ppl.cordial.interval import mean_interval
-from cordial_ppl.cordial.members import Fitted, warn_if_doubtful
+from cordial_ppl.cordial.members import (
+    CalibratorMember,
+    ChannelMember,
+    Fitted,
+    Member,
+    fit_members,
+    warn_if_doubtful,
+)
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_level,
@@ -35,18 +40,17 @@ from cordial_ppl.cordial.settings import (
 )
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
 from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.export import to_datatree
-from cordial_ppl.inference.lanes import Data, make_lanes
+from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
-from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
+from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.priors import (
     LearnedPrior,
     Priors,
     as_priors,
-    reading_spread,
-    resolve,
 )
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
@@ -187,6 +191,21 @@ class Stack(Estimator):
         """Names of the calibrators that are members with so many labels."""
         return tuple(c for c in self.calibrators if labels >= self.min_labels.get(c, 0))
 
+    def parts(self, labels: int) -> tuple[Member, ...]:
+        """The members with so many labels, unfitted."""
+        channels = (
+            ChannelMember(
+                channel,
+                place,
+                self.inference,
+                self.prior.of(channel.name),
+                self.prior.pseudo_counts,
+                self.effort,
+            )
+            for place, channel in enumerate(self.channels)
+        )
+        return (*channels, *map(CalibratorMember, self.calibrators_of(labels)))
+
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
     ) -> tuple[Any, Any]:
@@ -218,7 +237,7 @@ class Stack(Estimator):
         members = [(self._fits[name], readings) for name in self.weights_]
         weights = np.array(list(self.weights_.values()))
         shares = np.broadcast_to(weights, (len(readings), len(weights)))
-        low, high = mean_interval(members, shares, extra, values, level, self.seed)
+        low, high = mean_interval(members, shares, extra, values, level)
         if mean is None:
             mean = self._predict(readings, extra) @ values
         elif np.shape(mean) != (len(readings),):
@@ -244,7 +263,7 @@ class Stack(Estimator):
         fits = self.posteriors_, self.weights_, self.expected_
         return describe(*fits, self.scale_, self.losses_)
 
-    def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Data:
+    def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Labelled:
         """Labelled texts, checked and centred: those given, or else those of the fit.
 
         Args:
@@ -371,45 +390,34 @@ class Stack(Estimator):
     def _fit(
         self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> None:
-        rng = np.random.default_rng(self.seed)
-        enough = len(labels) >= MIN_LABELS
+        enough, rng = len(labels) >= MIN_LABELS, np.random.default_rng(self.seed)
         folds = assign_folds(len(labels), FOLDS, rng) if enough else None
-        lanes = make_lanes(logits, labels, folds, covariates)
-        names = tuple(lanes.covariates)
-        with jax.enable_x64(True):
-            targets = [build_target(c, logits.shape[1], names) for c in self.channels]
-            self.prior.check(targets)
-            spread = reading_spread(logits)
-            priors = [resolve(self.prior.of(t.channel.name), t, spread) for t in targets]
-        smoothed = lanes.smoothed(self.prior.pseudo_counts(logits.shape[1]))
-        self._fits, held_out = fit_members(
-            targets,
-            priors,
-            self.calibrators_of(len(labels)),
-            lanes,
-            smoothed,
-            seed=self.seed,
-            method=self.inference,
-            effort=self.effort,
-        )
-        members = tuple(self._fits)
+        texts, parts = Labelled(logits, labels, covariates), self.parts(len(labels))
+        channels = [part for part in parts if isinstance(part, ChannelMember)]
+        self.prior.check([part.target(logits.shape[1], covariates) for part in channels])
+        fits = [fit for (fit,) in fit_members(parts, [Case(texts, folds, (self.seed,))])]
+        members = [part.name for part in parts]
+        self._fits = {name: fit.fitted for name, fit in zip(members, fits, strict=True)}
         self.posteriors_ = {
             name: fit for name, fit in self._fits.items() if isinstance(fit, Posterior)
         }
+        unseen = [fit.held_out for fit in fits if fit.held_out is not None]
+        held_out = np.stack(unseen, axis=-1) if enough else None
         counts = np.array([self.weight_counts[name] for name in members])
-        weights, self.expected_ = weigh(lanes, labels, held_out if enough else None, counts)
+        weights, self.expected_ = weigh(texts, folds, held_out, counts)
         self.weights_ = dict(zip(members, weights.tolist(), strict=True))
         self.provenance_, self.seen_ = {}, fingerprints(logits, labels)
         self.label_counts_ = np.bincount(labels, minlength=logits.shape[-1])
-        own = np.maximum(held_out[np.arange(len(labels)), labels], FLOOR)
-        losses = (-np.mean(np.log(own), axis=0)).tolist() if enough else []
-        self.losses_ = dict(zip(members, losses, strict=False))
-        mixed = held_out[: len(labels)] @ weights
-        self.out_of_fold_ = mixed / mixed.sum(axis=1, keepdims=True) if enough else None
+        self.losses_, self.out_of_fold_ = {}, None
+        if held_out is not None:
+            own = np.maximum(held_out[np.arange(len(labels)), labels], FLOOR)
+            self.losses_ = dict(zip(members, (-np.mean(np.log(own), axis=0)).tolist(), strict=True))
+            mixed = held_out @ weights
+            self.out_of_fold_ = mixed / mixed.sum(axis=1, keepdims=True)
         self._priors = {
-            each.channel.name: prior
-            for each, prior in zip(targets, priors, strict=True)
-            if prior is not None
+            name: posterior.prior
+            for name, posterior in self.posteriors_.items()
+            if posterior.prior is not None
         }
         for posterior in self.posteriors_.values():
             warn_if_doubtful(posterior)
@@ -418,7 +426,7 @@ class Stack(Estimator):
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
         def weighted(name: str) -> np.ndarray:
-            probs = self._fits[name].predict_centred(logits, covariates, dtype="float32")
+            probs = self._fits[name].predict_centred(logits, covariates)
             return self.weights_[name] * probs
 
         used = [name for name, weight in self.weights_.items() if weight > 0]

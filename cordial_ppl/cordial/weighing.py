@@ -4,16 +4,14 @@ The weights are those under which the out-of-fold predictions make the labels li
 a Dirichlet prior; the same predictions tell what log loss to expect.
 """
 
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from cordial_ppl.arrays import FLOOR, pad_rows
-from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.lanes import Lanes
+from cordial_ppl.arrays import FLOOR
+from cordial_ppl.inference.data import Labelled, hold_out
+from cordial_ppl.readings import label_histogram
 from cordial_ppl.stacking import prior_weights, stack_weights
 
 
@@ -35,17 +33,17 @@ class ExpectedLoss(NamedTuple):
 
 
 def weigh(
-    lanes: Lanes,
-    labels: Int[np.ndarray, " n"],
-    held_out: Float[np.ndarray, "padded K M"] | None,
+    texts: Labelled,
+    folds: Int[np.ndarray, " n"] | None,
+    held_out: Float[np.ndarray, "n K M"] | None,
     counts: Float[np.ndarray, " M"],
     present: Bool[np.ndarray, "n M"] | None = None,
 ) -> tuple[Float[np.ndarray, " M"], ExpectedLoss]:
     """Weights of the members, and the log loss to expect of their mixture.
 
     Args:
-        lanes: the data, padded.
-        labels: the options of the texts.
+        texts: the labelled texts.
+        folds: fold of each text; None without folds.
         held_out: each member's probabilities of texts that it has not seen; None without folds.
         counts: Dirichlet pseudo-counts of the members.
         present: which members say something of which text; by default all of all.
@@ -53,25 +51,21 @@ def weigh(
     Returns:
         Weights that sum to one, those of the prior without folds, and the losses.
     """
-    count, rows = len(labels), len(lanes.lane)
-    raw_loss = _mean_loss(stated(lanes.logits[:count])[np.arange(count), labels])
-    if held_out is None:
+    labels, rows = texts.labels, np.arange(len(texts.labels))
+    raw_loss = _mean_loss(stated(texts.logits)[rows, labels])
+    if held_out is None or folds is None:
         nothing = float("nan")
-        with jax.enable_x64(True):
-            weights = np.asarray(prior_weights(counts))
-        return weights, ExpectedLoss(nothing, nothing, raw_loss, count)
-    chosen = held_out[np.arange(count), labels]
-    with jax.enable_x64(True):
-        logs = pad_rows(np.log(np.maximum(chosen, FLOOR)), rows, 0.0)
-        there = None if present is None else pad_rows(present, rows, True)
-        weights = np.asarray(_stacker()(logs, np.arange(rows) < count, counts, present=there))
+        return prior_weights(counts), ExpectedLoss(nothing, nothing, raw_loss, len(labels))
+    chosen = held_out[rows, labels]
+    weights = stack_weights(np.log(np.maximum(chosen, FLOOR)), counts, present=present)
     if present is None:
         mixed = chosen @ weights
     else:
         mixed = np.sum(chosen * shares_of(weights, present), axis=1)[present.any(axis=1)]
-    histogram = lanes.histograms[lanes.lane[:count], labels]
-    losses = _mean_loss(mixed), _mean_loss(histogram)
-    return weights, ExpectedLoss(*losses, raw_loss, count)
+    size = texts.logits.shape[-1]
+    histograms = np.stack([label_histogram(own, size) for own in hold_out(labels, folds)])
+    losses = _mean_loss(mixed), _mean_loss(histograms[folds, labels])
+    return weights, ExpectedLoss(*losses, raw_loss, len(labels))
 
 
 def shares_of(
@@ -98,8 +92,3 @@ def _mean_loss(probs: np.ndarray) -> float:
     if not len(probs):
         return float("nan")
     return float(-np.mean(np.log(np.maximum(probs, FLOOR))))
-
-
-@lru_cache(maxsize=1)
-def _stacker() -> Any:
-    return compiled(stack_weights)

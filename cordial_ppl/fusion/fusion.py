@@ -7,7 +7,7 @@ channel over all readers give the weights of a second stack.
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -17,9 +17,9 @@ from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.frames import like
-from cordial_ppl.cordial.interval import DRAWS, mean_interval
+from cordial_ppl.cordial.interval import mean_interval
 from cordial_ppl.cordial.judges import KINDS, Cordial
-from cordial_ppl.cordial.members import fit_channel_member, warn_if_doubtful
+from cordial_ppl.cordial.members import ChannelMember, warn_if_doubtful
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_flag,
@@ -36,9 +36,10 @@ from cordial_ppl.fusion import files
 from cordial_ppl.fusion.door import as_reader_logits, check_names, check_overlap, pool, read_by
 from cordial_ppl.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
 from cordial_ppl.fusion.words import put_into_words
-from cordial_ppl.inference.lanes import make_lanes
+from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.priors import LearnedPrior, reading_spread
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
@@ -218,9 +219,8 @@ class Fusion(Estimator):
                 # What stands for a missing reading has no share.
                 members.append((fit._fits[name], np.nan_to_num(seen)))
                 own.append(shares[:, place] * weight)
-        draws = max(8, DRAWS // len(self.fits_))
         values, share = self.scale_.values, np.stack(own, axis=1)
-        low, high = mean_interval(members, share, extra, values, level, self.seed, draws)
+        low, high = mean_interval(members, share, extra, values, level)
         mean = self._predict(readings, extra) @ values if mean is None else np.asarray(mean)
         low, high = np.minimum(low, mean), np.maximum(high, mean)
         return like(logits, low, "low"), like(logits, high, "high")
@@ -338,17 +338,17 @@ class Fusion(Estimator):
         seeds = np.random.SeedSequence(self.seed).generate_state(len(members)).tolist()
         folds = assign_folds(texts, FOLDS, np.random.default_rng(self.seed))
         enough = texts >= MIN_LABELS
-        lanes = make_lanes(logits, labels, folds if enough else None, covariates)
+        folds, labelled = folds if enough else None, Labelled(logits, labels, covariates)
         whole = self._stack(0)
 
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
             if members[place] == JOINT.name:
                 each = [reading_spread(own) for own in logits.swapaxes(0, 1)]
                 prior = joint_prior(whole.prior, size, each, tuple(covariates))
-                own = lanes.smoothed(whole.prior.pseudo_counts(size))
-                settings = self.inference, prior, self.effort
-                found = fit_channel_member(JOINT, own, (seeds[place], 0), *settings)
-                return found[0], found[1][:texts] if enough else None
+                counts = whole.prior.pseudo_counts
+                joint = ChannelMember(JOINT, 0, self.inference, prior, counts, self.effort)
+                (found,) = joint.fit([Case(labelled, folds, (seeds[place],))])
+                return cast(Posterior, found.fitted), found.held_out
             rows = present[:, place]
             extra = {name: column[rows] for name, column in covariates.items()}
             own = views[place][rows], labels[rows], extra, scale
@@ -366,7 +366,7 @@ class Fusion(Estimator):
             if isinstance(own, Posterior):
                 warn_if_doubtful(own)
         prior = np.array([counts[name] for name in members])
-        weights, self.expected_ = weigh(lanes, labels, held_out if enough else None, prior, known)
+        weights, self.expected_ = weigh(labelled, folds, held_out if enough else None, prior, known)
         self.weights_ = dict(zip(members, weights.tolist(), strict=True))
         self.out_of_fold_ = None
         if known.any(axis=1).all():
@@ -389,7 +389,7 @@ class Fusion(Estimator):
             if rows.size:
                 seen = views[place][rows], {k: column[rows] for k, column in covariates.items()}
                 joint = isinstance(fit, Posterior)
-                own = fit.predict_centred(*seen, dtype="float32") if joint else fit._predict(*seen)
+                own = fit.predict_centred(*seen) if joint else fit._predict(*seen)
                 found[rows] = shares[rows, place, None] * own
             return found
 

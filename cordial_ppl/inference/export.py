@@ -1,4 +1,9 @@
-"""Posteriors for ArviZ: one ``DataTree`` a channel, whose draws have equal weights."""
+"""Posteriors for ArviZ: one ``DataTree`` a channel, whose draws have equal weights.
+
+Draws of NUTS keep their chains.  All others are one chain, in which copies of a draw stand side by
+side: ``ess_bulk`` sees them as it sees a chain that does not move.  There is no second chain to
+compare with, so ``r_hat`` is NaN; k-hat and the effective sample size of the weights judge instead.
+"""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -6,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
 
 from cordial_ppl.arrays import chunks, pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.lanes import Data
+from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.nuts import CHAINS
-from cordial_ppl.inference.target import Target, name_parameters
+from cordial_ppl.inference.target import Prior, Target, name_parameters
 from cordial_ppl.readings import Readings, label_histogram
 
 if TYPE_CHECKING:
@@ -22,11 +27,14 @@ if TYPE_CHECKING:
 
 PRIOR_DRAWS = 1000
 
+CHAINED = "chains of NUTS"
+RESAMPLED = "one chain of draws that were resampled by their weights: r_hat has no meaning"
+
 
 def to_datatree(
     posterior: "Posterior",
     *,
-    data: Data | None = None,
+    data: Labelled | None = None,
     options: tuple[str, ...] | None = None,
     readers: tuple[str, ...] | None = None,
     seed: int = 0,
@@ -35,7 +43,7 @@ def to_datatree(
 
     Args:
         posterior: the posterior; weighted draws are resampled, each ``S w`` times, rounded at
-            random, and dealt to four chains.  Those of NUTS keep theirs.
+            random, into one chain in their own order.  Those of NUTS keep their four chains.
         data: labelled texts; by default those of the fit, if these are known.
         options: names of the options, by default 0..K-1.
         readers: names of the readers of a channel that has several, by default 0..R-1.
@@ -43,11 +51,12 @@ def to_datatree(
 
     Returns:
         A tree with the groups ``posterior`` and ``prior`` (the named parameters in their own units,
-        dimension ``option`` or ``reader`` for those with one value each), ``log_prior`` (by site,
+        dimension ``option``, ``reader`` or that of a covariate's levels for one value each), ``log_prior`` (by site,
         nats, as a density of the unconstrained parameters) and ``sample_stats`` (log density
         ``lp``, of NUTS also ``diverging``, ``energy`` and others; its attributes are the
-        diagnostics).  With data also ``log_likelihood`` (nats), ``posterior_predictive``,
-        ``prior_predictive`` and ``observed_data``, each of ``label`` with dimension ``text``.
+        diagnostics, and ``draws_are``, which says what a chain is).  With data also
+        ``log_likelihood`` (nats), ``posterior_predictive``, ``prior_predictive`` and
+        ``observed_data``, each of ``label`` with dimension ``text``.
 
         The channel falls back on the histogram of the labels, which has seen the label of each
         text.  The log likelihood of a text that was fitted is therefore that under the histogram of
@@ -58,10 +67,8 @@ def to_datatree(
 
     rng = np.random.default_rng(seed)
     index = _resample(posterior.weights, rng)
-    # Others have no chains, but plots compare some; in random order each part is a sample.
-    if posterior.diagnostics.method != "nuts":
-        index = rng.permutation(index)
-    chains = CHAINS if len(index) >= CHAINS else 1
+    sampled = posterior.diagnostics.method == "nuts" and len(index) >= CHAINS
+    chains = CHAINS if sampled else 1
     count = len(index) // chains * chains
     draws = posterior.draws[index[:count]]
     target, data = posterior.target, posterior.data if data is None else data
@@ -71,7 +78,8 @@ def to_datatree(
         readings = posterior.silence()
         before = target.sample_prior(jax.random.key(seed), prior, readings, PRIOR_DRAWS)
         before = np.asarray(before)
-        terms = np.asarray(_priors(target)(jnp.asarray(draws), prior, readings))
+        parts = _priors(target)(jnp.asarray(draws), prior, readings)
+        terms, powers = (np.asarray(part) for part in parts)
         named = {
             "posterior": name_parameters(target, draws),
             "prior": name_parameters(target, before),
@@ -83,7 +91,7 @@ def to_datatree(
         "posterior": _by_chain(named["posterior"], chains),
         "prior": _by_chain(named["prior"], 1),
     }
-    density = terms.sum(axis=1)
+    density = terms.sum(axis=1) + powers
     if data is not None:
         density = density + known.sum(axis=1)
         own = np.asarray(label_histogram(data.labels, size))
@@ -103,6 +111,10 @@ def to_datatree(
         own = (posterior.readers,)
         by_option = {name: ["reader"] for name, x in named["prior"].items() if x.shape[1:] == own}
         coords = {"reader": list(readers or range(posterior.readers))}
+    # Of users, say: what is sampled in a plate of theirs has one value each.
+    levels = dict(posterior.channel.levels)
+    by_option |= {s.parameter: list(s.plates) for s in target.sites if {*s.plates} & {*levels}}
+    coords |= {name: np.arange(levels[name]) for name in levels}
     if data is not None:
         coords["text"] = np.arange(len(data.labels))
     tree = from_dict(groups, dims={**by_option, "label": ["text"]}, coords=coords)
@@ -114,6 +126,7 @@ def to_datatree(
         name: int(value) if isinstance(value, bool) else value
         for name, value in posterior.diagnostics._asdict().items()
     }
+    figures["draws_are"] = CHAINED if sampled else RESAMPLED
     tree["sample_stats"].attrs.update(figures)
     tree["posterior"].attrs.update({"channel": posterior.channel.name, **figures})
     return tree
@@ -129,7 +142,7 @@ def _resample(weights: Float[np.ndarray, " S"], rng: np.random.Generator) -> np.
 
 
 def _labels(
-    target: Target, draws: np.ndarray, histogram: np.ndarray, data: Data
+    target: Target, draws: np.ndarray, histogram: np.ndarray, data: Labelled
 ) -> tuple[Float[np.ndarray, "S n"], Float[np.ndarray, "S n K"]]:
     """Log likelihood of each label, and probabilities of the options, under each draw."""
     found = []
@@ -144,7 +157,9 @@ def _labels(
     return known, probs
 
 
-def _left_out(target: Target, draws: np.ndarray, data: Data, size: int) -> Float[np.ndarray, "S n"]:
+def _left_out(
+    target: Target, draws: np.ndarray, data: Labelled, size: int
+) -> Float[np.ndarray, "S n"]:
     """Log likelihood of each label under the histogram of the other labels."""
     labels = np.asarray(data.labels)
     found = np.empty((len(draws), len(labels)))
@@ -178,4 +193,7 @@ def _pointwise(target: Target):
 
 @lru_cache(maxsize=64)
 def _priors(target: Target):
-    return compiled(jax.vmap(target.log_prior_terms, (0, None, None)))
+    def run(flat: Array, prior: Prior, readings: Readings) -> tuple[Array, Array]:
+        return target.log_prior_terms(flat, prior, readings), target.log_powers(flat, readings)
+
+    return compiled(jax.vmap(run, (0, None, None)))

@@ -1,129 +1,313 @@
-"""Fitting a channel by name of the method: one call for all labels and every fold of them.
+"""Fitting a channel to labelled texts and to every fold of them, by name of the method.
 
-One compiled program fits all lanes of a bucket of rows and predicts every text from the lane that
-has not seen its label: one a channel and method, and by the default one a family of channels.
+A single fit is a batch of one.  A text's held-out prediction is by a posterior that has not seen
+its label: the folds' posteriors are the first one's draws, carried over, or, by the literal
+methods, fits of their own.
 """
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Float, Int
 
+from cordial_ppl.arrays import pad_rows
 from cordial_ppl.channel import Channel
-from cordial_ppl.compilation import compiled
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.family import OneOf
-from cordial_ppl.inference.folds import carry_lanes, sample_lanes
-from cordial_ppl.inference.lanes import Data, LaneFit, Lanes, lane_fit, make_lanes
-from cordial_ppl.inference.laplace import find_modes, sample_laplace, sample_mode
+from cordial_ppl.inference.cloud import Cloud
+from cordial_ppl.inference.data import Data, Labelled, hold_out, on_cpu, pad
+from cordial_ppl.inference.importance import resample
+from cordial_ppl.inference.laplace import Gaussian, find_modes, sample_laplace
+from cordial_ppl.inference.noise import Source
 from cordial_ppl.inference.nuts import sample_nuts
-from cordial_ppl.inference.posterior import Posterior, diagnose
-from cordial_ppl.inference.problem import Cloud, Problem
-from cordial_ppl.inference.state import DEFAULT_EFFORT, Effort
+from cordial_ppl.inference.posterior import LITERAL, Posterior, diagnose, precision
+from cordial_ppl.inference.programs import predict
+from cordial_ppl.inference.sampler import (
+    DEFAULT_EFFORT,
+    PRECISION,
+    Effort,
+    State,
+    carry,
+    sample,
+    settle,
+)
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.loading import load_channel
-from cordial_ppl.readings import as_logits
+from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.scale import Scale
 
+Found = tuple[Cloud, list[Cloud]]
+"""A posterior, and those without each fold."""
+
+UNSEEN = 256
+"""Draws of a fold's posterior that predict its texts."""
+
 METHODS = ("default", "laplace", "mode", "nuts")
-SAMPLERS: dict[str, Callable[..., Cloud]] = {"laplace": sample_laplace, "mode": sample_mode}
-"""The literal methods, which fit each lane afresh."""
 
 
-def fit_lanes(
+class Case(NamedTuple):
+    """One data set to fit.
+
+    Attributes:
+        texts: the labelled texts.
+        folds: fold of each text, 0..F-1; None to fit all labels alone.
+        seed: numbers that all randomness follows from.
+        prior: location and scale that replace the channel's own; None for these.
+        pseudo_counts: of the label histogram, for each option or for all alike.
+        histogram: in its place, whatever the labels are; None for theirs.
+    """
+
+    texts: Labelled
+    folds: Int[np.ndarray, " n"] | None = None
+    seed: tuple[int, ...] = (0,)
+    prior: Prior | None = None
+    pseudo_counts: Any = 1.0
+    histogram: Float[np.ndarray, " K"] | None = None
+
+    def shares(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
+        """Smoothed histogram of those labels that are seen."""
+        if self.histogram is not None:
+            return self.histogram
+        size = self.texts.logits.shape[-1]
+        return np.asarray(label_histogram(labels, size, None, self.pseudo_counts))
+
+    @property
+    def masks(self) -> list[Int[np.ndarray, " n"]]:
+        """The labels without each fold in turn; none without folds."""
+        return [] if self.folds is None else hold_out(self.texts.labels, self.folds)
+
+
+class ChannelFit(NamedTuple):
+    """A channel fitted to one case.
+
+    Attributes:
+        posterior: given all labels.
+        held_out: probabilities of each text by a posterior without its fold; None without folds.
+    """
+
+    posterior: Posterior
+    held_out: Float[np.ndarray, "n K"] | None
+
+
+def fit_cases(
     target: Target,
-    lanes: Lanes,
-    key: jax.Array,
+    cases: Sequence[Case],
     *,
     method: str = "default",
-    prior: Prior | None = None,
     effort: Effort = DEFAULT_EFFORT,
-    family: tuple[Target, ...] = (),
-) -> LaneFit:
-    """Fit a channel to every lane.  To be called where 64-bit numbers are enabled.
-
-    The literal methods fit each lane afresh.  The default, and NUTS, fit the first lane and carry
-    its draws over to the others.
+) -> list[ChannelFit]:
+    """Fit a channel to several data sets.
 
     Args:
         target: the channel.
-        lanes: the data.
-        key: random key.
+        cases: the data sets, on an accelerator with equally many texts.
         method: "default", "laplace", "mode" or "nuts".
-        prior: location and scale that replace the channel's own.
-        effort: how much work the default does.
-        family: targets of the same size, this one among them, that the default is compiled for
-            together; by default this one alone.
+        effort: how much work the default does, and NUTS to carry its draws to the folds.
     """
-    prior = target.prior if prior is None else target.check_prior(prior)
-    if method == "default":
-        family = family or (target,)
-        index = np.int32(family.index(target))
-        return _default_fitter(family, effort)(index, lanes, prior, key)
-    if method != "nuts":
-        return _mode_fitter(target, method)(lanes, prior, key)
-    lanes = jax.tree.map(jnp.asarray, lanes)
-    first = lanes.labels[0], lanes.histograms[0]
-    problem = lanes.problem(target, prior, *first)
-    own_key, fold_key = jax.random.split(key)
-    cloud = sample_nuts(problem, own_key)
-    return _carrier(target, effort)(lanes, prior, cloud, fold_key)
+    cases = [
+        case._replace(prior=target.prior if case.prior is None else target.check_prior(case.prior))
+        for case in cases
+    ]
+    with jax.enable_x64(True):
+        if method in ("laplace", "mode"):
+            clouds = _literal(target, cases, method)
+        elif method == "nuts":
+            clouds = [_nuts(target, case, effort) for case in cases]
+        elif on_cpu():
+            clouds = [_sampled(target, case, effort) for case in cases]
+        else:
+            clouds = _sampled_together(target, cases, effort)
+        return [
+            _fit(target, case, method, *found) for case, found in zip(cases, clouds, strict=True)
+        ]
 
 
-@lru_cache(maxsize=512)
-def _default_fitter(family: tuple[Target, ...], effort: Effort) -> Callable[..., LaneFit]:
-    def run(index: Array, lanes: Lanes, prior: Prior, key: jax.Array) -> LaneFit:
-        return sample_lanes(OneOf(family, index), lanes, prior, key, effort)
-
-    return compiled(run)
-
-
-@lru_cache(maxsize=512)
-def _mode_fitter(target: Target, method: str) -> Callable[..., LaneFit]:
-    sample = SAMPLERS[method]
-
-    def run(lanes: Lanes, prior: Prior, key: jax.Array) -> LaneFit:
-        def make(own: tuple[Array, Array]) -> Problem:
-            return lanes.problem(target, prior, *own)
-
-        data = lanes.labels, lanes.histograms
-        modes = find_modes(make, target, prior, data)
-        keys = jax.random.split(key, lanes.labels.shape[0])
-        clouds = jax.vmap(lambda own, *rest: sample(make(own), *rest))(data, keys, modes)
-        return lane_fit(target, lanes, clouds)
-
-    return compiled(run)
+def _sampled(target: Target, case: Case, effort: Effort) -> Found:
+    """The default posterior, and those of the folds."""
+    rng, (prior, data) = _generator(case.seed), _arrays([(case, case.texts.labels)])
+    state = sample(target, prior, data, rng, effort)
+    found = case, _cloud(case, state, effort), state
+    return _carried(target, *found, prior, data, rng, effort)
 
 
-@lru_cache(maxsize=512)
-def _carrier(target: Target, effort: Effort) -> Callable[..., LaneFit]:
-    return compiled(partial(carry_lanes, target, effort=effort))
+def _nuts(target: Target, case: Case, effort: Effort) -> Found:
+    """The posterior by NUTS, and its draws carried over to the folds."""
+    texts, (key,) = case.texts, _keys([case.seed])
+    readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
+    cloud = sample_nuts(target, case.prior, readings, texts.labels, key)
+    if case.folds is None:
+        return cloud, []
+    prior, data = _arrays([(case, texts.labels)])
+    loc, scale = cast(Prior, case.prior)
+    points = (cloud.draws - loc) / scale
+    some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
+    state = settle(target, prior, data, points[some].astype(PRECISION))
+    return _carried(target, case, cloud, state, prior, data, _generator(case.seed), effort)
 
 
-def as_posterior(
-    channel: Channel, method: str, cloud: Cloud, lanes: Lanes, prior: Prior | None = None
-) -> Posterior:
-    """Take a fitted cloud out of JAX, with its diagnostics judged."""
-    labelled = np.flatnonzero(np.asarray(lanes.labels[0]) >= 0)
-    values = {name: np.asarray(column)[labelled] for name, column in lanes.covariates.items()}
-    weights = np.exp(np.asarray(cloud.log_weights, np.float64))
-    return Posterior(
-        channel=channel,
-        histogram=np.asarray(lanes.histograms[0], np.float64),
-        draws=np.asarray(cloud.draws, np.float64),
-        weights=weights / weights.sum(),
-        diagnostics=diagnose(method, cloud),
-        covariates=tuple(lanes.covariates),
-        readers=lanes.logits.shape[1] if lanes.logits.ndim == 3 else None,
-        prior=prior,
-        data=Data(lanes.logits[labelled], lanes.labels[0][labelled], values),
-        transitions={name: np.asarray(own) for name, own in cloud.transitions.items()},
+def _carried(
+    target: Target,
+    case: Case,
+    cloud: Cloud,
+    state: State,
+    prior: Prior,
+    data: Data,
+    source: Source,
+    effort: Effort,
+) -> Found:
+    """A posterior with those of the folds, to which its particles are carried over."""
+    states = []
+    for labels in case.masks:
+        own = pad_rows(labels.astype(np.int32), len(data.labels), -1)
+        fold = data._replace(labels=own, histogram=case.shares(labels).astype(PRECISION))
+        states.append(carry(target, prior, fold, state, source, effort))
+    return _with_folds(case, cloud, states, effort)
+
+
+def _sampled_together(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
+    """The same for many data sets, side by side on an accelerator."""
+    source = _keys([case.seed for case in cases])
+    whole = [(case, case.texts.labels) for case in cases]
+    states = sample(target, *_arrays(whole), source, effort)
+    clouds = [_cloud(case, own, effort) for case, own in zip(cases, _apart(states), strict=True)]
+    folds = [(at, labels) for at, case in enumerate(cases) for labels in case.masks]
+    if not folds:
+        return [(cloud, []) for cloud in clouds]
+    owners = np.array([at for at, _ in folds])
+    start = jax.tree.map(lambda leaf: leaf[owners], states)
+    source = _keys([(*cases[at].seed, place) for place, (at, _) in enumerate(folds)])
+    arrays = _arrays([(cases[at], labels) for at, labels in folds])
+    carried = _apart(carry(target, *arrays, start, source, effort))
+    return [
+        _with_folds(case, cloud, [carried[j] for j in np.flatnonzero(owners == at)], effort)
+        for at, (case, cloud) in enumerate(zip(cases, clouds, strict=True))
+    ]
+
+
+def _literal(target: Target, cases: Sequence[Case], method: str) -> list[Found]:
+    """The paper's own: each fold is fitted afresh."""
+    jobs = [(case, labels) for case in cases for labels in (case.texts.labels, *case.masks)]
+    data = [pad(case.texts, labels, case.shares(labels), np.float64) for case, labels in jobs]
+    priors = [cast(Prior, case.prior) for case, _ in jobs]
+    modes = find_modes(target, Prior(*map(np.stack, zip(*priors, strict=True))), data)
+    rngs = {id(case): np.random.default_rng(case.seed) for case in cases}
+    clouds = iter(
+        [
+            _at_mode(prior, mode)
+            if method == "mode"
+            else _laplace(target, prior, own, mode, rngs[id(case)])
+            for (case, _), own, prior, mode in zip(jobs, data, priors, modes, strict=True)
+        ]
     )
+    return [(next(clouds), [next(clouds) for _ in case.masks]) for case in cases]
+
+
+def _at_mode(prior: Prior, mode: Gaussian) -> Cloud:
+    """All weight on the posterior mode."""
+    draw = prior.loc + prior.scale * mode.mean
+    return Cloud(draw[None], np.ones(1), ess=1.0, gradient_norm=mode.gradient_norm)
+
+
+def _laplace(
+    target: Target, prior: Prior, data: Data, mode: Gaussian, rng: np.random.Generator
+) -> Cloud:
+    """The paper's draws, with their weights."""
+    found = sample_laplace(target, prior, data, mode, rng)
+    return Cloud(
+        draws=prior.loc + prior.scale * found.points,
+        weights=np.exp(found.log_weights),
+        khat=found.khat,
+        ess=found.ess,
+        weighed=len(found.points),
+        gradient_norm=mode.gradient_norm,
+    )
+
+
+def _arrays(jobs: Sequence[tuple[Case, np.ndarray]]) -> tuple[Prior, Data]:
+    """Prior and data on the device; of several jobs with one more axis in front."""
+    each = [
+        (
+            Prior(*(np.asarray(part, PRECISION) for part in cast(Prior, case.prior))),
+            pad(case.texts, labels, case.shares(labels), PRECISION),
+        )
+        for case, labels in jobs
+    ]
+    if on_cpu():
+        return jax.device_put(each[0])
+    prior, data = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
+    return jax.device_put((prior, data._replace(tiles=each[0][1].tiles)))
+
+
+def _generator(seed: tuple[int, ...]) -> np.random.Generator:
+    """A generator that is quick: random numbers are a good part of a fit."""
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
+
+
+def _keys(seeds: Sequence[tuple[int, ...]]) -> jax.Array:
+    words = [np.random.SeedSequence(seed).generate_state(2) for seed in seeds]
+    return jax.random.wrap_key_data(jnp.asarray(np.stack(words)), impl="threefry2x32")
+
+
+def _apart(states: State) -> list[State]:
+    states = jax.device_get(states)
+    count = len(states.temper)
+    return [jax.tree.map(lambda leaf, at=at: leaf[at], states) for at in range(count)]
+
+
+def _cloud(case: Case, state: State, effort: Effort) -> Cloud:
+    """What a state says of the posterior."""
+    loc, scale = cast(Prior, case.prior)
+    weights = np.exp(np.asarray(state.log_weights, np.float64))
+    return Cloud(
+        draws=loc + scale * np.asarray(state.particles.points, np.float64),
+        weights=weights / weights.sum(),
+        khat=float(state.khat),
+        ess=float(state.ess),
+        weighed=effort.proposals * effort.particles,
+        acceptance=float(state.acceptance),
+        repairs=max(int(state.rounds) - 1, 0),
+    )
+
+
+def _with_folds(case: Case, cloud: Cloud, states: Sequence[State], effort: Effort) -> Found:
+    worst = max((float(state.khat) for state in states), default=float("nan"))
+    return cloud._replace(fold_khat=worst), [_cloud(case, own, effort) for own in states]
+
+
+def _fit(
+    target: Target, case: Case, method: str, cloud: Cloud, folds: Sequence[Cloud]
+) -> ChannelFit:
+    """A fit as its users see it, with its diagnostics judged and its held-out predictions."""
+    texts, own = case.texts, case.prior
+    posterior = Posterior(
+        channel=target.channel,
+        histogram=case.shares(texts.labels),
+        draws=cloud.draws,
+        weights=cloud.weights,
+        diagnostics=diagnose(method, cloud),
+        covariates=tuple(texts.covariates),
+        readers=texts.logits.shape[1] if texts.logits.ndim == 3 else None,
+        prior=None if own is target.prior else own,
+        data=texts,
+        transitions=cloud.transitions,
+    )
+    if case.folds is None:
+        return ChannelFit(posterior, None)
+    held_out, kind = np.empty((len(texts.labels), target.options)), precision(method)
+    for fold, (labels, found) in enumerate(zip(case.masks, folds, strict=True)):
+        rows = case.folds == fold
+        unseen = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
+        readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), unseen)
+        draws, weights = found.draws, found.weights
+        if method not in LITERAL:
+            some = resample(0.5, np.log(weights), UNSEEN)
+            draws, weights = draws[some], np.full(UNSEEN, 1 / UNSEEN)
+        probs = predict(target, draws, weights, readings)[0].astype(np.float64)
+        held_out[rows] = probs / probs.sum(axis=1, keepdims=True)
+    return ChannelFit(posterior, held_out)
 
 
 def fit_channel(
@@ -140,12 +324,14 @@ def fit_channel(
 
     Args:
         channel: name, path of a channel file, or channel.
-        logits: option logits, shape ``[n, K]``.
+        logits: option logits, shape ``[n, K]``; for a channel of several readers ``[n, R, K]``,
+            with NaN for the options of a reader that has not read a text.
         labels: options 0..K-1, shape ``[n]``.
         method: "default", "laplace", "mode" or "nuts".
         prior: location and scale of the unconstrained parameters that replace the channel's own.
         seed: seed of the random numbers.
-        covariates: per-text covariates that the channel uses, each of shape ``[n]``.
+        covariates: per-text covariates that the channel uses, each of shape ``[n]``; those that it
+            has levels of, such as users, are whole numbers.
 
     Returns:
         The posterior; ``diagnostics.trusted`` says whether to believe it.
@@ -158,16 +344,16 @@ def fit_channel(
     if method not in METHODS:
         raise InputError(f"inference must be one of {', '.join(METHODS)}; got {method!r}.")
     chosen = load_channel(channel)
-    readings = as_logits(logits)
-    codes = Scale.default(readings.shape[1]).encode(labels)
+    readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
+    *readers, size = readings.shape[1:]
+    codes = Scale.default(size).encode(labels)
     if len(codes) != len(readings):
         raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
-    extra = as_covariates(covariates, len(readings))
-    lanes = make_lanes(readings, codes, covariates=extra)
+    extra = as_covariates(covariates, len(readings), levels=chosen.levels)
     with jax.enable_x64(True):
-        target = build_target(chosen, readings.shape[1], tuple(lanes.covariates))
-        fitted = fit_lanes(target, lanes, jax.random.key(seed), method=method, prior=prior)
-        return as_posterior(chosen, method, fitted.cloud, lanes, prior)
+        target = build_target(chosen, size, tuple(extra), *readers)
+    case = Case(Labelled(readings, codes, extra), seed=(seed,), prior=prior)
+    return fit_cases(target, [case], method=method)[0].posterior
 
 
 def fit_laplace(channel: str | Channel, readings, labels, **settings) -> Posterior:

@@ -3,24 +3,38 @@
 Weights are kept as logarithms.  Pareto smoothing and the diagnostic k-hat follow Vehtari, Simpson,
 Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling", JMLR 25(72); the fit of the
 generalised Pareto distribution is Zhang and Stephens (2009), Technometrics 51(3).
+
+The same lines serve NumPy arrays, at once, and JAX arrays, inside a program of an accelerator.
 """
 
-from math import ceil, floor, sqrt
+from math import ceil, floor, log10, sqrt
+from typing import Any
 
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
-KHAT_LIMIT = 0.7
+from cordial_ppl.arrays import AnyArray, namespace
 
 
-def normalise(log_weights: Float[Array, " S"]) -> Float[Array, " S"]:
+def khat_limit(draws: int) -> float:
+    r"""Pareto shape above which averages under so many weights are not reliable.
+
+    .. math:: \min(1 - 1 / \log_{10} S,\; 0.7)
+
+    Args:
+        draws: number of weights S.
+    """
+    return min(1 - 1 / log10(max(draws, 2)), 0.7)
+
+
+def normalise(log_weights: Float[AnyArray, " S"]) -> Any:
     """Shift log weights so that the weights sum to one."""
-    shifted = log_weights - jnp.max(log_weights)
-    return shifted - jnp.log(jnp.sum(jnp.exp(shifted)))
+    xp = namespace(log_weights)
+    shifted = log_weights - xp.max(log_weights)
+    return shifted - xp.log(xp.sum(xp.exp(shifted)))
 
 
-def effective_sample_size(log_weights: Float[Array, " S"]) -> Float[Array, ""]:
+def effective_sample_size(log_weights: Float[AnyArray, " S"]) -> Any:
     r"""Effective number of draws behind weighted averages.
 
     .. math:: \mathrm{ESS} = (\sum_s w_s)^2 / \sum_s w_s^2
@@ -31,13 +45,14 @@ def effective_sample_size(log_weights: Float[Array, " S"]) -> Float[Array, ""]:
     Returns:
         A number between 1 and S.
     """
-    weights = jnp.exp(log_weights - jnp.max(log_weights))
-    return jnp.sum(weights) ** 2 / jnp.sum(weights**2)
+    xp = namespace(log_weights)
+    weights = xp.exp(log_weights - xp.max(log_weights))
+    return xp.sum(weights) ** 2 / xp.sum(weights**2)
 
 
 def resample(
-    start: Float[Array, ""], log_weights: Float[Array, " S"], draws: int
-) -> Int[Array, " m"]:
+    start: Float[Any, ""], log_weights: Float[AnyArray, " S"], draws: int
+) -> Int[AnyArray, " m"]:
     """Indices of a systematic resample: each draw appears ``draws * w`` times, rounded at random.
 
     Args:
@@ -45,79 +60,75 @@ def resample(
         log_weights: unnormalised log weights in nats.
         draws: how many indices to return.
     """
-    total = _cumulative(jnp.exp(log_weights - jnp.max(log_weights)))
-    comb = (jnp.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
+    xp = namespace(log_weights)
+    total = xp.cumsum(xp.exp(log_weights - xp.max(log_weights)))
+    comb = (xp.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
     # Rounding must not carry the last tooth past the last draw that has weight.
-    comb = jnp.minimum(comb, jnp.nextafter(total[-1], jnp.zeros_like(total[-1])))
-    found = jnp.searchsorted(total, comb, side="right")
-    return jnp.minimum(found, log_weights.shape[0] - 1).astype(jnp.int32)
+    comb = xp.minimum(comb, xp.nextafter(total[-1], xp.zeros_like(total[-1])))
+    found = xp.searchsorted(total, comb, side="right")
+    return xp.minimum(found, log_weights.shape[0] - 1)
 
 
-def _cumulative(values: Float[Array, " S"]) -> Float[Array, " S"]:
-    """Cumulative sum by products with triangles of ones, which compile to little code.
-
-    Neighbours may be out of order by rounding, which moves a tooth of the comb no further.
-    """
-    count = values.shape[0]
-    width = ceil(sqrt(count))
-    rows = jnp.pad(values, (0, width**2 - count)).reshape(width, width)
-    within = rows @ jnp.triu(jnp.ones((width, width), values.dtype))
-    before = jnp.tril(jnp.ones((width, width), values.dtype), -1) @ within[:, -1]
-    return (within + before[:, None]).reshape(-1)[:count]
-
-
-def pareto_smooth(
-    log_weights: Float[Array, " S"],
-) -> tuple[Float[Array, " S"], Float[Array, ""]]:
+def pareto_smooth(log_weights: Float[AnyArray, " S"]) -> tuple[Any, Any]:
     """Replace the largest weights by quantiles of a fitted Pareto tail.
 
     Args:
         log_weights: unnormalised log weights in nats.
 
     Returns:
-        Normalised smoothed log weights, and the tail's shape k-hat: below 0.5 the weights are
-        reliable, above 0.7 averages under them are not.  Weights without a spread in their tail
-        have k-hat 0; where a few draws have all the weight, it is infinite.
+        Normalised smoothed log weights, and the tail's shape k-hat (see :func:`khat_limit`).
+        Weights without a spread in their tail have k-hat 0; where a few draws have all the weight,
+        it is infinite.
     """
+    xp = namespace(log_weights)
     draws = log_weights.shape[0]
     tail = ceil(min(0.2 * draws, 3 * sqrt(draws)))
-    shifted = log_weights - jnp.max(log_weights)
-    # Only the tail need be sorted, largest first; without the barrier XLA sorts all of them.
-    top, order = jax.lax.optimization_barrier(jax.lax.top_k(shifted, tail + 1))
-    cutoff, largest = jnp.exp(top[tail]), order[:tail][::-1]
-    excess = jnp.exp(top[:tail][::-1]) - cutoff
+    shifted = log_weights - xp.max(log_weights)
+    order = xp.argsort(shifted)[-tail - 1 :]
+    top = xp.exp(shifted[order])
+    cutoff, excess, largest = top[0], top[1:] - top[0], order[1:]
     shape, scale = _fit_pareto(excess)
-    levels = (jnp.arange(tail, dtype=shifted.dtype) + 0.5) / tail
+    levels = (xp.arange(tail, dtype=shifted.dtype) + 0.5) / tail
     quantiles = scale * _pareto_quantile(levels, shape)
-    smoothed = shifted.at[largest].set(jnp.minimum(jnp.log(quantiles + cutoff), 0.0))
-    usable = jnp.isfinite(shape) & jnp.all(jnp.isfinite(smoothed[largest]))
-    kept = normalise(jnp.where(usable, smoothed, shifted))
+    logs = xp.minimum(xp.log(quantiles + cutoff), 0.0)
+    usable = xp.isfinite(shape) & xp.all(xp.isfinite(logs))
+    smoothed = _put(shifted, largest, xp.where(usable, logs, shifted[largest]))
     # A tail without a shape is flat, or one draw has all the weight, or no weight is a number.
-    degenerate = jnp.where(excess[-1] == 0, 0.0, jnp.inf)
-    return kept, jnp.where(jnp.isfinite(shape), shape, degenerate)
+    degenerate = xp.where(excess[-1] == 0, 0.0, xp.inf).astype(shifted.dtype)
+    return normalise(smoothed), xp.where(xp.isfinite(shape), shape, degenerate)
 
 
-def _pareto_quantile(levels: Array, shape: Array) -> Array:
+def _put(values: Any, index: Any, new: Any) -> Any:
+    if isinstance(values, jax.Array):
+        return values.at[index].set(new)
+    changed = values.copy()
+    changed[index] = new
+    return changed
+
+
+def _pareto_quantile(levels: Any, shape: Any) -> Any:
     """Quantiles of the generalised Pareto distribution of scale one."""
-    near_zero = jnp.abs(shape) < 1e-8
-    safe = jnp.where(near_zero, 1.0, shape)
-    return jnp.where(near_zero, -jnp.log1p(-levels), jnp.expm1(-safe * jnp.log1p(-levels)) / safe)
+    xp = namespace(levels)
+    near_zero = xp.abs(shape) < 1e-8
+    safe = xp.where(near_zero, xp.ones_like(shape), shape)
+    return xp.where(near_zero, -xp.log1p(-levels), xp.expm1(-safe * xp.log1p(-levels)) / safe)
 
 
-def _fit_pareto(excess: Float[Array, " m"]) -> tuple[Array, Array]:
+def _fit_pareto(excess: Float[AnyArray, " m"]) -> tuple[Any, Any]:
     """Shape and scale of a generalised Pareto distribution, given its sorted sample.
 
     The posterior mean of theta over a grid; the shape is shrunk to 0.5 with the weight of ten
     observations.
     """
+    xp = namespace(excess)
     count = excess.shape[0]
     points = 30 + floor(sqrt(count))
     quartile = excess[floor(count / 4 + 0.5) - 1]
-    spacing = 1 - jnp.sqrt(points / (jnp.arange(1, points + 1, dtype=excess.dtype) - 0.5))
+    spacing = 1 - xp.sqrt(points / (xp.arange(1, points + 1, dtype=excess.dtype) - 0.5))
     theta = 1 / excess[-1] + spacing / (3 * quartile)
-    slopes = jnp.mean(jnp.log1p(-theta[:, None] * excess[None, :]), axis=1)
-    likelihood = count * (jnp.log(-theta / slopes) - slopes - 1)
-    theta_mean = jnp.sum(theta * jax.nn.softmax(likelihood))
-    shape = jnp.mean(jnp.log1p(-theta_mean * excess))
+    slopes = xp.mean(xp.log1p(-theta[:, None] * excess[None, :]), axis=1)
+    likelihood = count * (xp.log(-theta / slopes) - slopes - 1)
+    theta_mean = xp.sum(theta * xp.exp(normalise(likelihood)))
+    shape = xp.mean(xp.log1p(-theta_mean * excess))
     scale = -shape / theta_mean
     return (count * shape + 10 * 0.5) / (count + 10), scale

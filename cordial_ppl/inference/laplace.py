@@ -1,29 +1,37 @@
 r"""Laplace approximation: a Gaussian at the posterior mode, and the paper's draws from it.
 
-The mode is sought by damped Newton from several starts.  The covariance is the inverse of the
-negative Hessian in whitened coordinates, whose eigenvalues are floored so that a flat direction is
-no wider than a few prior standard deviations.  This is the literal method of the paper (Section
-2.4): 300 draws from ``N(mode, 1.5^2 H^-1)`` with self-normalised weights.  With more than a few
-parameters its weights are poor, which k-hat reports.
+The mode is sought from several starts.  The covariance is the inverse of the negative Hessian in
+whitened coordinates, whose eigenvalues are floored so that a flat direction is no wider than a few
+prior standard deviations.  This is the literal method of the paper (Section 2.4): 300 draws from
+``N(mode, 1.5^2 H^-1)`` with self-normalised weights.  With more than a few parameters its weights
+are poor, which k-hat reports.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Float
 
+from cordial_ppl.inference.data import Data
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
-from cordial_ppl.inference.newton import Minimum, minimise, minimise_pool
-from cordial_ppl.inference.noise import standard_normal
-from cordial_ppl.inference.problem import Cloud, Problem
+from cordial_ppl.inference.minimise import minimise
+from cordial_ppl.inference.programs import PROBLEMS, density, gradient
 from cordial_ppl.inference.target import Prior, Target
 
 DRAWS = 300
 INFLATION = 1.5
 CURVATURE_FLOOR = 0.05
+REACH = 40.0
+"""Prior standard deviations beyond which no density is asked for."""
+
+STEP = 1e-4
+"""Half the distance of gradients whose difference is a row of the Hessian."""
+
+NEAR = 0.05
+"""Largest gradient component from which a search knows second derivatives."""
+
 SHIFTS: tuple[dict[str, float], ...] = (
     {},
     {"offset": 1.0},
@@ -44,14 +52,30 @@ class Gaussian(NamedTuple):
         converged: whether the mode was found.
     """
 
-    mean: Float[Array, " P"]
-    factor: Float[Array, "P P"]
-    log_density: Float[Array, ""]
-    gradient_norm: Float[Array, ""]
-    converged: Bool[Array, ""]
+    mean: Float[np.ndarray, " P"]
+    factor: Float[np.ndarray, "P P"]
+    log_density: float
+    gradient_norm: float
+    converged: bool
 
 
-def starts(target: Target) -> np.ndarray:
+class Weighted(NamedTuple):
+    """Weighted draws in whitened coordinates.
+
+    Attributes:
+        points: the draws, shape ``[S, P]``.
+        log_weights: their normalised log weights, nats, shape ``[S]``.
+        khat: Pareto shape of the weights.
+        ess: their effective sample size.
+    """
+
+    points: Float[np.ndarray, "S P"]
+    log_weights: Float[np.ndarray, " S"]
+    khat: float
+    ess: float
+
+
+def starts(target: Target) -> Float[np.ndarray, "starts P"]:
     """Distinct starting points of the mode search in unconstrained units from the prior mean.
 
     A shift applies to the sites of that name; a channel without them starts at the prior mean only.
@@ -65,138 +89,116 @@ def starts(target: Target) -> np.ndarray:
     return np.unique(np.stack(points), axis=0)
 
 
-def find_mode(problem: Problem) -> Gaussian:
-    """Find the mode from every start, keep the best, and floor the curvature there.
+def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Gaussian]:
+    """Find the mode of each of several data sets from every start, and floor the curvature there.
 
     Args:
-        problem: what to fit.
-
-    Returns:
-        The Gaussian in whitened coordinates.
-    """
-    # Only the default shares its program among targets.
-    first = _whitened_starts(cast(Target, problem.target), problem.prior)
-    return _best(jax.vmap(lambda start: minimise(lambda w: -problem.log_density(w), start))(first))
-
-
-def find_modes[Data](
-    make: Callable[[Data], Problem],
-    target: Target,
-    prior: Prior,
-    data: Data,
-    width: int | None = None,
-) -> Gaussian:
-    """Find the modes of N problems of one form, as `find_mode` would each.
-
-    Args:
-        make: makes a problem of what is its own.
         target: the channel.
-        prior: location and scale of the unconstrained parameters.
-        data: what is each problem's own, arrays whose first axis counts the problems.
-        width: how many starts are followed at a time; by default a quarter of them, as few
-            take many steps, but no fewer than one problem has.
+        prior: location and scale of the unconstrained parameters, for all data sets or one for
+            each, ``[P]`` or ``[B, P]``.
+        data: B data sets in double precision, with equally many rows.
 
     Returns:
-        The Gaussians, every array with one more axis in front.
+        The Gaussian at the highest mode found for each data set.
     """
-    first = _whitened_starts(target, prior)
-    count, each = len(jax.tree.leaves(data)[0]), len(first)
-    found = minimise_pool(
-        lambda w, own: -make(own).log_density(w),
-        jnp.tile(first, (count, 1)),
-        jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), data),
-        max(each, count * each // 4) if width is None else width,
-        group=each,
-    )
-    grouped = jax.tree.map(lambda leaf: leaf.reshape(count, each, *leaf.shape[1:]), found)
-    return jax.vmap(_best)(grouped)
+    loc, scale = (np.broadcast_to(part, (len(data), target.size)) for part in prior)
+    found = []
+    for first in range(0, len(data), PROBLEMS):
+        some = slice(first, first + PROBLEMS)
+        found += _find_modes(target, Prior(loc[some], scale[some]), data[some])
+    return found
 
 
-def _whitened_starts(target: Target, prior: Prior) -> Float[Array, "starts P"]:
-    scale = jnp.asarray(prior.scale)
-    return jnp.asarray(starts(target), scale.dtype) / scale[None]
+def _find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Gaussian]:
+    """The same for as many data sets as a call of the gradient takes."""
+    count, size = len(data), target.size
+    filled = [*range(count), *[0] * (PROBLEMS - count)]
+    together = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
+    with jax.enable_x64(True):
+        given = jax.device_put(
+            (
+                Prior(*(np.asarray(part)[filled] for part in prior)),
+                together._replace(tiles=together.tiles.max()),
+            )
+        )
 
+        def loss(points: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            value, slope = gradient(target, *given, points, at)
+            return np.where(np.abs(points).max(axis=1) <= REACH, -value, np.inf), -slope
 
-def _best(found: Minimum) -> Gaussian:
-    """The Gaussian at the lowest of several minima."""
-    best = jnp.argmin(jnp.where(jnp.isfinite(found.value), found.value, jnp.inf))
-    mode = jax.tree.map(lambda leaf: leaf[best], found)
-    values, vectors = jnp.linalg.eigh(mode.hessian)
-    spread = vectors / jnp.sqrt(jnp.maximum(values, CURVATURE_FLOOR))[None, :]
-    factor = jnp.linalg.cholesky(spread @ spread.T)
-    return Gaussian(mode.x, factor, -mode.value, mode.gradient_norm, mode.converged)
+        def inverses(points: np.ndarray) -> np.ndarray:
+            """Inverse second derivatives by differences of gradients, floored."""
+            around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
+            each = (points[:, None] + around).reshape(-1, size)
+            _, slopes = loss(each, np.repeat(np.arange(count), 2 * size))
+            above, below = slopes.reshape(count, 2, size, size).swapaxes(0, 1)
+            hessian = (above - below) / (2.0 * STEP)
+            values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
+            values = np.maximum(values, CURVATURE_FLOOR)
+            return (vectors / values[:, None, :]) @ vectors.swapaxes(1, 2)
+
+        near = minimise(loss, starts(target)[None] / prior.scale[:, None], tolerance=NEAR).x
+        found = minimise(loss, near[:, None], inverse=inverses(near))
+        factor = np.linalg.cholesky(inverses(found.x))
+    return [
+        Gaussian(mean, own, -float(value), float(norm), bool(converged))
+        for mean, own, value, norm, converged in zip(
+            found.x, factor, found.value, found.gradient_norm, found.converged, strict=True
+        )
+    ]
 
 
 def laplace_weights(
-    problem: Problem, gaussian: Gaussian, noise: Float[Array, "S P"], inflation: float
-) -> tuple[Float[Array, "S P"], Float[Array, " S"]]:
+    target: Target,
+    prior: Prior,
+    data: Data,
+    gaussian: Gaussian,
+    noise: Float[np.ndarray, "S P"],
+    inflation: float = INFLATION,
+) -> tuple[Float[np.ndarray, "S P"], Float[np.ndarray, " S"]]:
     """Points of the inflated Gaussian for given standard normal noise, and their log weights.
 
     Args:
-        problem: what is fitted.
-        gaussian: its Laplace approximation.
+        target: the channel.
+        prior: location and scale of the unconstrained parameters.
+        data: labelled texts in double precision.
+        gaussian: the Laplace approximation.
         noise: standard normal draws.
         inflation: factor on the standard deviations.
 
     Returns:
         Whitened points and unnormalised log weights in nats, which are zero at the mode.
     """
-    points = gaussian.mean[None] + inflation * noise @ gaussian.factor.T
-    prior, likelihood = problem.evaluate(points)
-    log_proposal = -0.5 * jnp.sum(noise**2, axis=1)
-    return points, prior + likelihood - gaussian.log_density - log_proposal
+    points = gaussian.mean + inflation * noise @ gaussian.factor.T
+    with jax.enable_x64(True):
+        own, likelihood = density(target, prior, data, points)
+    log_proposal = -0.5 * (noise**2).sum(axis=1)
+    return points, own + likelihood - gaussian.log_density - log_proposal
 
 
 def sample_laplace(
-    problem: Problem, key: jax.Array, gaussian: Gaussian | None = None, *, draws: int = DRAWS
-) -> Cloud:
+    target: Target,
+    prior: Prior,
+    data: Data,
+    gaussian: Gaussian,
+    rng: np.random.Generator,
+    draws: int = DRAWS,
+) -> Weighted:
     """Draw from the inflated Laplace approximation and weigh the draws, as the paper does.
 
     Args:
-        problem: what to fit.
-        key: random key.
-        gaussian: its Laplace approximation, where that is already known.
+        target: the channel.
+        prior: location and scale of the unconstrained parameters.
+        data: labelled texts in double precision.
+        gaussian: the Laplace approximation.
+        rng: source of randomness.
         draws: number of draws.
 
     Returns:
         Draws with self-normalised, unsmoothed weights; k-hat and ESS say what they are worth.
     """
-    gaussian = find_mode(problem) if gaussian is None else gaussian
-    shape = (draws, problem.target.size)
-    noise = standard_normal(key, shape, gaussian.mean.dtype)
-    points, log_weights = laplace_weights(problem, gaussian, noise, INFLATION)
+    noise = rng.standard_normal((draws, target.size))
+    points, log_weights = laplace_weights(target, prior, data, gaussian, noise)
     _, khat = pareto_smooth(log_weights)
-    return Cloud(
-        draws=problem.colour(points),
-        log_weights=normalise(log_weights),
-        khat=khat,
-        ess=effective_sample_size(log_weights),
-        acceptance=jnp.full((), jnp.nan, khat.dtype),
-        gradient_norm=gaussian.gradient_norm,
-        repairs=jnp.zeros((), jnp.int32),
-    )
-
-
-def sample_mode(problem: Problem, key: jax.Array, gaussian: Gaussian | None = None) -> Cloud:
-    """Put all weight on the posterior mode.
-
-    Args:
-        problem: what to fit.
-        key: unused; every method takes one.
-        gaussian: its Laplace approximation, where that is already known.
-
-    Returns:
-        One draw of weight one.
-    """
-    del key
-    gaussian = find_mode(problem) if gaussian is None else gaussian
-    nothing = jnp.full((), jnp.nan, gaussian.mean.dtype)
-    return Cloud(
-        draws=problem.colour(gaussian.mean[None]),
-        log_weights=jnp.zeros(1, gaussian.mean.dtype),
-        khat=nothing,
-        ess=jnp.ones((), gaussian.mean.dtype),
-        acceptance=nothing,
-        gradient_norm=gaussian.gradient_norm,
-        repairs=jnp.zeros((), jnp.int32),
-    )
+    ess = effective_sample_size(log_weights)
+    return Weighted(points, normalise(log_weights), float(khat), float(ess))

@@ -1,49 +1,38 @@
-"""Random numbers, made to be cheap to compile and to draw in bulk."""
+"""Random numbers from where they are cheap: NumPy's generator on a CPU, a key in a program."""
 
-from math import prod
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+
+Source = np.random.Generator | jax.Array
+"""A generator, which moves on with each use; or a key, which does not, or one for each problem."""
+
+
+def split(source: Source, count: int) -> list[Any]:
+    """Independent sources: of a generator itself, over and over; of keys, as many of each."""
+    if isinstance(source, np.random.Generator):
+        return [source] * count
+    if source.ndim == 0:
+        return [*jax.random.split(source, count)]
+    keys = jax.vmap(lambda key: jax.random.split(key, count))(source)
+    return [keys[:, place] for place in range(count)]
 
 
 def normal_and_uniform(
-    key: jax.Array, normals: tuple[int, ...], uniforms: tuple[int, ...], dtype: jnp.dtype
-) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """Draw standard normal numbers, and uniform ones between 0 and 1, from steps of 2^-16.
-
-    Proposals and their acceptance need no finer ones, and bits are what they cost.
+    source: Source, normals: tuple[int, ...], uniforms: tuple[int, ...]
+) -> tuple[Any, Any]:
+    """Draw standard normal numbers, and uniform ones in (0, 1], in single precision.
 
     Args:
-        key: random key.
+        source: a generator or one key.
         normals: shape of the normal numbers.
-        uniforms: shape of the uniform numbers, which are neither 0 nor 1.
-        dtype: type of both.
+        uniforms: shape of the uniform numbers.
     """
-    split, count = prod(normals), prod(normals) + prod(uniforms)
-    # Asked for 16 bits a number, JAX would draw twice as many and drop half.
-    pairs = jax.random.bits(key, (-(-count // 2),), jnp.uint32)
-    bits = jax.lax.bitcast_convert_type(pairs, jnp.uint16).reshape(-1)
-    uniform = (bits.astype(jnp.float32) + 0.5) * 2.0**-16
-    # One long row, whatever the shape: it is computed eight at a time.
-    normal = _once(2.0**0.5 * jax.lax.erf_inv(2 * uniform[:split] - 1))
-    rest = uniform[split:count].reshape(uniforms)
-    return normal.reshape(normals).astype(dtype), rest.astype(dtype)
-
-
-def standard_normal(
-    key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype
-) -> Float[Array, "..."]:
-    """Draw standard normal numbers in single precision, whatever the type they are returned in.
-
-    Args:
-        key: random key.
-        shape: shape of the result.
-        dtype: type of the result.
-    """
-    return _once(jax.random.normal(key, shape, jnp.float32)).astype(dtype)
-
-
-def _once(numbers: Array) -> Array:
-    # The compiler would repeat the inverse error function in every place that uses a number.
-    return jax.lax.optimization_barrier(numbers)
+    if isinstance(source, np.random.Generator):
+        normal = source.standard_normal(normals, np.float32)
+        return np.asarray(normal), np.asarray(1 - source.random(uniforms, np.float32))
+    first, second = jax.random.split(source)
+    uniform = 1 - jax.random.uniform(second, uniforms, jnp.float32)
+    return jax.random.normal(first, normals, jnp.float32), uniform

@@ -1,23 +1,32 @@
-"""NUTS through NumPyro on the same log density: the reference that the fast methods answer to."""
+"""NUTS of a channel's NumPyro model: the reference that the fast methods answer to.
 
-from typing import Any, cast
+NumPyro itself reads the model here, with its plates, scales and transforms, so that what our own
+density might get wrong is seen.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+import numpyro.distributions as dist
+from jaxtyping import Array, Int
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
-from numpyro.infer import MCMC, NUTS
+from numpyro.infer import MCMC, NUTS, init_to_sample
+from numpyro.primitives import Messenger
 
+from cordial_ppl.arrays import pad_rows, repeat_rows, wide_bucket
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.problem import Cloud, Problem
-from cordial_ppl.inference.target import Target
+from cordial_ppl.inference.cloud import Cloud
+from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.tracing import HANDLERS
+from cordial_ppl.readings import Readings
 
 CHAINS = 4
 WARMUP = 1000
-ACCEPTANCE = 0.9
+ACCEPTANCE = 0.99
 LARGEST_RHAT = 1.05
-STARTS = 64
 FIELDS = {
     "diverging": "diverging",
     "acceptance_rate": "accept_prob",
@@ -27,71 +36,109 @@ FIELDS = {
 """What ArviZ calls NumPyro's figures of a transition."""
 
 
-def sample_nuts(
-    problem: Problem, key: jax.Array, *, draws: int = 2000, warmup: int = WARMUP
-) -> Cloud:
-    """Sample a posterior with the No-U-Turn sampler in whitened coordinates.
-
-    Four chains begin at draws from the prior, which is wider than the posterior, so that R-hat can
-    tell whether they found the same one; they run side by side (Hoffman and Gelman 2014, JMLR 15).
-    Not for use inside ``jit``.
+class Replaced(Messenger):
+    """Effect handler that gives sites other priors: Gaussians on their unconstrained scale.
 
     Args:
-        problem: what to fit.
+        model: the model.
+        target: its parameters.
+        prior: location and scale of all of them; those of priors that are no fixed Gaussians are
+            left as they are.
+    """
+
+    def __init__(self, model: Callable[..., Any], target: Target, prior: Prior):
+        """Keep what replaces what."""
+        super().__init__(model)
+        self._sites = {site.name: site for site in target.sites if site.gaussian}
+        self._prior = prior
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        """Replace the distribution of a site when the model samples it."""
+        site = self._sites.get(msg.get("name", ""))
+        if site is not None and msg["type"] == "sample":
+            loc, scale = (part[site.slice].reshape(site.shape) for part in self._prior)
+            msg["fn"] = dist.TransformedDistribution(dist.Normal(loc, scale), site.transform)
+
+
+def sample_nuts(
+    target: Target,
+    prior: Prior | None,
+    readings: Readings,
+    labels: Int[Any, " n"],
+    key: jax.Array,
+    *,
+    draws: int = 2000,
+    warmup: int = WARMUP,
+) -> Cloud:
+    """Sample a posterior with the No-U-Turn sampler (Hoffman and Gelman 2014, JMLR 15).
+
+    Four chains begin at draws from the prior, which is wider than the posterior, so that R-hat can
+    tell whether they found the same one; they run side by side.  What is compiled serves all
+    labels, priors and seeds of texts that are padded to as many rows.
+
+    Args:
+        target: the channel.
+        prior: location and scale that replace the channel's own; None for these.
+        readings: the texts that carry labels, with the histogram that the channel falls back on.
+        labels: their options; -1 leaves a text out.
         key: random key.
         draws: draws kept, over all chains.
         warmup: warm-up steps of each chain.
 
     Returns:
-        Equally weighted draws; ``ess`` is the smallest over the parameters, and zero if the chains
-        disagree (R-hat above 1.05).
+        Equally weighted draws, chain after chain; ``ess`` is the smallest over the parameters, and
+        zero if the chains disagree (R-hat above 1.05).
     """
-    kernel = NUTS(potential_fn=lambda w: -problem.log_density(w), target_accept_prob=ACCEPTANCE)
-    sampler = MCMC(
-        kernel,
-        num_warmup=warmup,
-        num_samples=-(-draws // CHAINS),
-        num_chains=CHAINS,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
-
-    def run(key: jax.Array, starts: Array) -> tuple[Any, Any]:
-        sampler.run(key, init_params=starts, extra_fields=tuple(FIELDS.values()))
-        return sampler.get_samples(group_by_chain=True), sampler.get_extra_fields()
-
-    start_key, run_key = jax.random.split(key)
-    # NumPyro divides floats by integers, which a user's strict settings would forbid.
-    with jax.numpy_dtype_promotion("standard"):
-        # Within a program of ours, for NumPyro's own is compiled with other options.
-        samples, figures = compiled(run)(run_key, scatter(problem, start_key))
-    chains = np.asarray(samples)
+    replaced = prior is not None and prior is not target.prior
+    rows = wide_bucket(len(labels))
+    with jax.enable_x64(True):
+        padded = Readings(
+            pad_rows(readings.logits, rows, 0.0),
+            readings.histogram,
+            {name: repeat_rows(own, rows) for name, own in readings.covariates.items()},
+        )
+        run = _program(target, replaced, -(-draws // CHAINS), warmup)
+        chains, figures = jax.device_get(
+            run(key, prior if replaced else None, padded, pad_rows(labels, rows, -1))
+        )
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
-    ess = np.min(effective_sample_size(chains)) if agree else 0.0
-    points = jnp.asarray(chains.reshape(-1, problem.target.size)[:draws])
-    nothing = jnp.full((), jnp.nan, points.dtype)
+    points = chains.reshape(-1, target.size)[:draws]
     return Cloud(
-        draws=problem.colour(points),
-        log_weights=jnp.full(len(points), -np.log(len(points)), points.dtype),
-        khat=nothing,
-        ess=jnp.asarray(ess, points.dtype),
-        acceptance=jnp.asarray(np.mean(figures["accept_prob"]), points.dtype),
-        gradient_norm=nothing,
-        repairs=jnp.zeros((), jnp.int32),
+        draws=points,
+        weights=np.full(len(points), 1 / len(points)),
+        ess=float(np.min(effective_sample_size(chains))) if agree else 0.0,
+        acceptance=float(np.mean(figures["accept_prob"])),
         # Like the draws: chain after chain.
         transitions={
-            name: jnp.asarray(np.ravel(figures[field])[: len(points)])
-            for name, field in FIELDS.items()
+            name: np.ravel(figures[field])[: len(points)] for name, field in FIELDS.items()
         },
     )
 
 
-def scatter(problem: Problem, key: jax.Array) -> Float[Array, "chains P"]:
-    """Whitened draws from the prior for the chains to begin at, where the density is positive."""
-    # Only the default shares its program among targets.
-    target = cast(Target, problem.target)
-    flat = target.sample_prior(key, problem.prior, problem.readings, STARTS)
-    points = problem.whiten(flat)
-    prior, likelihood = problem.evaluate(points)
-    # Sorting by whether the density is zero keeps the random order of the others.
-    return points[jnp.argsort(~jnp.isfinite(prior + likelihood), stable=True)[:CHAINS]]
+@lru_cache(maxsize=64)
+def _program(target: Target, replaced: bool, draws: int, warmup: int) -> Callable[..., Any]:
+    def run(
+        key: jax.Array, prior: Prior | None, readings: Readings, labels: Array
+    ) -> tuple[Array, dict[str, Array]]:
+        model = Replaced(target.channel.model, target, prior) if prior else target.channel.model
+        settings = {"target_accept_prob": ACCEPTANCE, "init_strategy": init_to_sample}
+        kernel = NUTS(model, dense_mass=True, **settings)
+        sampler = MCMC(
+            kernel,
+            num_warmup=warmup,
+            num_samples=draws,
+            num_chains=CHAINS,
+            chain_method="vectorized",
+            progress_bar=False,
+            # The unconstrained values themselves.
+            postprocess_fn=lambda values: values,
+        )
+        # NumPyro divides floats by integers, which a user's strict settings would forbid.
+        with HANDLERS, jax.numpy_dtype_promotion("standard"):
+            sampler.run(key, readings, labels, extra_fields=tuple(FIELDS.values()))
+        values = sampler.get_samples(group_by_chain=True)
+        parts = [values[site.name].reshape(CHAINS, draws, -1) for site in target.sites]
+        return jax.numpy.concatenate(parts, axis=2), sampler.get_extra_fields()
+
+    # Within a program of ours, for NumPyro's own is compiled with other options.
+    return compiled(run)

@@ -2,35 +2,37 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from cordial_ppl.arrays import chunks, pad_rows, repeat_rows
 from cordial_ppl.channel import Channel
-from cordial_ppl.compilation import compiled
 from cordial_ppl.covariates import as_covariates
-from cordial_ppl.inference.importance import KHAT_LIMIT
-from cordial_ppl.inference.lanes import Data
-from cordial_ppl.inference.problem import Cloud, predict
+from cordial_ppl.inference.cloud import Cloud
+from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.importance import khat_limit
+from cordial_ppl.inference.programs import DRAWS, predict
 from cordial_ppl.inference.target import Prior, Target, build_target, name_parameters
-from cordial_ppl.readings import Readings, as_logits
+from cordial_ppl.inference.thinning import thin
+from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, name_readers
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
+LITERAL = ("laplace", "mode")
+"""The paper's own methods, of which every draw and digit is kept."""
+
+
+def precision(method: str) -> Any:
+    """Precision of predictions: the paper's figures are compared digit by digit."""
+    return np.float64 if method in LITERAL else np.float32
+
+
 LEAST_ESS = 50.0
 LEAST_ACCEPTANCE = 0.02
-MOST_DIVERGENT = 0.05
-"""Share of divergent NUTS draws.
-
-NumPyro warns of the first one.  On real readings up to 4.8 % diverged in a narrow channel while the
-predictions of the default, which uses no gradient, agreed to 0.002 (``benchmarks/posterior.py``).
-"""
 
 
 class Diagnostics(NamedTuple):
@@ -38,14 +40,14 @@ class Diagnostics(NamedTuple):
 
     Attributes:
         method: "default", "laplace", "mode" or "nuts".
-        khat: Pareto shape of the importance weights: above 0.7 they are not reliable.
+        khat: Pareto shape of the importance weights: above `khat_limit` they are not reliable.
         ess: effective sample size of the importance weights, or of the NUTS draws.
         acceptance: acceptance rate of the last moves.
         gradient_norm: largest component of the gradient at the mode, in prior-whitened coordinates.
         repairs: how often the draws were moved and weighed again.
         trusted: whether all figures are within their limits.
         fold_khat: worst Pareto shape of the weights that carry the draws over to the folds of the
-            labels; above 0.7 that fold's draws were moved too.  NaN without folds, or where each
+            labels; where it was high, they were moved too.  NaN without folds, or where each
             was fitted afresh.
         divergences: how many transitions of NUTS diverged.
     """
@@ -64,26 +66,28 @@ class Diagnostics(NamedTuple):
 def diagnose(method: str, cloud: Cloud) -> Diagnostics:
     """Judge a cloud of draws.
 
-    Draws are trusted with k-hat at most 0.7, an effective sample size of at least 50, moves of
-    which at least 2 % are accepted, a gradient below 1e-4 at the mode, at most 5 % divergent
-    transitions of NUTS, and not one that is not finite; a figure that a method does not have is not
-    held against it, nor are the weights of the folds, which are repaired.  ``inference="mode"`` is
+    Draws are trusted with k-hat within `khat_limit`, an effective sample size of at least 50, moves
+    of which at least 2 % are accepted, a gradient below 1e-4 at the mode, no divergent transition
+    of NUTS, and not one that is not finite; a figure that a method does not have is not held
+    against it, nor are the weights of the folds, which are repaired.  ``inference="mode"`` is
     judged by its gradient alone: trusted says that it is a mode, not that one point is enough.
+
+    Args:
+        method: "default", "laplace", "mode" or "nuts".
+        cloud: the draws.
     """
-    khat, ess, acceptance, gradient, fold_khat = (
-        float(figure)
-        for figure in (
-            cloud.khat,
-            cloud.ess,
-            cloud.acceptance,
-            cloud.gradient_norm,
-            cloud.fold_khat,
-        )
+    khat, ess, acceptance, gradient = (
+        cloud.khat,
+        cloud.ess,
+        cloud.acceptance,
+        cloud.gradient_norm,
     )
     divergences = int(np.sum(cloud.transitions.get("diverging", 0)))
-    poor = khat > KHAT_LIMIT or acceptance < LEAST_ACCEPTANCE or gradient > 1e-4
+    poor = khat > khat_limit(cloud.weighed) or acceptance < LEAST_ACCEPTANCE or gradient > 1e-4
     poor = poor or not np.isfinite(np.asarray(cloud.draws)).all()
-    poor = poor or divergences > MOST_DIVERGENT * len(cloud.draws)
+    # Where one transition diverges, chains may keep out of a region, and no other figure tells
+    # (Betancourt 2017, arXiv:1701.02434): as NumPyro and ArviZ, which warn of the first.
+    poor = poor or divergences > 0
     poor = poor or (method != "mode" and not ess >= LEAST_ESS)
     return Diagnostics(
         method,
@@ -91,9 +95,9 @@ def diagnose(method: str, cloud: Cloud) -> Diagnostics:
         ess,
         acceptance,
         gradient,
-        int(cloud.repairs),
+        cloud.repairs,
         not poor,
-        fold_khat,
+        cloud.fold_khat,
         divergences,
     )
 
@@ -123,7 +127,7 @@ class Posterior:
     covariates: tuple[str, ...] = ()
     readers: int | None = None
     prior: Prior | None = None
-    data: Data | None = None
+    data: Labelled | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
 
     @cached_property
@@ -179,15 +183,21 @@ class Posterior:
 
         return to_datatree(self, **settings)
 
+    @cached_property
+    def compressed(self) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, " D"]]:
+        """As many draws as predictions need, with their weights; all of a literal method."""
+        if self.diagnostics.method in LITERAL:
+            return self.draws, self.weights
+        return thin(self.draws, self.weights, DRAWS)
+
     def predict_proba(
-        self, logits, covariates: Mapping[str, Any] | None = None, *, dtype: str = "float64"
+        self, logits, covariates: Mapping[str, Any] | None = None
     ) -> Float[np.ndarray, "m K"]:
         """Posterior predictive probabilities of texts.
 
         Args:
-            logits: option logits, shape ``[m, K]``.
+            logits: option logits, shape ``[m, K]``, or ``[m, R, K]`` as the channel was fitted.
             covariates: the covariates that the channel was fitted with, each of shape ``[m]``.
-            dtype: precision of the sums over draws; "float32" is three times as fast.
 
         Returns:
             Probabilities, shape ``[m, K]``, float64 rows that sum to one.
@@ -196,38 +206,42 @@ class Posterior:
             InputError: the logits are not an ``[m, K]`` array of usable numbers, or a covariate is
                 missing or not usable.
         """
-        readings = as_logits(logits, size=len(self.histogram))
-        extra = as_covariates(covariates, len(readings), self.covariates)
-        return self.predict_centred(readings, extra, dtype=dtype)
+        size = len(self.histogram)
+        if self.readers is None:
+            readings = as_logits(logits, size=size)
+        else:
+            readings = as_logits_of_readers(logits, readers=name_readers(self.readers), size=size)
+        levels = self.channel.levels
+        extra = as_covariates(covariates, len(readings), self.covariates, levels)
+        return self.predict_centred(readings, extra)
 
     def predict_centred(
-        self,
-        logits: Float[np.ndarray, "m *readers K"],
-        covariates: dict[str, np.ndarray],
-        *,
-        dtype: str = "float64",
+        self, logits: Float[np.ndarray, "m *readers K"], covariates: Mapping[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
         """Predict for logits that are already validated and centred."""
-        with jax.enable_x64(True):
-            run, kind = _predictor(self.target), jnp.dtype(dtype)
-            logs = np.log(np.maximum(self.weights, np.finfo(kind).tiny))
-            nothing = np.zeros((), kind)
-            arrays = (self.draws.astype(kind), logs.astype(kind))
-            cloud = Cloud(*arrays, nothing, nothing, nothing, nothing, np.zeros((), np.int32))
-            histogram = self.histogram.astype(kind)
-            parts = []
-            for rows, size in chunks(len(logits)):
-                chunk = logits[rows]
-                extra = {
-                    name: repeat_rows(np.asarray(value)[rows].astype(kind), size)
-                    for name, value in covariates.items()
-                }
-                readings = Readings(pad_rows(chunk.astype(kind), size, 0.0), histogram, extra)
-                parts.append((run(cloud, readings), len(chunk)))
-            probs = np.concatenate([np.asarray(p, np.float64)[:count] for p, count in parts])
+        probs = self._predict(logits, covariates, None)[0].astype(np.float64)
         return probs / probs.sum(axis=1, keepdims=True)
 
+    def expected(
+        self,
+        logits: Float[np.ndarray, "m *readers K"],
+        covariates: Mapping[str, np.ndarray],
+        values: Float[np.ndarray, " K"],
+    ) -> Float[np.ndarray, "D m"]:
+        """Expected position of each text on the scale under each of the compressed draws.
 
-@lru_cache(maxsize=256)
-def _predictor(target: Target):
-    return compiled(lambda cloud, readings: predict(target, cloud, readings))
+        Args:
+            logits: validated, centred logits.
+            covariates: per-text covariates.
+            values: position of each option.
+        """
+        found = self._predict(logits, covariates, values)[1]
+        assert found is not None
+        return found
+
+    def _predict(self, logits: Any, covariates: Any, values: Any) -> tuple[Any, Any]:
+        kind = precision(self.diagnostics.method)
+        extra = {name: np.asarray(column, kind) for name, column in covariates.items()}
+        readings = Readings(logits.astype(kind), self.histogram, extra)
+        with jax.enable_x64(True):
+            return predict(self.target, *self.compressed, readings, values)

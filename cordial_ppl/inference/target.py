@@ -18,8 +18,16 @@ from numpyro import handlers
 from cordial_ppl.channel import LABEL_SITE, Channel
 from cordial_ppl.compilation import compiled
 from cordial_ppl.errors import ChannelError, InputError
-from cordial_ppl.inference.noise import standard_normal
-from cordial_ppl.inference.tracing import HANDLERS, Site, describe, run_model, sample_sites
+from cordial_ppl.inference.tracing import (
+    HANDLERS,
+    Site,
+    describe,
+    find_ordinal,
+    make_covariates,
+    run_model,
+    sample_sites,
+    scaled_log_prob,
+)
 from cordial_ppl.readings import SUM_TOLERANCE, Readings
 
 
@@ -79,20 +87,42 @@ class Target:
         self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
         """Log likelihood of the labels in nats; rows labelled -1 count nothing."""
-        trace = self._trace(flat, readings, labels)
-        # A model's own constants may be of another precision than what it is given.
-        return jnp.sum(trace[LABEL_SITE]["fn"].log_prob(labels)).astype(flat.dtype)
+        label = self._trace(flat, readings, labels)[LABEL_SITE]
+        with jax.numpy_dtype_promotion("standard"):
+            # A model's own constants may be of another precision than what it is given.
+            # Apart from the sum, which is no loop over neighbours, the logarithms are.
+            logs = jax.lax.optimization_barrier(scaled_log_prob(label, labels))
+            return jnp.sum(logs).astype(flat.dtype)
+
+    def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
+        r"""What scaled priors add to the log density in nats; 0 where no prior is scaled.
+
+        .. math:: \sum_j (s_j - 1) \log p_j(u)
+
+        Where a model scales a prior, :math:`p(u)^s`, what it draws still follows :math:`p(u)`.
+        A sampler that begins at such draws has to count the rest as if it were observed.
+        """
+        scaled = [site for site in self.sites if site.scaled]
+        if not scaled:
+            return jnp.zeros((), flat.dtype)
+        with jax.numpy_dtype_promotion("standard"):
+            trace, values = self._trace(flat, readings), self.unravel(flat)
+            terms = [
+                jnp.sum((trace[site.name]["scale"] - 1) * site.density(trace, values[site.name]))
+                for site in scaled
+            ]
+            return jnp.sum(jnp.stack(terms)).astype(flat.dtype)
 
     def log_prior(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, ""]:
-        """Log prior density of the unconstrained parameters in nats, Jacobian included."""
+        """Log density of the model's prior draws, unconstrained, in nats; Jacobian included."""
         return jnp.sum(self.log_prior_terms(flat, prior, readings))
 
     def log_prior_terms(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, " P"]:
-        """Terms of the log prior density; those of a site sum to the site's own."""
+        """Terms of the log prior density that draws follow; those of a site sum to its own."""
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
         if not free:
@@ -100,28 +130,29 @@ class Target:
         with jax.numpy_dtype_promotion("standard"):
             trace, values = self._trace(flat, readings), self.unravel(flat)
             for site in free:
-                u, value, fn = values[site.name], trace[site.name]["value"], trace[site.name]["fn"]
-                jacobian = jnp.sum(site.transform.log_abs_det_jacobian(u, value))
-                own = jnp.sum(fn.log_prob(value)) + jacobian
-                terms = terms.at[site.slice].set((own / u.size).astype(terms.dtype))
+                own = jnp.sum(site.density(trace, values[site.name]))
+                share = (own / values[site.name].size).astype(terms.dtype)
+                terms = terms.at[site.slice].set(share)
         return terms
 
     def log_density(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
         """Log of prior times likelihood in nats, as a density of the unconstrained parameters."""
-        return self.log_prior(flat, prior, readings) + self.log_likelihood(flat, readings, labels)
+        likelihood = self.log_likelihood(flat, readings, labels) + self.log_powers(flat, readings)
+        return self.log_prior(flat, prior, readings) + likelihood
 
     def pointwise(
         self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
     ) -> tuple[Float[Array, " n"], Float[Array, "n K"]]:
         """Log likelihood of each label in nats, and the probabilities of the options."""
-        label = self._trace(flat, readings, labels)[LABEL_SITE]["fn"]
-        return label.log_prob(labels), label.probs
+        label = self._trace(flat, readings, labels)[LABEL_SITE]
+        with jax.numpy_dtype_promotion("standard"):
+            return scaled_log_prob(label, labels), find_ordinal(label).probs
 
     def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
         """Probabilities of the options for each text."""
-        return self._trace(flat, readings)[LABEL_SITE]["fn"].probs
+        return find_ordinal(self._trace(flat, readings)[LABEL_SITE]).probs
 
     def sample_prior(
         self, key: jax.Array, prior: Prior, readings: Readings, draws: int
@@ -129,7 +160,7 @@ class Target:
         """Draw unconstrained vectors from the prior."""
         loc, scale = jnp.asarray(prior.loc), jnp.asarray(prior.scale)
         normal_key, model_key = jax.random.split(key)
-        noise = standard_normal(normal_key, (draws, self.size), loc.dtype)
+        noise = jax.random.normal(normal_key, (draws, self.size), loc.dtype)
         flat = loc[None] + scale[None] * noise
         if not self.gaussian:
             keys = jax.random.split(model_key, draws)
@@ -189,11 +220,16 @@ def build_target(
 
     Raises:
         InputError: the model uses a covariate that is not among them.
-        ChannelError: the model has no or several ``label`` sites, a discrete parameter or
-            probabilities of another shape than ``[n, K]``, raises an error, cannot be traced
-            because it branches on a sampled value, or is of a file and is not finite, or not
-            normalised, where its prior is centred.
+        ChannelError: the channel is of several readers and none are given; or the model has no or
+            several ``label`` sites, a discrete parameter or probabilities of another shape than
+            ``[n, K]``, raises an error, cannot be traced because it branches on a sampled value, or
+            is of a file and is not finite, or not normalised, where its prior is centred.
     """
+    if channel.several and readers is None:
+        raise ChannelError(
+            f"channel {channel.name!r} is of several readers: it takes logits [n, R, K], as "
+            "fit_channel does, and is no member of a stack."
+        )
     # Two threads that ask at once must get the same target, or each would compile all programs.
     with HANDLERS:
         return _build_target(channel, size, covariates, readers)
@@ -206,17 +242,18 @@ def _build_target(
     sites, loc, scale = describe(channel, size, covariates, readers)
     target = Target(channel, sites, Prior(loc, scale), size)
     if channel.source:
-        _check_density(target, covariates)
+        _check_density(target, covariates, readers)
     return target
 
 
-def _check_density(target: Target, covariates: tuple[str, ...]) -> None:
+def _check_density(target: Target, covariates: tuple[str, ...], readers: int | None) -> None:
     """Refuse a channel that nothing can be fitted with, even where its prior is centred."""
     size = target.options
     logits = np.stack([np.zeros(size), np.arange(size) - (size - 1) / 2])
-    readings = Readings(
-        logits, np.full(size, 1 / size), {name: np.array([2.0, 3.0]) for name in covariates}
-    )
+    if readers is not None:
+        logits = np.repeat(logits[:, None], readers, axis=1)
+    extra = make_covariates(target.channel, covariates, (2.0, 3.0))
+    readings = Readings(logits, np.full(size, 1 / size), extra)
     labels = np.array([0, size - 1])
 
     def look(prior: Prior, *data: Any) -> tuple[Array, tuple[Array, Array]]:

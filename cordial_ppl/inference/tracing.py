@@ -3,6 +3,7 @@
 This is the one file that knows how NumPyro traces a model.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from threading import RLock
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from jaxtyping import Array, Float
 from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.distributions.transforms import IndependentTransform
+from numpyro.distributions.util import sum_rightmost
 
 from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
 from cordial_ppl.errors import ChannelError, InputError, say_error
@@ -38,6 +40,8 @@ class Site(NamedTuple):
         transform: bijection from the unconstrained value to the parameter.
         parameter: name of the parameter in its own units.
         gaussian: whether its prior is a fixed Gaussian in the unconstrained space.
+        scaled: whether the model scales its log density (``numpyro.handlers.scale``).
+        plates: names of the plates that it is sampled in, outermost first.
     """
 
     name: str
@@ -46,6 +50,19 @@ class Site(NamedTuple):
     transform: Any
     parameter: str
     gaussian: bool
+    scaled: bool
+    plates: tuple[str, ...]
+
+    def density(self, trace: dict[str, Any], u: Array) -> Array:
+        """Log prior density of an unconstrained value in nats, unscaled, in the batch's shape.
+
+        Args:
+            trace: of the model with this value given.
+            u: the unconstrained value.
+        """
+        value, fn = trace[self.name]["value"], trace[self.name]["fn"]
+        logs, jacobian = fn.log_prob(value), self.transform.log_abs_det_jacobian(u, value)
+        return logs + sum_rightmost(jacobian, jnp.ndim(jacobian) - jnp.ndim(logs))
 
 
 def describe(
@@ -71,7 +88,7 @@ def describe(
         InputError: the model uses a covariate that the readings do not carry.
         ChannelError: as ``build_target`` says.
     """
-    readings = _examples(size, covariates, readers)
+    readings = _examples(channel, size, covariates, readers)
     sites: list[Site] = []
     with jax.enable_x64(True):
         try:
@@ -122,7 +139,8 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
         size: number of options K.
     """
     wanted = _Wanted()
-    readings = Readings(np.zeros((2, size)), np.full(size, 1 / size), wanted)
+    shape = (2, 1, size) if channel.several else (2, size)
+    readings = Readings(np.zeros(shape), np.full(size, 1 / size), wanted)
 
     def run(key: jax.Array) -> None:
         run_model(handlers.seed(channel.model, key), readings)
@@ -132,17 +150,19 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
     return tuple(wanted)
 
 
-def _examples(size: int, names: tuple[str, ...], readers: int | None) -> tuple[Readings, ...]:
+def _examples(
+    channel: Channel, size: int, names: tuple[str, ...], readers: int | None
+) -> tuple[Readings, ...]:
     """What a model is run with: readings of other texts, and of another number of them."""
     ramp, factors = np.arange(1.0, size + 1), np.array([1.0, -1.0, 0.5, 2.0, -2.0])
     found = []
     for logits, histogram, values in (
-        (np.zeros((2, size)), np.full(size, 1 / size), np.zeros(2)),
-        (np.outer(factors, ramp), ramp / ramp.sum(), factors[::-1]),
+        (np.zeros((2, size)), np.full(size, 1 / size), [0.0, 0.0]),
+        (np.outer(factors, ramp), ramp / ramp.sum(), [0.5, -2.0, 1.0, 0.0, 2.0]),
     ):
         if readers is not None:
             logits = np.repeat(logits[:, None], readers, axis=1)
-        found.append(Readings(logits, histogram, dict.fromkeys(names, values)))
+        found.append(Readings(logits, histogram, make_covariates(channel, names, values)))
     return tuple(found)
 
 
@@ -178,6 +198,18 @@ def _keys() -> Array:
     return jax.random.split(jax.random.key(0), PROBE_DRAWS)
 
 
+def make_covariates(
+    channel: Channel, names: Sequence[str], values: Sequence[float]
+) -> dict[str, np.ndarray]:
+    """Covariates to trace a channel with: these values, or levels where it knows nothing else."""
+    count = dict(channel.levels)
+    plain = np.array(values)
+    return {
+        name: np.clip(np.floor(plain), 0, count[name] - 1) if name in count else plain
+        for name in names
+    }
+
+
 def run_model(model: Any, *arguments: Any) -> dict[str, Any]:
     """Trace of a model whose effect handlers are in place, by site."""
     # A model's own constants may be of another precision than what it is given.
@@ -188,12 +220,13 @@ def run_model(model: Any, *arguments: Any) -> dict[str, Any]:
 def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int]) -> list[Site]:
     sampled = {name: s for name, s in trace.items() if s["type"] == "sample"}
     label = sampled.pop(LABEL_SITE, None)
-    if label is None or not isinstance(label["fn"], Ordinal):
+    ordinal = None if label is None else find_ordinal(label)
+    if not isinstance(ordinal, Ordinal):
         raise ChannelError(
             f"channel {channel.name!r} states no likelihood: end the model with "
             "observe(log_probs, labels), with log_probs of shape [n, K]."
         )
-    found = (*label["fn"].batch_shape, label["fn"].size)
+    found = (*ordinal.batch_shape, ordinal.size)
     if found != shape:
         raise ChannelError(
             f"channel {channel.name!r} must give log_probs of shape [n, K] = {list(shape)}; "
@@ -213,6 +246,11 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
                 f"channel {channel.name!r} has {kind} site {name!r}: every site besides the label "
                 "must be a continuous parameter (sum discrete ones out)."
             )
+        if isinstance(site["fn"], dist.MaskedDistribution):
+            raise ChannelError(
+                f"channel {channel.name!r} masks the prior of {name!r}: put numpyro.handlers.mask "
+                "around observe alone."
+            )
         transform = biject_to(site["fn"].support)
         own = jnp.shape(transform.inv(site["value"]))
         stop = start + int(np.prod(own))
@@ -220,11 +258,29 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
         twin = name.removesuffix(LOG_ODDS_SUFFIX)
         recorded = twin in trace and trace[twin]["type"] == "deterministic"
         parameter = twin if recorded else name
-        sites.append(Site(name, own, slice(start, stop), transform, parameter, False))
+        scaled = site["scale"] is not None
+        frames = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
+        plates = tuple(frame.name for frame in frames)
+        place = slice(start, stop)
+        sites.append(Site(name, own, place, transform, parameter, False, scaled, plates))
         start = stop
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")
     return sites
+
+
+def find_ordinal(label: dict[str, Any]) -> Any:
+    """The distribution of a traced ``label`` site, without the masks around it."""
+    fn = label["fn"]
+    while isinstance(fn, dist.MaskedDistribution):
+        fn = fn.base_dist
+    return fn
+
+
+def scaled_log_prob(site: dict[str, Any], value: Any) -> Array:
+    """Log probability in nats of a value of a traced site, masked and scaled as the model says."""
+    logs = site["fn"].log_prob(value)
+    return logs if site["scale"] is None else site["scale"] * logs
 
 
 def _check_name(channel: Channel, name: str) -> None:
@@ -277,7 +333,7 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
 
 def _gaussian(site: dict[str, Any], transform: Any) -> tuple[Array, Array] | None:
     """Location and scale of a prior that is Gaussian in the unconstrained space, else None."""
-    fn: Any = site["fn"]
+    fn: Any = site["fn"] if site.get("scale") is None else None
     while isinstance(fn, dist.Independent | dist.ExpandedDistribution):
         fn = fn.base_dist
     if isinstance(fn, dist.TransformedDistribution):

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from cordial_ppl.blas import on_one_core
 from cordial_ppl.cordial.frames import like
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.cordial.settings import check_level
 from cordial_ppl.errors import NotFittedError
 from cordial_ppl.personal import files
-from cordial_ppl.personal.blas import on_one_core
 from cordial_ppl.personal.door import as_labelled, as_population, as_sigma, as_users
 from cordial_ppl.personal.effects import Effect
 from cordial_ppl.personal.history import arrange

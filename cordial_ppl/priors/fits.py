@@ -1,20 +1,17 @@
 """What a prior is learned from: the fit of each channel to all labels of a task and reader."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
-from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.lanes import Lanes
-from cordial_ppl.inference.laplace import find_mode
-from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.data import Labelled, pad
+from cordial_ppl.inference.laplace import find_modes
+from cordial_ppl.inference.target import Target
 from cordial_ppl.priors.units import TYPICAL_SPREAD
+from cordial_ppl.readings import label_histogram
 
 
 class ModeFit(NamedTuple):
@@ -58,28 +55,20 @@ class TaskFit:
         return f"{self.task}, {self.reader}" if self.reader else self.task
 
 
-def fit_mode(target: Target, lanes: Lanes) -> tuple[ModeFit, float]:
+def fit_mode(target: Target, texts: Labelled) -> tuple[ModeFit, float]:
     """Fit a channel to all labels of a data set.
 
     Args:
         target: the channel.
-        lanes: the data; its first lane is used.
+        texts: the labelled texts.
 
     Returns:
         The fit, and the largest component of the gradient at the mode in prior-whitened
         coordinates, which is zero at a mode.
     """
-    with jax.enable_x64(True):
-        mode, spread, gradient = _fitter(target)(target.prior, lanes)
-    return ModeFit(np.asarray(mode), np.asarray(spread)), float(gradient)
-
-
-@lru_cache(maxsize=256)
-def _fitter(target: Target) -> Callable[..., Any]:
-    def run(prior: Prior, lanes: Lanes) -> tuple[Array, Array, Array]:
-        problem = lanes.problem(target, prior, lanes.labels[0], lanes.histograms[0])
-        found = find_mode(problem)
-        spread = jnp.sqrt(jnp.sum(found.factor**2, axis=1))
-        return problem.colour(found.mean), jnp.asarray(prior.scale) * spread, found.gradient_norm
-
-    return compiled(run)
+    loc, scale = target.prior
+    histogram = label_histogram(texts.labels, target.options)
+    data = pad(texts, texts.labels, histogram, np.float64)
+    (found,) = find_modes(target, target.prior, [data])
+    spread = np.sqrt(np.sum(found.factor**2, axis=1))
+    return ModeFit(loc + scale * found.mean, scale * spread), found.gradient_norm

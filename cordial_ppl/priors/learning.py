@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from cordial_ppl.arrays import bucket, wide_bucket
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import CordialWarning, InputError, naming
-from cordial_ppl.inference.lanes import make_lanes
+from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.loading import load_channel
 from cordial_ppl.priors.fits import ModeFit, TaskFit, fit_mode
@@ -126,18 +125,16 @@ def learn_prior(
     for target in targets.values():
         check_powers(target, sizes, {**POWERS, **settings.units})
     rng = np.random.default_rng(seed)
-    largest = bucket(min(MOST_LABELS, max(len(own.labels) for own in data)))
     fits = []
     for place, own in enumerate(data):
         here = [targets[model.name, own.logits.shape[1]] for model in models]
-        fits.append(_fit(own, here, largest, rng, partial(_scaled, on_done, place, len(data))))
+        fits.append(_fit(own, here, rng, partial(_scaled, on_done, place, len(data))))
     return LearnedPrior(tuple(fits), marks, settings)
 
 
 def _fit(
     data: Data,
     targets: Sequence[Target],
-    largest: int,
     rng: np.random.Generator,
     on_done: Callable[[float, str], None],
 ) -> TaskFit:
@@ -154,13 +151,12 @@ def _fit(
     if len(rows) > MOST_LABELS:
         rows = np.sort(rng.permutation(len(rows))[:MOST_LABELS])
     covariates = {name: values[rows] for name, values in data.covariates.items()}
-    size = min(wide_bucket(len(rows)), largest)
-    lanes = make_lanes(data.logits[rows], data.labels[rows], None, covariates, size)
+    texts = Labelled(data.logits[rows], data.labels[rows], covariates)
     modes: dict[str, dict[str, ModeFit]] = {}
     for place, target in enumerate(targets):
         name = target.channel.name
         on_done(place / len(targets), f"{data.task}, {data.reader}".rstrip(", "))
-        found, gradient = fit_mode(target, lanes)
+        found, gradient = fit_mode(target, texts)
         modes[name] = {
             site.name: ModeFit(*(part[site.slice] for part in found)) for site in target.sites
         }

@@ -13,8 +13,7 @@ from cordial_ppl.analyses import (
     reversed_fits,
     saturated_readings,
 )
-from cordial_ppl.cordial.parts import Texts
-from cordial_ppl.cordial.subsets import BatchFit
+from cordial_ppl.cordial.subsets import BatchFit, Texts
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.posterior import Diagnostics
 from cordial_ppl.sweep.cell import Cell

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from cordial_ppl.cordial.parts import Texts
+from cordial_ppl.cordial.subsets import Texts
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale, SettingNeeded

@@ -1,0 +1,68 @@
+"""What all fits share: readings and labels whose leading axes are broadcast, and label shares."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from cordial_ppl.arrays import AnyArray
+
+BatchLogits = Float[AnyArray, "*#sets n K"]
+"""Readings of one sample, or of several: leading axes are broadcast against those of labels."""
+
+BatchLabels = Int[AnyArray, "*#sets n"]
+"""Positions on the scale, 0..K-1; -1 marks texts to ignore."""
+
+BatchLogProbs = Float[np.ndarray, "... n K"]
+"""Log probabilities (nats) for each fit, the leading axes of its parameters."""
+
+
+class Samples(NamedTuple):
+    """Samples one after the other, options before texts: sums over texts are the long ones.
+
+    Attributes:
+        shape: of the leading axes, of which B is the product.
+        logits: readings, float64; a single array where all samples have the same.
+        chosen: one where a text has this label, else zero.
+        counts: labels of each sample.
+    """
+
+    shape: tuple[int, ...]
+    logits: Float[np.ndarray, "samples K n"]
+    chosen: Float[np.ndarray, "B K n"]
+    counts: Float[np.ndarray, " B"]
+
+    @property
+    def shares(self) -> Float[np.ndarray, "B K n"]:
+        """Weight of each label in a mean over its sample; zeros where there is none."""
+        return self.chosen / np.maximum(self.counts, 1.0)[:, None, None]
+
+    def unfold(self, values: np.ndarray) -> np.ndarray:
+        """Give back the leading axes."""
+        return values.reshape(self.shape + values.shape[1:])
+
+
+def as_samples(logits: BatchLogits, labels: BatchLabels, options: int | None = None) -> Samples:
+    """Broadcast the leading axes of readings and labels against each other, and lay them out.
+
+    Args:
+        logits: readings.
+        labels: their labels.
+        options: how many there are; by default one for each column of the readings.
+    """
+    logits, labels = np.asarray(logits, np.float64), np.asarray(labels)
+    *sets, rows, size = logits.shape
+    shape = np.broadcast_shapes(tuple(sets), labels.shape[:-1])
+    own, count = (1 if math.prod(sets) == 1 else math.prod(shape)), math.prod(shape)
+    turned = np.ascontiguousarray(logits.swapaxes(-1, -2))
+    if own > 1:
+        turned = np.broadcast_to(turned, (*shape, size, rows))
+    marks = np.broadcast_to(labels, (*shape, rows)).reshape(count, 1, rows)
+    chosen = (marks == np.arange(size if options is None else options)[:, None]).astype(np.float64)
+    return Samples(shape, turned.reshape(own, size, rows), chosen, chosen.sum(axis=(1, 2)))
+
+
+def some(values: Shaped[np.ndarray, "B *rest"], at: Any) -> Shaped[np.ndarray, "A *rest"]:
+    """Rows of an array that has one for each sample, or a single one for all of them."""
+    return values if len(values) == 1 else values[at]

@@ -1,0 +1,436 @@
+r"""The default posterior: particles tempered from the prior, weighed by importance and moved.
+
+1. :func:`begin` draws points from the prior and weighs them by ``likelihood ** beta`` as far as
+   their effective size allows.
+2. :func:`climb` moves the particles resampled from them, and raises ``beta`` again, until it is 1
+   (sequential Monte Carlo: Del Moral, Doucet and Jasra 2006, JRSS B 68(3)).
+3. :func:`weigh` proposes fresh points from two Student-t distributions, one with the particles'
+   mean and covariance, one with those of their core where the likelihood is high.  Importance
+   weights remove what bias the particles carry, and k-hat and the effective sample size say
+   whether they did.  Particles resampled from them are moved once more.  If the weights were not
+   good enough, the particles at hand are moved instead, and this stage is repeated.
+4. :func:`carry` takes the particles to the posterior of other labels, as where a fold is held out:
+   by smoothed importance weights, and by moves where their k-hat is poor.
+
+It needs no mode and no gradient, so it serves any channel, also one with several modes.  On a CPU
+each stage runs as it is written, on NumPy arrays: XLA compiles the channel's density and nothing
+else.  On an accelerator the same stages are compiled, for many problems side by side.
+"""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.arrays import namespace
+from cordial_ppl.compilation import compiled
+from cordial_ppl.inference.data import Data
+from cordial_ppl.inference.importance import (
+    effective_sample_size,
+    khat_limit,
+    normalise,
+    pareto_smooth,
+    resample,
+)
+from cordial_ppl.inference.moves import Gaussian, Particles, gaussian, move
+from cordial_ppl.inference.noise import Source, normal_and_uniform, split
+from cordial_ppl.inference.programs import density, log_densities
+from cordial_ppl.inference.target import Prior, Target
+
+PRECISION = np.float32
+"""Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
+FREEDOM = 8
+SHARPEN = 0.5
+"""Extra power of the likelihood whose moments describe the core of the posterior."""
+BISECTIONS = 20
+MAX_TEMPERATURES = 60
+
+
+class Effort(NamedTuple):
+    """How much work the default posterior does.
+
+    Attributes:
+        particles: number of particles S, and of the draws returned.
+        proposals: points proposed at a time, in multiples of the particles.
+        moves: moves of every particle at each temperature, in blocks of four.
+        last_moves: moves after the importance step, in blocks of four.
+        least_ess: effective sample size of the proposals below which they are repeated.
+        repairs: repetitions at most.
+    """
+
+    particles: int = 1024
+    proposals: int = 8
+    moves: int = 1
+    last_moves: int = 2
+    least_ess: float = 100.0
+    repairs: int = 12
+
+
+DEFAULT_EFFORT = Effort()
+
+
+class Problem(NamedTuple):
+    """What is sampled: a channel with its prior and labelled texts, in the particles' precision."""
+
+    target: Target
+    prior: Prior
+    data: Data
+
+    def evaluate(self, points: Float[Any, "M P"]) -> tuple[Any, Any]:
+        """Log prior and log likelihood of whitened points, nats."""
+        run: Callable[..., Any] = log_densities if isinstance(points, jax.Array) else density
+        return run(self.target, self.prior, self.data, points)
+
+
+class State(NamedTuple):
+    """Particles on their way to the posterior.
+
+    Attributes:
+        particles: where they are, in whitened coordinates, with their log densities.
+        log_weights: their normalised log weights.
+        around: mean and covariance that their moves are made from.
+        temper: the power of the likelihood at which they stand, between 0 and 1.
+        log_step: log of the typical step of their moves.
+        khat: Pareto shape of the last importance weights.
+        ess: effective sample size of those weights.
+        acceptance: share of the last moves that was accepted.
+        rounds: how often proposals were weighed against the whole posterior.
+    """
+
+    particles: Particles
+    log_weights: Float[Any, " S"]
+    around: Gaussian
+    temper: Float[Any, ""]
+    log_step: Float[Any, ""]
+    khat: Float[Any, ""]
+    ess: Float[Any, ""]
+    acceptance: Float[Any, ""]
+    rounds: Int[Any, ""]
+
+
+def sample(
+    target: Target, prior: Prior, data: Data, source: Source, effort: Effort = DEFAULT_EFFORT
+) -> State:
+    """Sample a posterior; on an accelerator, those of many problems side by side.
+
+    Args:
+        target: the channel.
+        prior: location and scale of the unconstrained parameters.
+        data: labelled texts.
+        source: a NumPy generator; on an accelerator a key for each problem, where every array of
+            prior, data (but ``tiles``) and state has the problems in front.
+        effort: how much work to do.
+
+    Returns:
+        Equally weighted particles, with the figures of the last importance step.
+    """
+    stage = _stages(target, effort, isinstance(source, jax.Array))
+    first, *keys = split(source, MAX_TEMPERATURES + effort.repairs + 2)
+    state = stage(begin)(prior, data, first)
+    for key in keys[:MAX_TEMPERATURES]:
+        going = np.asarray(state.temper < 1)
+        if not going.any():
+            break
+        state = _select(going, stage(climb)(prior, data, state, key), state)
+    state = state._replace(temper=namespace(state.temper).ones_like(state.temper))
+    for key in keys[MAX_TEMPERATURES:]:
+        going = (state.rounds == 0) | ~good(state, effort)
+        if not np.asarray(going).any():
+            break
+        state = _select(going, stage(weigh)(prior, data, state, key), state)
+    return state
+
+
+def first_step(size: int) -> float:
+    """Log of the typical step to begin moving with."""
+    return math.log(0.6 if size < 8 else 0.4)
+
+
+def good(state: State, effort: Effort) -> Any:
+    """Whether the weights behind the particles are to be trusted."""
+    # Written so that figures that are not numbers count as poor.
+    limit = khat_limit(effort.proposals * effort.particles)
+    return (state.khat <= limit) & (state.ess >= effort.least_ess)
+
+
+def begin(problem: Problem, source: Source, effort: Effort) -> State:
+    """Propose points from the prior and resample them at the highest power that they serve."""
+    total, size = effort.proposals * effort.particles, problem.target.size
+    first, second = split(source, 2)
+    points, comb = normal_and_uniform(first, (total, size), ())
+    if not problem.target.gaussian:
+        points = _draw_prior(problem, second, total)
+    found = Particles(points, *problem.evaluate(points))
+    xp = namespace(points)
+    zero = xp.zeros((), points.dtype)
+    nothing = xp.zeros_like(found.log_prior)
+    state = State(
+        particles=found,
+        log_weights=nothing,
+        around=Gaussian(points[0], points[:size], points[:size]),
+        temper=zero,
+        log_step=zero + first_step(size),
+        khat=zero + xp.inf,
+        ess=zero,
+        acceptance=zero,
+        rounds=xp.zeros((), xp.int32),
+    )
+    return _raise_temper(state, comb, effort.particles / 2 * effort.proposals**0.5, effort)
+
+
+def climb(problem: Problem, state: State, source: Source, effort: Effort) -> State:
+    """Move the particles at their power of the likelihood, then raise it and resample them."""
+    first, second = split(source, 2)
+    state, comb = _move(problem, state, first, effort.moves), _comb(second)
+    return _raise_temper(state, comb, effort.particles / 2, effort)
+
+
+def _raise_temper(state: State, comb: Any, least_ess: float, effort: Effort) -> State:
+    """Reweight particles by the highest power of the likelihood that keeps an ESS; resample."""
+    found = state.particles
+    temper = next_temper(state.temper, state.log_weights, found.log_likelihood, least_ess)
+    log_weights = state.log_weights + _raised(temper - state.temper, found.log_likelihood)
+    return state._replace(
+        particles=_take(found, resample(comb, log_weights, effort.particles)),
+        log_weights=_equal(found, effort.particles),
+        around=gaussian(found.points, normalise(log_weights)),
+        temper=temper,
+    )
+
+
+def weigh(problem: Problem, state: State, source: Source, effort: Effort) -> State:
+    """Propose, weigh and resample points under the whole posterior, and move them.
+
+    Where the weights are poor the particles at hand are moved instead: that is better than copies
+    of the few proposals that carry weight.
+    """
+    first, second = split(source, 2)
+    proposals, log_proposal, comb = _propose(state, first, effort.proposals * effort.particles)
+    found = Particles(proposals, *problem.evaluate(proposals))
+    log_weights = found.log_prior - log_proposal + _raised(state.temper, found.log_likelihood)
+    smoothed, khat = pareto_smooth(log_weights)
+    state = state._replace(
+        khat=khat, ess=effective_sample_size(log_weights), rounds=state.rounds + 1
+    )
+    chosen = state._replace(
+        particles=_take(found, resample(comb, smoothed, effort.particles)),
+        around=gaussian(found.points, smoothed),
+    )
+    kept = state._replace(around=gaussian(state.particles.points, state.log_weights))
+    return _move(problem, _select(good(state, effort), chosen, kept), second, effort.last_moves)
+
+
+def carry(
+    target: Target, prior: Prior, data: Data, whole: State, source: Source, effort: Effort
+) -> State:
+    """Take particles of another posterior to this one, by weights or, where these fail, by moves.
+
+    Args:
+        target: the channel.
+        prior: location and scale of the unconstrained parameters.
+        data: labelled texts, most of them those of the other posterior.
+        whole: the other posterior, equally weighted particles.
+        source: source of randomness, as for :func:`sample`.
+        effort: how much work to do where the weights are poor.
+
+    Returns:
+        Particles with smoothed weights, or equally weighted ones that were moved.
+    """
+    stage = _stages(target, effort, isinstance(source, jax.Array))
+    state = stage(reweigh)(prior, data, whole)
+    poor = ~(state.khat <= khat_limit(effort.particles))
+    if not np.asarray(poor).any():
+        return state
+    return _select(poor, stage(renew)(prior, data, state, source), state)
+
+
+def settle(target: Target, prior: Prior, data: Data, points: Float[np.ndarray, "S P"]) -> State:
+    """The state of whitened draws from the posterior itself, equally weighted."""
+    found = Particles(points, *density(target, prior, data, points))
+    none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
+    weights = _equal(found, len(points))
+    step = zero + first_step(points.shape[1])
+    return State(found, weights, gaussian(points, weights), zero + 1, step, zero, zero, zero, none)
+
+
+def reweigh(problem: Problem, whole: State, effort: Effort) -> State:
+    """Weigh the particles of another posterior for this one."""
+    del effort
+    old = whole.particles
+    own = Particles(old.points, *problem.evaluate(old.points))
+    change = own.log_prior + own.log_likelihood - old.log_prior - old.log_likelihood
+    smoothed, khat = pareto_smooth(change)
+    ess = effective_sample_size(smoothed)
+    return whole._replace(particles=own, log_weights=smoothed, khat=khat, ess=ess)
+
+
+def renew(problem: Problem, state: State, source: Source, effort: Effort) -> State:
+    """Resample weighted particles and move them."""
+    first, second = split(source, 2)
+    comb, found = _comb(first), state.particles
+    chosen = state._replace(
+        particles=_take(found, resample(comb, state.log_weights, effort.particles)),
+        log_weights=_equal(found, effort.particles),
+        around=gaussian(found.points, state.log_weights),
+    )
+    return _move(problem, chosen, second, effort.moves)
+
+
+def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: float) -> Any:
+    """Largest power of the likelihood, at most 1, whose weights keep an effective sample size.
+
+    Args:
+        temper: the power at which ``log_weights`` stand.
+        log_weights: unnormalised log weights in nats, ``[S]``.
+        log_likelihood: log likelihood of each point in nats, ``[S]``.
+        least_ess: the effective sample size to keep.
+
+    Returns:
+        The power, above ``temper``; 1 where ``temper`` is 1 already.
+    """
+    xp = namespace(log_likelihood)
+
+    def enough(candidate: Any) -> Any:
+        weights = log_weights + _raised(candidate - temper, log_likelihood)
+        return effective_sample_size(weights) > least_ess
+
+    one = xp.ones_like(temper)
+    at_once = enough(one) | (temper >= one)
+    low, high = temper, one
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        ok = enough(middle)
+        low, high = xp.where(ok, middle, low), xp.where(ok, high, middle)
+    return xp.where(at_once, one, xp.minimum(xp.maximum(low, temper + 1e-5), one))
+
+
+def _propose(state: State, source: Source, total: int) -> tuple[Any, Any, Any]:
+    """Student-t points around the particles and their core, their log density, and a comb."""
+    points = state.particles.points
+    xp, size = namespace(points), points.shape[1]
+    whole = gaussian(points, state.log_weights)
+    core = gaussian(points, normalise(SHARPEN * state.particles.log_likelihood))
+    normal, uniform = normal_and_uniform(source, (total, size), (FREEDOM // 2 * total + 1,))
+    # Two degrees of freedom for each uniform number.
+    chi_square = -2 * xp.sum(xp.log(uniform[1:]).reshape(-1, total), axis=0)
+    student = normal * xp.sqrt(FREEDOM / chi_square)[:, None]
+    half = total // 2
+    proposed = xp.concatenate([whole.colour(student[:half]), core.colour(student[half:])])
+    log_proposal = xp.logaddexp(_log_student(whole, proposed), _log_student(core, proposed))
+    return proposed, log_proposal, uniform[0]
+
+
+def _log_student(own: Gaussian, points: Any) -> Any:
+    """Log density of a Student-t up to a constant that does not depend on the location or scale."""
+    xp, size = namespace(points), points.shape[1]
+    log_scale = xp.sum(xp.log(xp.diagonal(own.factor)))
+    standard = own.whiten(points)
+    distances = xp.vecdot(standard, standard)
+    return -0.5 * (FREEDOM + size) * xp.log1p(distances / FREEDOM) - log_scale
+
+
+def _draw_prior(problem: Problem, source: Source, total: int) -> Any:
+    """Whitened draws from a prior that is no fixed Gaussian."""
+    if not isinstance(source, np.random.Generator):
+        return _prior_points(problem.target, total, problem.prior, problem.data, source)
+    key = jax.random.key(source.integers(2**32, dtype=np.uint32))
+    return np.asarray(_prior_program(problem.target, total)(problem.prior, problem.data, key))
+
+
+def _prior_points(target: Target, total: int, prior: Prior, data: Data, key: Any) -> Any:
+    flat = target.sample_prior(key, prior, data.readings, total)
+    loc, scale = (jnp.asarray(part)[None] for part in prior)
+    return ((flat - loc) / scale).astype(PRECISION)
+
+
+@lru_cache(maxsize=256)
+def _prior_program(target: Target, total: int) -> Callable[..., Any]:
+    return compiled(lambda prior, data, key: _prior_points(target, total, prior, data, key))
+
+
+def _move(problem: Problem, state: State, source: Source, blocks: int) -> State:
+    moved = move(
+        problem.evaluate,
+        state.particles,
+        state.around,
+        state.temper,
+        state.log_step,
+        source,
+        blocks,
+    )
+    return state._replace(particles=moved[0], log_step=moved[1], acceptance=moved[2])
+
+
+def _comb(source: Source) -> Any:
+    """Where the comb of a systematic resample begins, in (0, 1]."""
+    return normal_and_uniform(source, (), ())[1]
+
+
+def _raised(power: Any, log_likelihood: Any) -> Any:
+    """Log of a power of the likelihood, whose power of nothing is one even where it is zero."""
+    xp = namespace(log_likelihood)
+    return xp.where(power > 0, power * log_likelihood, 0.0)
+
+
+def _take(particles: Particles, index: Any) -> Particles:
+    return Particles(*(leaf[index] for leaf in particles))
+
+
+def _equal(particles: Particles, count: int) -> Any:
+    """Log weights of draws that weigh alike."""
+    xp = namespace(particles.points)
+    return xp.full(count, -np.log(count), particles.points.dtype)
+
+
+def _select(which: Any, new: State, old: State) -> State:
+    """The new state where it is wanted, the old one elsewhere."""
+    if isinstance(which, np.ndarray | np.bool_) and which.all():
+        return new
+    xp = namespace(new.temper)
+    which = xp.asarray(which)
+    shaped = lambda leaf: which.reshape(which.shape + (1,) * (leaf.ndim - which.ndim))  # noqa: E731
+    return jax.tree.map(lambda one, other: xp.where(shaped(one), one, other), new, old)
+
+
+def _stages(target: Target, effort: Effort, many: bool) -> Callable[..., Any]:
+    """How a stage is run: as it is, or compiled for many problems."""
+
+    def of(function: Callable[..., State]) -> Callable[..., State]:
+        if many:
+            return _many(function, target, effort)
+
+        def run(prior: Prior, data: Data, *rest: Any) -> State:
+            with np.errstate(all="ignore"):
+                return _call(function, target, effort, prior, data, *rest)
+
+        return run
+
+    return of
+
+
+def _call(
+    function: Callable[..., State],
+    target: Target,
+    effort: Effort,
+    prior: Prior,
+    data: Data,
+    *rest: Any,
+) -> State:
+    return function(Problem(target, prior, data), *rest, effort=effort)
+
+
+@lru_cache(maxsize=512)
+def _many(function: Callable[..., State], target: Target, effort: Effort) -> Callable[..., State]:
+    def one(prior: Prior, data: Data, *rest: Any) -> State:
+        return _call(function, target, effort, prior, data, *rest)
+
+    def run(prior: Prior, data: Data, *rest: Any) -> State:
+        each = Data(0, 0, 0, dict.fromkeys(data.covariates, 0), None)
+        return jax.vmap(one, (0, each, *(0 for _ in rest)))(prior, data, *rest)
+
+    return compiled(run)
