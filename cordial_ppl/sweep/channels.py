@@ -8,16 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.arrays import FLOOR
+from cordial_ppl.arrays import FLOOR, Probabilities
 from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel_to_counts
 from cordial_ppl.inference.minimise import minimise
 from cordial_ppl.synthetic.gap import FAR, STARTS, affine_channel
 
 UNSHRUNK = 1e-6
 """Pseudo-counts a row that change no estimate but keep every probability positive."""
-
-TOLERANCE = 1e-7
-"""Largest component of the gradient of a mean log loss (nats) where a search ends."""
 
 
 class Channels(NamedTuple):
@@ -34,9 +31,7 @@ class Channels(NamedTuple):
     shrunk: Float[np.ndarray, "S K K"]
 
 
-def fit_channels(
-    reading: Float[np.ndarray, "n K"], folds: Float[np.ndarray, "S folds n K"]
-) -> Channels:
+def fit_channels(reading: Probabilities, folds: Float[np.ndarray, "S folds n K"]) -> Channels:
     """Fit the affine channel and the full one, the latter with and without shrinkage.
 
     The strength of the shrinkage has the least log loss on folds that a fit has not seen, with
@@ -49,31 +44,33 @@ def fit_channels(
     Returns:
         The three channels of each draw.
     """
-    draws, parts, _, size = folds.shape
+    draws, parts, texts, size = folds.shape
     whole = folds.sum(axis=1)
     rest = whole[:, None] - folds
     phi = fit_affine(reading, whole, np.tile(STARTS, (draws, 1, 1)))
     # Three quarters of the labels: the search begins where that of all has ended.
     near = np.repeat(phi, parts, axis=0)[:, None]
-    fold_phi = fit_affine(reading, rest.reshape(-1, *whole.shape[1:]), near)
-    affine, _ = affine_channel(phi, size)
-    centres = affine_channel(fold_phi, size)[0].reshape(draws, parts, 1, size, size)
+    fold_phi = fit_affine(reading, rest.reshape(-1, texts, size), near)
+    centres, _ = affine_channel(phi, size)
+    fold_centres, _ = affine_channel(fold_phi.reshape(draws, parts, 1, 4), size)
     # From the strongest down, the first of several strengths that are as good is taken.
     strengths = np.array(STRENGTHS[::-1])
 
-    def shrink(draw: int) -> np.ndarray:
-        fitted = shrink_channel_to_counts(reading, rest[draw][:, None], centres[draw], strengths)
-        logs = np.log(np.maximum(reading @ fitted, FLOOR))
-        losses = -np.sum(folds[draw][:, None] * logs, axis=(0, 2, 3))
-        chosen = np.array([UNSHRUNK, strengths[losses.argmin()]])
-        return shrink_channel_to_counts(reading, whole[draw], affine[draw], chosen)
+    def strongest(draw: int) -> float:
+        """The best strength, by the labels of the folds."""
+        fitted = shrink_channel_to_counts(
+            reading, rest[draw, :, None], fold_centres[draw], strengths
+        )
+        own = np.log(np.maximum(reading @ fitted, FLOOR))
+        return strengths[(folds[draw, :, None] * own).sum(axis=(0, 2, 3)).argmax()]
 
-    full, shrunk = np.stack([shrink(draw) for draw in range(draws)], axis=1)
-    return Channels(affine, full, shrunk)
+    chosen = np.array([[UNSHRUNK] * draws, [strongest(draw) for draw in range(draws)]])
+    full, shrunk = shrink_channel_to_counts(reading, whole, centres, chosen)
+    return Channels(centres, full, shrunk)
 
 
 def fit_affine(
-    reading: Float[np.ndarray, "n K"],
+    reading: Probabilities,
     counts: Float[np.ndarray, "fits n K"],
     starts: Float[np.ndarray, "fits T 4"],
 ) -> Float[np.ndarray, "fits 4"]:
@@ -88,17 +85,16 @@ def fit_affine(
         Offset, log gain, log concentration and log odds of strength, hardly beyond 6 in size.
     """
     totals = np.maximum(counts.sum(axis=(1, 2)), 1.0)
-    shares = counts / totals[:, None, None]
 
-    def loss(phi: np.ndarray, fit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def loss(phi: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         channel, slopes = affine_channel(phi, reading.shape[1])
-        probs, own = reading @ channel, shares[fit]
+        probs, own = reading @ channel, counts[at] / totals[at, None, None]
+        pulls = reading.T @ (own / probs)
         # Few labels may ask for an infinite parameter; as far as FAR it is free.
         beyond = np.maximum(np.abs(phi) - FAR, 0.0)
-        value = np.sum(beyond**2, axis=1) - np.sum(own * np.log(probs), axis=(1, 2))
-        pull = reading.T @ (own / probs)
-        slope = 2.0 * beyond * np.sign(phi) - np.sum(slopes * pull[:, None], axis=(2, 3))
+        value = (beyond**2).sum(axis=1) - (own * np.log(probs)).sum(axis=(1, 2))
+        slope = 2.0 * beyond * np.sign(phi) - (slopes * pulls[:, None]).sum(axis=(2, 3))
         return value, slope
 
     # A hundredth of a nat of all labels together; the loss is their mean.
-    return minimise(loss, starts, tolerance=TOLERANCE, near=0.01 / totals.max()).x
+    return minimise(loss, starts, tolerance=1e-7, near=0.01 / totals.max()).x

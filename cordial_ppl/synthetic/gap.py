@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import expit, softmax
 
 from cordial_ppl.errors import InputError
 
@@ -89,7 +88,8 @@ def known_gap(delta: float, seed: int = 0, *, n: int = 2000, options: int = 5) -
         )
     rng = np.random.default_rng(seed)
     logits = _readings(rng, n, options)
-    reading = softmax(logits, axis=1)
+    reading = np.exp(logits - logits.max(axis=1, keepdims=True))
+    reading /= reading.sum(axis=1, keepdims=True)
     affine, _ = affine_channel(AFFINE, options)
     bent = rng.dirichlet(np.full(options, 0.5), options)
 
@@ -130,22 +130,22 @@ def affine_channel(
     `G(z | c)` is proportional to `exp(-kappa (z - c)^2)`, as in the paper's equation 2.
 
     Args:
-        phi: Offset d, log gain s, log concentration kappa, log odds of strength rho; of one
-            channel or of many.
+        phi: Offset d, log gain s, log concentration kappa, log odds of strength rho.
         size: Number of options, K.
 
     Returns:
         The channel, row y for class y read, and its derivative in each of the four.
     """
-    offset, gain, kappa, log_odds = np.moveaxis(phi, -1, 0)[..., None, None]
-    gain, kappa, rho = np.exp(gain), np.exp(kappa), expit(log_odds)
+    offset, log_gain, log_kappa, log_odds = np.moveaxis(phi, -1, 0)[..., None, None]
+    gain, kappa, rho = np.exp(log_gain), np.exp(log_kappa), 1 / (1 + np.exp(-log_odds))
     z = np.arange(size, dtype=float)[None, :]
     y = z.T
     far = z - gain * y - offset
     log = -kappa * far**2
-    g = softmax(log, axis=-1)
+    g = np.exp(log - log.max(axis=-1, keepdims=True))
+    g /= g.sum(axis=-1, keepdims=True)
 
-    def tilt(slope: np.ndarray) -> np.ndarray:
+    def tilt(slope: Float[np.ndarray, "... K K"]) -> Float[np.ndarray, "... K K"]:
         return rho * g * (slope - (g * slope).sum(axis=-1, keepdims=True))
 
     shift = 2 * kappa * far
