@@ -128,10 +128,7 @@ def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
     """Posteriors by NUTS, and their draws carried over to the folds."""
     clouds, states = [], []
     for case in cases:
-        texts, key = (
-            case.texts,
-            jax.random.key(np.random.SeedSequence(case.seed).generate_state(1)[0]),
-        )
+        texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
         readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
         clouds.append(sample_nuts(target, case.prior, readings, texts.labels, jax.random.key(word)))
         loc, scale = cast(Prior, case.prior)
