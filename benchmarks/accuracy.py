@@ -126,7 +126,7 @@ def members_of(stack: str, n: int) -> Mapping[str, float]:
 
 
 def weigh(
-    said: Mapping[str, Said], stacks: Mapping[str, Mapping[str, float]], n: int
+    said: Mapping[str, Said], stacks: Mapping[str, Mapping[str, float]]
 ) -> dict[str, np.ndarray]:
     """Log losses of every stack, and of what it is made of."""
     losses = {name: _loss(own.report) for name, own in said.items()}
