@@ -6,6 +6,8 @@ The names below are loaded when they are first used, so that the command line st
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cordial_ppl.garbage import paused
+
 if TYPE_CHECKING:
     from cordial_ppl import scores as scores
     from cordial_ppl.channel import Channel as Channel
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from cordial_ppl.inference.sampler import Effort as Effort
     from cordial_ppl.inference.target import Prior as Prior
     from cordial_ppl.personal import UserShift as UserShift
+    from cordial_ppl.personal.model import user_channel as user_channel
     from cordial_ppl.priors import LearnedPrior as LearnedPrior
     from cordial_ppl.priors import learn_prior as learn_prior
     from cordial_ppl.priors import shipped_prior as shipped_prior
@@ -76,6 +79,7 @@ _ROOMS = {
     "cordial_ppl.inference.target": ("Prior",),
     "cordial_ppl.inference.state": ("Effort",),
     "cordial_ppl.personal": ("UserShift",),
+    "cordial_ppl.personal.model": ("user_channel",),
     "cordial_ppl.priors": ("LearnedPrior", "learn_prior", "shipped_prior"),
     "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
     "cordial_ppl.saved": ("load",),
@@ -88,7 +92,8 @@ def __getattr__(name: str) -> Any:
         return import_module("cordial_ppl.scores")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    with paused():
+        return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -38,6 +38,10 @@ class Channel(NamedTuple):
         source: the file the model was loaded from; empty for a channel that is of no file.
         digest: SHA-256 of that file when it was run, in hexadecimal; empty likewise.
         examples: names and ranges of covariates, for texts that are made up to check the channel.
+        several: whether its readings have an axis of readers, ``[n, R, K]``.
+        levels: covariates that number something, such as users, and how many there are: whole
+            numbers 0..L-1.  A parameter with one value each has its size from here, for a target
+            knows no data.
     """
 
     name: str
@@ -45,6 +49,8 @@ class Channel(NamedTuple):
     source: str = ""
     digest: str = ""
     examples: tuple[tuple[str, float, float], ...] = ()
+    several: bool = False
+    levels: tuple[tuple[str, int], ...] = ()
 
 
 class Ordinal(dist.Distribution):

@@ -10,7 +10,10 @@ from cordial_ppl.errors import InputError, quote
 
 
 def as_covariates(
-    covariates: Mapping[str, Any] | None, rows: int, needed: Sequence[str] | None = None
+    covariates: Mapping[str, Any] | None,
+    rows: int,
+    needed: Sequence[str] | None = None,
+    levels: Sequence[tuple[str, int]] = (),
 ) -> dict[str, np.ndarray]:
     """Check per-text covariates.
 
@@ -19,12 +22,14 @@ def as_covariates(
         rows: number of texts n.
         needed: names that the fit had, which must all be there; others are left out.  By default
             whatever is given is kept.
+        levels: covariates that must be whole numbers 0..L-1, and their L.
 
     Returns:
         Float64 arrays by name, each of shape ``[n]``.
 
     Raises:
-        InputError: a covariate is missing, has another shape, or holds what is not a finite number.
+        InputError: a covariate is missing, has another shape, or holds what is not a finite number,
+            or one with levels what is none of them.
     """
     if covariates is not None and not hasattr(covariates, "keys"):
         raise InputError(f"covariates must be numbers by name; got {quote(covariates)}.")
@@ -34,7 +39,16 @@ def as_covariates(
         if missing:
             raise InputError(f"the fit had the covariate {missing[0]!r}: give it here too.")
         given = {name: given[name] for name in needed}
-    return {name: _as_column(name, values, rows) for name, values in given.items()}
+    columns = {name: _as_column(name, values, rows) for name, values in given.items()}
+    for name, count in levels:
+        column = columns.get(name, np.zeros(1))
+        bad = np.flatnonzero((column < 0) | (column >= count) | (column != np.floor(column)))
+        if bad.size:
+            raise InputError(
+                f"covariate {quote(name)} must be whole numbers 0..{count - 1}, as its channel has "
+                f"{count}; found {column[bad[0]]:g} in row {bad[0]}."
+            )
+    return columns
 
 
 def _as_column(name: str, values: Any, rows: int) -> np.ndarray:

@@ -1,7 +1,8 @@
 """From a name or a path to a channel: the paper's by name, anybody's from a file.
 
-A channel file is a Python file with a function ``model(readings, labels=None)``.  Loading one by
-its path RUNS THE CODE IN IT, as importing a module would: load only files you trust.
+A channel file is a Python file with a function ``model(readings, labels=None)``; it may say what
+its covariates are like (``EXAMPLES``, ``LEVELS``) and that it takes several readers (``SEVERAL``).
+Loading one by its path RUNS THE CODE IN IT, as importing a module would: load only files you trust.
 """
 
 import hashlib
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from cordial_ppl.channel import Channel
-from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels import CHANNELS, READER_CHANNELS
 from cordial_ppl.errors import ChannelError, say_error
 
 
@@ -18,8 +19,8 @@ def load_channel(channel: str | Path | Channel) -> Channel:
     """Find a channel by its name, or load it from a file.
 
     Args:
-        channel: a name in ``channels.CHANNELS`` such as "mixture" or "location", a path that
-            ends in ``.py`` (its code is run), or a channel, which is returned as it is.
+        channel: a name such as "mixture", "location" or "location-readers", a path that ends in
+            ``.py`` (its code is run), or a channel, which is returned as it is.
 
     Returns:
         The channel; one loaded from a file is named after the file and remembers its path and
@@ -30,10 +31,11 @@ def load_channel(channel: str | Path | Channel) -> Channel:
     """
     if isinstance(channel, Channel):
         return channel
-    if str(channel) in CHANNELS:
-        return CHANNELS[str(channel)]
+    named = CHANNELS | READER_CHANNELS
+    if str(channel) in named:
+        return named[str(channel)]
     if not str(channel).endswith(".py"):
-        known = ", ".join(CHANNELS)
+        known = ", ".join(named)
         raise ChannelError(
             f"no channel is called {str(channel)!r}; choose one of {known}, or give the path of a "
             "file that ends in .py."
@@ -64,7 +66,23 @@ def _load_file(path: Path, _: int) -> Channel:
     if not callable(model):
         raise ChannelError(f"{path} defines no function model(readings, labels=None).")
     digest = hashlib.sha256(source).hexdigest()
-    return Channel(path.stem, model, str(path), digest, _read_examples(module, path))
+    examples, several = _read_examples(module, path), bool(getattr(module, "SEVERAL", False))
+    return Channel(path.stem, model, str(path), digest, examples, several, _levels(module, path))
+
+
+def _levels(module: ModuleType, path: Path) -> tuple[tuple[str, int], ...]:
+    """The covariates that a file says are numbers of something, and how many there are."""
+    given = getattr(module, "LEVELS", {})
+    try:
+        levels = tuple((str(name), int(count)) for name, count in given.items())
+    except (AttributeError, TypeError, ValueError):
+        levels = (("", 0),)
+    if not all(count > 0 for _, count in levels):
+        raise ChannelError(
+            f"LEVELS in {path} must name covariates with the number of their levels, as in "
+            f"{{'user': 12}}; found {given!r}."
+        )
+    return levels
 
 
 def _read_examples(module: ModuleType, path: Path) -> tuple[tuple[str, float, float], ...]:

@@ -127,6 +127,57 @@ def as_logits(
     return logits - logits.mean(axis=1, keepdims=True)
 
 
+def as_logits_of_readers(
+    values: Any, *, readers: Sequence[str] | None = None, size: int | None = None
+) -> Float64[np.ndarray, "n R K"]:
+    """Check the logits of several readers and centre them, each reader and text to mean 0.
+
+    Args:
+        values: Logits [n, R, K] (nats); NaN for all K options of a reader that has not read a text.
+        readers: Names of the readers for messages, as many as there must be; by default whatever
+            there are.
+        size: Number of options K expected, if known.
+
+    Returns:
+        Centred logits [n, R, K], NaN where a reading is missing.
+
+    Raises:
+        InputError: The values have another shape, a text has no reading at all or only part of one,
+            or a reading is none; the message names the reader and the text.
+    """
+    try:
+        table = as_numbers(values)
+    except ValueError as error:
+        raise InputError(f"logits must be numbers of shape [n, R, K]: {error}.") from error
+    if table.ndim != 3 or not table.size:
+        hint = " One reader is an axis too: logits[:, None]." if table.ndim == 2 else ""
+        raise InputError(f"logits must have shape [n, R, K]; found {list(table.shape)}.{hint}")
+    names = readers or name_readers(table.shape[1])
+    if len(names) != table.shape[1]:
+        raise InputError(
+            f"logits must have one row a text for each of {len(names)} readers, "
+            f"{', '.join(names)}; found {table.shape[1]} readers."
+        )
+    present = ~np.isnan(table).all(axis=2)
+    unread = np.flatnonzero(~present.any(axis=1))
+    if unread.size:
+        raise InputError(f"every text needs a reading; no reader has read {name_rows(unread)}.")
+    for number, name in enumerate(names):
+        rows = np.flatnonzero(present[:, number])
+        if rows.size:
+            table[rows, number] = as_logits(
+                table[rows, number],
+                size=size,
+                where=lambda row, rows=rows, name=name: f"{name_row(int(rows[row]))} of {name!r}",
+            )
+    return table
+
+
+def name_readers(count: int) -> tuple[str, ...]:
+    """Names of readers that nobody has named: "reader 0" ...."""
+    return tuple(f"reader {number}" for number in range(count))
+
+
 def readings_from_probabilities(
     p: Any,
     *,

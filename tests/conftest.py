@@ -8,21 +8,14 @@ import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
-# Programs of tests are compiled to run once: what LLVM does at length to make them fast is wasted.
-FLAGS = os.environ.get("XLA_FLAGS", "")
-if "xla_backend_optimization_level" not in FLAGS:
-    os.environ["XLA_FLAGS"] = f"{FLAGS} --xla_backend_optimization_level=0"
+# Programs that were compiled are found again by the next run and by other workers.
+os.environ.setdefault("CORDIAL_CACHE_DIR", str(Path(__file__).parent.parent / ".cache" / "programs"))
 
 X64 = os.environ.get("CORDIAL_TEST_X64", "1") != "0"
 
 jax.config.update("jax_enable_x64", X64)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
-if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    cache = Path(__file__).parent.parent / ".cache" / "jax"
-    jax.config.update("jax_compilation_cache_dir", str(cache))
-# Small programs are many, and each worker would compile its own.
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 # The numeric tower: a whole number is welcome where a float is annotated, as for type checkers.
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"

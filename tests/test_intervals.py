@@ -1,14 +1,12 @@
 """Credible intervals of the expected position on the scale."""
 
-import jax
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, TEST, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cordial_ppl.cordial import interval
-from cordial_ppl.cordial.interval import _quantiles
+from cordial_ppl.cordial.interval import CHUNK, quantiles
 from cordial_ppl.errors import InputError
 
 
@@ -51,41 +49,48 @@ def test_a_mean_that_is_known_is_not_computed_again(stack):
         stack.predict_interval(TEST, mean=mean[:-1])
 
 
-COUNTS = 12, 1, 30
-"""Draws of three members: the shapes that the search is compiled for."""
-
-
-def sorted_quantiles(means, each, ends):
-    draws, weights = np.concatenate(means), np.repeat(each, [len(m) for m in means], axis=1).T
+def sorted_quantiles(means, weights, shares, level):
+    draws = np.concatenate(means)
+    shares = np.broadcast_to(shares, (draws.shape[1], shares.shape[-1]))
+    mass = np.concatenate([w[:, None] * own for w, own in zip(weights, shares.T, strict=True)])
     order = np.argsort(draws, axis=0)
-    total = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
+    total = np.cumsum(np.take_along_axis(mass, order, axis=0), axis=0)
+    ends = (1 - level) / 2, (1 + level) / 2
     first = [np.argmax(total >= end - 1e-9, axis=0) for end in ends]
     return np.take_along_axis(np.take_along_axis(draws, order, axis=0), np.stack(first), axis=0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 2**32 - 1),
-    places=st.sampled_from([(-1.0, 0.0, 1.0), (0.0,), (1e-30, 1.0, 1e30), np.linspace(-3, 3, 999)]),
+    places=st.sampled_from([(-1.0, 0.0, 1.0), (2.5,), (1.0, 2.0, 1000.0), np.linspace(-3, 3, 999)]),
     shares=st.sampled_from([(1.0, 0.0, 0.0), (0.25, 0.5, 0.25), None]),
+    equal=st.booleans(),
+    texts=st.sampled_from([1, 24, CHUNK + 1]),
     level=st.sampled_from([0.1, 0.5, 0.9, 0.99]),
 )
-def test_quantiles_are_those_of_a_sort(seed, places, shares, level):
+def test_quantiles_are_those_of_a_sort(seed, places, shares, equal, texts, level):
     """Of draws that are alike or of either sign, with shares of their own or the same for all."""
-    rng = np.random.default_rng(seed)
-    means = tuple(rng.choice(places, (count, 24)).astype(np.float32) for count in COUNTS)
-    own = rng.dirichlet(np.ones(3), 24) if shares is None else np.tile(shares, (24, 1))
-    given = means, own / COUNTS, np.array([(1 - level) / 2, (1 + level) / 2])
-    with jax.enable_x64(True):
-        np.testing.assert_array_equal(_quantiles(*given), sorted_quantiles(*given))
+    rng, counts = np.random.default_rng(seed), (12, 1, 30)
+    means = [rng.choice(places, (count, texts)).astype(np.float32) for count in counts]
+    weights = [np.full(c, 1 / c) if equal else rng.dirichlet(np.ones(c)) for c in counts]
+    own = rng.dirichlet(np.ones(3), texts) if shares is None else np.array(shares)
+    given = means, weights, own, level
+    np.testing.assert_array_equal(quantiles(*given), sorted_quantiles(*given))
 
 
-def test_an_accelerator_searches_all_texts_at_once(monkeypatch):
+def test_quantiles_of_one_member_are_those_of_numpy():
     rng = np.random.default_rng(0)
-    # Of a shape of its own: nothing that is compiled for a core is found again.
-    means = tuple(rng.normal(size=(count, 40)).astype(np.float32) for count in COUNTS)
-    given = means, rng.dirichlet(np.ones(3), 40) / COUNTS, np.array([0.05, 0.95])
-    monkeypatch.setattr(interval, "_on_cpu", lambda: False)
-    with jax.enable_x64(True):
-        found = interval._quantiles(*given)
-    np.testing.assert_array_equal(found, sorted_quantiles(*given))
+    means, weights = rng.normal(size=(128, 50)).astype(np.float32), rng.dirichlet(np.ones(128))
+    settings = {"axis": 0, "method": "inverted_cdf"}
+    expected = [
+        np.quantile(means, end, weights=np.repeat(weights[:, None], 50, axis=1), **settings)
+        for end in (0.05, 0.95)
+    ]
+    found = quantiles([means], [weights], np.ones(1), 0.9)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_no_texts_have_no_quantiles():
+    low, high = quantiles([np.zeros((3, 0))], [np.ones(3) / 3], np.ones(1), 0.9)
+    assert low.shape == high.shape == (0,)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import expit
 
 from cordial_ppl.arrays import AnyArray
@@ -62,10 +62,10 @@ class Scalar(NamedTuple):
 
 def shrink_channel(
     probs: Float[np.ndarray, "*#sets n K"],
-    labels: BatchLabels,
-    centre: BatchChannel,
+    labels: Int[np.ndarray, "*#sets n"],
+    centre: Float[np.ndarray, "*#sets K K"],
     strength: Float[np.ndarray, "..."] | float,
-) -> BatchChannel:
+) -> Float[np.ndarray, "*#sets K K"]:
     r"""Fit a channel whose rows are drawn to those of another.
 
     .. math:: \max_T\; \sum_i \log \sum_y T(z_i \mid y)\, q_i(y)
@@ -97,9 +97,9 @@ def shrink_channel(
 def shrink_channel_to_counts(
     probs: Float[np.ndarray, "*#sets n K"],
     counts: Float[np.ndarray, "*#sets n K"],
-    centre: BatchChannel,
+    centre: Float[np.ndarray, "*#sets K K"],
     strength: Float[np.ndarray, "..."] | float,
-) -> BatchChannel:
+) -> Float[np.ndarray, "*#sets K K"]:
     """Fit the channel of :func:`shrink_channel` to readings that have several labels, or none.
 
     Args:

@@ -4,6 +4,7 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.channels.bridge import bridge
 from cordial_ppl.channels.location import location, location_vector
 from cordial_ppl.channels.mixture import mixture, mixture_vector
+from cordial_ppl.channels.readers import location_readers
 from cordial_ppl.channels.scalar import scalar, scalar_vector
 
 CHANNELS: dict[str, Channel] = {
@@ -19,6 +20,11 @@ CHANNELS: dict[str, Channel] = {
     )
 }
 
+READER_CHANNELS: dict[str, Channel] = {
+    "location-readers": Channel("location-readers", location_readers, several=True)
+}
+"""Channels of several readers, whose logits are ``[n, R, K]``; members of no stack."""
+
 PAPER_CHANNELS: tuple[str, ...] = ("mixture", "mixture-vector", "location", "location-vector")
 """The paper's members, with its calibrators."""
 
@@ -28,4 +34,4 @@ DEFAULT_CHANNELS: tuple[str, ...] = ("mixture", "mixture-vector", "location", "b
 AFFINE_CHANNELS: tuple[str, ...] = (*PAPER_CHANNELS, "bridge")
 """Those with the affine map of the scale, whose priors are learned from other tasks."""
 
-__all__ = ["AFFINE_CHANNELS", "CHANNELS", "DEFAULT_CHANNELS", "PAPER_CHANNELS"]
+__all__ = ["AFFINE_CHANNELS", "CHANNELS", "DEFAULT_CHANNELS", "PAPER_CHANNELS", "READER_CHANNELS"]

@@ -11,6 +11,9 @@ from cordial_ppl.inference.tracing import find_covariates
 SIZES = (2, 3, 5, 7)
 """Numbers of options that a channel must be for."""
 
+READERS = 2
+"""Of a channel of several."""
+
 
 def check_contract(channel: Channel) -> Finding:
     """Trace the channel for several numbers of options, and say what its parameters are."""
@@ -18,7 +21,9 @@ def check_contract(channel: Channel) -> Finding:
     for size in SIZES:
         try:
             with jax.enable_x64(True):
-                target = build_target(channel, size, find_covariates(channel, size))
+                covariates = find_covariates(channel, size)
+                readers = READERS if channel.several else None
+                target = build_target(channel, size, covariates, readers)
         except ChannelError as error:
             return Finding("contract", FAIL, f"with {size} options: {error}")
         sizes.append(target.size)

@@ -54,7 +54,7 @@ def _extremes(texts: Texts, rng: np.random.Generator) -> Finding:
     count = max(len(logits), len(texts.known.labels))
     logits = np.resize(logits, (count, size))
     extra = {k: np.resize(v, count) for k, v in texts.known.covariates.items()}
-    readings = Readings(logits, np.full(size, 1 / size), extra)
+    readings = Readings(texts.as_said(logits), np.full(size, 1 / size), extra)
     labels = np.resize(np.arange(size), count)
     loc, scale = target.prior
     points = loc + scale * np.clip(rng.normal(0, FAR / 2, (POINTS, target.size)), -FAR, FAR)

@@ -70,7 +70,8 @@ def _search(
     with jax.enable_x64(True):
         key = jax.random.key(int(rng.integers(2**31)))
         readings = [
-            Readings(own - own.mean(axis=1, keepdims=True), histogram, extra) for own in (low, high)
+            Readings(texts.as_said(own - own.mean(axis=1, keepdims=True)), histogram, extra)
+            for own in (low, high)
         ]
         draws = target.sample_prior(key, target.prior, readings[0], DRAWS)
         lower, higher = (np.asarray(_probs(target)(draws, own)) for own in readings)

@@ -28,7 +28,7 @@ def check_prior_predictive(texts: Texts, seed: int) -> Finding:
     target, size = texts.target, texts.target.options
     logits = SURE * (np.eye(size) - 1 / size)
     extra = {k: np.resize(v, size) for k, v in texts.known.covariates.items()}
-    readings = Readings(logits, np.full(size, 1 / size), extra)
+    readings = Readings(texts.as_said(logits), np.full(size, 1 / size), extra)
     with jax.enable_x64(True):
         draws = target.sample_prior(jax.random.key(seed), target.prior, readings, DRAWS)
         each = np.asarray(compiled(jax.vmap(target.probs, (0, None)))(draws, readings))

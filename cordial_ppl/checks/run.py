@@ -23,7 +23,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.loading import load_channel
-from cordial_ppl.readings import as_logits
+from cordial_ppl.readings import as_logits, as_logits_of_readers
 from cordial_ppl.scale import Scale
 
 LEAST_SETS = 20
@@ -47,7 +47,8 @@ def check_channel(
 
     Args:
         channel: name of a channel, path of a channel file (whose code is run), or ``Channel``.
-        logits: readings to check it with, shape ``[n, K]``; by default made-up reviews.
+        logits: readings to check it with, shape ``[n, K]``, or ``[n, R, K]`` of several readers;
+            by default made-up reviews.
         labels: labels of the first of these texts, shape ``[m]`` with ``m <= n``, names or 0..K-1.
         covariates: covariates of the texts, each of shape ``[n]``.
         simulations: data sets for simulation-based calibration; none by default.
@@ -116,17 +117,21 @@ def _steps(
 
 
 def _comparable(texts: Texts) -> bool:
-    """Whether leaving out made-up labels, or a single one, would say anything."""
-    return not texts.made_up and len(texts.known.labels) > 2
+    """Whether leaving out labels would say anything: not made-up ones, nor a single one.
+
+    The package's own channels, which it is compared with, read one reader.
+    """
+    several = texts.target.channel.several
+    return not texts.made_up and not several and len(texts.known.labels) > 2
 
 
 def _enter(
     channel: Channel, logits: Any, labels: Any, covariates: Mapping[str, Any] | None
 ) -> tuple[Labelled, np.ndarray, dict[str, np.ndarray]]:
-    readings = as_logits(logits)
+    readings = as_logits_of_readers(logits) if channel.several else as_logits(logits)
     if labels is None:
         raise InputError("readings need labels: give logits and labels, or neither.")
-    size = readings.shape[1]
+    size = readings.shape[-1]
     codes = Scale.default(size).encode(labels)
     if len(codes) > len(readings):
         raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
@@ -137,7 +142,7 @@ def _enter(
         raise InputError(
             f"channel {channel.name!r} asks for the covariate {missing[0]!r}: give it too."
         )
-    extra = as_covariates(given, len(readings))
+    extra = as_covariates(given, len(readings), levels=channel.levels)
     count = len(codes)
     known = Labelled(readings[:count], codes, {name: v[:count] for name, v in extra.items()})
     rest = slice(count, None) if count < len(readings) else slice(None)

@@ -15,6 +15,7 @@ from cordial_ppl.synthetic import reviews
 
 LABELS = 20
 UNSEEN = 200
+READERS = 3
 
 
 class Texts(NamedTuple):
@@ -37,6 +38,11 @@ class Texts(NamedTuple):
         """The readings of the labelled texts."""
         return Readings(self.known.logits, self.unseen.histogram, dict(self.known.covariates))
 
+    def as_said(self, logits: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m *readers K"]:
+        """Logits as the channel takes them: of several readers, all say the same."""
+        readers = self.known.logits.shape[1:-1]
+        return np.repeat(logits[:, None], *readers, axis=1) if readers else logits
+
 
 def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS) -> Texts:
     """Make up reviews, some of them with labels, and covariates if the channel has some."""
@@ -45,20 +51,40 @@ def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS)
     rng = np.random.default_rng(seed)
     ranges = {name: (low, high) for name, low, high in channel.examples}
     # Positive and about one, where the file does not say what a covariate is like.
+    levels = dict(channel.levels)
     extra = {
-        name: rng.uniform(*ranges[name], count) if name in ranges else rng.lognormal(0, 1, count)
+        name: rng.integers(levels[name], size=count).astype(float)
+        if name in levels
+        else rng.uniform(*ranges[name], count)
+        if name in ranges
+        else rng.lognormal(0, 1, count)
         for name in find_covariates(channel, size)
     }
+    logits = as_logits(made.logits)
+    if channel.several:
+        logits = _by_readers(logits, rng)
     known = {name: values[:labels] for name, values in extra.items()}
-    data = Labelled(as_logits(made.logits[:labels]), made.labels[:labels], known)
+    data = Labelled(logits[:labels], made.labels[:labels], known)
     unseen = {name: values[labels:] for name, values in extra.items()}
-    return as_texts(channel, data, as_logits(made.logits[labels:]), unseen, made_up=True)
+    return as_texts(channel, data, logits[labels:], unseen, made_up=True)
+
+
+def _by_readers(
+    logits: Float[np.ndarray, "n K"], rng: np.random.Generator
+) -> Float[np.ndarray, "n R K"]:
+    """Three readers, the further the more they err; one has not read every text."""
+    size = logits.shape[1]
+    errors = rng.normal(0, 1, (len(logits), READERS, size)) * np.arange(READERS)[None, :, None]
+    several = logits[:, None] + errors
+    several -= several.mean(axis=2, keepdims=True)
+    several[::5, -1] = np.nan
+    return several
 
 
 def as_texts(
     channel: Channel,
     known: Labelled,
-    unseen: Float[np.ndarray, "m K"],
+    unseen: Float[np.ndarray, "m *readers K"],
     covariates: dict[str, np.ndarray],
     *,
     made_up: bool = False,
@@ -69,9 +95,9 @@ def as_texts(
         InputError: the channel asks for a covariate that the texts do not have.
         ChannelError: the channel breaks the contract.
     """
-    size = known.logits.shape[1]
+    *readers, size = known.logits.shape[1:]
     with jax.enable_x64(True):
-        target = build_target(channel, size, tuple(known.covariates))
+        target = build_target(channel, size, tuple(known.covariates), *readers)
     histogram = np.asarray(label_histogram(known.labels, size))
     extra = {name: values[:UNSEEN] for name, values in covariates.items()}
     return Texts(target, known, Readings(unseen[:UNSEEN], histogram, extra), made_up)

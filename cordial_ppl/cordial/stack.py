@@ -237,7 +237,7 @@ class Stack(Estimator):
         members = [(self._fits[name], readings) for name in self.weights_]
         weights = np.array(list(self.weights_.values()))
         shares = np.broadcast_to(weights, (len(readings), len(weights)))
-        low, high = mean_interval(members, shares, extra, values, level, self.seed)
+        low, high = mean_interval(members, shares, extra, values, level)
         if mean is None:
             mean = self._predict(readings, extra) @ values
         elif np.shape(mean) != (len(readings),):

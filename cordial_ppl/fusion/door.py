@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from cordial_ppl.containers import as_numbers
-from cordial_ppl.errors import CordialWarning, InputError, name_row, name_rows
-from cordial_ppl.readings import as_logits
+from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.readings import as_logits_of_readers, name_readers
 
 
 def as_reader_logits(
@@ -32,34 +32,9 @@ def as_reader_logits(
             only part of one, or a reading is none; the message names the reader and the text.
     """
     if isinstance(values, Mapping):
-        table, readers = _stack(values, readers)
-    else:
-        try:
-            table = as_numbers(values)
-        except ValueError as error:
-            raise InputError(f"logits must be numbers of shape [n, R, K]: {error}.") from error
-    if table.ndim != 3 or not table.size:
-        hint = " One reader is an axis too: logits[:, None]." if table.ndim == 2 else ""
-        raise InputError(f"logits must have shape [n, R, K]; found {list(table.shape)}.{hint}")
-    names = readers or tuple(f"reader {number}" for number in range(table.shape[1]))
-    if len(names) != table.shape[1]:
-        raise InputError(
-            f"logits must have one row a text for each of {len(names)} readers, "
-            f"{', '.join(names)}; found {table.shape[1]} readers."
-        )
-    present = ~np.isnan(table).all(axis=2)
-    unread = np.flatnonzero(~present.any(axis=1))
-    if unread.size:
-        raise InputError(f"every text needs a reading; no reader has read {name_rows(unread)}.")
-    for number, name in enumerate(names):
-        rows = np.flatnonzero(present[:, number])
-        if rows.size:
-            table[rows, number] = as_logits(
-                table[rows, number],
-                size=size,
-                where=lambda row, rows=rows, name=name: f"{name_row(int(rows[row]))} of {name!r}",
-            )
-    return table, tuple(names)
+        values, readers = _stack(values, readers)
+    table = as_logits_of_readers(values, readers=readers, size=size)
+    return table, tuple(readers or name_readers(table.shape[1]))
 
 
 def read_by(logits: Float[np.ndarray, "n R K"]) -> Bool[np.ndarray, "n R"]:

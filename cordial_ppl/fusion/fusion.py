@@ -17,7 +17,7 @@ from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.frames import like
-from cordial_ppl.cordial.interval import DRAWS, mean_interval
+from cordial_ppl.cordial.interval import mean_interval
 from cordial_ppl.cordial.judges import KINDS, Cordial
 from cordial_ppl.cordial.members import ChannelMember, warn_if_doubtful
 from cordial_ppl.cordial.settings import (
@@ -219,9 +219,8 @@ class Fusion(Estimator):
                 # What stands for a missing reading has no share.
                 members.append((fit._fits[name], np.nan_to_num(seen)))
                 own.append(shares[:, place] * weight)
-        draws = max(8, DRAWS // len(self.fits_))
         values, share = self.scale_.values, np.stack(own, axis=1)
-        low, high = mean_interval(members, share, extra, values, level, self.seed, draws)
+        low, high = mean_interval(members, share, extra, values, level)
         mean = self._predict(readings, extra) @ values if mean is None else np.asarray(mean)
         low, high = np.minimum(low, mean), np.maximum(high, mean)
         return like(logits, low, "low"), like(logits, high, "high")

@@ -51,11 +51,11 @@ def to_datatree(
 
     Returns:
         A tree with the groups ``posterior`` and ``prior`` (the named parameters in their own units,
-        dimension ``option`` or ``reader`` for those with one value each), ``log_prior`` (by site,
-        nats, as a density of the unconstrained parameters) and ``sample_stats`` (log density
-        ``lp``, of NUTS also ``diverging``, ``energy`` and others; its attributes are the
-        diagnostics, and ``draws_are``, which says what a chain is).  With data also
-        ``log_likelihood`` (nats), ``posterior_predictive``, ``prior_predictive`` and
+        with dimension ``option``, ``reader`` or that of a covariate's levels where there is one
+        value each), ``log_prior`` (by site, nats, as a density of the unconstrained parameters) and
+        ``sample_stats`` (log density ``lp``, of NUTS also ``diverging``, ``energy`` and others; its
+        attributes are the diagnostics, and ``draws_are``, which says what a chain is).  With data
+        also ``log_likelihood`` (nats), ``posterior_predictive``, ``prior_predictive`` and
         ``observed_data``, each of ``label`` with dimension ``text``.
 
         The channel falls back on the histogram of the labels, which has seen the label of each
@@ -111,6 +111,10 @@ def to_datatree(
         own = (posterior.readers,)
         by_option = {name: ["reader"] for name, x in named["prior"].items() if x.shape[1:] == own}
         coords = {"reader": list(readers or range(posterior.readers))}
+    # Of users, say: what is sampled in a plate of theirs has one value each.
+    levels = dict(posterior.channel.levels)
+    by_option |= {s.parameter: list(s.plates) for s in target.sites if {*s.plates} & {*levels}}
+    coords |= {name: np.arange(levels[name]) for name in levels}
     if data is not None:
         coords["text"] = np.arange(len(data.labels))
     tree = from_dict(groups, dims={**by_option, "label": ["text"]}, coords=coords)

@@ -36,7 +36,7 @@ from cordial_ppl.inference.sampler import (
 )
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.loading import load_channel
-from cordial_ppl.readings import Readings, as_logits, label_histogram
+from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.scale import Scale
 
 Found = tuple[Cloud, list[Cloud]]
@@ -324,12 +324,14 @@ def fit_channel(
 
     Args:
         channel: name, path of a channel file, or channel.
-        logits: option logits, shape ``[n, K]``.
+        logits: option logits, shape ``[n, K]``; for a channel of several readers ``[n, R, K]``,
+            with NaN for the options of a reader that has not read a text.
         labels: options 0..K-1, shape ``[n]``.
         method: "default", "laplace", "mode" or "nuts".
         prior: location and scale of the unconstrained parameters that replace the channel's own.
         seed: seed of the random numbers.
-        covariates: per-text covariates that the channel uses, each of shape ``[n]``.
+        covariates: per-text covariates that the channel uses, each of shape ``[n]``; those that it
+            has levels of, such as users, are whole numbers.
 
     Returns:
         The posterior; ``diagnostics.trusted`` says whether to believe it.
@@ -342,13 +344,14 @@ def fit_channel(
     if method not in METHODS:
         raise InputError(f"inference must be one of {', '.join(METHODS)}; got {method!r}.")
     chosen = load_channel(channel)
-    readings = as_logits(logits)
-    codes = Scale.default(readings.shape[1]).encode(labels)
+    readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
+    *readers, size = readings.shape[1:]
+    codes = Scale.default(size).encode(labels)
     if len(codes) != len(readings):
         raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
-    extra = as_covariates(covariates, len(readings))
+    extra = as_covariates(covariates, len(readings), levels=chosen.levels)
     with jax.enable_x64(True):
-        target = build_target(chosen, readings.shape[1], tuple(extra))
+        target = build_target(chosen, size, tuple(extra), *readers)
     case = Case(Labelled(readings, codes, extra), seed=(seed,), prior=prior)
     return fit_cases(target, [case], method=method)[0].posterior
 

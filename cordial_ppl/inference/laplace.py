@@ -112,9 +112,7 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Gauss
     return found
 
 
-def _find_modes(
-    target: Target, prior: Prior, data: Sequence[Data], at_once: int
-) -> list[Gaussian]:
+def _find_modes(target: Target, prior: Prior, data: Sequence[Data], at_once: int) -> list[Gaussian]:
     """The same for as many data sets as are searched at a time."""
     count, size = len(data), target.size
     filled = [*range(count), *[0] * (at_once - count)]

@@ -16,14 +16,15 @@ from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.importance import khat_limit
 from cordial_ppl.inference.programs import DRAWS, predict
 from cordial_ppl.inference.target import Prior, Target, build_target, name_parameters
-from cordial_ppl.inference.thinning import thin
-from cordial_ppl.readings import Readings, as_logits
+from cordial_ppl.inference.thinning import make_probes, thin
+from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, name_readers
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
 LITERAL = ("laplace", "mode")
 """The paper's own methods, of which every draw and digit is kept."""
+
 
 def precision(method: str) -> Any:
     """Precision of predictions: the paper's figures are compared digit by digit."""
@@ -116,6 +117,7 @@ class Posterior:
         prior: location and scale of the unconstrained parameters; None for the channel's own.
         data: the labelled texts that it was fitted to; None where it was loaded from a file.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
+        predicting: weights of the draws in predictions, where these are known; see ``shares``.
     """
 
     channel: Channel
@@ -128,6 +130,7 @@ class Posterior:
     prior: Prior | None = None
     data: Labelled | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
+    predicting: Float[np.ndarray, " S"] | None = None
 
     @cached_property
     def target(self) -> Target:
@@ -183,11 +186,34 @@ class Posterior:
         return to_datatree(self, **settings)
 
     @cached_property
-    def compressed(self) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, " D"]]:
-        """As many draws as predictions need, with their weights; all of a literal method."""
-        if self.diagnostics.method in LITERAL:
-            return self.draws, self.weights
-        return thin(self.draws, self.weights, DRAWS)
+    def shares(self) -> Float[np.ndarray, " S"]:
+        """Weights of the draws in predictions: as few as these need are above zero.
+
+        All keep theirs in a literal method, and where no texts are known to choose them by.
+        """
+        if self.predicting is not None:
+            return self.predicting
+        if self.diagnostics.method in LITERAL or self.data is None or len(self.weights) <= DRAWS:
+            return self.weights
+        probes, kind = make_probes(self.data.logits), precision(self.diagnostics.method)
+        extra = {
+            name: np.asarray(column[probes.rows], kind)
+            for name, column in self.data.covariates.items()
+        }
+        readings = Readings(probes.logits.astype(kind), self.histogram, extra)
+        chosen = np.eye(len(self.histogram))[probes.options]
+        with jax.enable_x64(True):
+            features = predict(self.target, self.draws, self.weights, readings, chosen)[1]
+        shares = np.zeros(len(self.weights))
+        rows, own = thin(np.asarray(features), self.weights, DRAWS)
+        shares[rows] = own
+        return shares
+
+    @property
+    def kept(self) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, " D"]]:
+        """The draws that predict, and their weights."""
+        rows = np.flatnonzero(self.shares)
+        return self.draws[rows], self.shares[rows]
 
     def predict_proba(
         self, logits, covariates: Mapping[str, Any] | None = None
@@ -195,7 +221,7 @@ class Posterior:
         """Posterior predictive probabilities of texts.
 
         Args:
-            logits: option logits, shape ``[m, K]``.
+            logits: option logits, shape ``[m, K]``, or ``[m, R, K]`` as the channel was fitted.
             covariates: the covariates that the channel was fitted with, each of shape ``[m]``.
 
         Returns:
@@ -205,8 +231,13 @@ class Posterior:
             InputError: the logits are not an ``[m, K]`` array of usable numbers, or a covariate is
                 missing or not usable.
         """
-        readings = as_logits(logits, size=len(self.histogram))
-        extra = as_covariates(covariates, len(readings), self.covariates)
+        size = len(self.histogram)
+        if self.readers is None:
+            readings = as_logits(logits, size=size)
+        else:
+            readings = as_logits_of_readers(logits, readers=name_readers(self.readers), size=size)
+        levels = self.channel.levels
+        extra = as_covariates(covariates, len(readings), self.covariates, levels)
         return self.predict_centred(readings, extra)
 
     def predict_centred(
@@ -222,7 +253,7 @@ class Posterior:
         covariates: Mapping[str, np.ndarray],
         values: Float[np.ndarray, " K"],
     ) -> Float[np.ndarray, "D m"]:
-        """Expected position of each text on the scale under each of the compressed draws.
+        """Expected position of each text on the scale under each of the draws that are kept.
 
         Args:
             logits: validated, centred logits.
@@ -238,4 +269,4 @@ class Posterior:
         extra = {name: np.asarray(column, kind) for name, column in covariates.items()}
         readings = Readings(logits.astype(kind), self.histogram, extra)
         with jax.enable_x64(True):
-            return predict(self.target, *self.compressed, readings, values)
+            return predict(self.target, *self.kept, readings, values)

@@ -23,6 +23,7 @@ from cordial_ppl.inference.tracing import (
     Site,
     describe,
     find_ordinal,
+    make_covariates,
     run_model,
     sample_sites,
     scaled_log_prob,
@@ -219,11 +220,16 @@ def build_target(
 
     Raises:
         InputError: the model uses a covariate that is not among them.
-        ChannelError: the model has no or several ``label`` sites, a discrete parameter or
-            probabilities of another shape than ``[n, K]``, raises an error, cannot be traced
-            because it branches on a sampled value, or is of a file and is not finite, or not
-            normalised, where its prior is centred.
+        ChannelError: the channel is of several readers and none are given; or the model has no or
+            several ``label`` sites, a discrete parameter or probabilities of another shape than
+            ``[n, K]``, raises an error, cannot be traced because it branches on a sampled value, or
+            is of a file and is not finite, or not normalised, where its prior is centred.
     """
+    if channel.several and readers is None:
+        raise ChannelError(
+            f"channel {channel.name!r} is of several readers: it takes logits [n, R, K], as "
+            "fit_channel does, and is no member of a stack."
+        )
     # Two threads that ask at once must get the same target, or each would compile all programs.
     with HANDLERS:
         return _build_target(channel, size, covariates, readers)
@@ -236,17 +242,18 @@ def _build_target(
     sites, loc, scale = describe(channel, size, covariates, readers)
     target = Target(channel, sites, Prior(loc, scale), size)
     if channel.source:
-        _check_density(target, covariates)
+        _check_density(target, covariates, readers)
     return target
 
 
-def _check_density(target: Target, covariates: tuple[str, ...]) -> None:
+def _check_density(target: Target, covariates: tuple[str, ...], readers: int | None) -> None:
     """Refuse a channel that nothing can be fitted with, even where its prior is centred."""
     size = target.options
     logits = np.stack([np.zeros(size), np.arange(size) - (size - 1) / 2])
-    readings = Readings(
-        logits, np.full(size, 1 / size), {name: np.array([2.0, 3.0]) for name in covariates}
-    )
+    if readers is not None:
+        logits = np.repeat(logits[:, None], readers, axis=1)
+    extra = make_covariates(target.channel, covariates, (2.0, 3.0))
+    readings = Readings(logits, np.full(size, 1 / size), extra)
     labels = np.array([0, size - 1])
 
     def look(prior: Prior, *data: Any) -> tuple[Array, tuple[Array, Array]]:

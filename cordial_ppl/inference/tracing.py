@@ -3,6 +3,7 @@
 This is the one file that knows how NumPyro traces a model.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from threading import RLock
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from numpyro.distributions.util import sum_rightmost
 
 from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
 from cordial_ppl.errors import ChannelError, InputError, say_error
+from cordial_ppl.garbage import paused
 from cordial_ppl.readings import Readings
 
 PROBE_DRAWS = 256
@@ -40,6 +42,7 @@ class Site(NamedTuple):
         parameter: name of the parameter in its own units.
         gaussian: whether its prior is a fixed Gaussian in the unconstrained space.
         scaled: whether the model scales its log density (``numpyro.handlers.scale``).
+        plates: names of the plates that it is sampled in, outermost first.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Site(NamedTuple):
     parameter: str
     gaussian: bool
     scaled: bool
+    plates: tuple[str, ...]
 
     def density(self, trace: dict[str, Any], u: Array) -> Array:
         """Log prior density of an unconstrained value in nats, unscaled, in the batch's shape.
@@ -67,8 +71,8 @@ def describe(
 ) -> tuple[tuple[Site, ...], Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
     """Find a channel's parameters, and the location and scale of their priors.
 
-    The model runs twice, with different draws and readings: a Gaussian whose location or scale
-    depends on another parameter, or on the texts, differs between the runs and is not fixed.
+    The model runs twice, with different draws and texts: a Gaussian whose location or scale depends
+    on another parameter, or on the texts, differs between the runs and is not fixed.
     Priors that are no fixed Gaussians are described by the moments of draws.
 
     Args:
@@ -85,35 +89,18 @@ def describe(
         InputError: the model uses a covariate that the readings do not carry.
         ChannelError: as ``build_target`` says.
     """
-    ramp = np.arange(1.0, size + 1)
-    logits = np.stack([ramp, -ramp])
-    if readers is not None:
-        logits = np.repeat(logits[:, None], readers, axis=1)
-    readings = Readings(
-        np.zeros_like(logits),
-        np.full(size, 1 / size),
-        {name: np.zeros(2) for name in covariates},
-    )
-    other = Readings(
-        logits,
-        ramp / ramp.sum(),
-        {name: np.array([0.5, -2.0]) for name in covariates},
-    )
+    readings = _examples(channel, size, covariates, readers)
     sites: list[Site] = []
-    keys = jax.random.split(jax.random.key(0), PROBE_DRAWS)
-    with jax.enable_x64(True):
+    with paused(), jax.enable_x64(True):
         try:
-            probe = jax.jit(lambda *both: _probe(channel, both, keys, sites))
-            first, second = probe(readings, other)
-            _check_shapes(channel, size, readers, sites, covariates)
+            first, second = jax.jit(lambda *both: _probe(channel, both, sites))(*readings)
             fixed = [
                 own is not None and all(map(np.array_equal, own, other))
                 for own, other in zip(first, second, strict=True)
             ]
             sites = [site._replace(gaussian=g) for site, g in zip(sites, fixed, strict=True)]
             if not all(fixed):
-                draw = jax.vmap(lambda r, k: sample_sites(channel, tuple(sites), k, r), (None, 0))
-                draws = np.asarray(jax.jit(draw)(readings, keys))
+                draws = np.asarray(jax.jit(lambda own: _draw(channel, sites, own))(readings[0]))
         except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
             raise ChannelError(
                 f"channel {channel.name!r} cannot be traced: it branches on, or takes out of JAX, "
@@ -153,7 +140,8 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
         size: number of options K.
     """
     wanted = _Wanted()
-    readings = Readings(np.zeros((2, size)), np.full(size, 1 / size), wanted)
+    shape = (2, 1, size) if channel.several else (2, size)
+    readings = Readings(np.zeros(shape), np.full(size, 1 / size), wanted)
 
     def run(key: jax.Array) -> None:
         run_model(handlers.seed(channel.model, key), readings)
@@ -163,8 +151,24 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
     return tuple(wanted)
 
 
+def _examples(
+    channel: Channel, size: int, names: tuple[str, ...], readers: int | None
+) -> tuple[Readings, ...]:
+    """What a model is run with: readings of other texts, and of another number of them."""
+    ramp, factors = np.arange(1.0, size + 1), np.array([1.0, -1.0, 0.5, 2.0, -2.0])
+    found = []
+    for logits, histogram, values in (
+        (np.zeros((2, size)), np.full(size, 1 / size), [0.0, 0.0]),
+        (np.outer(factors, ramp), ramp / ramp.sum(), [0.5, -2.0, 1.0, 0.0, 2.0]),
+    ):
+        if readers is not None:
+            logits = np.repeat(logits[:, None], readers, axis=1)
+        found.append(Readings(logits, histogram, make_covariates(channel, names, values)))
+    return tuple(found)
+
+
 def _probe(
-    channel: Channel, readings: tuple[Readings, Readings], keys: jax.Array, sites: list[Site]
+    channel: Channel, readings: tuple[Readings, ...], sites: list[Site]
 ) -> list[list[tuple[Array, Array] | None]]:
     """Fill ``sites``; return each site's Gaussian prior in two runs of the model."""
     traces = [
@@ -172,11 +176,39 @@ def _probe(
             handlers.seed(channel.model, key),
             each._replace(covariates=_Covariates(each.covariates)),
         )
-        for key, each in zip(keys[:2], readings, strict=True)
+        for key, each in zip(_keys()[:2], readings, strict=True)
     ]
     texts, *_, size = readings[0].logits.shape
     sites[:] = _find_sites(channel, traces[0], (texts, size))
+    for site in sites:
+        shapes = [jnp.shape(trace[site.name]["value"]) for trace in traces if site.name in trace]
+        if shapes != shapes[:1] * 2:
+            raise ChannelError(
+                f"channel {channel.name!r} has a site {site.name!r} whose shape depends on the "
+                "number of texts: one set of parameters serves all texts."
+            )
     return [[_gaussian(trace[site.name], site.transform) for site in sites] for trace in traces]
+
+
+def _draw(channel: Channel, sites: list[Site], readings: Readings) -> Array:
+    """Draw from the prior, to describe by moments what is no fixed Gaussian."""
+    return jax.vmap(lambda key: sample_sites(channel, tuple(sites), key, readings))(_keys())
+
+
+def _keys() -> Array:
+    return jax.random.split(jax.random.key(0), PROBE_DRAWS)
+
+
+def make_covariates(
+    channel: Channel, names: Sequence[str], values: Sequence[float]
+) -> dict[str, np.ndarray]:
+    """Covariates to trace a channel with: these values, or levels where it knows nothing else."""
+    count = dict(channel.levels)
+    plain = np.array(values)
+    return {
+        name: np.clip(np.floor(plain), 0, count[name] - 1) if name in count else plain
+        for name in names
+    }
 
 
 def run_model(model: Any, *arguments: Any) -> dict[str, Any]:
@@ -228,7 +260,10 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
         recorded = twin in trace and trace[twin]["type"] == "deterministic"
         parameter = twin if recorded else name
         scaled = site["scale"] is not None
-        sites.append(Site(name, own, slice(start, stop), transform, parameter, False, scaled))
+        frames = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
+        plates = tuple(frame.name for frame in frames)
+        place = slice(start, stop)
+        sites.append(Site(name, own, place, transform, parameter, False, scaled, plates))
         start = stop
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")
@@ -255,30 +290,6 @@ def _check_name(channel: Channel, name: str) -> None:
             f"channel {channel.name!r} has a site called {name!r}: a name must have no slash, and "
             f"be none of {', '.join(sorted(RESERVED))}, which are dimensions of its draws."
         )
-
-
-def _check_shapes(
-    channel: Channel, size: int, readers: int | None, sites: list[Site], names: Any
-) -> None:
-    """Trace the model with another number of texts: no parameter may depend on it."""
-    texts = 5
-    shape = (texts, size) if readers is None else (texts, readers, size)
-    readings = Readings(
-        np.zeros(shape), np.full(size, 1 / size), {name: np.zeros(texts) for name in names}
-    )
-    found: dict[str, tuple[int, ...]] = {}
-
-    def run(key: Array, readings: Readings) -> None:
-        trace = run_model(handlers.seed(channel.model, key), readings)
-        found.update({name: jnp.shape(site["value"]) for name, site in trace.items()})
-
-    jax.eval_shape(run, jax.random.key(0), readings)
-    for site in sites:
-        if found.get(site.name) != jnp.shape(jax.eval_shape(site.transform, np.zeros(site.shape))):
-            raise ChannelError(
-                f"channel {channel.name!r} has a site {site.name!r} whose shape depends on the "
-                "number of texts: one set of parameters serves all texts."
-            )
 
 
 def sample_sites(

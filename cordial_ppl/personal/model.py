@@ -1,49 +1,76 @@
-r"""Per-user effects as a NumPyro model, which the grid of :mod:`evidence` integrates exactly."""
+r"""Per-user effects as a channel, which the grid of :mod:`evidence` integrates exactly.
 
+It is fitted as any channel: by ``fit_channel``, ``fit_laplace`` and ``fit_nuts``.
+"""
+
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from cordial_ppl.arrays import FLOOR
-from cordial_ppl.channel import observe
-from cordial_ppl.personal.effects import Effect
+from cordial_ppl.channel import Channel, observe
+from cordial_ppl.errors import InputError
+from cordial_ppl.personal.effects import EFFECTS
+from cordial_ppl.readings import Readings
+
+USER = "user"
+"""Name of the covariate that says whose label a text has."""
 
 
-def user_effects(
-    effect: Effect,
-    probs: Float[Any, "n K"],
-    users: Int[Any, " n"],
-    count: int,
-    histogram: Float[Any, " K"],
-    labels: Int[Any, " n"] | None = None,
-) -> None:
-    r"""Model of labels by several users on top of a population's predictions.
+@lru_cache(maxsize=64)
+def user_channel(users: int, effect: str = "shift", sigma: float | None = None) -> Channel:
+    r"""Channel of labels by several users on top of a population's predictions.
 
-    .. math:: \sigma \sim \mathrm{HalfNormal}(\mathrm{unit}), \qquad v_u \sim N(0, \sigma^2),
-        \qquad z_i \sim f(p_i, v_{u(i)})
+    .. math:: \sigma \sim \mathrm{HalfNormal}(\mathrm{unit}), \qquad \Delta_u \sim N(0, \sigma^2),
+        \qquad z_i \sim f(p_i, \Delta_{u(i)}), \qquad p_i = \mathrm{softmax}(\ell_i)
 
-    The values are sampled in units of sigma, in which the posterior has no funnel.
+    The shift f moves probability mass by Delta classes, a fractional part divided between two
+    neighbours; what would pass an end stays there.  Readings are the logarithms of the population's
+    probabilities, and the covariate ``user`` numbers the users: ``fit_nuts(user_channel(12),
+    np.log(probs), labels, covariates={"user": numbers})``.
+
+    Without ``sigma`` its parameters are ``sigma`` and ``scaled``, users' values in units of sigma,
+    in which the posterior has no funnel; with it, ``value``, whose prior is a fixed Gaussian.
 
     Args:
-        effect: the effect f and its unit.
-        probs: the population's probabilities.
-        users: number of each text's user, 0..count-1.
-        count: number of users.
-        histogram: smoothed label histogram.
-        labels: options 0..K-1, or -1 for a text without label; None to draw them.
+        users: how many users there are.  A target knows no data, so their number is part of the
+            channel; one more than have labels leaves room for a user of whom nothing is known.
+        effect: "shift" (Section 2.7 of the paper), "temperature", "intercept" or "reliability".
+        sigma: standard deviation of users' values, where it is known.
+
+    Returns:
+        The channel, always the same one for these arguments.
+
+    Raises:
+        InputError: there is no user, no such effect, or sigma is not above 0.
     """
-    sigma = numpyro.sample("sigma", dist.HalfNormal(effect.unit(len(histogram))))
-    with numpyro.plate("user", count):
-        scaled = numpyro.sample("scaled", dist.Normal(0.0, 1.0))
-    values: Any = numpyro.deterministic("value", sigma * scaled)
+    if effect not in EFFECTS:
+        raise InputError(f"effect must be one of {', '.join(EFFECTS)}; got {effect!r}.")
+    if users < 1 or (sigma is not None and not sigma > 0):
+        raise InputError(f"there must be a user, and sigma above 0; got {users} and {sigma}.")
+    rule = EFFECTS[effect]
 
-    def own(text: Array, user: Array) -> Array:
-        return effect.apply(text, values[user], jnp.asarray(histogram))
+    def model(readings: Readings, labels: Int[Any, " n"] | None = None) -> None:
+        spread: Any = sigma
+        if sigma is None:
+            spread = numpyro.sample("sigma", dist.HalfNormal(rule.unit(len(readings.histogram))))
+        with numpyro.plate(USER, users):
+            if sigma is None:
+                values = spread * jnp.asarray(numpyro.sample("scaled", dist.Normal(0.0, 1.0)))
+            else:
+                values = jnp.asarray(numpyro.sample("value", dist.Normal(0.0, spread)))
+        whose = jnp.asarray(readings.covariates[USER]).astype(int)
 
-    moved = jax.vmap(own)(jnp.asarray(probs), jnp.asarray(users))
-    observed = None if labels is None else jnp.asarray(labels)
-    observe(jnp.log(jnp.maximum(moved, FLOOR)), observed)
+        def moved(text: Array, user: Array) -> Array:
+            return rule.apply(text, values[user], jnp.asarray(readings.histogram))
+
+        probs = jax.vmap(moved)(jax.nn.softmax(jnp.asarray(readings.logits), axis=1), whose)
+        floored = jnp.maximum(probs, FLOOR)
+        observe(None, labels, probs=floored / jnp.sum(floored, axis=1, keepdims=True))
+
+    return Channel(f"user {effect}", model, levels=((USER, users),))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import softmax
 
 from cordial_ppl import scores
 from cordial_ppl.analyses import label_equivalents
@@ -127,8 +128,7 @@ def excess_losses(gap: KnownGap, budgets: Sequence[int], draws: int, seed: int =
     texts, size = gap.truth.shape
     rows = rng.integers(0, texts, (draws, max(budgets)))
     labels = gap.draw(rng, rows.ravel()).reshape(rows.shape)
-    reading = np.exp(gap.logits - gap.logits.max(axis=1, keepdims=True))
-    reading /= reading.sum(axis=1, keepdims=True)
+    reading = softmax(gap.logits, axis=1)
 
     def measure(n: int) -> list[list[float]]:
         folds = np.zeros((draws, FOLDS, texts, size))

@@ -1,0 +1,134 @@
+"""Few draws that predict what all of them predict."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.inference.thinning import PROBES, make_probes, thin
+
+
+def cloud(seed: int, count: int, width: int, weighted: bool):
+    """Draws of a skewed distribution, and weights."""
+    rng = np.random.default_rng(seed)
+    draws = rng.normal(size=(count, width)) @ rng.normal(size=(width, width))
+    draws[:, 0] = np.exp(draws[:, 0] / 2)
+    weights = rng.exponential(size=count) if weighted else np.ones(count)
+    return draws, weights / weights.sum()
+
+
+def curves(draws, places):
+    """Probabilities that depend on the draws, as predictions do."""
+    return 0.5 + 0.5 * np.tanh(draws @ places / 2)
+
+
+@settings(max_examples=50)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(1, 300),
+    width=st.integers(1, 40),
+    size=st.integers(1, 130),
+    weighted=st.booleans(),
+    ties=st.booleans(),
+)
+def test_what_comes_back_are_draws_with_weights(seed, count, width, size, weighted, ties):
+    features, weights = cloud(seed, count, width, weighted)
+    if ties:
+        features = np.round(features)
+    rows, own = thin(features, weights, size)
+    assert len(rows) == len(own) <= size
+    assert len(set(rows)) == len(rows) and set(rows) <= set(range(count))
+    assert (own > 0).all()
+    np.testing.assert_allclose(own.sum(), 1, rtol=1e-6)
+    assert len(rows) >= min(size, len(np.unique(features, axis=0)))
+
+
+def test_few_draws_come_back_as_they_are():
+    features, weights = cloud(0, 64, 5, weighted=True)
+    for size in (64, 65, 1000):
+        rows, own = thin(features, weights, size)
+        np.testing.assert_array_equal(rows, np.arange(64))
+        assert own is weights
+
+
+def test_draws_without_weight_are_left_out():
+    features, weights = cloud(1, 200, 5, weighted=True)
+    weights[::2] = 0
+    rows, own = thin(features, weights, 150)
+    np.testing.assert_array_equal(rows, np.arange(1, 200, 2))
+    np.testing.assert_allclose(own, weights[1::2] / weights.sum())
+    rows, _ = thin(features, weights, 50)
+    assert (rows % 2 == 1).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size", [32, 128])
+def test_means_of_the_features_are_kept(weighted, size):
+    """As by a random sample of sixteen times as many draws, or better."""
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        draws, weights = cloud(seed, 1024, 16, weighted)
+        features = curves(draws, rng.normal(size=(16, 40)) / 8)
+        rows, own = thin(features, weights, size)
+        mean = weights @ features
+        sampling = np.sqrt(weights @ (features - mean) ** 2 / size)
+        off = (own @ features[rows] - mean) / sampling
+        assert np.sqrt(np.mean(off**2)) < 0.25 and np.abs(off).max() < 0.75
+
+
+def test_functions_like_the_features_keep_their_means_too():
+    rng = np.random.default_rng(3)
+    draws, weights = cloud(3, 1024, 5, weighted=False)
+    features, others = (curves(draws, rng.normal(size=(5, 60)) / 2) for _ in range(2))
+    rows, own = thin(features, weights, 128)
+    mean = weights @ others
+    sampling = np.sqrt(weights @ (others - mean) ** 2 / 128)
+    off = own @ others[rows] - mean
+    assert np.sqrt(np.mean((off / sampling) ** 2)) < 0.2
+
+
+def test_the_answer_is_always_the_same():
+    draws, weights = cloud(4, 500, 6, weighted=True)
+    for first, second in zip(thin(draws, weights, 40), thin(draws, weights, 40), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_groups_that_are_far_apart_keep_their_weights():
+    rng = np.random.default_rng(5)
+    group = rng.choice(3, 600, p=[0.6, 0.3, 0.1])
+    draws = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 90.0]])[group] + rng.normal(size=(600, 2))
+    rows, own = thin(draws, np.full(600, 1 / 600), 12)
+    expected = np.bincount(group) / 600
+    np.testing.assert_allclose(np.bincount(group[rows], own), expected, rtol=1e-5)
+
+
+def test_no_draws_cannot_be_asked_for():
+    for size in (0, -1):
+        with pytest.raises(InputError, match=f"must be at least 1; got {size}"):
+            thin(np.zeros((3, 2)), np.full(3, 1 / 3), size)
+
+
+@settings(max_examples=30)
+@given(
+    count=st.integers(1, 40),
+    size=st.integers(2, 12),
+    readers=st.sampled_from([None, 3]),
+    flat=st.booleans(),
+)
+def test_probes_are_centred_readings(count, size, readers, flat):
+    rng = np.random.default_rng(count)
+    shape = (count, size) if readers is None else (count, readers, size)
+    logits = np.zeros(shape) if flat else rng.normal(size=shape)
+    logits -= logits.mean(axis=-1, keepdims=True)
+    probes = make_probes(logits)
+    assert probes.logits.shape == (PROBES, *shape[1:])
+    assert np.isfinite(probes.logits).all()
+    np.testing.assert_allclose(probes.logits.sum(axis=-1), 0, atol=1e-9)
+    assert probes.rows.min() >= 0 and probes.rows.max() < count
+    assert set(probes.options) == set(range(size))
+    # The first are labelled readings as they are; among the others, each option has its peak.
+    plain = PROBES // 6
+    np.testing.assert_array_equal(probes.logits[:plain], logits[probes.rows[:plain]])
+    peaks = probes.logits[PROBES // 2 :].argmax(axis=-1)
+    assert set(peaks.ravel()) == set(range(size))
