@@ -24,7 +24,7 @@ from cordial_ppl.readings import Readings
 POINTS = 1024
 """Points whose density is computed in one call."""
 
-SEARCHES = 32
+SEARCHES = 20
 """Points whose gradient is computed in one call."""
 
 DRAWS, TEXTS = 128, 512
