@@ -182,7 +182,6 @@ def test_arviz_works_on_it_as_it_is(judge):
         warnings.simplefilter("ignore", UserWarning)
         found = az.compare(dict(tree.children))
     assert set(found.index) == set(judge.posteriors_)
-    az.plot_rank(tree["mixture"])
     az.plot_trace(tree["mixture"])
     sensitivity = az.psense_summary(tree["location"])
     assert set(sensitivity.index) == set(table.index)
