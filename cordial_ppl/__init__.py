@@ -6,6 +6,8 @@ The names below are loaded when they are first used, so that the command line st
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cordial_ppl.garbage import paused
+
 if TYPE_CHECKING:
     from cordial_ppl import scores as scores
     from cordial_ppl.channel import Channel as Channel
@@ -90,7 +92,8 @@ def __getattr__(name: str) -> Any:
         return import_module("cordial_ppl.scores")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    with paused():
+        return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from cordial_ppl import executables
+from cordial_ppl.garbage import paused
 
 TRACING = RLock()
 """Tracing is work for Python, which threads that do it at once only keep from one another."""
@@ -74,7 +75,7 @@ class Program[**P, R]:
 
     def _begin(self, form: Hashable, leaves: list[Any], *args: P.args, **kwargs: P.kwargs) -> R:
         """Load the program or compile it, and run it."""
-        with TRACING:
+        with TRACING, paused():
             _make_room()
             lowered = self.jitted.lower(*args, **kwargs)
         kept = executables.find(lowered, leaves, self.options)

@@ -1,3 +1,4 @@
+import gc
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cordial_ppl.compilation import workers
+from cordial_ppl.garbage import paused
 
 HEAVY = ("arviz", "matplotlib", "pandas", "polars", "pyarrow", "sklearn")
 
@@ -28,6 +30,19 @@ def test_the_package_is_what_was_loaded(loaded):
 @pytest.mark.parametrize("package", HEAVY)
 def test_importing_the_package_leaves_heavy_ones_alone(loaded, package):
     assert package not in loaded
+
+
+def test_garbage_is_looked_for_again_unless_the_user_looks_for_none():
+    before = gc.isenabled()
+    try:
+        for searching in (True, False):
+            (gc.enable if searching else gc.disable)()
+            with pytest.raises(KeyError), paused(), paused():
+                assert not gc.isenabled()
+                raise KeyError
+            assert gc.isenabled() == searching
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_what_is_installed_is_imported():

@@ -1,5 +1,6 @@
 """The program `cordial`: its commands, its version, and its exit status."""
 
+import gc
 import logging
 import os
 from typing import Annotated, Any
@@ -88,6 +89,8 @@ for command in COMMANDS:
 
 def main() -> None:
     """Run the program with the arguments of the process."""
+    # A process of our own: importing and tracing make many objects, and little garbage.
+    gc.set_threshold(50_000)
     # JAX's own log is silent, unless the environment asks for it.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.getLogger("jax").setLevel(logging.CRITICAL)

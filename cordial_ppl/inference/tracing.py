@@ -20,6 +20,7 @@ from numpyro.distributions.util import sum_rightmost
 
 from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
 from cordial_ppl.errors import ChannelError, InputError, say_error
+from cordial_ppl.garbage import paused
 from cordial_ppl.readings import Readings
 
 PROBE_DRAWS = 256
@@ -90,7 +91,7 @@ def describe(
     """
     readings = _examples(channel, size, covariates, readers)
     sites: list[Site] = []
-    with jax.enable_x64(True):
+    with paused(), jax.enable_x64(True):
         try:
             first, second = jax.jit(lambda *both: _probe(channel, both, sites))(*readings)
             fixed = [
