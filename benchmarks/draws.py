@@ -32,7 +32,7 @@ from cordial_ppl.compilation import compiled
 from cordial_ppl.cordial.interval import quantiles
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target
-from cordial_ppl.inference.thinning import choose, make_probes
+from cordial_ppl.inference.thinning import make_probes, thin
 from cordial_ppl.readings import Readings, as_logits
 
 TEXTS, PADDING, LEVEL = 256, 64, 0.9
@@ -196,7 +196,7 @@ def calibrated(choose: Callable[[Draws, int], Chosen]) -> Callable[[Draws, int],
 
 def thinned(draws: Draws, size: int, features: np.ndarray | None = None) -> Chosen:
     """What the package does."""
-    return choose(draws.probes if features is None else features, draws.weights, size)
+    return thin(draws.probes if features is None else features, draws.weights, size)
 
 
 def thinned_parameters(draws: Draws, size: int) -> Chosen:

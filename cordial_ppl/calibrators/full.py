@@ -12,17 +12,18 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import expit
 
 from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
-from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, some
 from cordial_ppl.calibrators.vector import Vector, vector_log_probs
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.laplace import find_modes
 from cordial_ppl.inference.target import build_target
+from cordial_ppl.readings import label_histogram
 from cordial_ppl.readings import label_histogram
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
@@ -61,10 +62,10 @@ class Scalar(NamedTuple):
 
 def shrink_channel(
     probs: Float[np.ndarray, "*#sets n K"],
-    labels: BatchLabels,
-    centre: BatchChannel,
+    labels: Int[np.ndarray, "*#sets n"],
+    centre: Float[np.ndarray, "*#sets K K"],
     strength: Float[np.ndarray, "..."] | float,
-) -> BatchChannel:
+) -> Float[np.ndarray, "*#sets K K"]:
     r"""Fit a channel whose rows are drawn to those of another.
 
     .. math:: \max_T\; \sum_i \log \sum_y T(z_i \mid y)\, q_i(y)
@@ -96,9 +97,9 @@ def shrink_channel(
 def shrink_channel_to_counts(
     probs: Float[np.ndarray, "*#sets n K"],
     counts: Float[np.ndarray, "*#sets n K"],
-    centre: BatchChannel,
+    centre: Float[np.ndarray, "*#sets K K"],
     strength: Float[np.ndarray, "..."] | float,
-) -> BatchChannel:
+) -> Float[np.ndarray, "*#sets K K"]:
     """Fit the channel of :func:`shrink_channel` to readings that have several labels, or none.
 
     Args:
@@ -113,13 +114,18 @@ def shrink_channel_to_counts(
     prior = np.asarray(strength)[..., None, None] * centre
     shape = np.broadcast_shapes(prior.shape[:-2], probs.shape[:-2], counts.shape[:-2])
 
-    def flat(values: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(values, shape + values.shape[-2:]).reshape(-1, *values.shape[-2:])
+    def flat(values: np.ndarray, sets: tuple[int, ...] = shape) -> np.ndarray:
+        return np.broadcast_to(values, sets + values.shape[-2:]).reshape(-1, *values.shape[-2:])
 
-    prior, probs, counts, found = (flat(part) for part in (prior, probs, counts, centre))
-    found, going = found.copy(), np.arange(len(found))
+    # What all fits have in common is not repeated.
+    probs, counts, prior = (
+        flat(part, () if part.ndim == 2 else shape) for part in (probs, counts, prior)
+    )
+    found = flat(centre).copy()
+    going = np.arange(len(found))
     for _ in range(MAX_ROUNDS):
-        moved, change = _leap(found[going], probs[going], counts[going], prior[going])
+        own = (some(part, going) for part in (probs, counts, prior))
+        moved, change = _leap(found[going], *own)
         found[going] = moved
         going = going[change > TOLERANCE]
         if not len(going):
@@ -185,7 +191,7 @@ def fit_scalar(name: str, logits: BatchLogits, labels: BatchLabels) -> Scalar:
         Vector(weights.reshape(*shape, size), named.get("bias", nothing).reshape(*shape, size)),
         expit(log_odds),
         expit(-log_odds),
-        np.stack([own.histogram for own in data]).reshape(*shape, size),
+        np.reshape([own.histogram for own in data], (*shape, size)),
     )
 
 

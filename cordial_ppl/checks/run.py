@@ -47,7 +47,8 @@ def check_channel(
 
     Args:
         channel: name of a channel, path of a channel file (whose code is run), or ``Channel``.
-        logits: readings to check it with, shape ``[n, K]``, or ``[n, R, K]`` of several readers; by default made-up reviews.
+        logits: readings to check it with, shape ``[n, K]``, or ``[n, R, K]`` of several readers;
+            by default made-up reviews.
         labels: labels of the first of these texts, shape ``[m]`` with ``m <= n``, names or 0..K-1.
         covariates: covariates of the texts, each of shape ``[n]``.
         simulations: data sets for simulation-based calibration; none by default.

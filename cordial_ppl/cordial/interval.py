@@ -41,7 +41,7 @@ def mean_interval(
     used = [member for member, own in zip(members, shares.T, strict=True) if own.any()]
     shares = shares[:, shares.any(axis=0)]
     weights = [
-        fit.compressed[1] if isinstance(fit, Posterior) else np.ones(1) for fit, _ in used
+        fit.kept[1] if isinstance(fit, Posterior) else np.ones(1) for fit, _ in used
     ]
     found = []
     for start in range(0, len(shares), CHUNK_ROWS):

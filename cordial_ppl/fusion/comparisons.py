@@ -32,7 +32,7 @@ class ConcatenatedDirichlet(LogitCalibrator):
     reader must have read every text.
     """
 
-    name = "dirichlet"
+    name = "concatenated"
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
         found, _ = as_reader_logits(logits, size=size)

@@ -51,11 +51,11 @@ def to_datatree(
 
     Returns:
         A tree with the groups ``posterior`` and ``prior`` (the named parameters in their own units,
-        dimension ``option``, ``reader`` or that of a covariate's levels for one value each), ``log_prior`` (by site,
-        nats, as a density of the unconstrained parameters) and ``sample_stats`` (log density
-        ``lp``, of NUTS also ``diverging``, ``energy`` and others; its attributes are the
-        diagnostics, and ``draws_are``, which says what a chain is).  With data also
-        ``log_likelihood`` (nats), ``posterior_predictive``, ``prior_predictive`` and
+        with dimension ``option``, ``reader`` or that of a covariate's levels where there is one
+        value each), ``log_prior`` (by site, nats, as a density of the unconstrained parameters) and
+        ``sample_stats`` (log density ``lp``, of NUTS also ``diverging``, ``energy`` and others; its
+        attributes are the diagnostics, and ``draws_are``, which says what a chain is).  With data
+        also ``log_likelihood`` (nats), ``posterior_predictive``, ``prior_predictive`` and
         ``observed_data``, each of ``label`` with dimension ``text``.
 
         The channel falls back on the histogram of the labels, which has seen the label of each

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
@@ -16,7 +16,7 @@ from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.importance import khat_limit
 from cordial_ppl.inference.programs import DRAWS, predict
 from cordial_ppl.inference.target import Prior, Target, build_target, name_parameters
-from cordial_ppl.inference.thinning import thin
+from cordial_ppl.inference.thinning import make_probes, thin
 from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, name_readers
 
 if TYPE_CHECKING:
@@ -184,11 +184,23 @@ class Posterior:
         return to_datatree(self, **settings)
 
     @cached_property
-    def compressed(self) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, " D"]]:
-        """As many draws as predictions need, with their weights; all of a literal method."""
-        if self.diagnostics.method in LITERAL:
-            return self.draws, self.weights
-        return thin(self.draws, self.weights, DRAWS)
+    def kept(self) -> tuple[Int[np.ndarray, " D"], Float[np.ndarray, " D"]]:
+        """Numbers of as many draws as predictions need, and their weights.
+
+        All draws of a literal method, and of a posterior that knows no texts to choose them by.
+        """
+        if self.diagnostics.method in LITERAL or self.data is None or len(self.weights) <= DRAWS:
+            return np.arange(len(self.weights)), self.weights
+        probes, kind = make_probes(self.data.logits), precision(self.diagnostics.method)
+        extra = {
+            name: np.asarray(column[probes.rows], kind)
+            for name, column in self.data.covariates.items()
+        }
+        readings = Readings(probes.logits.astype(kind), self.histogram, extra)
+        chosen = np.eye(len(self.histogram))[probes.options]
+        with jax.enable_x64(True):
+            features = predict(self.target, self.draws, self.weights, readings, chosen)[1]
+        return thin(np.asarray(features), self.weights, DRAWS)
 
     def predict_proba(
         self, logits, covariates: Mapping[str, Any] | None = None
@@ -228,7 +240,7 @@ class Posterior:
         covariates: Mapping[str, np.ndarray],
         values: Float[np.ndarray, " K"],
     ) -> Float[np.ndarray, "D m"]:
-        """Expected position of each text on the scale under each of the compressed draws.
+        """Expected position of each text on the scale under each of the draws that are kept.
 
         Args:
             logits: validated, centred logits.
@@ -244,4 +256,4 @@ class Posterior:
         extra = {name: np.asarray(column, kind) for name, column in covariates.items()}
         readings = Readings(logits.astype(kind), self.histogram, extra)
         with jax.enable_x64(True):
-            return predict(self.target, *self.compressed, readings, values)
+            return predict(self.target, self.draws[self.kept[0]], self.kept[1], readings, values)

@@ -145,7 +145,7 @@ def predict(
     draws: Float[np.ndarray, "S P"],
     weights: Float[np.ndarray, " S"],
     readings: Readings,
-    values: Float[np.ndarray, " K"] | None = None,
+    values: Float[np.ndarray, "*m K"] | None = None,
 ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "S m"] | None]:
     r"""Posterior predictive distribution of each text, in the precision of the readings.
 
@@ -156,17 +156,18 @@ def predict(
         draws: unconstrained parameters.
         weights: of the draws.
         readings: texts to predict.
-        values: position of each option, where expected positions are asked for.
+        values: value of each option, where expected values are asked for; or of each text's own.
 
     Returns:
-        Probabilities, and the expected position of each text under each draw.
+        Probabilities, and the expected value of each text under each draw.
     """
     run, kind = _predict(target), readings.logits.dtype
     count, *_, size = readings.logits.shape
     short = -len(draws) % DRAWS
     draws = np.pad(draws.astype(kind), ((0, short), (0, 0)), mode="edge")
     weights = np.pad(weights.astype(kind), (0, short))
-    places = (np.zeros(size) if values is None else values).astype(kind)
+    given = np.zeros(size) if values is None else values
+    places = np.broadcast_to(given, (count, size)).astype(kind)
     probs = np.zeros((count, size), kind)
     means = None if values is None else np.empty((len(draws), count), kind)
     for first in range(0, count, TEXTS):
@@ -179,9 +180,10 @@ def predict(
             {k: repeat_rows(v[rows], TEXTS) for k, v in readings.covariates.items()},
             np.int32(-(-texts // _tile(TEXTS))),
         )
+        own = texts_last(pad_rows(places[rows], TEXTS, 0.0))
         for start in range(0, len(draws), DRAWS):
             some = slice(start, start + DRAWS)
-            found = run(draws[some], weights[some], data, places)
+            found = run(draws[some], weights[some], data, own)
             probs[rows] += np.asarray(found[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(found[1])[:, :texts]
@@ -197,10 +199,10 @@ def _predict(target: Target) -> Callable[..., Any]:
         def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
             readings, _ = _rows(data, index)
             probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(kind)
-            each = [probs[..., option] for option in range(len(values))]
+            each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
-            expected = sum(value * part for value, part in zip(values, each, strict=True))
-            start = index * tile
+            places = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
+            expected = sum(own[None] * part for own, part in zip(places, each, strict=True))
             return (
                 jax.lax.dynamic_update_slice_in_dim(total[0], mean, start, 1),
                 jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),

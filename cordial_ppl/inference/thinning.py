@@ -75,56 +75,39 @@ def make_probes(logits: Float[np.ndarray, "n *readers K"], count: int = PROBES) 
 
 
 def thin(
-    draws: Float[np.ndarray, "S P"],
-    weights: Float[np.ndarray, " S"],
-    size: int,
-    features: Float[np.ndarray, "S F"] | None = None,
-) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, " D"]]:
-    r"""Replace draws by few of them, weighted so that the features keep their means.
+    features: Float[np.ndarray, "S F"], weights: Float[np.ndarray, " S"], size: int
+) -> tuple[Int[np.ndarray, " D"], Float[np.ndarray, " D"]]:
+    r"""Choose few draws, and weights of theirs under which features keep their means.
 
-    .. math:: \sum_d v_d\, f(\phi_d) \approx \sum_s w_s\, f(\phi_s)
+    .. math:: \sum_d v_d\, f(\phi_{s_d}) \approx \sum_s w_s\, f(\phi_s)
 
     Nothing is random: the same draws in the same order give the same answer.
 
     Args:
-        draws: unconstrained parameters.
-        weights: of the draws, not negative, with a positive sum.
+        features: functions f of the draws, all in one unit, such as predicted probabilities.
+        weights: w, weights of the draws, not negative, with a positive sum.
         size: how many draws are wanted, at least 1.
-        features: functions of the draws whose means matter, all in one unit, such as predicted
-            probabilities; by default the coordinates of the draws, each in its own spread.
 
     Returns:
-        At most ``size`` of the draws, and weights that sum to one. Where there are no more to
-        begin with, they come back as they are.
+        Numbers of at most ``size`` draws, and their weights, which sum to one; all draws and their
+        weights as they are where there are no more.
 
     Raises:
         InputError: ``size`` is below 1.
     """
-    if len(draws) <= size:
-        return draws, weights
-    if features is None:
-        centred = draws - np.average(draws, axis=0, weights=weights)
-        spread = np.sqrt(np.average(centred**2, axis=0, weights=weights))
-        features = centred / np.where(spread > 0, spread, 1.0)
-    rows, mass = choose(features, weights, size)
-    return draws[rows], mass
-
-
-def choose(
-    features: Float[np.ndarray, "S F"], weights: Float[np.ndarray, " S"], size: int
-) -> tuple[Int[np.ndarray, " D"], Float[np.ndarray, " D"]]:
-    """Which draws :func:`thin` keeps, and their weights; arguments and errors are the same."""
     if size < 1:
         raise InputError(f"the number of draws to keep must be at least 1; got {size}.")
+    if len(features) <= size:
+        return np.arange(len(features)), weights
     used = np.flatnonzero(weights > 0)
-    share = (weights[used] / weights[used].sum()).astype(np.float32)
     if len(used) <= size:
         return used, weights[used] / weights[used].sum()
+    share = (weights[used] / weights[used].sum()).astype(np.float32)
     centred = features[used].astype(np.float32)
     centred -= share @ centred
     parts = _partition(_directions(centred, share), share, size)
     chosen, mass = _represent(centred, share, parts)
-    return used[chosen], mass / mass.sum()
+    return used[chosen], mass / mass.sum(dtype=np.float64)
 
 
 def _directions(

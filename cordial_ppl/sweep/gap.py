@@ -7,18 +7,15 @@ its number of parameters, whence the crossover `n* = (d_u - d_s) / (2 delta)`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import softmax
 
 from cordial_ppl import scores
 from cordial_ppl.analyses import label_equivalents
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.calibrators.crossvalidation import FOLDS
-from cordial_ppl.compilation import compiled
 from cordial_ppl.errors import InputError
 from cordial_ppl.sweep.channels import fit_channels
 from cordial_ppl.synthetic import KnownGap, known_gap
@@ -131,24 +128,16 @@ def excess_losses(gap: KnownGap, budgets: Sequence[int], draws: int, seed: int =
     texts, size = gap.truth.shape
     rows = rng.integers(0, texts, (draws, max(budgets)))
     labels = gap.draw(rng, rows.ravel()).reshape(rows.shape)
-    reading = np.exp(gap.logits - gap.logits.max(axis=1, keepdims=True))
-    reading /= reading.sum(axis=1, keepdims=True)
+    reading = softmax(gap.logits, axis=1)
 
     def measure(n: int) -> list[list[float]]:
         folds = np.zeros((draws, FOLDS, texts, size))
         draw, place = np.ogrid[:draws, :n]
         np.add.at(folds, (draw, place % FOLDS, rows[:, :n], labels[:, :n]), 1.0)
-        with jax.enable_x64(True):
-            fits = _program()(reading, folds)
         return [
-            [gap.excess(np.maximum(reading @ channel, FLOOR)) for channel in np.asarray(channels)]
-            for channels in fits
+            [gap.excess(np.maximum(reading @ channel, FLOOR)) for channel in channels]
+            for channels in fit_channels(reading, folds)
         ]
 
     affine, full, shrunk = np.array([measure(n) for n in budgets]).swapaxes(0, 1)
     return ExcessLosses(gap.delta, size, np.array(budgets), affine - gap.delta, full, shrunk)
-
-
-@cache
-def _program() -> Any:
-    return compiled(fit_channels)

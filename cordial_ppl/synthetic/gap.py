@@ -123,8 +123,8 @@ def known_gap(delta: float, seed: int = 0, *, n: int = 2000, options: int = 5) -
 
 
 def affine_channel(
-    phi: Float[np.ndarray, " 4"], size: int
-) -> tuple[Float[np.ndarray, "K K"], Float[np.ndarray, "4 K K"]]:
+    phi: Float[np.ndarray, "*many 4"], size: int
+) -> tuple[Float[np.ndarray, "*many K K"], Float[np.ndarray, "*many 4 K K"]]:
     """Return the mixture channel `rho G(z | s y + d) + (1 - rho) / K`, and its derivatives.
 
     `G(z | c)` is proportional to `exp(-kappa (z - c)^2)`, as in the paper's equation 2.
@@ -136,21 +136,21 @@ def affine_channel(
     Returns:
         The channel, row y for class y read, and its derivative in each of the four.
     """
-    offset, gain, kappa = phi[0], np.exp(phi[1]), np.exp(phi[2])
-    rho = 1 / (1 + np.exp(-phi[3]))
+    offset, log_gain, log_kappa, log_odds = np.moveaxis(phi, -1, 0)[..., None, None]
+    gain, kappa, rho = np.exp(log_gain), np.exp(log_kappa), 1 / (1 + np.exp(-log_odds))
     z = np.arange(size, dtype=float)[None, :]
     y = z.T
     far = z - gain * y - offset
     log = -kappa * far**2
-    g = np.exp(log - log.max(axis=1, keepdims=True))
-    g /= g.sum(axis=1, keepdims=True)
+    g = np.exp(log - log.max(axis=-1, keepdims=True))
+    g /= g.sum(axis=-1, keepdims=True)
 
-    def tilt(slope: Float[np.ndarray, "K K"]) -> Float[np.ndarray, "K K"]:
-        return rho * g * (slope - (g * slope).sum(axis=1, keepdims=True))
+    def tilt(slope: Float[np.ndarray, "... K K"]) -> Float[np.ndarray, "... K K"]:
+        return rho * g * (slope - (g * slope).sum(axis=-1, keepdims=True))
 
     shift = 2 * kappa * far
     slopes = [tilt(shift), tilt(shift * gain * y), tilt(log), rho * (1 - rho) * (g - 1 / size)]
-    return rho * g + (1 - rho) / size, np.stack(slopes)
+    return rho * g + (1 - rho) / size, np.stack(slopes, axis=-3)
 
 
 def nearest_affine(
