@@ -1,21 +1,25 @@
 """The location channel over several readers: golden values, and special cases."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from scipy.linalg import helmert
 from three_readers import LABELS, THREE, THREE_TEST
 
+import cordial_ppl as cp
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.readers import location_readers, reader_weights
-from cordial_ppl.inference.fit import fit_lanes
-from cordial_ppl.inference.lanes import make_lanes
+from cordial_ppl.checks import check_channel, run
+from cordial_ppl.inference import fit
+from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.nuts import sample_nuts
-from cordial_ppl.inference.problem import predict
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.readings import Readings
 
@@ -50,12 +54,11 @@ def test_golden_values():
 
 
 def test_golden_mode():
-    target = target_of(4)
-    lanes = make_lanes(LOGITS, np.array(REFERENCE["labels"]))
-    lanes = lanes._replace(histograms=np.asarray(READINGS.histogram)[None])
-    cloud = fit_lanes(target, lanes, jax.random.key(0), method="mode").cloud
-    np.testing.assert_allclose(cloud.draws[0], REFERENCE["mode"], rtol=0, atol=1e-6)
-    best = log_posterior(jnp.asarray(cloud.draws[0]))
+    texts = Labelled(LOGITS, np.array(REFERENCE["labels"]), {})
+    case = Case(texts, histogram=np.array(REFERENCE["histogram"]))
+    found = fit_cases(target_of(4), [case], method="mode")[0].posterior.draws[0]
+    np.testing.assert_allclose(found, REFERENCE["mode"], rtol=0, atol=1e-6)
+    best = log_posterior(jnp.asarray(found))
     np.testing.assert_allclose(best, REFERENCE["log_posterior_at_mode"], rtol=0, atol=1e-8)
 
 
@@ -107,14 +110,54 @@ def test_a_missing_reading_is_left_out():
     assert np.isfinite(slope).all() and (slope[2:4] == 0).all() and (slope[:2] != 0).all()
 
 
-def test_the_default_agrees_with_nuts():
-    logits = THREE.copy()
-    logits[::4, 1] = np.nan
-    lanes = make_lanes(logits, LABELS)
-    target, histogram = target_of(3), jnp.asarray(lanes.histograms[0])
-    problem = lanes.problem(target, target.prior, jnp.asarray(lanes.labels[0]), histogram)
-    texts = Readings(jnp.asarray(THREE_TEST), histogram)
-    run = jax.jit(lambda cloud: predict(target, cloud, texts))
-    default = run(fit_lanes(target, lanes, jax.random.key(1)).cloud)
-    error = np.asarray(default - run(sample_nuts(problem, jax.random.key(0), warmup=500)))
+def gappy(logits):
+    """Not every reader has read every text."""
+    return np.where(
+        np.arange(len(logits))[:, None, None] % 4 == np.arange(3)[:, None], np.nan, logits
+    )
+
+
+def test_the_public_functions_take_several_readers(monkeypatch):
+    monkeypatch.setattr(fit, "sample_nuts", partial(sample_nuts, draws=1000, warmup=400))
+    logits = gappy(THREE)
+    default = cp.fit_channel("location-readers", logits, LABELS)
+    reference = cp.fit_nuts("location-readers", logits, LABELS)
+    assert default.readers == 3 and default.diagnostics.trusted
+    texts = gappy(THREE_TEST)
+    error = default.predict_proba(texts) - reference.predict_proba(texts)
     assert np.sqrt(np.mean(error**2)) < 0.015 and np.abs(error).max() < 0.06
+    tree = reference.to_datatree()
+    assert dict(tree["posterior"]["temperature"].sizes) == {"chain": 4, "draw": 250, "reader": 3}
+    # Logits are centred, reader by reader.
+    moved = logits + np.array([3.0, -1.0, 0.5])[None, :, None]
+    again = cp.fit_laplace("location-readers", moved, LABELS)
+    first = cp.fit_laplace("location-readers", logits, LABELS)
+    np.testing.assert_allclose(again.draws, first.draws, rtol=0, atol=1e-6)
+
+
+def test_what_several_readers_are_refused():
+    with pytest.raises(
+        cp.InputError, match=r"shape \[n, R, K\]; found \[20, 5\].*logits\[:, None\]"
+    ):
+        cp.fit_channel("location-readers", THREE[:, 0], LABELS)
+    with pytest.raises(cp.InputError, match=r"shape \[n, K\]; found \[20, 3, 5\]"):
+        cp.fit_channel("location", THREE, LABELS)
+    nobody = THREE.copy()
+    nobody[7] = np.nan
+    with pytest.raises(cp.InputError, match="no reader has read row 7"):
+        cp.fit_channel("location-readers", nobody, LABELS)
+    with pytest.raises(cp.ChannelError, match="'location-readers' is of several readers"):
+        cp.ChannelCalibrator("location-readers").fit(THREE[:, 0], LABELS)
+    posterior = cp.fit_channel("location-readers", THREE, LABELS, method="mode")
+    with pytest.raises(cp.InputError, match="each of 3 readers.* found 2 readers"):
+        posterior.predict_proba(THREE[:, :2])
+
+
+def test_the_readers_channel_passes_its_checks(monkeypatch):
+    # Without NUTS, which the test above compares with.
+    monkeypatch.setattr(run, "check_posteriors", lambda *own: iter(()))
+    report = check_channel("location-readers")
+    assert report.status == "pass", report.text
+    assert {finding.name for finding in report.findings} >= {"contract", "finite density", "time"}
+    given = check_channel("location-readers", THREE, LABELS)
+    assert given.status != "fail", given.text

@@ -1,6 +1,7 @@
 """Per-user effects: the grid against golden values, against NUTS, and one label at a time."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -10,19 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
-from numpyro.infer import MCMC, NUTS
 from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
 from cordial_ppl.arrays import FLOOR
+from cordial_ppl.checks import check_channel, run
+from cordial_ppl.inference import fit
+from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.personal import UserEffect, UserIntercept, UserReliability, UserTemperature
 from cordial_ppl.personal.effects import EFFECTS, Effect, shift
 from cordial_ppl.personal.evidence import highest, log_likelihoods, predict_values
 from cordial_ppl.personal.history import arrange
-from cordial_ppl.personal.model import user_effects
 from cordial_ppl.personal.spreads import SPREAD_PROBS, SPREADS, log_evidence, log_normals
-from cordial_ppl.readings import label_histogram
 
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "users.json").read_text())
 KINDS = [cp.UserShift, UserTemperature, UserIntercept, UserReliability]
@@ -191,40 +191,83 @@ def test_cross_validation_picks_the_best_sequential_predictions(kind, average):
             assert best <= sequential(other) + 1e-9
 
 
+def users_of(posterior):
+    """Draws of every user's value."""
+    named = posterior.parameters()
+    return named["value"] if "value" in named else named["sigma"][:, None] * named["scaled"]
+
+
 @pytest.mark.parametrize("kind", [cp.UserShift, UserIntercept])
-def test_the_grid_agrees_with_nuts(kind):
+def test_the_grid_agrees_with_nuts(kind, monkeypatch):
     """Sigma's posterior, every user's, and what they predict, within NUTS's own error.
 
     Chains do not cross from one mode of a user's value to another as often as they should; vague
     predictions have one each.
     """
+    monkeypatch.setattr(fit, "sample_nuts", partial(sample_nuts, warmup=400))
     probs, labels, _, _ = made(seed=3, users=COUNT, each=16, alpha=8.0)
     users = np.repeat(np.arange(COUNT), 16)
-    effect, histogram = kind.effect, label_histogram(labels, SIZE)
     fitted = kind().fit(probs, labels, users)
-    kernel = NUTS(user_effects, target_accept_prob=0.9)
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        settings = {"num_chains": 4, "chain_method": "vectorized", "progress_bar": False}
-        chains = MCMC(kernel, num_warmup=300, num_samples=750, **settings)
-        chains.run(jax.random.key(0), effect, probs, users, COUNT, histogram, labels)
-    draws = chains.get_samples(group_by_chain=True)
-    found = [fitted.values_[str(u)] for u in range(COUNT)]
-    for ours, theirs in (
-        (fitted.sigma_, draws["sigma"][..., None]),
-        (np.array(found), draws["value"]),
-    ):
-        samples = np.asarray(theirs)
-        error = samples.std(axis=(0, 1)) / np.sqrt(effective_sample_size(samples))
-        assert np.max(split_gelman_rubin(samples)) < 1.01
-        assert np.all(error < 0.03)
-        assert np.all(np.abs(ours - samples.mean(axis=(0, 1))) < 4 * error)
-    first = probs[:COUNT]
-    each = jax.vmap(effect.apply, (None, 0, None))
-    moved = jax.vmap(each, (0, 1, None))(
-        jnp.asarray(first), draws["value"].reshape(-1, COUNT), jnp.asarray(histogram)
+    channel = cp.user_channel(COUNT, kind.effect.name)
+    found = cp.fit_nuts(channel, np.log(probs), labels, covariates={"user": users})
+    ess = found.diagnostics.ess
+    assert ess > 200
+    values = np.column_stack([found.parameters()["sigma"], users_of(found)])
+    expected = [fitted.sigma_, *(fitted.values_[str(u)] for u in range(COUNT))]
+    assert (np.abs(values.mean(axis=0) - expected) < 4 * values.std(axis=0) / np.sqrt(ess)).all()
+    predicted = fitted.predict_proba(probs[:COUNT], range(COUNT))
+    own = found.predict_proba(np.log(probs[:COUNT]), {"user": np.arange(COUNT)})
+    np.testing.assert_allclose(own, predicted, rtol=0, atol=0.01)
+    tree = found.to_datatree()
+    assert dict(tree["posterior"]["scaled"].sizes) == {"chain": 4, "draw": 500, "user": COUNT}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_grid_agrees_with_a_channel_of_known_sigma(kind):
+    """One value a user, by the default method; and a user of whom nothing is known."""
+    probs, labels, _, _ = made(seed=3, users=COUNT, each=16, alpha=8.0)
+    users = np.repeat(np.arange(COUNT), 16)
+    fitted = kind(sigma=0.5).fit(probs, labels, users)
+    channel = cp.user_channel(COUNT + 1, kind.effect.name, 0.5)
+    assert channel is cp.user_channel(COUNT + 1, kind.effect.name, 0.5)
+    found = cp.fit_channel(channel, np.log(probs), labels, covariates={"user": users})
+    values = users_of(found)
+    spread = values.std(axis=0)
+    expected = [*(fitted.values_[str(u)] for u in range(COUNT)), 0.0]
+    if kind is UserReliability:
+        # Its sign does not matter: the grid has one of two modes that are the same.
+        values, expected = np.abs(values[:, :-1]), expected[:-1]
+        spread = values.std(axis=0)
+    mean = found.weights @ values
+    assert (np.abs(mean - expected) < 0.15 * spread).all()
+    assert found.target.gaussian and found.diagnostics.trusted
+
+
+def test_users_of_a_channel_are_whole_numbers():
+    probs, labels = PROBS[:4], LABELS[:4]
+    channel = cp.user_channel(2)
+    for wrong in ([0, 1, 2, 0], [0, 0.5, 1, 0], [0, -1, 1, 0]):
+        with pytest.raises(cp.InputError, match=r"'user' must be whole numbers 0..1.*in row \d"):
+            cp.fit_channel(channel, np.log(probs), labels, covariates={"user": wrong})
+    with pytest.raises(cp.InputError, match="uses the covariate 'user'"):
+        cp.fit_channel(channel, np.log(probs), labels)
+    found = cp.fit_channel(
+        channel, np.log(probs), labels, method="mode", covariates={"user": [0, 1, 1, 0]}
     )
-    predicted = fitted.predict_proba(first, range(COUNT))
-    np.testing.assert_allclose(predicted, moved.mean(axis=1), rtol=0, atol=0.01)
+    with pytest.raises(cp.InputError, match="found 2 in row 0"):
+        found.predict_proba(np.log(probs), {"user": [2, 0, 0, 0]})
+    with pytest.raises(cp.InputError, match="effect must be one of shift"):
+        cp.user_channel(2, "gain")
+    with pytest.raises(cp.InputError, match="must be a user"):
+        cp.user_channel(0)
+
+
+def test_a_channel_of_users_passes_its_checks(monkeypatch):
+    # Without NUTS, which a test above compares with.
+    monkeypatch.setattr(run, "check_posteriors", lambda *own: iter(()))
+    report = check_channel(cp.user_channel(4))
+    assert report.status != "fail", report.text
+    assert "covariates: user" in report.text
 
 
 def by_hand(kind, groups, spreads, shares):

@@ -30,6 +30,9 @@ KIND = "judge"
 FIELDS = ("histogram", "draws", "weights")
 """Arrays of a posterior."""
 
+SHARES = "shares"
+"""One more, which the first files lack: all draws of theirs predict."""
+
 
 class State(NamedTuple):
     """All that a fitted stack consists of.
@@ -117,7 +120,8 @@ def pack_posterior(posterior: Posterior) -> tuple[dict[str, Any], dict[str, np.n
         "diagnostics": to_plain(posterior.diagnostics._asdict()),
         "covariates": list(posterior.covariates),
     }
-    return settings, {field: getattr(posterior, field) for field in FIELDS}
+    arrays = {field: getattr(posterior, field) for field in FIELDS}
+    return settings, arrays | {SHARES: posterior.shares}
 
 
 def read(path: str | Path, channels: Sequence[str | Path | Channel] = ()) -> State:
@@ -185,7 +189,7 @@ def _restore(
     }
     posteriors = {}
     for name, channel in found.items():
-        own = {field: arrays.pop(f"channel.{name}.{field}") for field in FIELDS}
+        own = take_arrays(arrays, f"channel.{name}.")
         posteriors[name] = unpack_posterior(channel, meta["channels"][name], own, scale.size)
     priors = {
         name: Prior(arrays.pop(f"prior.{name}.loc"), arrays.pop(f"prior.{name}.scale"))
@@ -253,6 +257,12 @@ def _restore(
     )
 
 
+def take_arrays(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Take the arrays of a posterior from those of a file."""
+    found = {field: arrays.pop(prefix + field) for field in FIELDS}
+    return found | {"predicting": arrays.pop(prefix + SHARES, None)}
+
+
 def unpack_posterior(
     channel: Channel,
     settings: dict[str, Any],
@@ -280,14 +290,16 @@ def _check_posterior(posterior: Posterior, size: int) -> None:
     name, (draws, count) = posterior.channel.name, posterior.draws.shape
     if posterior.histogram.shape != (size,) or posterior.weights.shape != (draws,):
         raise ValueError(f"the arrays of channel {name!r} do not fit together")
-    if any(array.dtype.kind != "f" for array in (posterior.draws, posterior.weights)):
+    if any(array.dtype.kind != "f" for array in (posterior.draws, posterior.weights, posterior.shares)):
         raise ValueError(f"the arrays of channel {name!r} are of another type")
     # Predictions are made in single precision.
     if np.abs(posterior.draws).max(initial=0.0) > np.finfo(np.float32).max:
         raise ValueError(f"the draws of channel {name!r} are too large")
     if count != posterior.target.size:
         raise ValueError(f"channel {name!r} has {posterior.target.size} parameters, not {count}")
-    for share in (posterior.weights, posterior.histogram):
+    if posterior.shares.shape != (draws,):
+        raise ValueError(f"the arrays of channel {name!r} do not fit together")
+    for share in (posterior.weights, posterior.histogram, posterior.shares):
         if share.min() < 0 or not math.isclose(share.sum(), 1, abs_tol=1e-6):
             raise ValueError(f"weights or histogram of channel {name!r} do not sum to one")
 

@@ -100,7 +100,7 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel] = ()) -> Sta
     with files.blaming(path):
         joint, spreads = meta["joint"], arrays.pop(SPREADS)
         if joint is not None:
-            found = {key: arrays.pop(f"joint.{key}") for key in files.FIELDS}
+            found = files.take_arrays(arrays, "joint.")
             joint = files.unpack_posterior(JOINT, joint, found, scale.size, len(readers))
         members = [*stacks, *([JOINT.name] if joint is not None else [])]
         weights = {name: float(meta["weights"][name]) for name in members}

@@ -51,7 +51,7 @@ def effective_sample_size(log_weights: Float[AnyArray, " S"]) -> Any:
 
 
 def resample(
-    start: Float[Any, ""], log_weights: Float[AnyArray, " S"], draws: int
+    start: float | Float[Any, ""], log_weights: Float[AnyArray, " S"], draws: int
 ) -> Int[AnyArray, " m"]:
     """Indices of a systematic resample: each draw appears ``draws * w`` times, rounded at random.
 

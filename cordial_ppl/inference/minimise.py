@@ -18,6 +18,9 @@ Index = Int[np.ndarray, " A"]
 DOWN, LEFT = 1e-4, 0.9
 """Of the slope at its start, what a step must gain at least, and what it may leave at most."""
 
+STALE = 8
+"""Steps in a row that change the value by no more than rounding, after which a search ends."""
+
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -48,7 +51,7 @@ class _Searches:
         self.inverse = np.tile(inverse, (count // len(inverse), 1, 1))
         self.direction = np.zeros_like(x)
         self.slope, self.step, self.low, self.high, self.longest = np.zeros((5, count))
-        self.fresh = np.ones(count, bool)
+        self.fresh, self.stale = np.ones(count, bool), np.zeros(count)
 
     def keep(self, which: np.ndarray) -> None:
         """Forget the other searches."""
@@ -112,6 +115,8 @@ def minimise(
 
     values, gradients = evaluate(x, np.arange(len(x)))
     norms = np.where(np.isfinite(values), np.abs(gradients).max(axis=1), np.inf)
+    settled = np.zeros(len(x), bool)
+    settled[norms <= tolerance] = True
     s = _Searches(x, values, gradients, np.eye(size)[None] if inverse is None else inverse)
     s.fresh[:] = inverse is None
     s.keep(np.isfinite(values) & (norms > tolerance))
@@ -130,10 +135,13 @@ def minimise(
         done = _adjust(s, value, along, low_enough, short)
         if hessian is None:
             _learn(s, taken, trial, gradient)
+        same = value >= s.value - 4.0 * EPS * (1.0 + np.abs(s.value))
+        s.stale[taken] = np.where(same[taken], s.stale[taken] + 1, 0)
         s.x[taken], s.value[taken], s.gradient[taken] = trial[taken], value[taken], gradient[taken]
         x[s.number], values[s.number] = s.x, s.value
         norms[s.number] = norm = np.abs(s.gradient).max(axis=1)
-        done[taken] = norm[taken] <= tolerance
+        settled[s.number] = (norm <= tolerance) | (s.stale >= STALE)
+        done |= settled[s.number]
         aim(s, taken[~done[taken]], max_length)
         if each > 1:
             lowest = values.reshape(problems, each).argmin(axis=1)[s.number // each]
@@ -141,8 +149,7 @@ def minimise(
         if done.any():
             s.keep(~done)
     best = np.arange(problems) * each + values.reshape(problems, each).argmin(axis=1)
-    flat = np.maximum(tolerance, 64.0 * EPS * (1.0 + np.abs(values[best])))
-    return Minimum(x[best], values[best], norms[best], norms[best] <= flat, rounds)
+    return Minimum(x[best], values[best], norms[best], settled[best], rounds)
 
 
 def _adjust(s: _Searches, value, along, low_enough, short) -> np.ndarray:

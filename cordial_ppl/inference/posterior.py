@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
@@ -117,6 +117,7 @@ class Posterior:
         prior: location and scale of the unconstrained parameters; None for the channel's own.
         data: the labelled texts that it was fitted to; None where it was loaded from a file.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
+        predicting: weights of the draws in predictions, where these are known; see ``shares``.
     """
 
     channel: Channel
@@ -129,6 +130,7 @@ class Posterior:
     prior: Prior | None = None
     data: Labelled | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
+    predicting: Float[np.ndarray, " S"] | None = None
 
     @cached_property
     def target(self) -> Target:
@@ -184,13 +186,15 @@ class Posterior:
         return to_datatree(self, **settings)
 
     @cached_property
-    def kept(self) -> tuple[Int[np.ndarray, " D"], Float[np.ndarray, " D"]]:
-        """Numbers of as many draws as predictions need, and their weights.
+    def shares(self) -> Float[np.ndarray, " S"]:
+        """Weights of the draws in predictions: as few as these need are above zero.
 
-        All draws of a literal method, and of a posterior that knows no texts to choose them by.
+        All keep theirs in a literal method, and where no texts are known to choose them by.
         """
+        if self.predicting is not None:
+            return self.predicting
         if self.diagnostics.method in LITERAL or self.data is None or len(self.weights) <= DRAWS:
-            return np.arange(len(self.weights)), self.weights
+            return self.weights
         probes, kind = make_probes(self.data.logits), precision(self.diagnostics.method)
         extra = {
             name: np.asarray(column[probes.rows], kind)
@@ -200,7 +204,16 @@ class Posterior:
         chosen = np.eye(len(self.histogram))[probes.options]
         with jax.enable_x64(True):
             features = predict(self.target, self.draws, self.weights, readings, chosen)[1]
-        return thin(np.asarray(features), self.weights, DRAWS)
+        shares = np.zeros(len(self.weights))
+        rows, own = thin(np.asarray(features), self.weights, DRAWS)
+        shares[rows] = own
+        return shares
+
+    @property
+    def kept(self) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, " D"]]:
+        """The draws that predict, and their weights."""
+        rows = np.flatnonzero(self.shares)
+        return self.draws[rows], self.shares[rows]
 
     def predict_proba(
         self, logits, covariates: Mapping[str, Any] | None = None
@@ -256,4 +269,4 @@ class Posterior:
         extra = {name: np.asarray(column, kind) for name, column in covariates.items()}
         readings = Readings(logits.astype(kind), self.histogram, extra)
         with jax.enable_x64(True):
-            return predict(self.target, self.draws[self.kept[0]], self.kept[1], readings, values)
+            return predict(self.target, *self.kept, readings, values)
