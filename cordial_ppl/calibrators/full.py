@@ -24,7 +24,6 @@ from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.laplace import find_modes
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.readings import label_histogram
-from cordial_ppl.readings import label_histogram
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Pseudo-counts a row that cross-validation chooses from: from hardly any to the scalar channel."""

@@ -156,9 +156,12 @@ def _adjust(s: _Searches, value, along, low_enough, short) -> np.ndarray:
     """Lengthen the steps that were too short and shorten those too long; whether that is done."""
     s.low = np.where(short, s.step, s.low)
     s.high = np.where(low_enough, s.high, s.step)
-    # Where the slope would be zero if it changed evenly; of a step too far nothing is known.
-    root = s.step * s.slope / np.minimum(s.slope - along, -EPS * EPS)
-    root = np.where(np.isfinite(value), root, 0.0)
+    # The minimum of a cubic (Nocedal and Wright, equation 3.59), if there is one.
+    with np.errstate(all="ignore"):
+        bend = s.slope + along - 3.0 * (value - s.value) / s.step
+        width = np.sqrt(bend**2 - s.slope * along)
+        root = s.step * (1.0 - (along + width - bend) / (along - s.slope + 2.0 * width))
+    root = np.where(np.isfinite(root), root, np.where(short, np.inf, 0.0))
     width = np.minimum(s.high, s.longest) - s.low
     inside = np.clip(root, s.low + 0.1 * width, s.low + 0.9 * width)
     beyond = np.minimum(np.clip(root, 2.0 * s.step, 5.0 * s.step), s.longest)
