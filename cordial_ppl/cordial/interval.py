@@ -40,9 +40,7 @@ def mean_interval(
     """
     used = [member for member, own in zip(members, shares.T, strict=True) if own.any()]
     shares = shares[:, shares.any(axis=0)]
-    weights = [
-        fit.kept[1] if isinstance(fit, Posterior) else np.ones(1) for fit, _ in used
-    ]
+    weights = [fit.kept[1] if isinstance(fit, Posterior) else np.ones(1) for fit, _ in used]
     found = []
     for start in range(0, len(shares), CHUNK_ROWS):
         rows = slice(start, start + CHUNK_ROWS)
