@@ -54,7 +54,7 @@ def points_of(count, seed=0):
 def exact(prior, texts, labels, points):
     """Log prior and log likelihood of whitened points, texts all at once."""
     readings = Readings(texts.logits, label_histogram(labels, 5), dict(texts.covariates))
-    flat = prior.loc + prior.scale * points
+    flat = prior.loc[None] + prior.scale[None] * points
     own = jax.vmap(lambda u: TARGET.log_prior(u, prior, readings))(flat)
     return own, jax.vmap(lambda u: TARGET.log_likelihood(u, readings, labels))(flat)
 
@@ -134,5 +134,6 @@ def test_programs_are_traced_once():
         traced = len(TRACES)
         for seed, count in enumerate((5, 24, 100, 2000) if method == "default" else (5, 33)):
             fit(count, method, seed)
-        fit(20, method, 9, Prior(target.prior.loc + 0.5, target.prior.scale * 0.5), first=7)
+        prior = Prior(target.prior.loc + [0.5, 0.2, 0.0], target.prior.scale * [0.5, 2.0, 1.0])
+        fit(20, method, 9, prior, first=7)
         assert len(TRACES) == traced

@@ -283,7 +283,8 @@ def test_problems_side_by_side_are_sampled_and_carried_as_alone():
     keys = jax.random.split(jax.random.key(0), 2)
     states = sample(*together(whole), keys)
     carried = carry(*together(folds), states, jax.random.split(keys[1], 2), DEFAULT_EFFORT)
-    for problems, found in ((whole, states), (folds, carried)):
+    # Those that are carried are weighed: fewer than they look.
+    for problems, found, limit in ((whole, states, 0.15), (folds, carried, 0.3)):
         for place, problem in enumerate(problems):
             own, alone = part(found, place), run(problem, place)
             assert rms(predicted(problem, own), predicted(problem, alone)) < 0.015
@@ -291,7 +292,7 @@ def test_problems_side_by_side_are_sampled_and_carried_as_alone():
             assert weights.sum() == pytest.approx(1, abs=1e-4)
             points = alone.particles.points
             gap = (weights @ own.particles.points - points.mean(axis=0)) / points.std(axis=0)
-            assert np.abs(gap).max() < 0.15
+            assert np.abs(gap).max() < limit
     assert all(good(part(states, place), DEFAULT_EFFORT) for place in range(2))
 
 
