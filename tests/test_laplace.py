@@ -99,7 +99,7 @@ def test_golden_importance_weights(name):
 def test_many_data_sets_at_once_each_with_a_prior_of_its_own():
     target = build_target(CHANNELS["mixture"], 5)
     masks = [np.where(np.arange(30) % 5 == fold, -1, LABELS) for fold in range(-1, FEW + 1)]
-    data = [padded(own, label_histogram(own, 5)) for own in masks]
+    data = [padded(own, np.asarray(label_histogram(own, 5))) for own in masks]
     shifts = np.linspace(0.0, 0.5, len(data))
     loc = np.tile(target.prior.loc, (len(data), 1))
     loc[:, 1] += shifts
@@ -111,7 +111,7 @@ def test_many_data_sets_at_once_each_with_a_prior_of_its_own():
         (alone,) = find_modes(target, prior, [data[place]])
         for one, other in zip(together[place][:3], alone[:3], strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
-        histogram = label_histogram(masks[place], 5)
+        histogram = np.asarray(label_histogram(masks[place], 5))
         own = log_density(target, together[place].mean, prior, masks[place], histogram)
         assert together[place].log_density == pytest.approx(float(own), abs=1e-9)
 

@@ -118,15 +118,11 @@ def _find_modes(target: Target, prior: Prior, data: Sequence[Data], at_once: int
     filled = [*range(count), *[0] * (at_once - count)]
     together = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
     with jax.enable_x64(True):
-        given = jax.device_put(
-            (
-                Prior(*(np.asarray(part)[filled] for part in prior)),
-                together._replace(tiles=together.tiles.max()),
-            )
-        )
+        priors = Prior(prior.loc[filled], prior.scale[filled])
+        given = jax.device_put((priors, together._replace(tiles=together.tiles.max())))
 
         def loss(points: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            value, slope = gradient(target, *given, points, at)
+            value, slope = gradient(target, given[0], given[1], points, at)
             return np.where(np.abs(points).max(axis=1) <= REACH, -value, np.inf), -slope
 
         def inverses(points: np.ndarray) -> np.ndarray:
