@@ -18,7 +18,7 @@ from cordial_ppl.tables import write_table
 TEMPLATE = Path(__file__).parent.parent / "models" / "template.py"
 CHANGE = (
     ("dist.LogNormal(0.0, 0.5)", "dist.LogNormal(0.0, 0.2)"),
-    ("-(concentration * (", "-(concentration * readings.covariates['doubt'] * ("),
+    ("-(concentration * (", "-(concentration * readings.covariates['doubt'][None] * ("),
 )
 """The concentration is scaled by how clear a text is."""
 
