@@ -142,7 +142,7 @@ def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):
     def fail(*_, **__):
         raise MemoryError("out of memory")
 
-    monkeypatch.setattr("cordial_ppl.cordial.parts._predict", fail)
+    monkeypatch.setattr("cordial_ppl.cordial.members.CalibratorMember.fit", fail)
     results = run_sweep(plan(folder), folder / "out")
     for cell in results.cells.values():
         assert cell.reasons["temperature", 0] == "out of memory"
