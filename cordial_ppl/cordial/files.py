@@ -290,7 +290,9 @@ def _check_posterior(posterior: Posterior, size: int) -> None:
     name, (draws, count) = posterior.channel.name, posterior.draws.shape
     if posterior.histogram.shape != (size,) or posterior.weights.shape != (draws,):
         raise ValueError(f"the arrays of channel {name!r} do not fit together")
-    if any(array.dtype.kind != "f" for array in (posterior.draws, posterior.weights, posterior.shares)):
+    if any(
+        array.dtype.kind != "f" for array in (posterior.draws, posterior.weights, posterior.shares)
+    ):
         raise ValueError(f"the arrays of channel {name!r} are of another type")
     # Predictions are made in single precision.
     if np.abs(posterior.draws).max(initial=0.0) > np.finfo(np.float32).max:

@@ -97,14 +97,7 @@ def fit_subsets(
         if isinstance(estimators[name], Stack)
     }
     unique = {part.key: part for own in needed.values() for part in own}
-    cases = [
-        Case(
-            Labelled(*_of(pool.take(rows), labels[rows])),
-            assign_folds(count, FOLDS, np.random.default_rng(seed)),
-            (seed,),
-        )
-        for rows, seed in zip(subsets, seeds, strict=True)
-    ]
+    cases = make_cases(pool, labels, subsets, seeds)
 
     def fit(part: Member) -> Fits | Exception:
         try:
@@ -132,6 +125,26 @@ def fit_subsets(
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
     return results
+
+
+def make_cases(
+    pool: Texts,
+    labels: Int[np.ndarray, " N"],
+    subsets: Int[np.ndarray, "S n"],
+    seeds: Sequence[int],
+) -> list[Case]:
+    """The subsets as data sets to fit, with the folds that each seed gives.
+
+    Arguments are those of :func:`fit_subsets`.
+    """
+    return [
+        Case(
+            Labelled((own := pool.take(rows)).logits, labels[rows], own.covariates),
+            assign_folds(len(rows), FOLDS, np.random.default_rng(seed)),
+            (seed,),
+        )
+        for rows, seed in zip(subsets, seeds, strict=True)
+    ]
 
 
 def parts(estimator: Estimator, labels: int) -> tuple[Member, ...]:
@@ -163,10 +176,6 @@ def check_covariates(estimator: Estimator, texts: Texts) -> None:
         resolve(part.prior, target, reading_spread(texts.logits))
     if isinstance(estimator, Stack | ChannelCalibrator):
         estimator.prior.check(targets)
-
-
-def _of(texts: Texts, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    return texts.logits, labels, dict(texts.covariates)
 
 
 def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
