@@ -12,8 +12,7 @@ import numpyro.distributions as dist
 import pytest
 
 from cordial_ppl.channel import Channel, observe
-from cordial_ppl.cordial.judges import LogitStack
-from cordial_ppl.cordial.subsets import Texts
+from cordial_ppl.cordial.comparisons import LogitStack
 from cordial_ppl.cordial.single import (
     BatchCalibration,
     ChannelCalibrator,
@@ -23,7 +22,7 @@ from cordial_ppl.cordial.single import (
     TemperatureScaling,
 )
 from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.cordial.subsets import BatchFit, fit_subsets, parts
+from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets, parts
 from cordial_ppl.readings import as_logits
 from cordial_ppl.synthetic import reviews
 
