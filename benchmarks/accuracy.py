@@ -16,11 +16,9 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import numpy as np
 from members import Said, fit_members
 from real import FOLDER, HALVES, NEEDED, SOURCES, Pair, load_pairs
@@ -114,7 +112,7 @@ def main() -> None:
             if n > len(pair.reading.pool_labels):
                 continue
             said = fit_members(pair, n, args.draws, [*names, "histogram"], args.fits)
-            cells.append(Cell(pair, n, weigh(said, stacks, n)))
+            cells.append(Cell(pair, n, weigh(said, stacks)))
             means = {name: loss.mean() for name, loss in cells[-1].losses.items()}
             shown = " ".join(f"{means[name]:.4f}" for name in stacks)
             print(f"{n:4} {pair.name:62} {shown} ({time.perf_counter() - start:.0f} s)", flush=True)
@@ -128,23 +126,17 @@ def members_of(stack: str, n: int) -> Mapping[str, float]:
 
 
 def weigh(
-    said: Mapping[str, Said], stacks: Mapping[str, Mapping[str, float]], n: int
+    said: Mapping[str, Said], stacks: Mapping[str, Mapping[str, float]]
 ) -> dict[str, np.ndarray]:
     """Log losses of every stack, and of what it is made of."""
     losses = {name: _loss(own.report) for name, own in said.items()}
     for name, counts in stacks.items():
         held_out = np.stack([said[member].held_out for member in counts], axis=-1)
         report = np.stack([said[member].report for member in counts], axis=-1)
-        with jax.enable_x64(True):
-            logs = np.log(np.maximum(held_out.astype(float), FLOOR))
-            weights = _weigher()(logs, np.ones(n, bool), np.array(list(counts.values()), float))
-        losses[name] = _loss(np.einsum("smk,sk->sm", report, np.asarray(weights)))
+        logs, prior = np.log(np.maximum(held_out.astype(float), FLOOR)), list(counts.values())
+        weights = np.stack([stack_weights(own, np.array(prior, float)) for own in logs])
+        losses[name] = _loss(np.einsum("smk,sk->sm", report, weights))
     return losses
-
-
-@lru_cache(maxsize=1)
-def _weigher() -> Any:
-    return jax.jit(jax.vmap(stack_weights, (0, None, None)))
 
 
 def _loss(probs: np.ndarray) -> np.ndarray:

@@ -23,8 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import cordial_ppl as cp
-from cordial_ppl.cordial.subsets import Texts
-from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
+from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import Readings, as_logits, label_histogram

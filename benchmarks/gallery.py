@@ -24,8 +24,7 @@ from real import NEEDED
 import cordial_ppl as cp
 from cordial_ppl.analyses import paired_interval
 from cordial_ppl.channels import PAPER_CHANNELS
-from cordial_ppl.cordial.subsets import Texts
-from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
+from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.loading import load_channel
 

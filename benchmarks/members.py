@@ -21,8 +21,8 @@ from real import Pair
 import cordial_ppl as cp
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channels import AFFINE_CHANNELS
-from cordial_ppl.cordial.parts import CalibratorPart, ChannelPart, Part
-from cordial_ppl.cordial.subsets import make_batch
+from cordial_ppl.cordial.members import CalibratorMember, ChannelMember, Member
+from cordial_ppl.cordial.subsets import make_cases
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT
 from cordial_ppl.loading import load_channel
@@ -93,7 +93,7 @@ def _fit(pair: Pair, n: int, draws: int, names: Sequence[str]) -> dict[str, Said
     reading = pair.reading
     subsets = draw_subsets(reading, n, draws, 0)
     labels, seeds = reading.pool_labels[subsets], range(draws)
-    lanes = make_batch(reading.pool, reading.pool_labels, subsets, seeds, folded=True)
+    cases = make_cases(reading.pool, reading.pool_labels, subsets, seeds)
     found = {}
     for name in names:
         if name in LABEL_FREE:
@@ -101,16 +101,21 @@ def _fit(pair: Pair, n: int, draws: int, names: Sequence[str]) -> dict[str, Said
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cp.CordialWarning)
-            fit = _part(name, pair.source).fit(lanes, seeds, reading.report)
-        held_out = np.take_along_axis(fit.held_out[:, :n], labels[..., None], axis=2)[..., 0]
-        report = fit.probs[:, np.arange(len(reading.report_labels)), reading.report_labels]
-        found[name] = Said(held_out, report)
+            fits = _member(name, pair.source).fit(cases)
+        truth = reading.report_labels
+        probs = [fit.fitted.predict_centred(*reading.report) for fit in fits]
+        found[name] = Said(
+            np.stack(
+                [fit.held_out[np.arange(n), own] for fit, own in zip(fits, labels, strict=True)]
+            ),
+            np.stack([own[np.arange(len(truth)), truth] for own in probs]),
+        )
     return found
 
 
-def _part(name: str, source: str) -> Part:
+def _member(name: str, source: str) -> Member:
     if name in CALIBRATORS:
-        return CalibratorPart(name)
+        return CalibratorMember(name)
     how, _, which = name.partition(":")
     paths = (folder / f"{which}.py" for folder in FOLDERS)
     channel = load_channel(next((path for path in paths if path.exists()), which))
@@ -118,7 +123,7 @@ def _part(name: str, source: str) -> Part:
     index = known.index(which) if which in known else len(known)
     method = "laplace" if how == "paper" else "default"
     prior = without(source).with_rule(name=RULES[how]) if how in RULES else None
-    return ChannelPart(channel, index, method, prior, DEFAULT_EFFORT)
+    return ChannelMember(channel, index, method, prior, lambda size: None, DEFAULT_EFFORT)
 
 
 def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:

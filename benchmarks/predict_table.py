@@ -81,7 +81,7 @@ def measure(ending: str, count: int, labels: int, options: int) -> list[dict]:
 def run(command: str, folder: Path, *arguments: str) -> dict[str, float]:
     """Run the program in a folder, where it also keeps what it compiles."""
     environment = {name: v for name, v in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
-    environment["XDG_CACHE_HOME"] = str(folder / "cache")
+    environment["CORDIAL_CACHE_DIR"] = str(folder / "cache")
     start = time.perf_counter()
     process = subprocess.Popen([*CORDIAL, command, *arguments], cwd=folder, env=environment)
     _, status, used = os.wait4(process.pid, 0)

@@ -26,8 +26,7 @@ from real import NEEDED, SOURCES, load
 
 import cordial_ppl as cp
 from cordial_ppl.analyses import Interval, paired_interval
-from cordial_ppl.cordial.subsets import Texts
-from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
+from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.readings import as_logits
 from cordial_ppl.synthetic import benchmark

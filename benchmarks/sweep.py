@@ -28,8 +28,7 @@ import numpy as np
 
 import cordial_ppl as cp
 from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.subsets import Texts
-from cordial_ppl.cordial.subsets import fit_subsets
+from cordial_ppl.cordial.subsets import Texts, fit_subsets
 from cordial_ppl.readings import as_logits
 from cordial_ppl.sweep import parse_config, read_config, run_sweep
 from cordial_ppl.synthetic import reviews

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from cordial_ppl.channel import Channel as Channel
     from cordial_ppl.channel import observe as observe
     from cordial_ppl.channel import sample_log_odds as sample_log_odds
+    from cordial_ppl.channels.kernel import expected as expected
+    from cordial_ppl.channels.kernel import softmax as softmax
     from cordial_ppl.cordial import BatchCalibration as BatchCalibration
     from cordial_ppl.cordial import ChannelCalibrator as ChannelCalibrator
     from cordial_ppl.cordial import Cordial as Cordial
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "cordial_ppl.channel": ("Channel", "observe", "sample_log_odds"),
+    "cordial_ppl.channels.kernel": ("expected", "softmax"),
     "cordial_ppl.cordial": (
         "BatchCalibration",
         "ChannelCalibrator",

@@ -20,6 +20,7 @@ import numpyro.distributions as dist
 from jax.scipy.special import expit
 from jaxtyping import Array, Float, Int
 from numpyro.distributions import constraints
+from numpyro.util import not_jax_tracer
 
 from cordial_ppl.errors import ChannelError, InputError
 
@@ -137,7 +138,7 @@ class Ordinal(dist.Distribution):
 
 def _as_options(value: Any, size: int) -> Any:
     """The labels, which are looked at where they are no tracers."""
-    if isinstance(value, jax.core.Tracer):
+    if not not_jax_tracer(value):
         return value
     own = np.asarray(value)
     wrong = np.flatnonzero((own < -1) | (own >= size))

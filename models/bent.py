@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import observe, sample_log_odds
+from cordial_ppl import expected, observe, sample_log_odds, softmax
 
 
 def model(readings, labels=None):
@@ -34,10 +34,10 @@ def model(readings, labels=None):
 
     top = readings.logits.shape[-1] - 1
     options = jnp.arange(top + 1, dtype=readings.logits.dtype)
-    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
+    reading = softmax(readings.logits.T / temperature)
     # Both ends are summed for themselves: 1 - u would lose the digits of a saturated reading.
-    high, low = options @ reading, options[::-1] @ reading
+    high, low = expected(reading), expected(reading[::-1])
     centre = gain * top * high / (high + low / jnp.exp(bend)) + offset
-    profile = jax.nn.softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2), axis=0)
+    profile = softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2))
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

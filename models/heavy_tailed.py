@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import observe, sample_log_odds
+from cordial_ppl import expected, observe, sample_log_odds, softmax
 
 
 def model(readings, labels=None):
@@ -31,10 +31,10 @@ def model(readings, labels=None):
     log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
 
     options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
-    squares = (options[:, None] - (gain * (options @ reading) + offset)[None, :]) ** 2
+    reading = softmax(readings.logits.T / temperature)
+    squares = (options[:, None] - (gain * expected(reading) + offset)[None, :]) ** 2
     # w^2 (sqrt(1 + d^2 / w^2) - 1) without the difference, which loses digits where w is large.
     exponent = 2.0 * squares / (jnp.sqrt(1.0 + squares / width**2) + 1.0)
-    profile = jax.nn.softmax(-(concentration * exponent), axis=0)
+    profile = softmax(-(concentration * exponent))
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

@@ -19,7 +19,7 @@ import numpyro
 import numpyro.distributions as dist
 from jax.scipy.special import ndtr
 
-from cordial_ppl import observe, sample_log_odds
+from cordial_ppl import expected, observe, sample_log_odds, softmax
 
 
 def model(readings, labels=None):
@@ -31,8 +31,8 @@ def model(readings, labels=None):
     log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
 
     options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
-    centre = gain * (options @ reading) + offset
+    reading = softmax(readings.logits.T / temperature)
+    centre = gain * expected(reading) + offset
     cuts = ((options[1:] - 0.5)[:, None] - centre[None, :]) / spread
     # Above the mean the upper tails are subtracted, which are small and keep their digits.
     below, above, none = ndtr(cuts), ndtr(-cuts), jnp.zeros((1, *centre.shape), centre.dtype)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import observe, sample_log_odds
+from cordial_ppl import expected, observe, sample_log_odds, softmax
 
 
 def model(readings, labels=None):
@@ -32,9 +32,9 @@ def model(readings, labels=None):
     log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
 
     options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
-    distance = options[:, None] - (gain * (options @ reading) + offset)[None, :]
+    reading = softmax(readings.logits.T / temperature)
+    distance = options[:, None] - (gain * expected(reading) + offset)[None, :]
     side = jnp.exp(jnp.where(distance > 0, -1.0, 1.0) * skew)
-    profile = jax.nn.softmax(-(concentration * side * distance**2), axis=0)
+    profile = softmax(-(concentration * side * distance**2))
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

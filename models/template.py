@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import observe, sample_log_odds
+from cordial_ppl import expected, observe, sample_log_odds, softmax
 
 
 def model(readings, labels=None):
@@ -30,10 +30,10 @@ def model(readings, labels=None):
 
     # The reading's mean, corrected.  Logits are [n, K]; transposed, texts are the long last axis.
     options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
-    centre = gain * (options @ reading) + offset
+    reading = softmax(readings.logits.T / temperature)
+    centre = gain * expected(reading) + offset
 
     # How labels spread around it, and the share of texts for which the reading says nothing.
-    profile = jax.nn.softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2), axis=0)
+    profile = softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2))
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

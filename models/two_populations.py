@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import observe, sample_log_odds
+from cordial_ppl import expected, observe, sample_log_odds, softmax
 
 
 def model(readings, labels=None):
@@ -33,11 +33,11 @@ def model(readings, labels=None):
     log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
 
     options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
-    centre = (gain * (options @ reading) + offset)[None, :]
+    reading = softmax(readings.logits.T / temperature)
+    centre = (gain * expected(reading) + offset)[None, :]
 
     def kernel(centre):
-        return jax.nn.softmax(-(concentration * (options[:, None] - centre) ** 2), axis=0)
+        return softmax(-(concentration * (options[:, None] - centre) ** 2))
 
     profile = jax.nn.sigmoid(-minority) * kernel(centre)
     profile += jax.nn.sigmoid(minority) * kernel(centre + difference)

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import observe, sample_log_odds
+from cordial_ppl import expected, observe, sample_log_odds, softmax
 
 
 def model(readings, labels=None):
@@ -33,10 +33,9 @@ def model(readings, labels=None):
     concentration = numpyro.sample("concentration", dist.LogNormal(jnp.log(4.0), 1.5))
     log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
 
-    options = jnp.arange(top + 1, dtype=readings.logits.dtype)
     places = top * jnp.cumsum(jnp.append(jnp.zeros_like(temperature), jax.nn.softmax(steps)))
-    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
-    centre = gain * (options @ reading) + offset
-    profile = jax.nn.softmax(-(concentration * (places[:, None] - centre[None, :]) ** 2), axis=0)
+    reading = softmax(readings.logits.T / temperature)
+    centre = gain * expected(reading) + offset
+    profile = softmax(-(concentration * (places[:, None] - centre[None, :]) ** 2))
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl import observe, sample_log_odds
+from cordial_ppl import expected, observe, sample_log_odds, softmax
 
 EXAMPLES = {"length": (20, 500)}
 """Range of the covariate in texts that are made up to check this channel."""
@@ -35,9 +35,9 @@ def model(readings, labels=None):
     log_odds = sample_log_odds("strength", jnp.log(19.0), 2.0)
 
     options = jnp.arange(readings.logits.shape[-1], dtype=readings.logits.dtype)
-    reading = jax.nn.softmax(readings.logits.T / temperature, axis=0)
+    reading = softmax(readings.logits.T / temperature)
     doublings = jnp.log2(jnp.maximum(readings.covariates["length"], 1.0) / 100.0)
-    centre = gain * (options @ reading) + offset - verbosity * doublings
-    profile = jax.nn.softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2), axis=0)
+    centre = gain * expected(reading) + offset - verbosity * doublings
+    profile = softmax(-(concentration * (options[:, None] - centre[None, :]) ** 2))
     share = jax.nn.sigmoid(-log_odds) * readings.histogram[:, None]
     observe(None, labels, probs=(jax.nn.sigmoid(log_odds) * profile + share).T)

@@ -213,7 +213,9 @@ def test_ties_go_to_the_strongest_and_every_setting_is_one_call():
 @settings(max_examples=40)
 def test_folds_are_balanced_random_and_blind_to_hidden_texts(count, seed):
     rng = np.random.default_rng(seed)
-    folds = np.asarray(spread_folds(np.pad(np.zeros(count, int), (0, 64 - count), constant_values=-1)))
+    folds = np.asarray(
+        spread_folds(np.pad(np.zeros(count, int), (0, 64 - count), constant_values=-1))
+    )
     assert (folds[count:] == -1).all()
     sizes = np.bincount(folds[:count], minlength=FOLDS)
     assert sizes.sum() == count and sizes.max() - sizes.min() <= 1

@@ -17,6 +17,7 @@ from review_tables import fast, write_tables
 import cordial_ppl as cp
 from cordial_ppl import storage
 from cordial_ppl.cordial.files import pack
+from cordial_ppl.executables import VARIABLE
 from cordial_ppl.synthetic import reviews
 
 FLAGS = (
@@ -145,12 +146,12 @@ def watched(tmp_path_factory):
     for name in ("work", "home", "temporary"):
         (folder / name).mkdir()
     write_tables(folder / "work")
-    cache = jax.config.jax_compilation_cache_dir
+    cache = os.environ[VARIABLE]
     known = [os.environ.get("PYTHONPATH")]
     environment = {name: value for name, value in os.environ.items() if "XDG" not in name} | {
         "HOME": str(folder / "home"),
         "TMPDIR": str(folder / "temporary"),
-        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        VARIABLE: cache,
         "JAX_ENABLE_X64": str(jax.config.jax_enable_x64),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "12345",

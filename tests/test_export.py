@@ -73,7 +73,7 @@ def test_few_distinct_draws_show():
     tree: Any = posterior.to_datatree()
     assert few.ess < 25
     distinct = len(np.unique(tree["posterior"]["offset"].values))
-    table = az.summary(tree, fmt="wide", round_to="none")
+    table: Any = az.summary(tree, fmt="wide", round_to="none")
     assert distinct < 100 and (table["ess_bulk"] < 1.5 * distinct).all()
     assert (table["ess_bulk"] > few.ess / 3).all() and (table["ess_bulk"] < 3 * few.ess).all()
     assert table["r_hat"].isna().all()
@@ -182,7 +182,6 @@ def test_arviz_works_on_it_as_it_is(judge):
         warnings.simplefilter("ignore", UserWarning)
         found = az.compare(dict(tree.children))
     assert set(found.index) == set(judge.posteriors_)
-    az.plot_rank(tree["mixture"])
     az.plot_trace(tree["mixture"])
     sensitivity = az.psense_summary(tree["location"])
     assert set(sensitivity.index) == set(table.index)

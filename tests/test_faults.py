@@ -203,7 +203,7 @@ def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
 
 
 def predicting(folder, out, **environment):
-    kept = ("JAX_COMPILATION_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
+    kept = ("JAX_COMPILATION_CACHE_DIR", "CORDIAL_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
     clean = {name: value for name, value in os.environ.items() if name not in kept}
     command = [sys.executable, "-c", PROGRAM, "predict", "judge.cordial", "r.csv", "-o", out]
     return subprocess.Popen(

@@ -1,6 +1,5 @@
-"""Fitting all labels and every fold of them at once."""
+"""Fitting all labels and every fold of them, by name of the method."""
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,14 +7,8 @@ from hypothesis import strategies as st
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import ChannelError, InputError
-from cordial_ppl.inference.fit import (
-    METHODS,
-    as_posterior,
-    fit_channel,
-    fit_lanes,
-    fit_laplace,
-)
-from cordial_ppl.inference.lanes import make_lanes
+from cordial_ppl.inference.data import Labelled, capacity, hold_out, pad
+from cordial_ppl.inference.fit import METHODS, Case, fit_cases, fit_channel, fit_laplace
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.readings import as_logits, label_histogram
@@ -29,57 +22,65 @@ TARGET = build_target(CHANNELS["mixture"], 5)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 40), st.integers(2, 6))
-def test_lanes_hide_what_their_fold_must_not_see(seed, count, size):
+def test_a_fold_hides_its_labels_and_what_they_say(seed, count, size):
     rng = np.random.default_rng(seed)
     logits, labels = as_logits(rng.normal(size=(count, size))), rng.integers(0, size, count)
     folds = assign_folds(count, 4, rng)
-    lanes = make_lanes(logits, labels, folds, {"length": rng.normal(size=count)})
-    rows = len(lanes.lane)
-    assert lanes.labels.shape == (5, rows) and lanes.logits.shape == (rows, size)
-    assert lanes.covariates["length"].shape == (rows,)
-    np.testing.assert_array_equal(
-        lanes.labels[0], np.pad(labels, (0, rows - count), constant_values=-1)
+    texts = Labelled(logits, labels, {"length": rng.normal(size=count)})
+    case = Case(texts, folds)
+    for fold, own in enumerate(case.masks):
+        np.testing.assert_array_equal(own, np.where(folds == fold, -1, labels))
+        expected = label_histogram(labels[folds != fold], size)
+        np.testing.assert_allclose(case.shares(own), expected, rtol=1e-15)
+        padded = pad(texts, own, case.shares(own), np.float32)
+        assert padded.logits.shape == (size, capacity(count)) and padded.tiles == -(-count // 32)
+        np.testing.assert_array_equal(padded.labels[:count], own)
+        assert (padded.labels[count:] == -1).all()
+        np.testing.assert_allclose(padded.logits[:, :count].T, logits, rtol=1e-6)
+        # Padding has a covariate that there is, not one that a model may break at.
+        assert np.isin(padded.covariates["length"], texts.covariates["length"].astype("f4")).all()
+    assert len(hold_out(labels, folds)) == 4 and not Case(texts).masks
+
+
+def fit(labels, method, folds=FOLDS, seed=0):
+    (found,) = fit_cases(
+        TARGET, [Case(Labelled(LOGITS, labels, {}), folds, (seed,))], method=method
     )
-    for fold in range(4):
-        expected = np.where(folds == fold, -1, labels)
-        np.testing.assert_array_equal(lanes.labels[fold + 1, :count], expected)
-        seen = labels[folds != fold]
-        np.testing.assert_allclose(lanes.histograms[fold + 1], label_histogram(seen, size))
-    assert (lanes.labels[lanes.lane[:count], np.arange(count)] == -1).all()
-
-
-def test_without_folds_there_is_one_lane():
-    lanes = make_lanes(LOGITS, LABELS)
-    assert lanes.labels.shape == (1, 24)
-    assert (lanes.lane == 0).all()
-
-
-def fit(labels, method, seed=0):
-    lanes = make_lanes(LOGITS, labels, FOLDS)
-    found = fit_lanes(TARGET, lanes, jax.random.key(seed), method=method)
-    return as_posterior(CHANNELS["mixture"], method, found.cloud, lanes), np.asarray(found.held_out)
+    return found
 
 
 def test_a_held_out_prediction_does_not_depend_on_its_own_label():
-    _, before = fit(LABELS, "mode")
+    before = fit(LABELS, "mode").held_out
     changed = LABELS.copy()
     changed[7] = (changed[7] + 2) % 5
-    _, after = fit(changed, "mode")
-    np.testing.assert_allclose(after[7], before[7], rtol=0, atol=1e-12)
-    others = FOLDS != FOLDS[7]
-    assert np.abs(after[:20][others] - before[:20][others]).max(axis=1).min() > 0
+    after = fit(changed, "mode").held_out
+    own = FOLDS == FOLDS[7]
+    np.testing.assert_allclose(after[own], before[own], rtol=0, atol=1e-12)
+    assert np.abs(after[~own] - before[~own]).max(axis=1).min() > 0
 
 
 def test_the_default_predicts_held_out_texts_like_fits_of_the_folds():
-    _, found = fit(LABELS, "default")
-    np.testing.assert_allclose(found[:20].sum(axis=1), 1.0, rtol=0, atol=1e-5)
-    for fold in range(2):
+    found = fit(LABELS, "default").held_out
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    # The last fold's own posterior has a second mode, of which the whole one has no draw to weigh.
+    for fold in range(3):
         seen = FOLDS != fold
-        alone = make_lanes(LOGITS, np.where(seen, LABELS, -1))
-        cloud = fit_lanes(TARGET, alone, jax.random.key(1)).cloud
-        lone = as_posterior(CHANNELS["mixture"], "default", cloud, alone)
+        lone = fit_channel("mixture", LOGITS[seen], LABELS[seen], seed=1)
         expected = lone.predict_proba(LOGITS)[~seen]
-        assert np.sqrt(np.mean((found[:20][~seen] - expected) ** 2)) < 0.02
+        assert np.sqrt(np.mean((found[~seen] - expected) ** 2)) < 0.02
+
+
+def test_several_cases_are_fitted_as_each_alone():
+    cases = [
+        Case(Labelled(LOGITS, labels, {}), FOLDS, (seed,))
+        for seed, labels in enumerate((LABELS, LABELS[::-1].copy(), (LABELS + 1) % 5))
+    ]
+    for method in ("default", "laplace"):
+        together = fit_cases(TARGET, cases, method=method)
+        for case, found in zip(cases, together, strict=True):
+            (alone,) = fit_cases(TARGET, [case], method=method)
+            np.testing.assert_allclose(found.posterior.draws, alone.posterior.draws, atol=1e-6)
+            np.testing.assert_allclose(found.held_out, alone.held_out, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["default", "laplace", "mode"])
@@ -102,10 +103,10 @@ def test_every_method_comes_with_its_figures(method):
 
 
 def test_the_worst_fold_is_told():
-    carried, _ = fit(LABELS, "default")
-    assert 0 < carried.diagnostics.fold_khat < 2
-    afresh, _ = fit(LABELS, "mode")
-    assert np.isnan(afresh.diagnostics.fold_khat)
+    assert 0 < fit(LABELS, "default").posterior.diagnostics.fold_khat < 2
+    assert np.isnan(fit(LABELS, "mode").posterior.diagnostics.fold_khat)
+    alone = fit(LABELS, "default", None)
+    assert np.isnan(alone.posterior.diagnostics.fold_khat) and alone.held_out is None
 
 
 def test_seeds():

@@ -95,7 +95,9 @@ def test_the_strength_is_the_best_of_a_loop_over_folds(sample):
         whole, held_out = folds[draw].sum(axis=0), np.zeros(len(STRENGTHS))
         for out in folds[draw]:
             centre = nearest(reading, whole - out)
-            fitted = [shrink_channel_to_counts(reading, whole - out, centre, own) for own in STRENGTHS]
+            fitted = [
+                shrink_channel_to_counts(reading, whole - out, centre, own) for own in STRENGTHS
+            ]
             held_out -= [(out * np.log(reading @ own)).sum() for own in fitted]
         best = STRENGTHS[int(np.argmin(held_out))]
         expected = shrink_channel_to_counts(reading, whole, nearest(reading, whole), best)

@@ -87,6 +87,19 @@ def test_covariates_may_have_examples(tmp_path):
             load_channel(other)
 
 
+def test_covariates_may_have_levels_and_readers_may_be_several(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "LEVELS = {'user': 12}\nSEVERAL = True\ndef model(readings, labels=None): ...\n"
+    )
+    assert load_channel(path).levels == (("user", 12),) and load_channel(path).several
+    for wrong in ("{'user': 0}", "{'user': 'a'}", "['user']"):
+        other = tmp_path / f"wrong{len(wrong)}.py"
+        other.write_text(f"LEVELS = {wrong}\ndef model(readings, labels=None): ...\n")
+        with pytest.raises(ChannelError, match="with the number of their levels"):
+            load_channel(other)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

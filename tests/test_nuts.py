@@ -71,6 +71,14 @@ def test_scales_count_as_in_our_own_density():
     check(sample_nuts(target, None, READINGS, LABELS, jax.random.key(0)), target, target.prior)
 
 
+def test_the_default_counts_scales_too():
+    channel = Channel("powered too", powered)
+    found = cp.fit_channel(channel, LOGITS[:20], LABELS)
+    mean, spread = exact(found.target, found.target.prior)
+    assert found.weights @ found.draws[:, 0] == pytest.approx(mean, abs=0.1 * spread)
+    assert found.draws.std() == pytest.approx(spread, rel=0.1)
+
+
 def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
     target = build_target(Channel("steep", steep), 5)
     priors = [Prior(np.array([m]), np.array([s])) for m, s in ((-1.0, 0.3), (1.0, 0.1))]

@@ -35,11 +35,11 @@ def spread_folds(
     return found
 
 
-def cross_validate[Params: tuple[np.ndarray, ...]](
+def cross_validate[Params: tuple[AnyArray, ...]](
     fit: Callable[[np.ndarray, np.ndarray, np.ndarray], Params],
     log_probs: Callable[[Params, np.ndarray], np.ndarray],
-    logits: Float[np.ndarray, "*#sets n features"],
-    labels: Int[np.ndarray, "*#sets n"],
+    logits: Float[AnyArray, "*#sets n features"],
+    labels: Int[AnyArray, "*#sets n"],
     grid: Float[np.ndarray, "G *axes"],
 ) -> Params:
     """Fit with the setting that has the lowest log loss on texts that a fit has not seen.
@@ -60,8 +60,8 @@ def cross_validate[Params: tuple[np.ndarray, ...]](
         good the last, the strongest.
     """
     shape = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])
-    logits = np.broadcast_to(logits, (*shape, *logits.shape[-2:]))
-    labels = np.broadcast_to(labels, (*shape, labels.shape[-1]))
+    texts = np.broadcast_to(logits, (*shape, *logits.shape[-2:]))
+    marks = np.broadcast_to(labels, (*shape, labels.shape[-1]))
 
     def choose(logits: np.ndarray, labels: np.ndarray) -> Params:
         # The first fit leaves out what has no label anyway: it sees them all.
@@ -74,7 +74,7 @@ def cross_validate[Params: tuple[np.ndarray, ...]](
         best = np.flatnonzero(good)[-1]
         return type(params)(*(part[best, 0, ...] for part in params))
 
-    found = [choose(logits[place], labels[place]) for place in np.ndindex(shape)]
+    found = [choose(texts[place], marks[place]) for place in np.ndindex(shape)]
     return type(found[0])(
         *(np.reshape(parts, shape + np.shape(parts[0])) for parts in zip(*found, strict=True))
     )

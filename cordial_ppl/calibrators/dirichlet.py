@@ -10,10 +10,10 @@ from scipy.special import log_softmax
 from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
 from cordial_ppl.calibrators.regression import fit_softmax
-from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogProbs, as_samples
 
-Readings = Float[AnyArray, "*#sets n R K"]
-"""Readings of several readers."""
+Readings = Float[AnyArray, "*#sets n K"] | Float[AnyArray, "*#sets n R K"]
+"""Readings of one reader, or of several."""
 
 OFF_DIAGONALS = tuple(10.0**power for power in range(-4, 2))
 INTERCEPTS = (1e-3, 0.1, 10.0)
@@ -31,10 +31,12 @@ class Dirichlet(NamedTuple):
 
 
 def fit_dirichlet(
-    logits: BatchLogits,
+    logits: Readings,
     labels: BatchLabels,
     penalty: Float[np.ndarray, "... 2"],
     ridge: float = RIDGE,
+    *,
+    several: bool = False,
 ) -> Dirichlet:
     r"""Fit `softmax(W log q + b)`, `q = softmax(logits)`, by penalised maximum likelihood.
 
@@ -43,11 +45,14 @@ def fit_dirichlet(
         + \frac{\mathrm{ridge}}{2} \sum_k (W_{kk} - 1)^2
 
     Args:
-        logits: readings ``[*sets, n, K]``, nats.
+        logits: readings ``[*sets, n, K]``, nats; of several readers ``[*sets, n, R, K]``, with a
+            matrix W for each, whose scores are added, and the reading as it is their geometric
+            mean.
         labels: positions ``[*sets, n]`` on the scale, 0..K-1; -1 marks texts to ignore.
-        penalty: lambda, for off-diagonal weights, and mu, for intercepts, positive; a pair for all
-            fits, or pairs that are broadcast against the leading axes.
+        penalty: lambda and mu, positive; a pair for all fits, or pairs that are broadcast against
+            the leading axes.
         ridge: keeps the diagonal finite, positive.
+        several: whether there is an axis of readers.
 
     Returns:
         The weights and intercepts; the reading as it is if there are no labels.
@@ -56,74 +61,52 @@ def fit_dirichlet(
         Kull et al. (2019), "Beyond temperature scaling: obtaining well-calibrated multiclass
         probabilities with Dirichlet calibration" (ODIR).
     """
-    logs = log_softmax(np.asarray(logits, np.float64), axis=-1)
-    return _fit(logs, labels, penalty, ridge, size=logs.shape[-1])
+    return _fit(_logs(logits, several), labels, penalty, ridge, size=logits.shape[-1])
 
 
-def fit_dirichlet_validated(logits: BatchLogits, labels: BatchLabels) -> Dirichlet:
+def fit_dirichlet_validated(
+    logits: Readings, labels: BatchLabels, *, several: bool = False
+) -> Dirichlet:
     """Fit Dirichlet calibration with cross-validated penalties.
 
     `lambda` is of {1e-4, 1e-3, ..., 10} and `mu` of {1e-3, 0.1, 10}: the pair with the lowest log
     loss out of four folds, ties to the larger `lambda`, then `mu`.
 
-    Args:
-        logits: readings `[*sets, n, K]`, nats.
-        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
-
-    Returns:
-        The weights and intercepts.
-
-    Source:
-        Kull et al. (2019), "Beyond temperature scaling".
+    Arguments and results are those of :func:`fit_dirichlet`.
     """
-    logs = log_softmax(np.asarray(logits, np.float64), axis=-1)
-    return _fit_validated(logs, labels, logs.shape[-1])
+    grid = np.stack(np.meshgrid(OFF_DIAGONALS, INTERCEPTS, indexing="ij"), axis=-1).reshape(-1, 2)
+    fit = partial(_fit, size=logits.shape[-1])
+    return cross_validate(fit, _log_probs, _logs(logits, several), labels, grid)
 
 
-def fit_concatenated(logits: Readings, labels: BatchLabels) -> Dirichlet:
-    """Fit Dirichlet calibration of several readers at once, `softmax(sum_r W_r log q_r + b)`.
-
-    As :func:`fit_dirichlet_validated`, with penalties on each `W_r`; the reading as it is becomes
-    the readers' geometric mean.
-
-    Args:
-        logits: readings `[*sets, n, R, K]`, nats.
-        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
-
-    Returns:
-        The weights, a reader's after another's, and the intercepts.
-    """
-    return _fit_validated(_concatenate(logits), labels, logits.shape[-1])
-
-
-def dirichlet_log_probs(params: Dirichlet, logits: BatchLogits) -> BatchLogProbs:
+def dirichlet_log_probs(
+    params: Dirichlet, logits: Readings, *, several: bool = False
+) -> BatchLogProbs:
     """Log probabilities `log softmax(W log q + b)`, `q = softmax(logits)`.
 
     Args:
         params: weights and intercepts.
-        logits: readings `[*sets, m, K]`, nats.
+        logits: readings `[*sets, m, K]`, or `[*sets, m, R, K]` of several readers, nats.
+        several: whether there is an axis of readers.
 
     Returns:
         Log probabilities `[*sets, m, K]`, nats.
     """
-    return _log_probs(params, log_softmax(np.asarray(logits, np.float64), axis=-1))
+    return _log_probs(params, _logs(logits, several))
 
 
-def concatenated_log_probs(params: Dirichlet, logits: Readings) -> BatchLogProbs:
-    """Log probabilities `log softmax(sum_r W_r log q_r + b)`.
+fit_concatenated = partial(fit_dirichlet_validated, several=True)
+concatenated_log_probs = partial(dirichlet_log_probs, several=True)
 
-    Args:
-        params: weights and intercepts.
-        logits: readings `[*sets, m, R, K]`, nats.
 
-    Returns:
-        Log probabilities `[*sets, m, K]`, nats.
-    """
-    return _log_probs(params, _concatenate(logits))
+def _logs(logits: Readings, several: bool) -> np.ndarray:
+    """Log probabilities, all readings of a text one after the other."""
+    logs = log_softmax(np.asarray(logits, np.float64), axis=-1)
+    return logs.reshape(*logs.shape[:-2], -1) if several else logs
 
 
 def _fit(
-    logs: np.ndarray, labels: np.ndarray, penalty: np.ndarray, ridge: float = RIDGE, *, size: int
+    logs: np.ndarray, labels: AnyArray, penalty: np.ndarray, ridge: float = RIDGE, *, size: int
 ) -> Dirichlet:
     data = as_samples(logs, labels, size)
     width = logs.shape[-1]
@@ -139,17 +122,6 @@ def _fit(
     return Dirichlet(data.unfold(found[:, :, :width]), data.unfold(found[:, :, width]))
 
 
-def _fit_validated(logs: np.ndarray, labels: AnyArray, size: int) -> Dirichlet:
-    grid = np.stack(np.meshgrid(OFF_DIAGONALS, INTERCEPTS, indexing="ij"), axis=-1).reshape(-1, 2)
-    return cross_validate(partial(_fit, size=size), _log_probs, logs, np.asarray(labels), grid)
-
-
 def _log_probs(params: Dirichlet, logs: np.ndarray) -> np.ndarray:
     weights, bias = (np.asarray(part) for part in params)
     return log_softmax(logs @ weights.swapaxes(-1, -2) + bias[..., None, :], axis=-1)
-
-
-def _concatenate(logits: AnyArray) -> np.ndarray:
-    """Log probabilities of all readings of a text, one after the other."""
-    logs = log_softmax(np.asarray(logits, np.float64), axis=-1)
-    return logs.reshape(*logs.shape[:-2], -1)

@@ -24,7 +24,6 @@ from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.laplace import find_modes
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.readings import label_histogram
-from cordial_ppl.readings import label_histogram
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Pseudo-counts a row that cross-validation chooses from: from hardly any to the scalar channel."""
@@ -61,7 +60,7 @@ class Scalar(NamedTuple):
 
 
 def shrink_channel(
-    probs: Float[np.ndarray, "*#sets n K"],
+    probs: Float[AnyArray, "*#sets n K"],
     labels: Int[np.ndarray, "*#sets n"],
     centre: Float[np.ndarray, "*#sets K K"],
     strength: Float[np.ndarray, "..."] | float,
@@ -95,7 +94,7 @@ def shrink_channel(
 
 
 def shrink_channel_to_counts(
-    probs: Float[np.ndarray, "*#sets n K"],
+    probs: Float[AnyArray, "*#sets n K"],
     counts: Float[np.ndarray, "*#sets n K"],
     centre: Float[np.ndarray, "*#sets K K"],
     strength: Float[np.ndarray, "..."] | float,
@@ -114,7 +113,7 @@ def shrink_channel_to_counts(
     prior = np.asarray(strength)[..., None, None] * centre
     shape = np.broadcast_shapes(prior.shape[:-2], probs.shape[:-2], counts.shape[:-2])
 
-    def flat(values: np.ndarray, sets: tuple[int, ...] = shape) -> np.ndarray:
+    def flat(values: AnyArray, sets: tuple[int, ...] = shape) -> np.ndarray:
         return np.broadcast_to(values, sets + values.shape[-2:]).reshape(-1, *values.shape[-2:])
 
     # What all fits have in common is not repeated.
@@ -180,7 +179,7 @@ def fit_scalar(name: str, logits: BatchLogits, labels: BatchLabels) -> Scalar:
     data = []
     for place in np.ndindex(shape):
         own = Labelled(texts[place], marks[place], {})
-        data.append(pad(own, own.labels, label_histogram(own.labels, size), np.float64))
+        data.append(pad(own, own.labels, np.asarray(label_histogram(own.labels, size)), np.float64))
     loc, scale = target.prior
     modes = np.stack([loc + scale * found.mean for found in find_modes(target, target.prior, data)])
     named = {site.name: modes[:, site.slice] for site in target.sites}
@@ -219,11 +218,10 @@ def fit_full(name: str, logits: BatchLogits, labels: BatchLabels) -> Full:
         scalar = fit_scalar(name, logits, labels[0])
         probs = np.exp(vector_log_probs(scalar.reading, logits))
         channel = shrink_channel(probs, labels, scalar.channel, strength)
-        reading = (np.broadcast_to(part, channel.shape[:-1]) for part in scalar.reading)
-        return Full(*reading, channel)
+        weights, bias = (np.broadcast_to(part, channel.shape[:-1]) for part in scalar.reading)
+        return Full(weights, bias, channel)
 
-    grid = np.array(STRENGTHS)
-    return cross_validate(fit, full_log_probs, np.asarray(logits), np.asarray(labels), grid)
+    return cross_validate(fit, full_log_probs, logits, labels, np.array(STRENGTHS))
 
 
 fit_full_temperature = partial(fit_full, "scalar")

@@ -136,7 +136,6 @@ def fit_odds_validated(logits: BatchLogits, labels: BatchLabels) -> Odds:
     def fit(logits: np.ndarray, labels: np.ndarray, strength: np.ndarray) -> Odds:
         return fit_odds(logits, labels, strength * np.maximum((labels >= 0).sum(axis=-1), 1))
 
-    logits, labels = np.asarray(logits), np.asarray(labels)
     return cross_validate(fit, odds_log_probs, logits, labels, np.array(DECADES))
 
 

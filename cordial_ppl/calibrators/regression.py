@@ -5,7 +5,7 @@ from jaxtyping import Float
 from scipy.special import log_softmax, softmax
 
 from cordial_ppl.calibrators.samples import some
-from cordial_ppl.inference.minimise import minimise
+from cordial_ppl.inference.minimise import EPS, minimise
 
 TOLERANCE = 1e-11
 """Largest gradient component that is left: where a penalty alone decides, slopes are slight."""
@@ -39,12 +39,13 @@ def fit_softmax(
     width = features.shape[2]
     at_once = max(1, ELEMENTS // (size * width * rows))
     if count > at_once:
-        each = [slice(first, first + at_once) for first in range(0, count, at_once)]
-        parts = [
-            fit_softmax(some(features, rows), chosen[rows], some(penalty, rows), centre)
-            for rows in each
-        ]
-        return np.concatenate(parts)
+        runs = [slice(first, first + at_once) for first in range(0, count, at_once)]
+        return np.concatenate(
+            [
+                fit_softmax(some(features, run), chosen[run], some(penalty, run), centre)
+                for run in runs
+            ]
+        )
     shares = chosen / np.maximum(chosen.sum(axis=(1, 2), keepdims=True), 1.0)
     seen = shares.sum(axis=1, keepdims=True)
     middle = centre.ravel()
@@ -74,7 +75,8 @@ def fit_softmax(
         k, diagonal = np.arange(size), np.arange(size * width)
         blocks = bend.reshape(-1, size, width, size, width)
         blocks[:, k, :, k, :] += (weighed @ own.swapaxes(2, 3)).swapaxes(0, 1)
-        bend[:, diagonal, diagonal] += pull
+        # Few labels of certain readings: their curvature must not drown what a slight penalty adds.
+        bend[:, diagonal, diagonal] += pull + 8.0 * EPS * np.abs(bend).max(axis=2)
         return bend
 
     # At even odds the curvature is at its largest, so that Newton's first step is a short one.

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.channel import observe, sample_log_odds
-from cordial_ppl.channels.kernel import blend, kernel, mean, reading
+from cordial_ppl.channels.kernel import blend, expected, kernel, reading
 from cordial_ppl.channels.parameters import (
     Affine,
     sample_affine,
@@ -42,7 +42,7 @@ def bridge_probs(
         histogram: smoothed label histogram pi.
     """
     size = len(probs)
-    base = affine.gain * (1 - form) * mean(probs) + affine.offset
+    base = affine.gain * (1 - form) * expected(probs) + affine.offset
     slope = affine.gain * form
 
     def add(option: Array, moved: Array) -> Array:

@@ -41,14 +41,10 @@ def reading(
     Returns:
         Probabilities, shape ``[K, n]``.
     """
-    stated = logits.T
     if vector is None:
-        # With their maximum at zero before they are scaled, the largest term is one exactly.
-        return softmax((stated - _largest(stated)[None]) / jnp.reshape(temperature, (1, -1)))
+        return softmax(logits.T / jnp.reshape(temperature, (1, -1)))
     scale = jnp.exp(vector.log_scale) / temperature
-    scaled = scale[:, None] * stated + vector.bias[:, None]
-    # A softmax does not depend on what is subtracted, so neither do its derivatives.
-    return softmax(scaled - jax.lax.stop_gradient(_largest(scaled))[None])
+    return softmax(scale[:, None] * logits.T + vector.bias[:, None])
 
 
 def kernel(
@@ -75,19 +71,33 @@ def kernel(
 
 
 def softmax(scores: Float[Array, "K *n"]) -> Float[Array, "K *n"]:
-    """Softmax over the options of scores whose largest is about zero."""
-    terms = optimization_barrier(jnp.exp(scores))
-    return terms * (1 / total(terms))[None]
+    r"""Softmax over the options, :math:`e^{x_k} / \sum_j e^{x_j}`, quick for many draws at a time.
+
+    Args:
+        scores: options first, nats.
+
+    Returns:
+        Probabilities, of the same shape.
+    """
+    few = len(scores) <= MOST_WRITTEN_OUT
+    largest = reduce(jnp.maximum, scores) if few else jnp.max(scores, axis=0)
+    # A softmax does not depend on what is subtracted, so neither do its derivatives.
+    terms = jnp.exp(scores - jax.lax.stop_gradient(largest)[None])
+    terms = optimization_barrier(terms)
+    return terms * (1 / _total(terms))[None]
 
 
-def total(values: Float[Array, "K *n"]) -> Float[Array, "*n"]:
-    """Sum over the options."""
-    return reduce(add, values) if _few(values) else jnp.sum(values, axis=0)
+def expected(probs: Float[Array, "K *n"]) -> Float[Array, "*n"]:
+    r"""Expected class, :math:`\sum_k k\, p_k`, of distributions over the options.
 
+    Args:
+        probs: probabilities, options first.
 
-def mean(probs: Float[Array, "K n"]) -> Float[Array, " n"]:
-    """Expected class of each text, in classes."""
-    return total(jnp.arange(len(probs), dtype=probs.dtype)[:, None] * probs)
+    Returns:
+        Places on the scale, in classes.
+    """
+    options = jnp.arange(len(probs), dtype=probs.dtype)
+    return _total(options.reshape(-1, *(1 for _ in probs.shape[1:])) * probs)
 
 
 def spread(profiles: Float[Array, "K K"], probs: Float[Array, "K n"]) -> Float[Array, "K n"]:
@@ -100,7 +110,7 @@ def spread(profiles: Float[Array, "K K"], probs: Float[Array, "K n"]) -> Float[A
     Returns:
         Probabilities, shape ``[K, n]``.
     """
-    if not _few(probs):
+    if len(probs) > MOST_WRITTEN_OUT:
         return profiles @ probs
     return reduce(add, [profiles[:, y, None] * own[None] for y, own in enumerate(probs)])
 
@@ -123,9 +133,5 @@ def blend(
     return sigmoid(log_odds) * probs + (sigmoid(-log_odds) * histogram)[:, None]
 
 
-def _largest(values: Float[Array, "K n"]) -> Float[Array, " n"]:
-    return reduce(jnp.maximum, values) if _few(values) else jnp.max(values, axis=0)
-
-
-def _few(values: Array) -> bool:
-    return len(values) <= MOST_WRITTEN_OUT
+def _total(values: Float[Array, "K *n"]) -> Float[Array, "*n"]:
+    return reduce(add, values) if len(values) <= MOST_WRITTEN_OUT else jnp.sum(values, axis=0)

@@ -9,7 +9,7 @@ It is unimodal (Eq. 4 of the paper), which suits labels that are rounded average
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.channel import observe
-from cordial_ppl.channels.kernel import blend, kernel, mean, reading
+from cordial_ppl.channels.kernel import blend, expected, kernel, reading
 from cordial_ppl.channels.parameters import (
     Affine,
     sample_affine,
@@ -30,7 +30,7 @@ def location_probs(
         histogram: smoothed label histogram pi.
     """
     size = histogram.shape[0]
-    centres = affine.gain * mean(probs) + affine.offset
+    centres = affine.gain * expected(probs) + affine.offset
     placed = kernel(centres, affine.concentration, size)
     return blend(placed, histogram, affine.strength_log_odds)
 

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from scipy.linalg import helmert
 
 from cordial_ppl.channel import observe
-from cordial_ppl.channels.kernel import blend, kernel, mean, reading
+from cordial_ppl.channels.kernel import blend, expected, kernel, reading
 from cordial_ppl.channels.parameters import sample_affine
 from cordial_ppl.readings import Readings
 
@@ -56,7 +56,7 @@ def location_readers(readings: Readings, labels: Int[Any, " n"] | None = None) -
     # All readings of all readers in one long row: a program of the same size whatever R.
     logits = jnp.where(present[:, :, None], readings.logits.swapaxes(0, 1), 0.0)
     rows = reading(logits.reshape(readers * texts, size), jnp.repeat(temperature, texts))
-    means = mean(rows).reshape(readers, texts)
+    means = expected(rows).reshape(readers, texts)
     shares = jnp.where(present, weights[:, None], 0.0)
     average = jnp.sum(shares * means, axis=0) / jnp.sum(shares, axis=0)
     placed = kernel(affine.gain * average + affine.offset, affine.concentration, size)

@@ -1,6 +1,7 @@
 """The paper's comparison stacks: without channels, and with channels that know no order."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.scale import Scale
@@ -25,6 +26,7 @@ class LogitStack(Stack, named=True):
     """
 
     COUNTS = FLAT
+    CALIBRATORS: ClassVar[tuple[str, ...]] = PAPER_CALIBRATORS
 
     def __init__(
         self,
@@ -33,7 +35,8 @@ class LogitStack(Stack, named=True):
         weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,
     ):
-        super().__init__(options, weight_counts=weight_counts, seed=seed)
+        members = self.CALIBRATORS
+        super().__init__(options, calibrators=members, weight_counts=weight_counts, seed=seed)
 
 
 class ScalarStack(Stack, named=True):
@@ -72,7 +75,7 @@ class ScalarStack(Stack, named=True):
         )
 
 
-class FullChannelStack(Stack, named=True):
+class FullChannelStack(LogitStack, named=True):
     r"""The logit stack with full channels on both readings, shrunk toward the scalar one.
 
     .. math:: \hat p(z) = \sum_y T(z \mid y)\, q(y \mid x), \qquad
@@ -88,14 +91,4 @@ class FullChannelStack(Stack, named=True):
         seed: seed of the folds.
     """
 
-    COUNTS = FLAT
-
-    def __init__(
-        self,
-        options: Sequence[str] | Scale | None = None,
-        *,
-        weight_counts: Mapping[str, float] | None = None,
-        seed: int = 0,
-    ):
-        members = *PAPER_CALIBRATORS, *FULL_CHANNELS
-        super().__init__(options, calibrators=members, weight_counts=weight_counts, seed=seed)
+    CALIBRATORS = (*PAPER_CALIBRATORS, *FULL_CHANNELS)

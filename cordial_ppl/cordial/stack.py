@@ -46,7 +46,7 @@ from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.loading import load_channel
-from cordial_ppl.priors import LearnedPrior, Priors, as_priors
+from cordial_ppl.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.summary import Summary, describe
@@ -195,6 +195,24 @@ class Stack(Estimator):
         )
         return (*channels, *map(CalibratorMember, self.calibrators_of(labels)))
 
+    def check(self, logits: Float[np.ndarray, "n K"], covariates: Mapping[str, Any]) -> None:
+        """Check that texts have what the channels need.
+
+        Args:
+            logits: validated, centred readings.
+            covariates: of the texts, by name.
+
+        Raises:
+            InputError: a channel uses a covariate that the texts lack, or a prior that was given is
+                not for its channels.
+            ChannelError: a channel breaks the contract.
+        """
+        own = [part for part in self.parts(0) if isinstance(part, ChannelMember)]
+        targets = [part.target(logits.shape[1], covariates) for part in own]
+        for part, target in zip(own, targets, strict=True):
+            resolve(part.prior, target, reading_spread(logits))
+        self.prior.check(targets)
+
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
     ) -> tuple[Any, Any]:
@@ -264,10 +282,16 @@ class Stack(Estimator):
             InputError: logits came without labels or cannot be used, or none came for a stack that
                 knows none: one that was loaded, or that has no channels.
         """
-        data = self._labelled(logits, labels, covariates)
-        if data is None:
-            raise InputError("this judge keeps no texts of its fit: give logits and labels.")
-        return data
+        self._check_fitted()
+        if (logits is None) != (labels is None):
+            raise InputError("logits and labels go together: give both, or neither.")
+        if logits is not None:
+            readings, extra = self._enter(logits, covariates)
+            return Labelled(readings, encode(labels, self.scale_, len(readings)), extra)
+        for posterior in self.posteriors_.values():
+            if posterior.data is not None:
+                return posterior.data
+        raise InputError("this judge keeps no texts of its fit: give logits and labels.")
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
@@ -292,7 +316,9 @@ class Stack(Estimator):
         """
         from xarray import DataTree
 
-        data = self._labelled(logits, labels, covariates)
+        self._check_fitted()
+        given = logits is not None or labels is not None
+        data = self.labelled(logits, labels, covariates) if given else None
         options, seed = self.scale_.options, self.seed
         return DataTree(
             children={
@@ -342,23 +368,11 @@ class Stack(Estimator):
         vars(stack).update(contents.learned)
         return stack
 
-    def _labelled(self, logits: Any, labels: Any, covariates: Any) -> Labelled | None:
-        """Labelled texts that are given, or those of the fit; None where these are not known."""
-        self._check_fitted()
-        if (logits is None) != (labels is None):
-            raise InputError("logits and labels go together: give both, or neither.")
-        if logits is None:
-            known = (posterior.data for posterior in self.posteriors_.values())
-            return next((own for own in known if own is not None), None)
-        readings, extra = self._enter(logits, covariates)
-        return Labelled(readings, encode(labels, self.scale_, len(readings)), extra)
-
     def _fit(
         self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> None:
         texts, parts = Labelled(logits, labels, covariates), self.parts(len(labels))
-        channels = [part for part in parts if isinstance(part, ChannelMember)]
-        self.prior.check([part.target(logits.shape[1], covariates) for part in channels])
+        self.check(logits, covariates)
         folds = held_out = None
         if self.folded and len(labels) >= MIN_LABELS:
             folds = assign_folds(len(labels), FOLDS, np.random.default_rng(self.seed))

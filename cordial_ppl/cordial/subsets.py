@@ -14,13 +14,12 @@ from jaxtyping import Float, Int
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.members import CalibratorMember, ChannelMember, Member, MemberFit
+from cordial_ppl.cordial.members import CalibratorMember, Member, MemberFit
 from cordial_ppl.cordial.single import LabelFree, LogitCalibrator
 from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
-from cordial_ppl.priors import reading_spread, resolve
 from cordial_ppl.stacking import assign_folds, stack_weights
 
 
@@ -90,15 +89,7 @@ def fit_subsets(
     weighed = [own for name, own in needed.items() if _is_weighed(estimators[name])]
     stacked = {part.key for own in weighed for part in own}
     unique = {part.key: part for own in needed.values() for part in own}
-    cases = [
-        Case(
-            Labelled(own.logits, labels[rows], dict(own.covariates)),
-            assign_folds(count, FOLDS, np.random.default_rng(seed)),
-            (seed,),
-        )
-        for rows, seed in zip(subsets, seeds, strict=True)
-        for own in (pool.take(rows),)
-    ]
+    cases = make_cases(pool, labels, subsets, seeds)
 
     def fit(part: Member) -> Fits | Exception:
         try:
@@ -127,6 +118,26 @@ def fit_subsets(
     return results
 
 
+def make_cases(
+    pool: Texts,
+    labels: Int[np.ndarray, " N"],
+    subsets: Int[np.ndarray, "S n"],
+    seeds: Sequence[int],
+) -> list[Case]:
+    """The subsets as data sets to fit, with the folds that each seed gives.
+
+    Arguments are those of :func:`fit_subsets`.
+    """
+    return [
+        Case(
+            Labelled((own := pool.take(rows)).logits, labels[rows], own.covariates),
+            assign_folds(len(rows), FOLDS, np.random.default_rng(seed)),
+            (seed,),
+        )
+        for rows, seed in zip(subsets, seeds, strict=True)
+    ]
+
+
 def parts(estimator: Estimator, labels: int) -> tuple[Member, ...]:
     """The members that an estimator fits to so many labels; none if it needs none."""
     if isinstance(estimator, LabelFree):
@@ -136,26 +147,6 @@ def parts(estimator: Estimator, labels: int) -> tuple[Member, ...]:
     if isinstance(estimator, Stack):
         return estimator.parts(labels)
     raise TypeError(f"a {type(estimator).__name__} cannot be fitted in a batch")
-
-
-def check_covariates(estimator: Estimator, texts: Texts) -> None:
-    """Check that texts have what the channels of an estimator need.
-
-    Args:
-        estimator: what is to be fitted.
-        texts: what it is to be fitted to.
-
-    Raises:
-        InputError: a channel uses a covariate that the texts lack, or a prior that was given is
-            not for its channels.
-        ChannelError: a channel breaks the contract.
-    """
-    own = [part for part in parts(estimator, 0) if isinstance(part, ChannelMember)]
-    targets = [part.target(texts.logits.shape[1], texts.covariates) for part in own]
-    for part, target in zip(own, targets, strict=True):
-        resolve(part.prior, target, reading_spread(texts.logits))
-    if isinstance(estimator, Stack):
-        estimator.prior.check(targets)
 
 
 def _is_weighed(estimator: Estimator) -> bool:

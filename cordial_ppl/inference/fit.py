@@ -6,28 +6,26 @@ methods, fits of their own.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import pad_rows
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
+from cordial_ppl.inference.batch import PRECISION, Problem, make_batch
 from cordial_ppl.inference.cloud import Cloud
-from cordial_ppl.inference.data import Data, Labelled, hold_out, on_cpu, pad
+from cordial_ppl.inference.data import Data, Labelled, hold_out, pad
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.laplace import Gaussian, find_modes, sample_laplace
-from cordial_ppl.inference.noise import Source
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import LITERAL, Posterior, diagnose, precision
 from cordial_ppl.inference.programs import predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
-    PRECISION,
     Effort,
     State,
     carry,
@@ -111,84 +109,62 @@ def fit_cases(
         case._replace(prior=target.prior if case.prior is None else target.check_prior(case.prior))
         for case in cases
     ]
+    find = {"default": _default, "nuts": _nuts}.get(method, partial(_literal, method=method))
     with jax.enable_x64(True):
-        if method in ("laplace", "mode"):
-            clouds = _literal(target, cases, method)
-        elif method == "nuts":
-            clouds = [_nuts(target, case, effort) for case in cases]
-        elif on_cpu():
-            clouds = [_sampled(target, case, effort) for case in cases]
-        else:
-            clouds = _sampled_together(target, cases, effort)
-        return [
-            _fit(target, case, method, *found) for case, found in zip(cases, clouds, strict=True)
-        ]
+        found = find(target, cases, effort)
+        return [_fit(target, case, method, *own) for case, own in zip(cases, found, strict=True)]
 
 
-def _sampled(target: Target, case: Case, effort: Effort) -> Found:
-    """The default posterior, and those of the folds."""
-    rng, (prior, data) = _generator(case.seed), _arrays([(case, case.texts.labels)])
-    state = sample(target, prior, data, rng, effort)
-    found = case, _cloud(case, state, effort), state
-    return _carried(target, *found, prior, data, rng, effort)
+def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
+    """The default posteriors, and those of the folds."""
+    whole = [(case, case.texts.labels) for case in cases]
+    batch = make_batch(_problems(target, whole), [case.seed for case in cases])
+    states = batch.apart(sample(batch, effort))
+    clouds = [_cloud(case, own, effort) for case, own in zip(cases, states, strict=True)]
+    return _carried(target, cases, clouds, states, effort)
 
 
-def _nuts(target: Target, case: Case, effort: Effort) -> Found:
-    """The posterior by NUTS, and its draws carried over to the folds."""
-    texts, (key,) = case.texts, _keys([case.seed])
-    readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
-    cloud = sample_nuts(target, case.prior, readings, texts.labels, key)
-    if case.folds is None:
-        return cloud, []
-    prior, data = _arrays([(case, texts.labels)])
-    loc, scale = cast(Prior, case.prior)
-    points = (cloud.draws - loc) / scale
-    some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
-    state = settle(target, prior, data, points[some].astype(PRECISION))
-    return _carried(target, case, cloud, state, prior, data, _generator(case.seed), effort)
+def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
+    """Posteriors by NUTS, and their draws carried over to the folds."""
+    clouds, states = [], []
+    for case in cases:
+        texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
+        readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
+        clouds.append(sample_nuts(target, case.prior, readings, texts.labels, jax.random.key(word)))
+        loc, scale = cast(Prior, case.prior)
+        points = ((clouds[-1].draws - loc) / scale).astype(PRECISION)
+        some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
+        (problem,) = _problems(target, [(case, texts.labels)])
+        states.append(settle(problem, points[some]))
+    return _carried(target, cases, clouds, states, effort)
 
 
 def _carried(
     target: Target,
-    case: Case,
-    cloud: Cloud,
-    state: State,
-    prior: Prior,
-    data: Data,
-    source: Source,
+    cases: Sequence[Case],
+    clouds: Sequence[Cloud],
+    states: Sequence[State],
     effort: Effort,
-) -> Found:
-    """A posterior with those of the folds, to which its particles are carried over."""
-    states = []
-    for labels in case.masks:
-        own = pad_rows(labels.astype(np.int32), len(data.labels), -1)
-        fold = data._replace(labels=own, histogram=case.shares(labels).astype(PRECISION))
-        states.append(carry(target, prior, fold, state, source, effort))
-    return _with_folds(case, cloud, states, effort)
-
-
-def _sampled_together(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
-    """The same for many data sets, side by side on an accelerator."""
-    source = _keys([case.seed for case in cases])
-    whole = [(case, case.texts.labels) for case in cases]
-    states = sample(target, *_arrays(whole), source, effort)
-    clouds = [_cloud(case, own, effort) for case, own in zip(cases, _apart(states), strict=True)]
-    folds = [(at, labels) for at, case in enumerate(cases) for labels in case.masks]
-    if not folds:
+) -> list[Found]:
+    """Posteriors with those of the folds, to which their particles are carried over."""
+    jobs = [(at, fold, own) for at, case in enumerate(cases) for fold, own in enumerate(case.masks)]
+    if not jobs:
         return [(cloud, []) for cloud in clouds]
-    owners = np.array([at for at, _ in folds])
-    start = jax.tree.map(lambda leaf: leaf[owners], states)
-    source = _keys([(*cases[at].seed, place) for place, (at, _) in enumerate(folds)])
-    arrays = _arrays([(cases[at], labels) for at, labels in folds])
-    carried = _apart(carry(target, *arrays, start, source, effort))
+    problems = _problems(target, [(cases[at], labels) for at, _, labels in jobs])
+    batch = make_batch(problems, [(*cases[at].seed, 1 + fold) for at, fold, _ in jobs])
+    start = batch.together([states[at] for at, *_ in jobs])
+    folds: list[list[Cloud]] = [[] for _ in cases]
+    for (at, *_), state in zip(jobs, batch.apart(carry(batch, start, effort)), strict=True):
+        folds[at].append(_cloud(cases[at], state, effort))
     return [
-        _with_folds(case, cloud, [carried[j] for j in np.flatnonzero(owners == at)], effort)
-        for at, (case, cloud) in enumerate(zip(cases, clouds, strict=True))
+        (cloud._replace(fold_khat=max(fold.khat for fold in own)) if own else cloud, own)
+        for cloud, own in zip(clouds, folds, strict=True)
     ]
 
 
-def _literal(target: Target, cases: Sequence[Case], method: str) -> list[Found]:
+def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str) -> list[Found]:
     """The paper's own: each fold is fitted afresh."""
+    del effort
     jobs = [(case, labels) for case in cases for labels in (case.texts.labels, *case.masks)]
     data = [pad(case.texts, labels, case.shares(labels), np.float64) for case, labels in jobs]
     priors = [cast(Prior, case.prior) for case, _ in jobs]
@@ -226,35 +202,16 @@ def _laplace(
     )
 
 
-def _arrays(jobs: Sequence[tuple[Case, np.ndarray]]) -> tuple[Prior, Data]:
-    """Prior and data on the device; of several jobs with one more axis in front."""
-    each = [
-        (
+def _problems(target: Target, jobs: Sequence[tuple[Case, np.ndarray]]) -> list[Problem]:
+    """What is sampled: cases with what is seen of their labels."""
+    return [
+        Problem(
+            target,
             Prior(*(np.asarray(part, PRECISION) for part in cast(Prior, case.prior))),
             pad(case.texts, labels, case.shares(labels), PRECISION),
         )
         for case, labels in jobs
     ]
-    if on_cpu():
-        return jax.device_put(each[0])
-    prior, data = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
-    return jax.device_put((prior, data._replace(tiles=each[0][1].tiles)))
-
-
-def _generator(seed: tuple[int, ...]) -> np.random.Generator:
-    """A generator that is quick: random numbers are a good part of a fit."""
-    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
-
-
-def _keys(seeds: Sequence[tuple[int, ...]]) -> jax.Array:
-    words = [np.random.SeedSequence(seed).generate_state(2) for seed in seeds]
-    return jax.random.wrap_key_data(jnp.asarray(np.stack(words)), impl="threefry2x32")
-
-
-def _apart(states: State) -> list[State]:
-    states = jax.device_get(states)
-    count = len(states.temper)
-    return [jax.tree.map(lambda leaf, at=at: leaf[at], states) for at in range(count)]
 
 
 def _cloud(case: Case, state: State, effort: Effort) -> Cloud:
@@ -270,11 +227,6 @@ def _cloud(case: Case, state: State, effort: Effort) -> Cloud:
         acceptance=float(state.acceptance),
         repairs=max(int(state.rounds) - 1, 0),
     )
-
-
-def _with_folds(case: Case, cloud: Cloud, states: Sequence[State], effort: Effort) -> Found:
-    worst = max((float(state.khat) for state in states), default=float("nan"))
-    return cloud._replace(fold_khat=worst), [_cloud(case, own, effort) for own in states]
 
 
 def _fit(

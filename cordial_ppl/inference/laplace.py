@@ -17,8 +17,11 @@ from jaxtyping import Float
 from cordial_ppl.inference.data import Data
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
 from cordial_ppl.inference.minimise import minimise
-from cordial_ppl.inference.programs import PROBLEMS, density, gradient
+from cordial_ppl.inference.programs import density, gradient
 from cordial_ppl.inference.target import Prior, Target
+
+FEW, MANY = 8, 64
+"""Data sets that are searched at a time, a fit with its folds or many fits: two programs do."""
 
 DRAWS = 300
 INFLATION = 1.5
@@ -26,7 +29,7 @@ CURVATURE_FLOOR = 0.05
 REACH = 40.0
 """Prior standard deviations beyond which no density is asked for."""
 
-STEP = 1e-4
+STEP = 1e-5
 """Half the distance of gradients whose difference is a row of the Hessian."""
 
 NEAR = 0.05
@@ -102,28 +105,24 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Gauss
         The Gaussian at the highest mode found for each data set.
     """
     loc, scale = (np.broadcast_to(part, (len(data), target.size)) for part in prior)
-    found = []
-    for first in range(0, len(data), PROBLEMS):
-        some = slice(first, first + PROBLEMS)
-        found += _find_modes(target, Prior(loc[some], scale[some]), data[some])
+    found, at_once = [], FEW if len(data) <= FEW else MANY
+    for first in range(0, len(data), at_once):
+        some = slice(first, first + at_once)
+        found += _find_modes(target, Prior(loc[some], scale[some]), data[some], at_once)
     return found
 
 
-def _find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Gaussian]:
-    """The same for as many data sets as a call of the gradient takes."""
+def _find_modes(target: Target, prior: Prior, data: Sequence[Data], at_once: int) -> list[Gaussian]:
+    """The same for as many data sets as are searched at a time."""
     count, size = len(data), target.size
-    filled = [*range(count), *[0] * (PROBLEMS - count)]
+    filled = [*range(count), *[0] * (at_once - count)]
     together = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
     with jax.enable_x64(True):
-        given = jax.device_put(
-            (
-                Prior(*(np.asarray(part)[filled] for part in prior)),
-                together._replace(tiles=together.tiles.max()),
-            )
-        )
+        priors = Prior(prior.loc[filled], prior.scale[filled])
+        given = jax.device_put((priors, together._replace(tiles=together.tiles.max())))
 
         def loss(points: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            value, slope = gradient(target, *given, points, at)
+            value, slope = gradient(target, given[0], given[1], points, at)
             return np.where(np.abs(points).max(axis=1) <= REACH, -value, np.inf), -slope
 
         def inverses(points: np.ndarray) -> np.ndarray:
@@ -132,7 +131,7 @@ def _find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Gaus
             each = (points[:, None] + around).reshape(-1, size)
             _, slopes = loss(each, np.repeat(np.arange(count), 2 * size))
             above, below = slopes.reshape(count, 2, size, size).swapaxes(0, 1)
-            hessian = (above - below) / (2.0 * STEP)
+            hessian = np.nan_to_num((above - below) / (2.0 * STEP))
             values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
             values = np.maximum(values, CURVATURE_FLOOR)
             return (vectors / values[:, None, :]) @ vectors.swapaxes(1, 2)

@@ -45,7 +45,7 @@ class Minimum(NamedTuple):
 class _Searches:
     """Unfinished searches; each tries `x + step * direction`, a step between `low` and `high`."""
 
-    def __init__(self, x, value, gradient, inverse):
+    def __init__(self, x: np.ndarray, value: np.ndarray, gradient: np.ndarray, inverse: np.ndarray):
         count = len(x)
         self.number, self.x, self.value, self.gradient = np.arange(count), x, value, gradient
         self.inverse = np.tile(inverse, (count // len(inverse), 1, 1))
@@ -106,7 +106,8 @@ def minimise(
         if hessian is None:
             direction = -(s.inverse[at] @ gradient[:, :, None])[:, :, 0]
         else:
-            bend = hessian(s.x[at], s.number[at] // each)
+            with np.errstate(all="ignore"):
+                bend = hessian(s.x[at], s.number[at] // each)
             direction = -np.linalg.solve(bend, gradient[:, :, None])[:, :, 0]
         length = np.maximum(np.sqrt(np.vecdot(direction, direction)), EPS * EPS)
         s.direction[at], s.slope[at] = direction, np.vecdot(direction, gradient)
@@ -128,8 +129,8 @@ def minimise(
         value, gradient = evaluate(trial, s.number)
         along = np.vecdot(gradient, s.direction)
         low_enough = value <= s.value + DOWN * s.step * s.slope
-        same = value <= s.value + EPS**0.8 * (1.0 + np.abs(s.value))
-        low_enough |= same & (along <= (2.0 * DOWN - 1.0) * s.slope)
+        noise = EPS**0.8 * (1.0 + np.abs(s.value))
+        low_enough |= (value <= s.value + noise) & (along <= (2.0 * DOWN - 1.0) * s.slope)
         short = low_enough & (along < LEFT * s.slope) & (s.step < s.longest)
         taken = np.flatnonzero(low_enough & ~short)
         done = _adjust(s, value, along, low_enough, short)
@@ -140,7 +141,8 @@ def minimise(
         s.x[taken], s.value[taken], s.gradient[taken] = trial[taken], value[taken], gradient[taken]
         x[s.number], values[s.number] = s.x, s.value
         norms[s.number] = norm = np.abs(s.gradient).max(axis=1)
-        settled[s.number] = (norm <= tolerance) | (s.stale >= STALE)
+        lost = done & (-0.5 * s.slope <= noise)
+        settled[s.number] = (norm <= tolerance) | (s.stale >= STALE) | lost
         done |= settled[s.number]
         aim(s, taken[~done[taken]], max_length)
         if each > 1:
@@ -152,13 +154,18 @@ def minimise(
     return Minimum(x[best], values[best], norms[best], settled[best], rounds)
 
 
-def _adjust(s: _Searches, value, along, low_enough, short) -> np.ndarray:
+def _adjust(
+    s: _Searches, value: np.ndarray, along: np.ndarray, low_enough: np.ndarray, short: np.ndarray
+) -> np.ndarray:
     """Lengthen the steps that were too short and shorten those too long; whether that is done."""
     s.low = np.where(short, s.step, s.low)
     s.high = np.where(low_enough, s.high, s.step)
-    # Where the slope would be zero if it changed evenly; of a step too far nothing is known.
-    root = s.step * s.slope / np.minimum(s.slope - along, -EPS * EPS)
-    root = np.where(np.isfinite(value), root, 0.0)
+    # The minimum of a cubic (Nocedal and Wright, equation 3.59), if there is one.
+    with np.errstate(all="ignore"):
+        bend = s.slope + along - 3.0 * (value - s.value) / s.step
+        width = np.sqrt(bend**2 - s.slope * along)
+        root = s.step * (1.0 - (along + width - bend) / (along - s.slope + 2.0 * width))
+    root = np.where(np.isfinite(root), root, np.where(short, np.inf, 0.0))
     width = np.minimum(s.high, s.longest) - s.low
     inside = np.clip(root, s.low + 0.1 * width, s.low + 0.9 * width)
     beyond = np.minimum(np.clip(root, 2.0 * s.step, 5.0 * s.step), s.longest)

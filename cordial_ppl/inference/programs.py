@@ -24,8 +24,8 @@ from cordial_ppl.readings import Readings
 POINTS = 1024
 """Points whose density is computed in one call."""
 
-SEARCHES, PROBLEMS = 20, 8
-"""Points whose gradient is computed in one call, and the data sets that they may belong to."""
+SEARCHES = 20
+"""Points whose gradient is computed in one call."""
 
 DRAWS, TEXTS = 128, 512
 """Draws and texts of one prediction call."""
@@ -96,8 +96,8 @@ def gradient(
 
     Args:
         target: the channel.
-        prior: locations and scales, one of each a data set, ``[PROBLEMS, P]``.
-        data: the data sets, every array but ``tiles`` with an axis of length ``PROBLEMS`` in front.
+        prior: locations and scales, one of each a data set, ``[D, P]``.
+        data: the data sets, every array but ``tiles`` with an axis of length D in front.
         points: any number of points.
         index: the data set of each.
 

@@ -12,9 +12,8 @@ r"""The default posterior: particles tempered from the prior, weighed by importa
 4. :func:`carry` takes the particles to the posterior of other labels, as where a fold is held out:
    by smoothed importance weights, and by moves where their k-hat is poor.
 
-It needs no mode and no gradient, so it serves any channel, also one with several modes.  On a CPU
-each stage runs as it is written, on NumPy arrays: XLA compiles the channel's density and nothing
-else.  On an accelerator the same stages are compiled, for many problems side by side.
+It needs no mode and no gradient, so it serves any channel, also one with several modes.  A stage is
+a function of one problem; `cordial_ppl.inference.batch` runs it for all problems that need it.
 """
 
 import math
@@ -29,6 +28,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import namespace
 from cordial_ppl.compilation import compiled
+from cordial_ppl.inference.batch import PRECISION, Batch, Problem, where
 from cordial_ppl.inference.data import Data
 from cordial_ppl.inference.importance import (
     effective_sample_size,
@@ -39,11 +39,8 @@ from cordial_ppl.inference.importance import (
 )
 from cordial_ppl.inference.moves import Gaussian, Particles, gaussian, move
 from cordial_ppl.inference.noise import Source, normal_and_uniform, split
-from cordial_ppl.inference.programs import density, log_densities
 from cordial_ppl.inference.target import Prior, Target
 
-PRECISION = np.float32
-"""Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
 FREEDOM = 8
 SHARPEN = 0.5
 """Extra power of the likelihood whose moments describe the core of the posterior."""
@@ -74,19 +71,6 @@ class Effort(NamedTuple):
 DEFAULT_EFFORT = Effort()
 
 
-class Problem(NamedTuple):
-    """What is sampled: a channel with its prior and labelled texts, in the particles' precision."""
-
-    target: Target
-    prior: Prior
-    data: Data
-
-    def evaluate(self, points: Float[Any, "M P"]) -> tuple[Any, Any]:
-        """Log prior and log likelihood of whitened points, nats."""
-        run: Callable[..., Any] = log_densities if isinstance(points, jax.Array) else density
-        return run(self.target, self.prior, self.data, points)
-
-
 class State(NamedTuple):
     """Particles on their way to the posterior.
 
@@ -113,37 +97,54 @@ class State(NamedTuple):
     rounds: Int[Any, ""]
 
 
-def sample(
-    target: Target, prior: Prior, data: Data, source: Source, effort: Effort = DEFAULT_EFFORT
-) -> State:
-    """Sample a posterior; on an accelerator, those of many problems side by side.
+def sample(batch: Batch, effort: Effort) -> Any:
+    """Sample the posteriors of a batch of problems.
 
     Args:
-        target: the channel.
-        prior: location and scale of the unconstrained parameters.
-        data: labelled texts.
-        source: a NumPy generator; on an accelerator a key for each problem, where every array of
-            prior, data (but ``tiles``) and state has the problems in front.
+        batch: the problems.
         effort: how much work to do.
 
     Returns:
-        Equally weighted particles, with the figures of the last importance step.
+        The states of the batch: equally weighted particles, with the figures of the last
+        importance step.
     """
-    stage = _stages(target, effort, isinstance(source, jax.Array))
-    first, *keys = split(source, MAX_TEMPERATURES + effort.repairs + 2)
-    state = stage(begin)(prior, data, first)
-    for key in keys[:MAX_TEMPERATURES]:
-        going = np.asarray(state.temper < 1)
-        if not going.any():
+    states = batch.run(begin, effort)
+    for _ in range(MAX_TEMPERATURES):
+        climbing = batch.figures(states, "temper") < 1
+        if not climbing.any():
             break
-        state = _select(going, stage(climb)(prior, data, state, key), state)
-    state = state._replace(temper=namespace(state.temper).ones_like(state.temper))
-    for key in keys[MAX_TEMPERATURES:]:
-        going = (state.rounds == 0) | ~good(state, effort)
-        if not np.asarray(going).any():
+        states = batch.run(climb, effort, states, climbing)
+    # Whatever is not there by now goes on from where it is.
+    for _ in range(1 + effort.repairs):
+        rounds, khat = batch.figures(states, "rounds"), batch.figures(states, "khat")
+        poor = (rounds == 0) | ~_good(khat, batch.figures(states, "ess"), effort)
+        if not poor.any():
             break
-        state = _select(going, stage(weigh)(prior, data, state, key), state)
-    return state
+        states = batch.run(weigh, effort, states, poor)
+    return states
+
+
+def carry(batch: Batch, states: Any, effort: Effort) -> Any:
+    """Take particles of other posteriors to those of a batch, by weights or, failing that, moves.
+
+    Args:
+        batch: the problems, most of whose labels are those of the other posteriors.
+        states: the other posteriors, equally weighted particles.
+        effort: how much work to do where the weights are poor.
+
+    Returns:
+        The states of the batch: particles with smoothed weights, or, where their k-hat was poor,
+        equally weighted ones that were moved.
+    """
+    states = batch.run(reweigh, effort, states)
+    poor = ~(batch.figures(states, "khat") <= khat_limit(effort.particles))
+    return batch.run(renew, effort, states, poor) if poor.any() else states
+
+
+def _good(khat: Any, ess: Any, effort: Effort) -> Any:
+    """Whether the weights behind the particles are to be trusted."""
+    # Written so that figures that are not numbers count as poor.
+    return (khat <= khat_limit(effort.proposals * effort.particles)) & (ess >= effort.least_ess)
 
 
 def first_step(size: int) -> float:
@@ -151,14 +152,7 @@ def first_step(size: int) -> float:
     return math.log(0.6 if size < 8 else 0.4)
 
 
-def good(state: State, effort: Effort) -> Any:
-    """Whether the weights behind the particles are to be trusted."""
-    # Written so that figures that are not numbers count as poor.
-    limit = khat_limit(effort.proposals * effort.particles)
-    return (state.khat <= limit) & (state.ess >= effort.least_ess)
-
-
-def begin(problem: Problem, source: Source, effort: Effort) -> State:
+def begin(problem: Problem, effort: Effort, source: Source) -> State:
     """Propose points from the prior and resample them at the highest power that they serve."""
     total, size = effort.proposals * effort.particles, problem.target.size
     first, second = split(source, 2)
@@ -183,7 +177,7 @@ def begin(problem: Problem, source: Source, effort: Effort) -> State:
     return _raise_temper(state, comb, effort.particles / 2 * effort.proposals**0.5, effort)
 
 
-def climb(problem: Problem, state: State, source: Source, effort: Effort) -> State:
+def climb(problem: Problem, effort: Effort, source: Source, state: State) -> State:
     """Move the particles at their power of the likelihood, then raise it and resample them."""
     first, second = split(source, 2)
     state, comb = _move(problem, state, first, effort.moves), _comb(second)
@@ -203,7 +197,7 @@ def _raise_temper(state: State, comb: Any, least_ess: float, effort: Effort) -> 
     )
 
 
-def weigh(problem: Problem, state: State, source: Source, effort: Effort) -> State:
+def weigh(problem: Problem, effort: Effort, source: Source, state: State) -> State:
     """Propose, weigh and resample points under the whole posterior, and move them.
 
     Where the weights are poor the particles at hand are moved instead: that is better than copies
@@ -212,55 +206,30 @@ def weigh(problem: Problem, state: State, source: Source, effort: Effort) -> Sta
     first, second = split(source, 2)
     proposals, log_proposal, comb = _propose(state, first, effort.proposals * effort.particles)
     found = Particles(proposals, *problem.evaluate(proposals))
-    log_weights = found.log_prior - log_proposal + _raised(state.temper, found.log_likelihood)
+    log_weights = found.log_prior - log_proposal + found.log_likelihood
     smoothed, khat = pareto_smooth(log_weights)
-    state = state._replace(
-        khat=khat, ess=effective_sample_size(log_weights), rounds=state.rounds + 1
-    )
+    ess, whole = effective_sample_size(log_weights), namespace(khat).ones_like(state.temper)
+    state = state._replace(khat=khat, ess=ess, temper=whole, rounds=state.rounds + 1)
     chosen = state._replace(
         particles=_take(found, resample(comb, smoothed, effort.particles)),
         around=gaussian(found.points, smoothed),
     )
     kept = state._replace(around=gaussian(state.particles.points, state.log_weights))
-    return _move(problem, _select(good(state, effort), chosen, kept), second, effort.last_moves)
+    return _move(problem, where(_good(khat, ess, effort), chosen, kept), second, effort.last_moves)
 
 
-def carry(
-    target: Target, prior: Prior, data: Data, whole: State, source: Source, effort: Effort
-) -> State:
-    """Take particles of another posterior to this one, by weights or, where these fail, by moves.
-
-    Args:
-        target: the channel.
-        prior: location and scale of the unconstrained parameters.
-        data: labelled texts, most of them those of the other posterior.
-        whole: the other posterior, equally weighted particles.
-        source: source of randomness, as for :func:`sample`.
-        effort: how much work to do where the weights are poor.
-
-    Returns:
-        Particles with smoothed weights, or equally weighted ones that were moved.
-    """
-    stage = _stages(target, effort, isinstance(source, jax.Array))
-    state = stage(reweigh)(prior, data, whole)
-    poor = ~(state.khat <= khat_limit(effort.particles))
-    if not np.asarray(poor).any():
-        return state
-    return _select(poor, stage(renew)(prior, data, state, source), state)
-
-
-def settle(target: Target, prior: Prior, data: Data, points: Float[np.ndarray, "S P"]) -> State:
+def settle(problem: Problem, points: Float[np.ndarray, "S P"]) -> State:
     """The state of whitened draws from the posterior itself, equally weighted."""
-    found = Particles(points, *density(target, prior, data, points))
+    found = Particles(points, *problem.evaluate(points))
     none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
     weights = _equal(found, len(points))
     step = zero + first_step(points.shape[1])
     return State(found, weights, gaussian(points, weights), zero + 1, step, zero, zero, zero, none)
 
 
-def reweigh(problem: Problem, whole: State, effort: Effort) -> State:
+def reweigh(problem: Problem, effort: Effort, source: Source, whole: State) -> State:
     """Weigh the particles of another posterior for this one."""
-    del effort
+    del effort, source
     old = whole.particles
     own = Particles(old.points, *problem.evaluate(old.points))
     change = own.log_prior + own.log_likelihood - old.log_prior - old.log_likelihood
@@ -269,7 +238,7 @@ def reweigh(problem: Problem, whole: State, effort: Effort) -> State:
     return whole._replace(particles=own, log_weights=smoothed, khat=khat, ess=ess)
 
 
-def renew(problem: Problem, state: State, source: Source, effort: Effort) -> State:
+def renew(problem: Problem, effort: Effort, source: Source, state: State) -> State:
     """Resample weighted particles and move them."""
     first, second = split(source, 2)
     comb, found = _comb(first), state.particles
@@ -385,52 +354,3 @@ def _equal(particles: Particles, count: int) -> Any:
     """Log weights of draws that weigh alike."""
     xp = namespace(particles.points)
     return xp.full(count, -np.log(count), particles.points.dtype)
-
-
-def _select(which: Any, new: State, old: State) -> State:
-    """The new state where it is wanted, the old one elsewhere."""
-    if isinstance(which, np.ndarray | np.bool_) and which.all():
-        return new
-    xp = namespace(new.temper)
-    which = xp.asarray(which)
-    shaped = lambda leaf: which.reshape(which.shape + (1,) * (leaf.ndim - which.ndim))  # noqa: E731
-    return jax.tree.map(lambda one, other: xp.where(shaped(one), one, other), new, old)
-
-
-def _stages(target: Target, effort: Effort, many: bool) -> Callable[..., Any]:
-    """How a stage is run: as it is, or compiled for many problems."""
-
-    def of(function: Callable[..., State]) -> Callable[..., State]:
-        if many:
-            return _many(function, target, effort)
-
-        def run(prior: Prior, data: Data, *rest: Any) -> State:
-            with np.errstate(all="ignore"):
-                return _call(function, target, effort, prior, data, *rest)
-
-        return run
-
-    return of
-
-
-def _call(
-    function: Callable[..., State],
-    target: Target,
-    effort: Effort,
-    prior: Prior,
-    data: Data,
-    *rest: Any,
-) -> State:
-    return function(Problem(target, prior, data), *rest, effort=effort)
-
-
-@lru_cache(maxsize=512)
-def _many(function: Callable[..., State], target: Target, effort: Effort) -> Callable[..., State]:
-    def one(prior: Prior, data: Data, *rest: Any) -> State:
-        return _call(function, target, effort, prior, data, *rest)
-
-    def run(prior: Prior, data: Data, *rest: Any) -> State:
-        each = Data(0, 0, 0, dict.fromkeys(data.covariates, 0), None)
-        return jax.vmap(one, (0, each, *(0 for _ in rest)))(prior, data, *rest)
-
-    return compiled(run)

@@ -244,8 +244,8 @@ def _method(facts: Facts) -> list[str]:
         head = ("posterior", "method", "draws", "k-hat", "ESS", "verdict")
         found += [
             _table(head, rows, numbers=(2, 3, 4)),
-            "<p>k-hat above 0.7 or an effective sample size (ESS) below 50 would mean that the "
-            "draws do not stand for the posterior.</p>",
+            "<p>k-hat above 0.7 (0.6 of 300 draws) or an effective sample size (ESS) below 50 "
+            "would mean that the draws do not stand for the posterior.</p>",
         ]
     return found
 

@@ -97,4 +97,4 @@ def fit_affine(
         return value, slope
 
     # A hundredth of a nat of all labels together; the loss is their mean.
-    return minimise(loss, starts, tolerance=1e-7, near=0.01 / totals.max()).x
+    return minimise(loss, starts, tolerance=1e-5, near=0.01 / totals.max()).x

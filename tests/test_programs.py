@@ -1,0 +1,139 @@
+"""The compiled programs of a channel: they say what its target says, and are traced once."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+
+from cordial_ppl.channel import Channel, observe
+from cordial_ppl.inference.data import Labelled, pad
+from cordial_ppl.inference.fit import Case, fit_cases
+from cordial_ppl.inference.programs import PROBLEMS, density, gradient, predict
+from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.readings import Readings, as_logits, label_histogram
+from cordial_ppl.synthetic import reviews
+
+TEXTS = reviews(2100, seed=5)
+LOGITS = as_logits(TEXTS.logits)
+LENGTHS = np.random.default_rng(0).lognormal(0, 1, 2100)
+TRACES = []
+
+
+def lengthy(readings, labels=None):
+    """A channel that uses everything that there is: readings, histogram and a covariate."""
+    TRACES.append(readings.logits.shape)
+    slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
+    tilt = numpyro.sample("tilt", dist.Normal(0.0, 0.5))
+    share = numpyro.sample("share", dist.Beta(2.0, 5.0))
+    extra = (
+        tilt * jnp.log(readings.covariates["length"])[:, None] * jnp.linspace(-1.0, 1.0, 5)[None]
+    )
+    stated = jax.nn.softmax(slope * readings.logits + extra, axis=1)
+    observe(None, labels, probs=(1 - share) * stated + share * readings.histogram[None])
+
+
+TARGET = build_target(Channel("lengthy", lengthy), 5, ("length",))
+
+
+def texts_of(count, first=0):
+    rows = slice(first, first + count)
+    return Labelled(LOGITS[rows], TEXTS.labels[rows], {"length": LENGTHS[rows]})
+
+
+def data_of(texts, labels=None, kind=np.float64):
+    labels = texts.labels if labels is None else labels
+    return pad(texts, labels, label_histogram(labels, 5), kind)
+
+
+def points_of(count, seed=0):
+    return np.random.default_rng(seed).normal(size=(count, TARGET.size))
+
+
+def exact(prior, texts, labels, points):
+    """Log prior and log likelihood of whitened points, texts all at once."""
+    readings = Readings(texts.logits, label_histogram(labels, 5), dict(texts.covariates))
+    flat = prior.loc[None] + prior.scale[None] * points
+    own = jax.vmap(lambda u: TARGET.log_prior(u, prior, readings))(flat)
+    return own, jax.vmap(lambda u: TARGET.log_likelihood(u, readings, labels))(flat)
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 100, 2100])
+def test_the_density_of_any_number_of_texts(count):
+    texts, points = texts_of(count), points_of(5)
+    hidden = np.where(np.arange(count) % 3 == 1, -1, texts.labels)
+    prior = Prior(TARGET.prior.loc + 0.3, TARGET.prior.scale * 1.2)
+    found = density(TARGET, prior, data_of(texts, hidden), points)
+    for own, expected in zip(found, exact(prior, texts, hidden, points), strict=True):
+        np.testing.assert_allclose(own, expected, rtol=1e-10)
+
+
+@pytest.mark.x64
+def test_any_number_of_points_is_taken():
+    data, points = data_of(texts_of(40)), points_of(2500)
+    whole = density(TARGET, TARGET.prior, data, points)
+    for some in (slice(3), slice(1020, 1030), slice(2499, None)):
+        found = density(TARGET, TARGET.prior, data, points[some])
+        for own, expected in zip(found, whole, strict=True):
+            np.testing.assert_allclose(own, expected[some], rtol=1e-12)
+
+
+@pytest.mark.x64
+def test_gradients_of_several_data_sets():
+    rng, sets = np.random.default_rng(1), [texts_of(50, 50 * place) for place in range(PROBLEMS)]
+    each = [data_of(texts) for texts in sets]
+    data = jax.tree.map(lambda *leaves: np.stack(leaves), *each)._replace(tiles=each[0].tiles)
+    loc = TARGET.prior.loc + rng.normal(size=(PROBLEMS, TARGET.size))
+    priors = Prior(loc, np.exp(rng.normal(size=loc.shape)))
+    points, index = points_of(45), rng.integers(0, PROBLEMS, 45)
+    values, slopes = gradient(TARGET, priors, data, points, index)
+    for place, texts in enumerate(sets):
+        rows, own = np.flatnonzero(index == place), Prior(priors.loc[place], priors.scale[place])
+
+        def total(points, own=own, texts=texts):
+            return sum(part.sum() for part in exact(own, texts, texts.labels, points))
+
+        expected = jnp.sum(jnp.stack(exact(own, texts, texts.labels, points[rows])), axis=0)
+        np.testing.assert_allclose(values[rows], expected, rtol=1e-10)
+        # Each point has an own summand, so the gradient of the sum holds all of them.
+        expected = jax.grad(total)(jnp.asarray(points[rows]))
+        np.testing.assert_allclose(slopes[rows], expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize(("draws", "count"), [(1, 3), (128, 512), (300, 700)])
+def test_predictions_of_any_number_of_texts_and_draws(draws, count):
+    texts, rng = texts_of(count), np.random.default_rng(2)
+    readings = Readings(texts.logits, np.array([0.1, 0.2, 0.3, 0.3, 0.1]), dict(texts.covariates))
+    flat, weights = rng.normal(size=(draws, TARGET.size)), rng.dirichlet(np.ones(draws))
+    values = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
+    probs, means = predict(TARGET, flat, weights, readings, values)
+    each = np.asarray(jax.jit(jax.vmap(TARGET.probs, (0, None)))(flat, readings))
+    np.testing.assert_allclose(probs, np.tensordot(weights, each, axes=1), rtol=1e-10)
+    np.testing.assert_allclose(means, each @ values, rtol=1e-10)
+    alone, none = predict(TARGET, flat, weights, readings)
+    np.testing.assert_array_equal(alone, probs)
+    assert none is None
+
+
+def test_programs_are_traced_once():
+    """Other numbers of labels, of texts to predict, folds, seeds and priors trace nothing more."""
+    target = build_target(Channel("counted", lengthy), 5, ("length",))
+
+    def fit(count, method, seed, prior=None, first=0):
+        folds = np.arange(count) % 4
+        case = Case(texts_of(count, first), folds, (seed,), prior)
+        fits = fit_cases(target, [case], method=method)
+        texts = texts_of(50 + count)
+        fits[0].posterior.predict_centred(texts.logits, texts.covariates)
+
+    for method in ("default", "laplace"):
+        fit(20, method, 0)
+        traced = len(TRACES)
+        for seed, count in enumerate((5, 24, 100, 2000) if method == "default" else (5, 33)):
+            fit(count, method, seed)
+        prior = Prior(target.prior.loc + [0.5, 0.2, 0.0], target.prior.scale * [0.5, 2.0, 1.0])
+        fit(20, method, 9, prior, first=7)
+        assert len(TRACES) == traced

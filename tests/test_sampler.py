@@ -1,0 +1,340 @@
+"""The default posterior: exact where the answer is known, calibrated, and honest where it fails."""
+
+from functools import cache
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from cordial_ppl.channel import Channel, observe
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.inference import sampler
+from cordial_ppl.inference.data import Data, Labelled, pad
+from cordial_ppl.inference.importance import effective_sample_size
+from cordial_ppl.inference.programs import density, predict
+from cordial_ppl.inference.sampler import (
+    DEFAULT_EFFORT,
+    PRECISION,
+    Effort,
+    Problem,
+    begin,
+    carry,
+    good,
+    next_temper,
+    sample,
+    settle,
+    weigh,
+)
+from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.readings import Readings, as_logits, label_histogram
+from cordial_ppl.synthetic import reviews
+
+TEXTS = reviews(64, seed=3)
+LOGITS, LABELS = as_logits(TEXTS.logits), TEXTS.labels[:24]
+KEPT = np.where(np.arange(24) % 4 == 0, -1, LABELS)
+"""The labels without one fold."""
+
+EVEN = np.full(5, 0.2)
+LEVELS = np.array([0.1, 0.5, 0.9])
+
+
+def rms(first, second):
+    return float(np.sqrt(np.mean((first - second) ** 2)))
+
+
+def single(prior):
+    return Prior(*(np.asarray(part, PRECISION) for part in prior))
+
+
+def data_of(logits, labels, histogram=None, **covariates):
+    own = label_histogram(labels, logits.shape[1]) if histogram is None else histogram
+    return pad(Labelled(logits, labels, covariates), labels, own, PRECISION)
+
+
+def problem_of(name, labels):
+    target = build_target(CHANNELS[name], 5)
+    return Problem(target, single(target.prior), data_of(LOGITS[:24], labels))
+
+
+def run(problem, seed, effort=DEFAULT_EFFORT):
+    return sample(*problem, np.random.default_rng(seed), effort)
+
+
+@cache
+def fitted(name, without_fold, seed):
+    return run(problem_of(name, KEPT if without_fold else LABELS), seed)
+
+
+def predicted(problem, state):
+    """Probabilities of the texts that have no label."""
+    loc, scale = problem.prior
+    readings = Readings(LOGITS[24:].astype(PRECISION), np.asarray(problem.data.histogram))
+    weights = np.exp(state.log_weights)
+    draws = loc + scale * state.particles.points
+    return predict(problem.target, draws, weights / weights.sum(), readings)[0]
+
+
+def assert_quantiles(draws, exact):
+    """Shares below known quantiles; draws that were moved count as half as many."""
+    found = (draws[:, None] <= exact.ppf(LEVELS)).mean(axis=0)
+    error = np.sqrt(LEVELS * (1 - LEVELS) / (len(draws) / 2))
+    assert np.abs((found - LEVELS) / error).max() < 4
+
+
+def toy(name, log_likelihood, size):
+    """One label, whose log likelihood is given; under a standard normal prior."""
+
+    def model(readings, labels=None):
+        place = numpyro.sample("place", dist.Normal(0.0, 1.0).expand([size]).to_event(1))
+        observe(jnp.zeros_like(readings.logits) + log_likelihood(place), labels)
+
+    target = build_target(Channel(name, model), 2)
+    return Problem(target, single(target.prior), data_of(np.zeros((1, 2)), np.zeros(1, int)))
+
+
+FACTOR = np.array([[0.3, 0.0, 0.0], [0.4, 0.2, 0.0], [-0.2, 0.1, 0.5]])
+CENTRE = np.array([1.0, -1.0, 0.5])
+PRECISE = np.linalg.inv(FACTOR @ FACTOR.T)
+
+
+def quadratic(place):
+    off = jnp.asarray(place) - CENTRE
+    return -0.5 * off @ jnp.asarray(PRECISE) @ off
+
+
+GAUSSIAN = toy("gaussian", quadratic, 3)
+
+
+def assert_gaussian(points):
+    """Draws are those of the product of the prior and the Gaussian likelihood."""
+    covariance = np.linalg.inv(PRECISE + np.eye(3))
+    mean = covariance @ PRECISE @ CENTRE
+    whitened = (points - mean) @ np.linalg.inv(np.linalg.cholesky(covariance)).T
+    for column in whitened.T:
+        assert_quantiles(column, stats.norm)
+    np.testing.assert_allclose(np.cov(whitened.T), np.eye(3), rtol=0, atol=0.2)
+
+
+def test_a_gaussian_posterior():
+    state = run(GAUSSIAN, 0)
+    assert good(state, DEFAULT_EFFORT) and state.rounds == 1
+    np.testing.assert_allclose(np.exp(state.log_weights).sum(), 1.0, rtol=1e-5)
+    assert_gaussian(state.particles.points)
+
+
+def test_two_modes_have_the_weight_that_is_theirs():
+    def two(place):
+        up, down = (-0.5 * ((jnp.asarray(place)[0] - at) / 0.3) ** 2 for at in (2.0, -2.0))
+        return jnp.logaddexp(jnp.log(0.3) + up, jnp.log(0.7) + down)
+
+    state = run(toy("two", two, 1), 0)
+    points = state.particles.points[:, 0]
+    assert good(state, DEFAULT_EFFORT)
+    assert (points > 0).mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 512))
+    for sign in (1, -1):
+        exact = stats.norm(2 / 1.09, np.sqrt(0.09 / 1.09))
+        assert_quantiles(sign * points[sign * points > 0], exact)
+
+
+def coin(readings, labels=None):
+    """Labels that know nothing of the text; a model that fails for shares below a bound."""
+    share = numpyro.sample("share", dist.Beta(2.0, 1.0))
+    probs = jnp.stack([1 - share, share])[None] + 0.0 * readings.logits
+    allowed = jnp.asarray(share) > readings.covariates["bound"][:, None]
+    observe(None, labels, probs=jnp.where(allowed, probs, jnp.nan))
+
+
+@pytest.mark.parametrize(("bound", "ones"), [(0.0, 6), (0.75, 15)], ids=["none", "most"])
+def test_a_conjugate_posterior_above_a_bound(bound, ones):
+    """Exact without a bound, and where the likelihood is no number at most draws of the prior."""
+    labels = np.where(np.arange(20) < ones, 1, 0)
+    target = build_target(Channel("coin", coin), 2, ("bound",))
+    data = data_of(np.zeros((20, 2)), labels, bound=np.full(20, bound))
+    state = run(Problem(target, single(target.prior), data), 0)
+    loc, scale = target.prior
+    share = 1 / (1 + np.exp(-(loc + scale * state.particles.points)[:, 0]))
+    exact = stats.beta(2 + ones, 1 + 20 - ones)
+    below = exact.cdf(bound)
+    assert share.min() >= bound
+    for level in LEVELS:
+        found = (share <= exact.ppf(below + level * (1 - below))).mean()
+        assert found == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / 512))
+    assert good(state, DEFAULT_EFFORT) and state.rounds <= 2
+
+
+def nested(readings, labels=None):
+    """A scale that another parameter's prior depends on."""
+    scale = numpyro.sample("scale", dist.Normal(0.0, 2.0))
+    bias = numpyro.sample("bias", dist.Normal(0.0, jnp.exp(scale)))
+    observe(jax.nn.log_softmax(readings.logits + 0.0 * bias), labels)
+
+
+def test_a_prior_that_is_no_gaussian_is_where_particles_start():
+    target = build_target(Channel("nested", nested), 5)
+    nothing = data_of(LOGITS[:24], np.full(24, -1))
+    problem = Problem(target, single(target.prior), nothing)
+    state = begin(problem, np.random.default_rng(0), DEFAULT_EFFORT)
+    assert not target.gaussian and state.temper == 1
+    loc, spread = target.prior
+    scale, bias = (loc + spread * state.particles.points).T
+    assert stats.kstest(scale, stats.norm(0, 2).cdf).pvalue > 1e-3
+    assert stats.kstest(bias / np.exp(scale), stats.norm.cdf).pvalue > 1e-3
+
+
+def test_particles_from_elsewhere_are_repaired():
+    """The first proposals are poor and say so; moved and proposed again, they are right."""
+    rng = np.random.default_rng(0)
+    covariance = np.linalg.inv(PRECISE + np.eye(3))
+    # Three standard deviations off in every direction, and half as wide.
+    off = 3 + 0.5 * rng.normal(size=(1024, 3))
+    points = covariance @ PRECISE @ CENTRE + off @ np.linalg.cholesky(covariance).T
+    state = settle(*GAUSSIAN, points.astype(PRECISION))
+    state = weigh(GAUSSIAN, state, rng, DEFAULT_EFFORT)
+    assert not good(state, DEFAULT_EFFORT)
+    for _ in range(DEFAULT_EFFORT.repairs):
+        if good(state, DEFAULT_EFFORT):
+            break
+        state = weigh(GAUSSIAN, state, rng, DEFAULT_EFFORT)
+    assert good(state, DEFAULT_EFFORT)
+    assert_gaussian(state.particles.points)
+
+
+def test_weights_that_are_never_good_enough_leave_draws_that_are_moved():
+    effort = Effort(least_ess=np.inf, repairs=3)
+    state = run(GAUSSIAN, 0, effort)
+    assert not good(state, effort) and state.rounds == 4
+    assert_gaussian(state.particles.points)
+
+
+def test_draws_that_fell_into_one_of_many_modes_are_not_trusted():
+    """Every sign of six numbers fits as well as any other: 64 narrow modes."""
+    folded = toy("folded", lambda x: -60.0 * jnp.sum((jnp.asarray(x) ** 2 - 1) ** 2), 6)
+    state = run(folded, 0)
+    positive = (state.particles.points > 0).mean(axis=0)
+    assert (np.abs(positive - 0.5) < 0.2).all() or not good(state, DEFAULT_EFFORT)
+
+
+def test_a_posterior_that_cannot_be_sampled_is_not_trusted():
+    """More needles than any number of particles can visit."""
+    rugged = toy("rugged", lambda x: -100 * jnp.sum(1 + jnp.sin(1e5 * jnp.asarray(x))), 3)
+    effort = Effort(particles=128, repairs=2)
+    state = run(rugged, 0, effort)
+    assert not good(state, effort) and state.rounds == 3
+    assert np.isfinite(state.particles.points).all()
+
+
+@pytest.mark.parametrize("name", ["mixture", "location-vector"])
+def test_draws_are_repeatable_and_agree_between_seeds(name):
+    problem = problem_of(name, LABELS)
+    assert 0 < rms(*(predicted(problem, fitted(name, False, seed)) for seed in (0, 1))) < 0.02
+    again = run(problem, 0)
+    np.testing.assert_array_equal(again.particles.points, fitted(name, False, 0).particles.points)
+    assert good(again, DEFAULT_EFFORT)
+
+
+def test_posteriors_are_calibrated():
+    """Ranks of true parameters among draws are uniform (Talts et al. 2018)."""
+    sets, draws, bins = 60, 127, 8
+    target = build_target(CHANNELS["location"], 5)
+    histogram, rng = np.array([0.1, 0.15, 0.2, 0.25, 0.3]), np.random.default_rng(0)
+    texts = Readings(LOGITS[:20], histogram)
+    truth = target.prior.loc + target.prior.scale * rng.normal(size=(sets, target.size))
+    probs = np.asarray(jax.jit(jax.vmap(target.probs, (0, None)))(truth, texts))
+    labels = (rng.random((sets, 20, 1)) > probs.cumsum(axis=2)[:, :, :-1]).sum(axis=2)
+    effort, ranks = Effort(particles=draws, proposals=16, last_moves=3), []
+    for own, drawn in zip(truth, labels, strict=True):
+        data = data_of(LOGITS[:20], drawn, histogram)
+        state = sample(target, single(target.prior), data, rng, effort)
+        found = target.prior.loc + target.prior.scale * state.particles.points
+        ranks.append((found < own).sum(axis=0))
+    for column in np.array(ranks).T:
+        counts = np.bincount(column * bins // (draws + 1), minlength=bins)
+        assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def together(problems: list[Problem]) -> tuple[Any, Prior, Data]:
+    """Problems of one channel side by side, as on an accelerator."""
+    prior, data = jax.tree.map(lambda *leaves: np.stack(leaves), *(own[1:] for own in problems))
+    return problems[0].target, prior, data._replace(tiles=problems[0].data.tiles)
+
+
+def part(states, place):
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], states)
+
+
+def test_problems_side_by_side_are_sampled_and_carried_as_alone():
+    """Compiled, each stage draws other numbers from the same distribution; priors differ."""
+    loc, scale = build_target(CHANNELS["location"], 5).prior
+    priors = single((loc, scale)), single((loc + 0.5, 0.5 * scale))
+    whole, folds = (
+        [
+            problem_of("location", own)._replace(prior=prior)
+            for own, prior in zip((labels, labels[::-1].copy()), priors, strict=True)
+        ]
+        for labels in (LABELS, KEPT)
+    )
+    keys = jax.random.split(jax.random.key(0), 2)
+    states = sample(*together(whole), keys)
+    carried = carry(*together(folds), states, jax.random.split(keys[1], 2), DEFAULT_EFFORT)
+    # Those that are carried are weighed: fewer than they look.
+    for problems, found, limit in ((whole, states, 0.15), (folds, carried, 0.3)):
+        for place, problem in enumerate(problems):
+            own, alone = part(found, place), run(problem, place)
+            assert rms(predicted(problem, own), predicted(problem, alone)) < 0.015
+            weights = np.exp(own.log_weights)
+            assert weights.sum() == pytest.approx(1, abs=1e-4)
+            points = alone.particles.points
+            gap = (weights @ own.particles.points - points.mean(axis=0)) / points.std(axis=0)
+            assert np.abs(gap).max() < limit
+    assert all(good(part(states, place), DEFAULT_EFFORT) for place in range(2))
+
+
+@pytest.mark.parametrize("name", ["mixture", "location-vector"])
+@pytest.mark.parametrize("limit", [-1.0, np.inf], ids=["moved", "weighed"])
+def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
+    whole, alone, problem = fitted(name, False, 0), fitted(name, True, 2), problem_of(name, KEPT)
+    monkeypatch.setattr(sampler, "khat_limit", lambda draws: limit)
+    carried = carry(*problem, whole, np.random.default_rng(1), DEFAULT_EFFORT)
+    kept = (carried.particles.points == whole.particles.points).all()
+    assert kept == (limit > 0) and carried.khat < 2
+    found, expected, unchanged = (predicted(problem, each) for each in (carried, alone, whole))
+    # Both sides carry Monte Carlo error; weights alone, of a few draws, more of it.
+    assert rms(found, expected) < (0.03 if limit > 0 else 0.015)
+    assert rms(found, expected) < rms(unchanged, expected)
+
+
+def test_moves_keep_the_log_density_of_where_particles_are():
+    particles = fitted("mixture", False, 0).particles
+    log_prior, log_likelihood = density(*problem_of("mixture", LABELS), particles.points)
+    np.testing.assert_allclose(particles.log_prior, log_prior, rtol=1e-5)
+    np.testing.assert_allclose(particles.log_likelihood, log_likelihood, rtol=1e-5)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 200), st.floats(0, 0.9))
+def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
+    log_likelihood = spread * np.random.default_rng(seed).normal(size=256)
+    found = float(next_temper(np.float64(temper), np.zeros(256), log_likelihood, 128.0))
+    assert temper < found <= 1.0
+    kept = float(effective_sample_size((found - temper) * log_likelihood))
+    if found < 1.0:
+        assert kept == pytest.approx(128, abs=1.5) or found - temper < 1.1e-5
+    else:
+        assert kept >= 127
+
+
+def test_the_next_temper_leaves_out_points_without_a_density():
+    log_likelihood = np.where(np.arange(256) < 64, -np.inf, -np.arange(256.0))
+    found = float(next_temper(np.float64(0.0), np.zeros(256), log_likelihood, 100.0))
+    kept = float(effective_sample_size(found * log_likelihood))
+    assert 0 < found < 1 and kept == pytest.approx(100, abs=1.5)
+    compiled = jax.jit(lambda *own: next_temper(*own, 100.0))
+    same = compiled(jnp.asarray(0.0), jnp.zeros(256), jnp.asarray(log_likelihood))
+    assert float(cast(jax.Array, same)) == pytest.approx(found, rel=1e-6)
