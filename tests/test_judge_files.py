@@ -127,7 +127,7 @@ def test_only_what_can_be_loaded_is_saved(kind, tmp_path):
 
 
 def test_nothing_to_save(tmp_path):
-    with pytest.raises(NotFittedError, match="nothing to save"):
+    with pytest.raises(NotFittedError, match="Cordial is not fitted"):
         cp.Cordial().save(tmp_path / "x.cordial")
     assert not (tmp_path / "x.cordial").exists()
 

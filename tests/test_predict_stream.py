@@ -3,6 +3,7 @@
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -344,7 +345,7 @@ def test_columns_of_other_names(cordial, folder):
 
 
 def test_readings_of_another_model_are_pointed_out(cordial, light, tmp_path):
-    judge = LogitStack.restore(light.state("LogitStack"))
+    judge = copy(light)
     judge.provenance_ = {"model": ["a"]}
     judge.save(tmp_path / "judge.cordial")
     for reader, others in (("x", 1), ("y", 0)):

@@ -17,9 +17,8 @@ import cordial_ppl as cp
 from cordial_ppl import storage
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
-from cordial_ppl.cordial.subsets import Texts
 from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.cordial.subsets import BatchFit, check_covariates, fit_subsets, parts
+from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets, parts
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.inference import tracing
 from cordial_ppl.inference.target import Prior, build_target
@@ -330,7 +329,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
             as_priors(prior, ["mixture"])
     mine = Channel("mixture", CHANNELS["mixture"].model, "mixture.py", "0123")
     with pytest.raises(InputError, match="learned with another mixture.py"):
-        check_covariates(cp.ChannelCalibrator(mine, prior=table()), Texts(LOGITS))
+        cp.ChannelCalibrator(mine, prior=table()).check(LOGITS, {})
     vector = Channel("mixture", CHANNELS["mixture-vector"].model)
     with pytest.raises(
         InputError, match=r"of channel 'mixture', which has .*, bias\[5\]: learn it"

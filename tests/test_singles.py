@@ -31,7 +31,7 @@ def test_single_calibrators(make):
 
 def test_single_calibrators_are_the_members(stack):
     lone = cp.TemperatureScaling().fit(LOGITS, LABELS)
-    member = stack._fits["temperature"]
+    member = stack.fits_["temperature"]
     np.testing.assert_allclose(lone.params_.temperature, member.params.temperature)
     channel = cp.ChannelCalibrator("mixture").fit(LOGITS, LABELS)
     found = channel.predict_proba(TEST)

@@ -1,6 +1,7 @@
 """Estimators as scikit-learn's users expect them: settings, clones, folds, pipelines, frames."""
 
 import re
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 from three_readers import NAMES, THREE, THREE_TEST
 
 import cordial_ppl as cp
-from cordial_ppl.cordial.files import write
-from cordial_ppl.cordial.stack import SETTINGS, Stack
+from cordial_ppl import storage
+from cordial_ppl.cordial.files import pack
+from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.fusion import LogitFusion
 from cordial_ppl.inference.target import Prior
@@ -34,6 +36,7 @@ from cordial_ppl.inference.target import Prior
 MANY = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in range(5)])
 X, Y = TEXTS.logits[MANY], TEXTS.labels[MANY]
 COUNTS = {"mixture": 1.0}
+SETTINGS = signature(Stack).parameters
 PRIOR = Prior(np.zeros(5), np.ones(5))
 
 ESTIMATORS = [
@@ -124,17 +127,15 @@ def test_a_clone_of_the_papers_stack_is_the_papers(weights):
 
 
 def test_a_clone_of_a_loaded_judge_has_the_settings_of_its_file(stack, tmp_path):
-    state = stack.state("Cordial")
+    fields, arrays = pack(stack)
     # It is of another class, whose default prior is another.
-    write(
-        tmp_path / "judge.cordial",
-        state._replace(settings=state.settings | {"default_prior": False}),
-    )
+    fields |= {"estimator": "Cordial", "default_prior": False}
+    storage.write(tmp_path / "judge.cordial", "judge", fields, arrays)
     loaded = cp.load(tmp_path / "judge.cordial")
     found = clone(loaded)
     assert type(found) is cp.Cordial and not hasattr(found, "scale_")
     assert settings_of(found) == settings_of(loaded) == settings_of(stack)
-    assert found.get_params().keys() == set(SETTINGS)
+    assert found.get_params().keys() == SETTINGS.keys()
     np.testing.assert_array_equal(
         found.fit(LOGITS, LABELS).predict_proba(TEST), stack.predict_proba(TEST)
     )

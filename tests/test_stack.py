@@ -64,7 +64,7 @@ def test_it_beats_the_raw_reading(judge):
 
 def test_predictions_are_the_weighted_members(judge):
     parts = [
-        judge.weights_[name] * judge._fits[name].predict_centred(TEST - TEST.mean(1)[:, None], {})
+        judge.weights_[name] * judge.fits_[name].predict_centred(TEST - TEST.mean(1)[:, None], {})
         for name in MEMBERS
     ]
     np.testing.assert_allclose(judge.predict_proba(TEST), sum(parts), rtol=0, atol=1e-6)

@@ -8,7 +8,7 @@ import numpyro.distributions as dist
 import pytest
 
 from cordial_ppl.channel import Channel, observe
-from cordial_ppl.cordial.judges import LogitStack
+from cordial_ppl.cordial.comparisons import LogitStack
 from cordial_ppl.cordial.single import (
     BatchCalibration,
     ChannelCalibrator,

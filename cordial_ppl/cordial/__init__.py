@@ -1,7 +1,7 @@
 """The estimators that users meet: single calibrators, the stack of seven, and their files."""
 
-from cordial_ppl.cordial.comparisons import FullChannelStack, ScalarStack
-from cordial_ppl.cordial.judges import Cordial, LogitStack, load
+from cordial_ppl.cordial.comparisons import FullChannelStack, LogitStack, ScalarStack
+from cordial_ppl.cordial.judges import Cordial, load
 from cordial_ppl.cordial.single import (
     BatchCalibration,
     ChannelCalibrator,

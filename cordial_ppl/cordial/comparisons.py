@@ -1,16 +1,45 @@
-"""The paper's comparison stacks: the logit stack with channels that have no ordinal structure."""
+"""The paper's comparison stacks: without channels, and with channels that know no order."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
-from cordial_ppl.cordial.settings import check_mapping
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.scale import Scale
 
 SCALAR_CHANNELS: tuple[str, ...] = ("scalar", "scalar-vector")
 FULL_CHANNELS: tuple[str, ...] = ("full", "full-vector")
 
+FLAT = dict.fromkeys((*PAPER_CALIBRATORS, *SCALAR_CHANNELS, *FULL_CHANNELS), 0.0)
+"""Pseudo-counts under which the weights are by maximum likelihood."""
 
-class ScalarStack(Stack, kind="ScalarStack"):
+
+class LogitStack(Stack, named=True):
+    """The stack without channels, which shows what the channels add.
+
+    Its members are temperature scaling, vector scaling and proportional odds; the weights are the
+    paper's, by maximum likelihood, unless ``weight_counts`` says otherwise.
+
+    Args:
+        options: names of the K ordered options, in order; by default 0..K-1.
+        weight_counts: Dirichlet pseudo-counts of the weights by member; 0 where not named.
+        seed: seed of the folds.
+    """
+
+    COUNTS = FLAT
+    CALIBRATORS: ClassVar[tuple[str, ...]] = PAPER_CALIBRATORS
+
+    def __init__(
+        self,
+        options: Sequence[str] | Scale | None = None,
+        *,
+        weight_counts: Mapping[str, float] | None = None,
+        seed: int = 0,
+    ):
+        members = self.CALIBRATORS
+        super().__init__(options, calibrators=members, weight_counts=weight_counts, seed=seed)
+
+
+class ScalarStack(Stack, named=True):
     r"""The logit stack with Bayesian scalar channels on both readings.
 
     .. math:: \hat p_\beta(z) = \beta\, q(z \mid x) + (1 - \beta)\, \pi(z)
@@ -27,6 +56,8 @@ class ScalarStack(Stack, kind="ScalarStack"):
         seed: seed of the folds and of every random number.
     """
 
+    COUNTS = FLAT
+
     def __init__(
         self,
         options: Sequence[str] | Scale | None = None,
@@ -35,17 +66,16 @@ class ScalarStack(Stack, kind="ScalarStack"):
         weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,
     ):
-        """Add the scalar channels to the logit-space calibrators."""
         super().__init__(
             options,
             channels=SCALAR_CHANNELS,
             inference=inference,
-            weight_counts=_counts(SCALAR_CHANNELS, weight_counts),
+            weight_counts=weight_counts,
             seed=seed,
         )
 
 
-class FullChannelStack(Stack, kind="FullChannelStack"):
+class FullChannelStack(LogitStack, named=True):
     r"""The logit stack with full channels on both readings, shrunk toward the scalar one.
 
     .. math:: \hat p(z) = \sum_y T(z \mid y)\, q(y \mid x), \qquad
@@ -61,23 +91,4 @@ class FullChannelStack(Stack, kind="FullChannelStack"):
         seed: seed of the folds.
     """
 
-    def __init__(
-        self,
-        options: Sequence[str] | Scale | None = None,
-        *,
-        weight_counts: Mapping[str, float] | None = None,
-        seed: int = 0,
-    ):
-        """Add the full channels to the logit-space calibrators."""
-        super().__init__(
-            options,
-            calibrators=(*PAPER_CALIBRATORS, *FULL_CHANNELS),
-            weight_counts=_counts(FULL_CHANNELS, weight_counts),
-            seed=seed,
-        )
-
-
-def _counts(channels: tuple[str, ...], given: Mapping[str, float] | None) -> dict[str, float]:
-    return dict.fromkeys((*channels, *PAPER_CALIBRATORS), 0.0) | check_mapping(
-        "weight_counts", given
-    )
+    CALIBRATORS = (*PAPER_CALIBRATORS, *FULL_CHANNELS)

@@ -11,7 +11,6 @@ from cordial_ppl.cordial.frames import check_columns, column_names, like
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError, NotFittedError, name_rows
-from cordial_ppl.inference.data import Labelled
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import accuracy
@@ -75,12 +74,7 @@ class Estimator(Parameters, ABC):
         readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
-        codes = scale.encode(labels)
-        if len(codes) != len(readings):
-            raise InputError(
-                f"every labelled text needs one row of logits: {len(readings)} rows came with "
-                f"{len(codes)} labels."
-            )
+        codes = encode(labels, scale, len(readings))
         extra = as_covariates(covariates, len(readings))
         self.fit_centred(readings, codes, extra, scale)
         names = column_names(logits)
@@ -153,8 +147,7 @@ class Estimator(Parameters, ABC):
             InputError: the readings or the labels cannot be used.
             NotFittedError: there was no fit yet.
         """
-        probs = self._probs(logits, covariates)
-        return accuracy(probs, self.scale_.encode(labels))
+        return accuracy(self._probs(logits, covariates), self.scale_.encode(labels))
 
     def __sklearn_tags__(self) -> "Tags":
         from sklearn.utils import ClassifierTags, Tags, TargetTags
@@ -177,19 +170,11 @@ class Estimator(Parameters, ABC):
         """Validate and centre readings, of K options if ``size`` says so."""
         return as_logits(logits, size=size)
 
-    def _labelled(self, logits: Any, labels: Any, covariates: Any) -> Labelled | None:
-        """Check labelled texts that a fit is to be looked at with; None for those of the fit."""
+    def _check_fitted(self) -> None:
         if not hasattr(self, "scale_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first.")
-        if (logits is None) != (labels is None):
-            raise InputError("logits and labels go together: give both, or neither.")
-        if logits is None:
-            return None
-        readings, extra = self._enter(logits, covariates)
-        codes = self.scale_.encode(labels)
-        if len(codes) != len(readings):
-            raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
-        return Labelled(readings, codes, extra)
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
+            )
 
     @abstractmethod
     def _fit(
@@ -209,11 +194,19 @@ class Estimator(Parameters, ABC):
     def _enter(
         self, logits: Any, covariates: Mapping[str, Any] | None
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        if not hasattr(self, "scale_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
-            )
+        self._check_fitted()
         known = getattr(self, "feature_names_in_", None)
         check_columns(logits, known, self.scale_.options)
         readings = self._read(logits, self.scale_.size)
         return readings, as_covariates(covariates, len(readings), self.covariates_)
+
+
+def encode(labels: Any, scale: Scale, rows: int) -> np.ndarray:
+    """Return labels as 0..K-1, one a row of logits, or raise an ``InputError``."""
+    codes = scale.encode(labels)
+    if len(codes) != rows:
+        raise InputError(
+            f"every labelled text needs one row of logits: {rows} rows came with "
+            f"{len(codes)} labels."
+        )
+    return codes

@@ -1,113 +1,82 @@
-"""Fitted judges on disk: the state of a stack, and how a file holds it as plain data.
+"""Fitted judges on disk: a stack as plain data, and back.
 
 A file never holds code.  A stack with a channel from a user's file stores the channel's name and
 the digest of the file, and whoever loads it must name that same file again.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import numpy as np
 
-from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.cordial.members import CalibratorFit
+from cordial_ppl.cordial.members import CalibratorFit, Fitted
 from cordial_ppl.cordial.weighing import ExpectedLoss
 from cordial_ppl.errors import ChannelError, FileError, InputError, quote
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
+from cordial_ppl.priors import Priors
 from cordial_ppl.scale import Scale
 
+if TYPE_CHECKING:
+    from cordial_ppl.cordial.stack import Stack
+
 KIND = "judge"
-FIELDS = ("histogram", "draws", "weights")
-"""Arrays of a posterior."""
-
-SHARES = "shares"
-"""One more, which the first files lack: all draws of theirs predict."""
 
 
-class State(NamedTuple):
-    """All that a fitted stack consists of.
+class Contents(NamedTuple):
+    """What a file holds of a fitted stack.
 
     Attributes:
         kind: name of its class.
-        scale: the scale.
         settings: arguments that a stack is made with.
-        posteriors: posterior of each channel by name.
-        calibrators: fitted logit-space calibrators by name.
-        weights: weight of each member by name.
-        expected: out-of-fold log losses.
-        covariates: names of the covariates that predictions need.
-        losses: out-of-fold log loss of each member by itself, if there were folds.
-        provenance: how the readings were made, as far as it is known.
-        seen: fingerprints of the texts of the fit, as far as they are known.
-        counts: labels of the fit by option, as far as they are known.
+        learned: what the fit found, by the name of the stack's attribute.
     """
 
     kind: str
-    scale: Scale
     settings: dict[str, Any]
-    posteriors: dict[str, Posterior]
-    calibrators: dict[str, CalibratorFit]
-    weights: dict[str, float]
-    expected: ExpectedLoss
-    covariates: tuple[str, ...]
-    losses: dict[str, float]
-    provenance: dict[str, list[str]] = {}
-    seen: np.ndarray = np.zeros(0, np.int64)
-    counts: np.ndarray = np.zeros(0, np.int64)
+    learned: dict[str, Any]
 
 
-def write(path: str | Path, state: State) -> None:
-    """Write the state of a fitted stack to one file.
-
-    Raises:
-        FileError: the file cannot be written.
-    """
-    storage.write(path, KIND, *pack(state))
-
-
-def pack(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The state of a fitted stack as plain settings and arrays by name."""
-    settings, channels = state.settings, {}
-    arrays: dict[str, np.ndarray] = {}
-    for name, posterior in state.posteriors.items():
+def pack(stack: "Stack") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """A fitted stack as plain settings and arrays by name."""
+    arrays = {"seen": stack.seen_, "counts": stack.label_counts_}
+    channels = {}
+    for name, posterior in stack.posteriors_.items():
         channels[name], own = pack_posterior(posterior)
-        arrays |= {f"channel.{name}.{field}": array for field, array in own.items()}
-    for name, prior in settings["prior"].items():
-        arrays[f"prior.{name}.loc"] = np.asarray(prior.loc, np.float64)
-        arrays[f"prior.{name}.scale"] = np.asarray(prior.scale, np.float64)
-    for name, fit in state.calibrators.items():
-        for field, value in fit.params._asdict().items():
-            arrays[f"calibrator.{name}.{field}"] = np.asarray(value)
-    arrays |= {"seen": state.seen, "counts": state.counts}
+        arrays |= under(f"channel.{name}.", own)
+    priors = {name: own.prior for name, own in stack.posteriors_.items() if own.prior is not None}
+    for name, prior in priors.items():
+        arrays |= under(f"prior.{name}.", prior._asdict(), np.float64)
+    calibrators = {n: fit for n, fit in stack.fits_.items() if isinstance(fit, CalibratorFit)}
+    for name, fit in calibrators.items():
+        arrays |= under(f"calibrator.{name}.", fit.params._asdict())
     meta = {
-        "estimator": state.kind,
-        "options": list(state.scale.options),
-        "named": settings["options"] is not None,
-        "inference": settings["inference"],
-        "seed": settings["seed"],
-        "covariates": list(state.covariates),
-        "effort": settings["effort"]._asdict(),
-        "priors": list(settings["prior"]),
-        "default_prior": settings["default_prior"],
-        "weights": state.weights,
-        "weight_counts": settings["weight_counts"],
-        "expected": to_plain(state.expected._asdict()),
-        "losses": state.losses,
-        "provenance": state.provenance,
+        "estimator": type(stack).__name__,
+        "options": list(stack.scale_.options),
+        "named": stack.options is not None,
+        "inference": stack.inference,
+        "seed": stack.seed,
+        "covariates": list(stack.covariates_),
+        "effort": stack.effort._asdict(),
+        "priors": list(priors),
+        "default_prior": stack.has_default_prior,
+        "weights": stack.weights_,
+        "weight_counts": stack.weight_counts,
+        "expected": to_plain(stack.expected_._asdict()),
+        "losses": stack.losses_,
+        "provenance": stack.provenance_,
         "channels": channels,
-        "calibrators": list(state.calibrators),
-        "all_calibrators": list(settings["calibrators"]),
-        "min_labels": settings["min_labels"],
+        "calibrators": list(calibrators),
+        "all_calibrators": list(stack.calibrators),
+        "min_labels": stack.min_labels,
     }
     return meta, arrays
 
@@ -120,24 +89,8 @@ def pack_posterior(posterior: Posterior) -> tuple[dict[str, Any], dict[str, np.n
         "diagnostics": to_plain(posterior.diagnostics._asdict()),
         "covariates": list(posterior.covariates),
     }
-    arrays = {field: getattr(posterior, field) for field in FIELDS}
-    return settings, arrays | {SHARES: posterior.shares}
-
-
-def read(path: str | Path, channels: Sequence[str | Path | Channel] = ()) -> State:
-    """Read the state of a fitted stack.
-
-    Args:
-        path: a file that ``write`` wrote.
-        channels: the channel files that the stack was fitted with, if any; their code is run.
-
-    Raises:
-        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
-        InputError: the stack has a channel of a user's file that ``channels`` does not give, or
-            gives with other contents.
-        ChannelError: a file in ``channels`` is no channel.
-    """
-    return unpack(path, *storage.read(path, KIND), channels)
+    names = "histogram", "draws", "weights", "shares"
+    return settings, {name: getattr(posterior, name) for name in names}
 
 
 def unpack(
@@ -145,8 +98,21 @@ def unpack(
     meta: dict[str, Any],
     arrays: dict[str, np.ndarray],
     channels: Sequence[str | Path | Channel] = (),
-) -> State:
-    """Make the state of a stack of what `pack` made of it; see `read`."""
+) -> Contents:
+    """Read what `pack` made of a stack.
+
+    Args:
+        path: the file, for messages.
+        meta: its settings.
+        arrays: its arrays by name.
+        channels: the channel files that the stack was fitted with, if any; their code is run.
+
+    Raises:
+        FileError: the contents do not fit together.
+        InputError: the stack has a channel of a user's file that ``channels`` does not give, or
+            gives with other contents.
+        ChannelError: a file in ``channels`` is no channel.
+    """
     given = {channel.name: channel for channel in map(load_channel, channels)}
     with blaming(path):
         entries = meta["channels"].items()
@@ -163,7 +129,8 @@ def unpack(
                 f"channels=['{name}.py'] or --channel {name}.py (its code is run)."
             )
     with blaming(path):
-        return _restore(meta, arrays, given)
+        found = {name: CHANNELS[name] if built_in else given[name] for name, built_in, _ in asked}
+        return _unpack(meta, arrays, found)
 
 
 @contextmanager
@@ -179,39 +146,21 @@ def blaming(path: str | Path) -> Iterator[None]:
         ) from error
 
 
-def _restore(
-    meta: dict[str, Any], arrays: dict[str, np.ndarray], given: dict[str, Channel]
-) -> State:
+def _unpack(
+    meta: dict[str, Any], arrays: dict[str, np.ndarray], channels: dict[str, Channel]
+) -> Contents:
     scale = Scale(tuple(meta["options"]))
-    found = {
-        name: CHANNELS[name] if entry["built_in"] else given[name]
-        for name, entry in meta["channels"].items()
-    }
-    posteriors = {}
-    for name, channel in found.items():
-        own = take_arrays(arrays, f"channel.{name}.")
-        posteriors[name] = unpack_posterior(channel, meta["channels"][name], own, scale.size)
-    priors = {
-        name: Prior(arrays.pop(f"prior.{name}.loc"), arrays.pop(f"prior.{name}.scale"))
-        for name in meta["priors"]
-    }
-    for name, prior in priors.items():
-        if not prior.loc.shape == prior.scale.shape == (posteriors[name].target.size,):
-            raise ValueError(f"the prior of channel {name!r} has another number of parameters")
-        posteriors[name] = replace(posteriors[name], prior=prior)
-    calibrators = {}
+    priors = {name: Prior(**take(arrays, f"prior.{name}.")) for name in meta["priors"]}
+    fits: dict[str, Fitted] = {}
+    for name, channel in channels.items():
+        own = take(arrays, f"channel.{name}.") | {"prior": priors.get(name)}
+        fits[name] = unpack_posterior(channel, meta["channels"][name], own, scale.size)
     for name in meta["calibrators"]:
-        prefix = f"calibrator.{name}."
-        fields = {
-            key.removeprefix(prefix): arrays.pop(key)
-            for key in list(arrays)
-            if key.startswith(prefix)
-        }
-        fit = CalibratorFit(CALIBRATORS[name], CALIBRATORS[name].params(**fields))
+        params = CALIBRATORS[name].params(**take(arrays, f"calibrator.{name}."))
+        fits[name] = fit = CalibratorFit(CALIBRATORS[name], params)
         probs = fit.predict_centred(np.zeros((1, scale.size)))
         if probs.shape != (1, scale.size) or not np.isfinite(probs).all():
             raise ValueError(f"calibrator {name!r} is for other options, or for none")
-        calibrators[name] = fit
     seen, counts = (arrays.pop(name, np.zeros(0, np.int64)) for name in ("seen", "counts"))
     if any(own.ndim != 1 or own.dtype != np.int64 for own in (seen, counts)):
         raise ValueError("the fingerprints or the counts of labels are no list of whole numbers")
@@ -220,90 +169,92 @@ def _restore(
         len(counts) != scale.size or counts.min() < 0 or counts.sum() != expected.labels
     ):
         raise ValueError("the counts of labels are not those of the fit")
-    if arrays:
-        raise ValueError(f"unexpected arrays {sorted(arrays)}")
-    weights = {name: float(meta["weights"][name]) for name in (*posteriors, *calibrators)}
-    if min(weights.values()) < 0 or not math.isclose(sum(weights.values()), 1, abs_tol=1e-6):
-        raise ValueError("the weights do not sum to one")
+    if arrays or not priors.keys() <= channels.keys():
+        raise ValueError(f"unexpected arrays {sorted(arrays)}, or priors of no channel")
+    weights = {name: float(meta["weights"][name]) for name in fits}
+    _check_shares("the weights", np.array(list(weights.values())))
     settings = {
         "options": scale.options if meta["named"] else None,
-        "channels": tuple(found.values()),
+        "channels": tuple(channels.values()),
         "calibrators": tuple(meta.get("all_calibrators", meta["calibrators"])),
         "min_labels": meta.get("min_labels", {}),
         "inference": meta["inference"],
-        "prior": priors,
-        "default_prior": bool(meta.get("default_prior", False)),
+        # Fitted to other readings, the default is another one; what was given is not.
+        "prior": None if meta.get("default_prior", False) else Priors(priors),
         "weight_counts": meta["weight_counts"],
         "seed": meta["seed"],
         "effort": Effort(**meta["effort"]),
     }
-    used = {name for posterior in posteriors.values() for name in posterior.covariates}
-    return State(
-        kind=meta["estimator"],
-        scale=scale,
-        settings=settings,
-        posteriors=posteriors,
-        calibrators=calibrators,
-        weights=weights,
-        expected=expected,
-        covariates=tuple(map(str, meta.get("covariates", sorted(used)))),
-        losses={str(name): float(loss) for name, loss in meta.get("losses", {}).items()},
-        provenance={
-            str(name): [str(value) for value in values]
-            for name, values in meta.get("provenance", {}).items()
-        },
-        seen=seen,
-        counts=counts,
-    )
-
-
-def take_arrays(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Take the arrays of a posterior from those of a file."""
-    found = {field: arrays.pop(prefix + field) for field in FIELDS}
-    return found | {"predicting": arrays.pop(prefix + SHARES, None)}
+    provenance = meta.get("provenance", {}).items()
+    used = {name for entry in meta["channels"].values() for name in entry["covariates"]}
+    learned = {
+        "scale_": scale,
+        "covariates_": tuple(map(str, meta.get("covariates", sorted(used)))),
+        "fits_": fits,
+        "weights_": weights,
+        "expected_": expected,
+        "losses_": {str(name): float(loss) for name, loss in meta.get("losses", {}).items()},
+        "provenance_": {str(name): list(map(str, values)) for name, values in provenance},
+        "seen_": seen,
+        "label_counts_": counts,
+    }
+    return Contents(meta["estimator"], settings, learned)
 
 
 def unpack_posterior(
     channel: Channel,
     settings: dict[str, Any],
-    arrays: dict[str, Any],
+    fields: dict[str, Any],
     size: int,
     readers: int | None = None,
 ) -> Posterior:
-    """Make a posterior of what `pack_posterior` made of it, and check that its parts fit.
+    """Make a posterior of what `pack_posterior` made of it, and of its prior.
 
     Raises:
-        ValueError: they do not.
+        TypeError, ValueError: its parts do not fit together.
     """
+    # The first files have no shares: all draws of theirs predict.
     posterior = Posterior(
         channel,
-        **arrays,
+        predicting=fields.pop("shares", None),
+        **fields,
         diagnostics=as_figures(Diagnostics, settings["diagnostics"]),
         covariates=tuple(map(str, settings["covariates"])),
         readers=readers,
     )
-    _check_posterior(posterior, size)
+    name, draws, prior = channel.name, posterior.draws, posterior.prior
+    shares = {
+        "weights": (posterior.weights, draws.shape[:1]),
+        "shares": (posterior.shares, draws.shape[:1]),
+        "histogram": (posterior.histogram, (size,)),
+    }
+    for what, (own, shape) in shares.items():
+        if own.shape != shape or own.dtype.kind != "f":
+            raise ValueError(f"the {what} of channel {name!r} are {own.dtype} {own.shape}")
+        _check_shares(f"the {what} of channel {name!r}", own)
+    # Predictions are made in single precision.
+    if draws.dtype.kind != "f" or np.abs(draws).max(initial=0.0) > np.finfo(np.float32).max:
+        raise ValueError(f"the draws of channel {name!r} are no numbers, or too large")
+    count = (posterior.target.size,)
+    if any(own.shape != count for own in (draws[0], *(prior or ()))):
+        raise ValueError(f"channel {name!r} has {count[0]} parameters, its draws or prior others")
     return posterior
 
 
-def _check_posterior(posterior: Posterior, size: int) -> None:
-    name, (draws, count) = posterior.channel.name, posterior.draws.shape
-    if posterior.histogram.shape != (size,) or posterior.weights.shape != (draws,):
-        raise ValueError(f"the arrays of channel {name!r} do not fit together")
-    if any(
-        array.dtype.kind != "f" for array in (posterior.draws, posterior.weights, posterior.shares)
-    ):
-        raise ValueError(f"the arrays of channel {name!r} are of another type")
-    # Predictions are made in single precision.
-    if np.abs(posterior.draws).max(initial=0.0) > np.finfo(np.float32).max:
-        raise ValueError(f"the draws of channel {name!r} are too large")
-    if count != posterior.target.size:
-        raise ValueError(f"channel {name!r} has {posterior.target.size} parameters, not {count}")
-    if posterior.shares.shape != (draws,):
-        raise ValueError(f"the arrays of channel {name!r} do not fit together")
-    for share in (posterior.weights, posterior.histogram, posterior.shares):
-        if share.min() < 0 or not math.isclose(share.sum(), 1, abs_tol=1e-6):
-            raise ValueError(f"weights or histogram of channel {name!r} do not sum to one")
+def _check_shares(name: str, shares: np.ndarray) -> None:
+    if not shares.min() >= 0 or not math.isclose(shares.sum(), 1, abs_tol=1e-6):
+        raise ValueError(f"{name} do not sum to one")
+
+
+def under(prefix: str, fields: Mapping[str, Any], dtype: Any = None) -> dict[str, np.ndarray]:
+    """Arrays with a prefix to their names."""
+    return {prefix + name: np.asarray(array, dtype) for name, array in fields.items()}
+
+
+def take(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Take the arrays out whose names have a prefix, and leave the prefix off."""
+    found = [name for name in arrays if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arrays.pop(name) for name in found}
 
 
 def to_plain(fields: dict[str, Any]) -> dict[str, Any]:
@@ -320,14 +271,11 @@ def as_figures[F: tuple](kind: type[F], fields: dict[str, Any]) -> F:
     Raises:
         TypeError, ValueError: they are others, or of another type.
     """
-    hints = get_type_hints(kind)
-    found = {}
+    hints, found = get_type_hints(kind), {}
     for name, value in fields.items():
-        hint = hints[name]
-        if hint is float:
-            value = math.nan if value is None else value
-            value = float(value) if isinstance(value, int | float) else value
-        if not isinstance(value, hint):
+        if hints[name] is float:
+            value = float("nan" if value is None else value)
+        if not isinstance(value, hints[name]):
             raise TypeError(f"{name} is {quote(value)}")
         found[name] = value
     return kind(**found)

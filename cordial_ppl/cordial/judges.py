@@ -1,26 +1,19 @@
-"""The stacks that have a name: the default, the paper's, and the stack without channels."""
+"""The default estimator, the literal method of the paper, and `load`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cordial_ppl import storage
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
-from cordial_ppl.cordial.comparisons import FullChannelStack, ScalarStack
-from cordial_ppl.cordial.files import blaming, read
-from cordial_ppl.cordial.settings import check_list, check_mapping
+from cordial_ppl.cordial.files import KIND, blaming, unpack
+from cordial_ppl.cordial.settings import check_list
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.priors import LearnedPrior, shipped_prior
 from cordial_ppl.scale import Scale
-
-CHANNEL_COUNTS = {"mixture": 0.5, "mixture-vector": 3.0, "location": 0.5, "bridge": 4.0}
-"""Dirichlet pseudo-counts of the default's channels: with its calibrators nine labels' worth.
-
-They were chosen on one half of the tasks of ``benchmarks/accuracy.py``.
-"""
-
 
 LATE = {"dirichlet": 200}
 """Calibrators that join the default's members, and the number of labels from which they do.
@@ -30,7 +23,7 @@ others (``benchmarks/accuracy.py``).
 """
 
 
-class Cordial(Stack, kind="Cordial"):
+class Cordial(Stack, named=True):
     r"""The paper's estimator: channels and three logit-space calibrators, stacked (Eq. 5).
 
     .. math:: \hat p(z \mid x) = \sum_m \omega_m\, \hat p_m(z \mid x)
@@ -58,6 +51,10 @@ class Cordial(Stack, kind="Cordial"):
         effort: how much work the default inference does.
     """
 
+    # With the calibrators' nine labels' worth, chosen on one half of the tasks of
+    # `benchmarks/accuracy.py`.
+    COUNTS = {"mixture": 0.5, "mixture-vector": 3.0, "location": 0.5, "bridge": 4.0, **Stack.COUNTS}
+
     def __init__(
         self,
         options: Sequence[str] | Scale | None = None,
@@ -69,9 +66,6 @@ class Cordial(Stack, kind="Cordial"):
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
-        """Add further channels to those of the default."""
-        if weight_counts is None or isinstance(weight_counts, Mapping):
-            weight_counts = CHANNEL_COUNTS | dict(weight_counts or {})
         super().__init__(
             options,
             channels=(*DEFAULT_CHANNELS, *check_list("channels", channels)),
@@ -111,49 +105,9 @@ class Cordial(Stack, kind="Cordial"):
         if not isinstance(weights, str) or weights not in counts:
             raise InputError(f"weights must be 'flat' or 'one-count'; got {weights!r}.")
         same = dict.fromkeys((*PAPER_CHANNELS, *PAPER_CALIBRATORS), counts[weights])
-        stack = cls.assemble(
-            options=options,
-            channels=PAPER_CHANNELS,
-            inference="laplace",
-            prior="own",
-            weight_counts=same,
-            seed=seed,
-        )
+        literal: dict[str, Any] = {"inference": "laplace", "prior": "own", "weight_counts": same}
+        stack = cls.assemble(options=options, channels=PAPER_CHANNELS, seed=seed, **literal)
         return stack._made_by(cls.paper, options, weights=weights, seed=seed)
-
-
-class LogitStack(Stack, kind="LogitStack"):
-    """The stack without channels, which shows what the channels add.
-
-    Its members are temperature scaling, vector scaling and proportional odds; the weights are the
-    paper's, by maximum likelihood, unless ``weight_counts`` says otherwise.
-
-    Args:
-        options: names of the K ordered options, in order; by default 0..K-1.
-        weight_counts: Dirichlet pseudo-counts of the weights by member; 0 where not named.
-        seed: seed of the folds.
-    """
-
-    def __init__(
-        self,
-        options: Sequence[str] | Scale | None = None,
-        *,
-        weight_counts: Mapping[str, float] | None = None,
-        seed: int = 0,
-    ):
-        """Take the logit-space calibrators only."""
-        counts = dict.fromkeys(PAPER_CALIBRATORS, 0.0) | check_mapping(
-            "weight_counts", weight_counts
-        )
-        super().__init__(options, weight_counts=counts, seed=seed)
-
-
-KINDS: dict[str, type[Stack]] = {
-    "Cordial": Cordial,
-    "LogitStack": LogitStack,
-    "ScalarStack": ScalarStack,
-    "FullChannelStack": FullChannelStack,
-}
 
 
 def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Stack:
@@ -172,6 +126,6 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
             gives with other contents.
         ChannelError: a file in ``channels`` is no channel.
     """
-    state = read(path, channels)
+    contents = unpack(path, *storage.read(path, KIND), channels)
     with blaming(path):
-        return KINDS[state.kind].restore(state)
+        return Stack.restore(contents)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -24,29 +24,6 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.priors import NamedPrior, Source, reading_spread, resolve
-
-
-@runtime_checkable
-class Fitted(Protocol):
-    """A fitted member."""
-
-    def predict_centred(
-        self, logits: np.ndarray, covariates: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
-        """Probabilities of validated, centred readings."""
-        ...
-
-
-class MemberFit(NamedTuple):
-    """A member fitted to one data set.
-
-    Attributes:
-        fitted: the fit to all labels.
-        held_out: probabilities of each text by a fit without its fold; None without folds.
-    """
-
-    fitted: Fitted
-    held_out: Float[np.ndarray, "n K"] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +49,21 @@ class CalibratorFit:
         return probs / probs.sum(axis=1, keepdims=True)
 
 
+Fitted = Posterior | CalibratorFit
+
+
+class MemberFit(NamedTuple):
+    """A member fitted to one data set.
+
+    Attributes:
+        fitted: the fit to all labels.
+        held_out: probabilities of each text by a fit without its fold; None without folds.
+    """
+
+    fitted: Fitted
+    held_out: Float[np.ndarray, "n K"] | None
+
+
 @dataclass(frozen=True, eq=False)
 class CalibratorMember:
     """A logit-space calibrator, by name."""
@@ -89,18 +81,20 @@ class CalibratorMember:
         logits = np.stack([case.texts.logits for case in cases])
         labels = np.stack([np.stack([case.texts.labels, *case.masks]) for case in cases])
         params = calibrator.fit(logits[:, None], labels)
-        return [
-            self._fit(calibrator, case, jax.tree.map(lambda leaf, at=at: leaf[at], params))
-            for at, case in enumerate(cases)
-        ]
+        fits = []
+        for place, case in enumerate(cases):
+            whole, rest = (_at(params, (place, lanes)) for lanes in (0, slice(1, None)))
+            held_out = None
+            if case.folds is not None:
+                probs = np.exp(calibrator.log_probs(rest, case.texts.logits))
+                held_out = probs[case.folds, np.arange(len(case.folds))]
+            fits.append(MemberFit(CalibratorFit(calibrator, whole), held_out))
+        return fits
 
-    def _fit(self, calibrator: Calibrator, case: Case, params: Any) -> MemberFit:
-        whole = CalibratorFit(calibrator, jax.tree.map(lambda leaf: leaf[0], params))
-        if case.folds is None:
-            return MemberFit(whole, None)
-        folds = jax.tree.map(lambda leaf: leaf[1:], params)
-        probs = np.exp(calibrator.log_probs(folds, case.texts.logits))
-        return MemberFit(whole, probs[case.folds, np.arange(len(case.folds))])
+
+def _at(params: Any, place: Any) -> Any:
+    """Parameters of some of the fits."""
+    return type(params)(*(leaf[place] for leaf in params))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,21 +160,14 @@ def fit_members(members: Sequence[Member], cases: Sequence[Case]) -> list[list[M
     """Fit members side by side, each as soon as there is a thread.
 
     Args:
-        members: what to fit.
+        members: what to fit, channels first, which take longest.
         cases: the data sets, with equally many texts.
 
     Returns:
         For each member its fits, one a data set.
     """
     with ThreadPoolExecutor(max_workers=workers(len(members))) as pool:
-        # The slowest first, those with the most parameters.
-        order = sorted(members, key=_work, reverse=True)
-        running = {id(member): pool.submit(member.fit, cases) for member in order}
-        return [running[id(member)].result() for member in members]
-
-
-def _work(member: Member) -> int:
-    return isinstance(member, ChannelMember) + ("vector" in str(member.key[0]))
+        return list(pool.map(lambda member: member.fit(cases), members))
 
 
 def warn_if_doubtful(posterior: Posterior) -> None:

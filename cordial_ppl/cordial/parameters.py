@@ -1,7 +1,7 @@
 """Parameters of an estimator, as scikit-learn knows them: what its constructor was given."""
 
 from collections.abc import Callable
-from inspect import Parameter, signature
+from inspect import signature
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,10 +42,7 @@ class Parameters:
         bound = signature(constructor).bind(*args, **kwargs)
         bound.apply_defaults()
         found = dict(bound.arguments)
-        for name, parameter in bound.signature.parameters.items():
-            if parameter.kind is Parameter.VAR_KEYWORD:
-                found |= found.pop(name)
-        return found
+        return found | found.pop("settings", {})
 
     def set_params(self: P, **params: Any) -> P:
         """Change settings; whoever was fitted forgets it, for the fit was made with other ones.
@@ -86,16 +83,10 @@ class Parameters:
         return self._made[0](**self.get_params())
 
     def __repr__(self) -> str:
-        constructor, known = self._made[0], signature(self._made[0]).parameters
-        given = (
-            f"{name}={SHORT.repr(value)}"
-            for name, value in self.get_params().items()
-            if name not in known or not _same(value, known[name].default)
-        )
-        own = constructor is type(self)
-        name = type(self).__name__ + ("" if own else f".{constructor.__name__}")
-        return f"{name}({', '.join(given)})"
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and bool(value == default))
+        constructor, cls = self._made[0], type(self)
+        known = signature(constructor).parameters
+        defaults = {name: SHORT.repr(parameter.default) for name, parameter in known.items()}
+        shown = {name: SHORT.repr(value) for name, value in self.get_params().items()}
+        given = (f"{name}={text}" for name, text in shown.items() if text != defaults.get(name))
+        made = "" if constructor is cls else f".{constructor.__name__}"
+        return f"{cls.__name__}{made}({', '.join(given)})"

@@ -10,15 +10,8 @@ from jaxtyping import Float
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.comparisons import FULL_CHANNELS
 from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.members import (
-    CalibratorFit,
-    CalibratorMember,
-    ChannelMember,
-    Fitted,
-    Member,
-    warn_if_doubtful,
-)
-from cordial_ppl.cordial.settings import check_method, check_seed
+from cordial_ppl.cordial.members import CalibratorFit, CalibratorMember
+from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case
@@ -26,7 +19,7 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
-from cordial_ppl.priors import LearnedPrior, as_priors
+from cordial_ppl.priors import LearnedPrior
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
@@ -48,11 +41,6 @@ class LogitCalibrator(Estimator):
     fit_: CalibratorFit
 
     @property
-    def member(self) -> Member:
-        """What is fitted."""
-        return CalibratorMember(self.name)
-
-    @property
     def params_(self) -> Any:
         """Fitted parameters, a NamedTuple of arrays."""
         return self.fit_.params
@@ -61,7 +49,7 @@ class LogitCalibrator(Estimator):
         self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> None:
         case = Case(Labelled(logits, labels, covariates))
-        self.fit_ = cast(CalibratorFit, self.member.fit([case])[0].fitted)
+        self.fit_ = cast(CalibratorFit, CalibratorMember(self.name).fit([case])[0].fitted)
 
     def _predict(
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]
@@ -102,7 +90,6 @@ class ProportionalOdds(LogitCalibrator):
     """
 
     def __init__(self, options: Sequence[str] | Scale | None = None, *, penalty: str = "fixed"):
-        """Check the penalty."""
         super().__init__(options)
         names = {"fixed": "odds", "cv": "odds-cv"}
         if not isinstance(penalty, str) or penalty not in names:
@@ -183,8 +170,8 @@ class BatchCalibration(LabelFree):
     name = "batch"
 
 
-class ChannelCalibrator(Estimator):
-    """One channel as an estimator.
+class ChannelCalibrator(Stack):
+    """One channel as an estimator: a stack of one, without folds.
 
     Args:
         channel: name of a channel, path of a channel file (whose code is run), or ``Channel``;
@@ -205,7 +192,7 @@ class ChannelCalibrator(Estimator):
         posterior_: the posterior of the channel's parameters.
     """
 
-    posterior_: Posterior
+    folded = False
 
     def __init__(
         self,
@@ -217,39 +204,26 @@ class ChannelCalibrator(Estimator):
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
-        """Find the channel."""
-        super().__init__(options)
         full = isinstance(channel, str) and channel in FULL_CHANNELS
         if full and (inference != "default" or prior is not None):
             raise InputError(f"the channel {channel!r} takes neither inference nor prior.")
-        self.channel: str | Channel = str(channel) if full else load_channel(channel)
-        self.inference = check_method(inference)
-        name = self.channel if isinstance(self.channel, str) else self.channel.name
-        given = {name: prior} if isinstance(prior, Prior) else prior
-        self.prior = as_priors(given, [name])
-        self.seed = check_seed(seed)
-        self.effort = effort
-
-    def _fit(
-        self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
-    ) -> None:
-        member = self.member
-        if isinstance(member, ChannelMember):
-            self.prior.check([member.target(logits.shape[1], covariates)])
-        case = Case(Labelled(logits, labels, covariates), seed=(self.seed,))
-        self._fitted: Fitted = member.fit([case])[0].fitted
-        if isinstance(self._fitted, Posterior):
-            self.posterior_ = self._fitted
-            warn_if_doubtful(self.posterior_)
+        self.channel: Any = channel if full else load_channel(channel)
+        super().__init__(
+            options,
+            channels=() if full else (self.channel,),
+            calibrators=(self.channel,) if full else (),
+            inference=inference,
+            prior={self.channel.name: prior} if isinstance(prior, Prior) else prior,
+            seed=seed,
+            effort=effort,
+        )
 
     @property
-    def member(self) -> Member:
-        """What is fitted."""
-        if isinstance(self.channel, str):
-            return CalibratorMember(self.channel)
-        prior = self.prior.of(self.channel.name)
-        settings = self.inference, prior, self.prior.pseudo_counts, self.effort
-        return ChannelMember(self.channel, 0, *settings)
+    def posterior_(self) -> Posterior:
+        """The posterior of the channel's parameters."""
+        if not self.posteriors_:
+            raise AttributeError(f"the channel {self.channel!r} has no posterior.")
+        return next(iter(self.posteriors_.values()))
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
@@ -266,13 +240,7 @@ class ChannelCalibrator(Estimator):
             InputError: logits came without labels, or cannot be used, or the channel has no
                 posterior.
         """
-        data = self._labelled(logits, labels, covariates)
-        if isinstance(self.channel, str):
+        tree = super().to_datatree(logits, labels, covariates)
+        if not tree.children:
             raise InputError(f"the channel {self.channel!r} has no posterior.")
-        options = self.scale_.options
-        return self.posterior_.to_datatree(data=data, options=options, seed=self.seed)
-
-    def _predict(
-        self, logits: np.ndarray, covariates: dict[str, np.ndarray]
-    ) -> Float[np.ndarray, "m K"]:
-        return self._fitted.predict_centred(logits, covariates)
+        return next(iter(tree.children.values())).copy()

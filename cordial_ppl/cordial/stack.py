@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import FLOOR
+from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import workers
-from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.files import State, write
+from cordial_ppl.cordial.estimator import Estimator, encode
+from cordial_ppl.cordial.files import KIND, Contents, pack
 from cordial_ppl.cordial.fingerprints import fingerprints
 from cordial_ppl.cordial.frames import like
 from cordial_ppl.cordial.interval import mean_interval
@@ -38,20 +38,15 @@ from cordial_ppl.cordial.settings import (
     check_names,
     check_seed,
 )
-from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
-from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.cordial.weighing import ExpectedLoss, mean_loss, weigh
+from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
-from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
-from cordial_ppl.priors import (
-    LearnedPrior,
-    Priors,
-    as_priors,
-)
+from cordial_ppl.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.summary import Summary, describe
@@ -65,22 +60,6 @@ PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's logit-space calibrators; what else is registered is a member of nothing by itself."""
 
 FOLDS = 4
-CHANNEL_COUNT = 2.0
-CALIBRATOR_COUNTS = {"temperature": 0.25, "vector": 0.25, "odds": 0.5, "dirichlet": 0.25}
-"""Dirichlet pseudo-counts of the weights by default: most is on the channels."""
-
-SETTINGS = (
-    "options",
-    "channels",
-    "calibrators",
-    "min_labels",
-    "inference",
-    "prior",
-    "weight_counts",
-    "seed",
-    "effort",
-)
-"""Arguments of a stack, each an attribute of the same name."""
 
 
 class Stack(Estimator):
@@ -109,9 +88,9 @@ class Stack(Estimator):
 
     Attributes:
         weights_: weight of each member by name.
-        posteriors_: posterior of each channel by name.
         expected_: out-of-fold log losses.
         losses_: out-of-fold log loss of each member by itself; empty with fewer than eight labels.
+        fits_: fitted members by name.
         out_of_fold_: probabilities of the labelled texts by fits that have not seen their labels,
             shape ``[n, K]``; None with fewer than eight labels, or where the stack was loaded.
         provenance_: how the readings were made, "model", "prompt" and "decoding" with the values
@@ -122,24 +101,34 @@ class Stack(Estimator):
             that were written without them.
     """
 
-    kind: ClassVar[str | None] = None
-    """Name under which a file remembers the class; without one it cannot be saved."""
+    NAMED: ClassVar[dict[str, type["Stack"]]] = {}
+    """Classes that files remember by their names; others cannot be saved."""
 
+    COUNTS: ClassVar[Mapping[str, float]] = {
+        "temperature": 0.25,
+        "vector": 0.25,
+        "odds": 0.5,
+        "dirichlet": 0.25,
+    }
+    """Dirichlet pseudo-counts of the weights by default; of others 2 a channel, 1 a calibrator."""
+
+    folded: ClassVar[bool] = True
+    """Whether members are fitted to folds too, to be weighed."""
+
+    fits_: dict[str, Fitted]
     weights_: dict[str, float]
-    posteriors_: dict[str, Posterior]
     expected_: ExpectedLoss
     losses_: dict[str, float]
     provenance_: dict[str, list[str]]
     seen_: Int[np.ndarray, " n"]
     label_counts_: Int[np.ndarray, " K"]
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
-    _fits: dict[str, Fitted]
-    _priors: dict[str, Prior]
 
-    def __init_subclass__(cls, kind: str | None = None, **rest: Any):
-        """Take the name that files remember; whoever derives from a named stack has none."""
+    def __init_subclass__(cls, named: bool = False, **rest: Any):
+        """Register a named stack; a class derived from one is none unless it says so."""
         super().__init_subclass__(**rest)
-        cls.kind = kind
+        if named:
+            Stack.NAMED[cls.__name__] = cls
 
     def __init__(
         self,
@@ -154,7 +143,6 @@ class Stack(Estimator):
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
-        """Find the members by name."""
         super().__init__(options)
         self.channels = tuple(load_channel(channel) for channel in check_list("channels", channels))
         self.calibrators = check_list("calibrators", calibrators)
@@ -167,13 +155,15 @@ class Stack(Estimator):
         self.inference = check_method(inference)
         names = [channel.name for channel in self.channels]
         self.prior: Priors = as_priors(prior, names, self._learned())
-        counts = dict.fromkeys(names, CHANNEL_COUNT)
-        counts |= {name: CALIBRATOR_COUNTS.get(name, 1.0) for name in self.calibrators}
+        counts = {
+            name: self.COUNTS.get(name, 2.0 if name in names else 1.0) for name in self.members
+        }
         self.weight_counts = counts | check_counts(weight_counts, self.members)
         self.seed = check_seed(seed)
         self.effort = effort
 
-    def _has_default_prior(self) -> bool:
+    @property
+    def has_default_prior(self) -> bool:
         """Whether nothing was given in the place of the default."""
         prior = self.prior
         return not prior.given and prior.shared is None and prior.learned is self._learned()
@@ -185,7 +175,12 @@ class Stack(Estimator):
     @property
     def members(self) -> tuple[str, ...]:
         """Names of the members, channels first, those that wait for more labels among them."""
-        return tuple(channel.name for channel in self.channels) + self.calibrators
+        return (*(channel.name for channel in self.channels), *self.calibrators)
+
+    @property
+    def posteriors_(self) -> dict[str, Posterior]:
+        """Posterior of each channel by name."""
+        return {name: fit for name, fit in self.fits_.items() if isinstance(fit, Posterior)}
 
     def calibrators_of(self, labels: int) -> tuple[str, ...]:
         """Names of the calibrators that are members with so many labels."""
@@ -193,18 +188,30 @@ class Stack(Estimator):
 
     def parts(self, labels: int) -> tuple[Member, ...]:
         """The members with so many labels, unfitted."""
+        counts, prior = self.prior.pseudo_counts, self.prior.of
         channels = (
-            ChannelMember(
-                channel,
-                place,
-                self.inference,
-                self.prior.of(channel.name),
-                self.prior.pseudo_counts,
-                self.effort,
-            )
-            for place, channel in enumerate(self.channels)
+            ChannelMember(own, place, self.inference, prior(own.name), counts, self.effort)
+            for place, own in enumerate(self.channels)
         )
         return (*channels, *map(CalibratorMember, self.calibrators_of(labels)))
+
+    def check(self, logits: Float[np.ndarray, "n K"], covariates: Mapping[str, Any]) -> None:
+        """Check that texts have what the channels need.
+
+        Args:
+            logits: validated, centred readings.
+            covariates: of the texts, by name.
+
+        Raises:
+            InputError: a channel uses a covariate that the texts lack, or a prior that was given is
+                not for its channels.
+            ChannelError: a channel breaks the contract.
+        """
+        own = [part for part in self.parts(0) if isinstance(part, ChannelMember)]
+        targets = [part.target(logits.shape[1], covariates) for part in own]
+        for part, target in zip(own, targets, strict=True):
+            resolve(part.prior, target, reading_spread(logits))
+        self.prior.check(targets)
 
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
@@ -234,7 +241,7 @@ class Stack(Estimator):
         level = check_level(level)
         readings, extra = self._enter(logits, covariates)
         values = self.scale_.values
-        members = [(self._fits[name], readings) for name in self.weights_]
+        members = [(self.fits_[name], readings) for name in self.weights_]
         weights = np.array(list(self.weights_.values()))
         shares = np.broadcast_to(weights, (len(readings), len(weights)))
         low, high = mean_interval(members, shares, extra, values, level)
@@ -258,8 +265,7 @@ class Stack(Estimator):
         Raises:
             NotFittedError: there was no fit yet.
         """
-        if not hasattr(self, "scale_"):
-            raise NotFittedError("there is nothing to describe: call fit(logits, labels) first.")
+        self._check_fitted()
         fits = self.posteriors_, self.weights_, self.expected_
         return describe(*fits, self.scale_, self.losses_)
 
@@ -276,12 +282,16 @@ class Stack(Estimator):
             InputError: logits came without labels or cannot be used, or none came for a stack that
                 knows none: one that was loaded, or that has no channels.
         """
-        data = self._labelled(logits, labels, covariates)
-        known = (posterior.data for posterior in self.posteriors_.values())
-        data = data or next((own for own in known if own is not None), None)
-        if data is None:
-            raise InputError("this judge keeps no texts of its fit: give logits and labels.")
-        return data
+        self._check_fitted()
+        if (logits is None) != (labels is None):
+            raise InputError("logits and labels go together: give both, or neither.")
+        if logits is not None:
+            readings, extra = self._enter(logits, covariates)
+            return Labelled(readings, encode(labels, self.scale_, len(readings)), extra)
+        for posterior in self.posteriors_.values():
+            if posterior.data is not None:
+                return posterior.data
+        raise InputError("this judge keeps no texts of its fit: give logits and labels.")
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
@@ -306,11 +316,13 @@ class Stack(Estimator):
         """
         from xarray import DataTree
 
-        data = self._labelled(logits, labels, covariates)
-        settings: dict[str, Any] = {"data": data, "options": self.scale_.options}
+        self._check_fitted()
+        given = logits is not None or labels is not None
+        data = self.labelled(logits, labels, covariates) if given else None
+        options, seed = self.scale_.options, self.seed
         return DataTree(
             children={
-                name: to_datatree(posterior, **settings, seed=self.seed)
+                name: to_datatree(posterior, data=data, options=options, seed=seed)
                 for name, posterior in self.posteriors_.items()
             }
         )
@@ -326,34 +338,13 @@ class Stack(Estimator):
             InputError: this is no named stack, such as ``Cordial``, but of another class.
             FileError: the file cannot be written.
         """
-        if self.kind is None:
+        if self.NAMED.get(type(self).__name__) is not type(self):
             raise InputError(
                 "only a named stack, such as Cordial, can be saved; this is a "
                 f"{type(self).__name__}."
             )
-        if not hasattr(self, "scale_"):
-            raise NotFittedError("there is nothing to save: call fit(logits, labels) first.")
-        write(path, self.state(self.kind))
-
-    def state(self, kind: str) -> State:
-        """All that the fitted stack consists of."""
-        own = (name for name in self.calibrators if name in self._fits)
-        calibrators: dict[str, Any] = {name: self._fits[name] for name in own}
-        return State(
-            kind=kind,
-            scale=self.scale_,
-            settings={name: getattr(self, name) for name in SETTINGS}
-            | {"prior": self._priors, "default_prior": self._has_default_prior()},
-            posteriors=self.posteriors_,
-            calibrators=calibrators,
-            weights=self.weights_,
-            expected=self.expected_,
-            losses=self.losses_,
-            provenance=self.provenance_,
-            seen=self.seen_,
-            counts=self.label_counts_,
-            covariates=self.covariates_,
-        )
+        self._check_fitted()
+        storage.write(path, KIND, *pack(self))
 
     @classmethod
     def assemble(cls: type[S], **settings: Any) -> S:
@@ -370,55 +361,37 @@ class Stack(Estimator):
         Stack.__init__(stack, **settings)
         return stack._made_by(cls.assemble, **settings)
 
-    @classmethod
-    def restore(cls, state: State) -> "Stack":
+    @staticmethod
+    def restore(contents: Contents) -> "Stack":
         """Make a fitted stack of what a file held."""
-        settings = dict(state.settings)
-        # Fitted to other readings, the default is another one; what was given is not.
-        default = settings.pop("default_prior")
-        settings["prior"] = None if default else Priors(state.settings["prior"])
-        stack = cls.assemble(**settings)
-        stack._fits = {**state.posteriors, **state.calibrators}
-        stack._priors = state.settings["prior"]
-        stack.posteriors_, stack.weights_ = state.posteriors, state.weights
-        stack.expected_, stack.losses_ = state.expected, state.losses
-        stack.scale_, stack.provenance_ = state.scale, state.provenance
-        stack.covariates_, stack.seen_ = state.covariates, state.seen
-        stack.label_counts_ = state.counts
+        stack = Stack.NAMED[contents.kind].assemble(**contents.settings)
+        vars(stack).update(contents.learned)
         return stack
 
     def _fit(
         self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> None:
-        enough, rng = len(labels) >= MIN_LABELS, np.random.default_rng(self.seed)
-        folds = assign_folds(len(labels), FOLDS, rng) if enough else None
         texts, parts = Labelled(logits, labels, covariates), self.parts(len(labels))
-        channels = [part for part in parts if isinstance(part, ChannelMember)]
-        self.prior.check([part.target(logits.shape[1], covariates) for part in channels])
+        self.check(logits, covariates)
+        folds = held_out = None
+        if self.folded and len(labels) >= MIN_LABELS:
+            folds = assign_folds(len(labels), FOLDS, np.random.default_rng(self.seed))
         fits = [fit for (fit,) in fit_members(parts, [Case(texts, folds, (self.seed,))])]
-        members = [part.name for part in parts]
-        self._fits = {name: fit.fitted for name, fit in zip(members, fits, strict=True)}
-        self.posteriors_ = {
-            name: fit for name, fit in self._fits.items() if isinstance(fit, Posterior)
-        }
-        unseen = [fit.held_out for fit in fits if fit.held_out is not None]
-        held_out = np.stack(unseen, axis=-1) if enough else None
-        counts = np.array([self.weight_counts[name] for name in members])
-        weights, self.expected_ = weigh(texts, folds, held_out, counts)
-        self.weights_ = dict(zip(members, weights.tolist(), strict=True))
-        self.provenance_, self.seen_ = {}, fingerprints(logits, labels)
-        self.label_counts_ = np.bincount(labels, minlength=logits.shape[-1])
+        names = [part.name for part in parts]
+        self.fits_ = {name: fit.fitted for name, fit in zip(names, fits, strict=True)}
         self.losses_, self.out_of_fold_ = {}, None
+        if folds is not None:
+            held_out = np.stack([np.asarray(fit.held_out) for fit in fits], axis=-1)
+            chosen = held_out[np.arange(len(labels)), labels]
+            self.losses_ = dict(zip(names, map(mean_loss, chosen.T), strict=True))
+        counts = np.array([self.weight_counts[name] for name in names])
+        weights, self.expected_ = weigh(texts, folds, held_out, counts)
+        self.weights_ = dict(zip(names, weights.tolist(), strict=True))
         if held_out is not None:
-            own = np.maximum(held_out[np.arange(len(labels)), labels], FLOOR)
-            self.losses_ = dict(zip(members, (-np.mean(np.log(own), axis=0)).tolist(), strict=True))
             mixed = held_out @ weights
             self.out_of_fold_ = mixed / mixed.sum(axis=1, keepdims=True)
-        self._priors = {
-            name: posterior.prior
-            for name, posterior in self.posteriors_.items()
-            if posterior.prior is not None
-        }
+        self.provenance_, self.seen_ = {}, fingerprints(logits, labels)
+        self.label_counts_ = np.bincount(labels, minlength=logits.shape[-1])
         for posterior in self.posteriors_.values():
             warn_if_doubtful(posterior)
 
@@ -426,7 +399,7 @@ class Stack(Estimator):
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
         def weighted(name: str) -> np.ndarray:
-            probs = self._fits[name].predict_centred(logits, covariates)
+            probs = self.fits_[name].predict_centred(logits, covariates)
             return self.weights_[name] * probs
 
         used = [name for name, weight in self.weights_.items() if weight > 0]

@@ -6,7 +6,7 @@ weights, and the logit stack differ in how they weigh their members, not in the 
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,13 +14,12 @@ from jaxtyping import Float, Int
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.members import CalibratorMember, ChannelMember, Member, MemberFit
-from cordial_ppl.cordial.single import ChannelCalibrator, LabelFree, LogitCalibrator
+from cordial_ppl.cordial.members import CalibratorMember, Member, MemberFit
+from cordial_ppl.cordial.single import LabelFree, LogitCalibrator
 from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
-from cordial_ppl.priors import reading_spread, resolve
 from cordial_ppl.stacking import assign_folds, stack_weights
 
 
@@ -54,11 +53,8 @@ class BatchFit(NamedTuple):
     diagnostics: Sequence[Sequence[Diagnostics]]
 
 
-class Fits(NamedTuple):
-    """A member's fits, one a subset, and what they say of the report texts, ``[S, m, K]``."""
-
-    fits: Sequence[MemberFit]
-    probs: Float[np.ndarray, "S m K"]
+Fits = tuple[Sequence[MemberFit], Float[np.ndarray, "S m K"]]
+"""A member's fits, one a subset, and what they say of the report texts."""
 
 
 def fit_subsets(
@@ -90,12 +86,8 @@ def fit_subsets(
     """
     count = subsets.shape[1]
     needed = {name: parts(estimator, count) for name, estimator in estimators.items()}
-    stacked = {
-        part.key
-        for name, own in needed.items()
-        for part in own
-        if isinstance(estimators[name], Stack)
-    }
+    weighed = [own for name, own in needed.items() if _is_weighed(estimators[name])]
+    stacked = {part.key for own in weighed for part in own}
     unique = {part.key: part for own in needed.values() for part in own}
     cases = make_cases(pool, labels, subsets, seeds)
 
@@ -103,8 +95,7 @@ def fit_subsets(
         try:
             own = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
             fits = part.fit(own)
-            probs = [fit.fitted.predict_centred(*report) for fit in fits]
-            return Fits(fits, np.stack(probs))
+            return fits, np.stack([fit.fitted.predict_centred(*report) for fit in fits])
         except Exception as error:  # Whatever befell it, the other members are fitted.
             return error
         finally:
@@ -151,31 +142,15 @@ def parts(estimator: Estimator, labels: int) -> tuple[Member, ...]:
     """The members that an estimator fits to so many labels; none if it needs none."""
     if isinstance(estimator, LabelFree):
         return ()
-    if isinstance(estimator, LogitCalibrator | ChannelCalibrator):
-        return (estimator.member,)
+    if isinstance(estimator, LogitCalibrator):
+        return (CalibratorMember(estimator.name),)
     if isinstance(estimator, Stack):
         return estimator.parts(labels)
     raise TypeError(f"a {type(estimator).__name__} cannot be fitted in a batch")
 
 
-def check_covariates(estimator: Estimator, texts: Texts) -> None:
-    """Check that texts have what the channels of an estimator need.
-
-    Args:
-        estimator: what is to be fitted.
-        texts: what it is to be fitted to.
-
-    Raises:
-        InputError: a channel uses a covariate that the texts lack, or a prior that was given is
-            not for its channels.
-        ChannelError: a channel breaks the contract.
-    """
-    own = [part for part in parts(estimator, 0) if isinstance(part, ChannelMember)]
-    targets = [part.target(texts.logits.shape[1], texts.covariates) for part in own]
-    for part, target in zip(own, targets, strict=True):
-        resolve(part.prior, target, reading_spread(texts.logits))
-    if isinstance(estimator, Stack | ChannelCalibrator):
-        estimator.prior.check(targets)
+def _is_weighed(estimator: Estimator) -> bool:
+    return isinstance(estimator, Stack) and estimator.folded
 
 
 def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
@@ -188,25 +163,25 @@ def _mix(
     estimator: Estimator, found: Sequence[Fits | Exception], labels: Int[np.ndarray, "S n"]
 ) -> BatchFit:
     """Weigh the members of every subset, and predict with their mixture."""
-    fits: list[Fits] = []
-    for fit in found:
-        if isinstance(fit, Exception):
-            raise fit
-        fits.append(fit)
+    fits: list[Sequence[MemberFit]] = []
+    said: list[np.ndarray] = []
+    for own in found:
+        if isinstance(own, Exception):
+            raise own
+        fits.append(own[0])
+        said.append(own[1])
     weights = np.full((len(labels), len(fits)), 1 / len(fits))
-    if isinstance(estimator, Stack):
-        members = [part.name for part in estimator.parts(labels.shape[1])]
-        counts = np.array([estimator.weight_counts[name] for name in members])
+    if isinstance(estimator, Stack) and estimator.folded:
+        members = estimator.parts(labels.shape[1])
+        counts = np.array([estimator.weight_counts[part.name] for part in members])
         for place, own in enumerate(labels):
-            held_out = [np.asarray(fit.fits[place].held_out) for fit in fits]
-            chosen = [probs[np.arange(len(own)), own] for probs in held_out]
-            logs = np.log(np.maximum(np.stack(chosen, axis=1), FLOOR))
-            weights[place] = stack_weights(logs, counts)
-    probs = sum(weights[:, m, None, None] * fit.probs for m, fit in enumerate(fits))
-    posteriors = [[own.fitted for own in fit.fits] for fit in fits]
-    diagnostics = [
-        [own.diagnostics for own in each if isinstance(own, Posterior)] for each in posteriors
-    ]
+            held_out = np.stack([np.asarray(fit[place].held_out) for fit in fits], axis=-1)
+            chosen = held_out[np.arange(len(own)), own]
+            weights[place] = stack_weights(np.log(np.maximum(chosen, FLOOR)), counts)
+    probs = np.einsum("sm,mstk->stk", weights, np.stack(said))
+    channels = [fit for fit in fits if isinstance(fit[0].fitted, Posterior)]
     return BatchFit(
-        probs / np.sum(probs, axis=2, keepdims=True), weights, [own for own in diagnostics if own]
+        probs / probs.sum(axis=2, keepdims=True),
+        weights,
+        [[cast(Posterior, own.fitted).diagnostics for own in fit] for fit in channels],
     )

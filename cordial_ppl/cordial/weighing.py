@@ -52,7 +52,7 @@ def weigh(
         Weights that sum to one, those of the prior without folds, and the losses.
     """
     labels, rows = texts.labels, np.arange(len(texts.labels))
-    raw_loss = _mean_loss(stated(texts.logits)[rows, labels])
+    raw_loss = mean_loss(stated(texts.logits)[rows, labels])
     if held_out is None or folds is None:
         nothing = float("nan")
         return prior_weights(counts), ExpectedLoss(nothing, nothing, raw_loss, len(labels))
@@ -64,8 +64,8 @@ def weigh(
         mixed = np.sum(chosen * shares_of(weights, present), axis=1)[present.any(axis=1)]
     size = texts.logits.shape[-1]
     histograms = np.stack([label_histogram(own, size) for own in hold_out(labels, folds)])
-    losses = _mean_loss(mixed), _mean_loss(histograms[folds, labels])
-    return weights, ExpectedLoss(*losses, raw_loss, len(labels))
+    histogram_loss = mean_loss(histograms[folds, labels])
+    return weights, ExpectedLoss(mean_loss(mixed), histogram_loss, raw_loss, len(labels))
 
 
 def shares_of(
@@ -88,7 +88,6 @@ def stated(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "n K"
     return raw if raw.ndim == 2 else np.nanmean(raw, axis=1)
 
 
-def _mean_loss(probs: np.ndarray) -> float:
-    if not len(probs):
-        return float("nan")
-    return float(-np.mean(np.log(np.maximum(probs, FLOOR))))
+def mean_loss(probs: Float[np.ndarray, " n"]) -> float:
+    """Mean log loss, in nats, of labels that have these probabilities; NaN of none."""
+    return float(-np.mean(np.log(np.maximum(probs, FLOOR)))) if len(probs) else float("nan")

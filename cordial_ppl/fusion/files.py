@@ -11,6 +11,7 @@ from jaxtyping import Float
 from cordial_ppl import storage
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial import files
+from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import ExpectedLoss
 from cordial_ppl.errors import naming
 from cordial_ppl.fusion.joint import JOINT
@@ -29,7 +30,7 @@ class State(NamedTuple):
         settings: what the fusion was made with, in plain data.
         readers: names of the readers.
         spreads: spread of each reader's logits, nats.
-        stacks: state of each stack by member.
+        stacks: each stack by member.
         joint: posterior of the channel over all readers; None for a single reader.
         weights: weight of each member by name.
         expected: out-of-fold log losses.
@@ -40,7 +41,7 @@ class State(NamedTuple):
     settings: dict[str, Any]
     readers: tuple[str, ...]
     spreads: Float[np.ndarray, " R"]
-    stacks: dict[str, files.State]
+    stacks: dict[str, Stack]
     joint: Posterior | None
     weights: dict[str, float]
     expected: ExpectedLoss
@@ -57,10 +58,10 @@ def write(path: str | Path, state: State) -> None:
     stacks, joint = {}, None
     for number, (name, own) in enumerate(state.stacks.items()):
         stacks[name], found = files.pack(own)
-        arrays |= {f"{number}.{key}": array for key, array in found.items()}
+        arrays |= files.under(f"{number}.", found)
     if state.joint is not None:
         joint, found = files.pack_posterior(state.joint)
-        arrays |= {f"joint.{key}": array for key, array in found.items()}
+        arrays |= files.under("joint.", found)
     meta = {
         "options": list(state.scale.options),
         "settings": state.settings,
@@ -92,15 +93,15 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel] = ()) -> Sta
         entries = list(meta["stacks"].items())
         scale, readers = Scale(tuple(meta["options"])), tuple(meta["readers"])
     for number, (name, own) in enumerate(entries):
-        prefix = f"{number}."
-        mine = [key for key in arrays if key.startswith(prefix)]
-        found = {key.removeprefix(prefix): arrays.pop(key) for key in mine}
+        found = files.take(arrays, f"{number}.")
         with naming(name):
-            stacks[name] = files.unpack(path, own, found, channels)
+            contents = files.unpack(path, own, found, channels)
+            with files.blaming(path):
+                stacks[name] = Stack.restore(contents)
     with files.blaming(path):
         joint, spreads = meta["joint"], arrays.pop(SPREADS)
         if joint is not None:
-            found = files.take_arrays(arrays, "joint.")
+            found = files.take(arrays, "joint.")
             joint = files.unpack_posterior(JOINT, joint, found, scale.size, len(readers))
         members = [*stacks, *([JOINT.name] if joint is not None else [])]
         weights = {name: float(meta["weights"][name]) for name in members}
@@ -108,7 +109,7 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel] = ()) -> Sta
             raise ValueError("the weights do not sum to one")
         if list(stacks)[: len(readers)] != list(readers) or spreads.shape != (len(readers),):
             raise ValueError("the readers and their stacks do not fit together")
-        if arrays or any(own.scale != scale for own in stacks.values()):
+        if arrays or any(own.scale_ != scale for own in stacks.values()):
             raise ValueError(f"unexpected arrays {sorted(arrays)}, or stacks of another scale")
         return State(
             scale=scale,

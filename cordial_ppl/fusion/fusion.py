@@ -18,7 +18,7 @@ from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.frames import like
 from cordial_ppl.cordial.interval import mean_interval
-from cordial_ppl.cordial.judges import KINDS, Cordial
+from cordial_ppl.cordial.judges import Cordial
 from cordial_ppl.cordial.members import ChannelMember, warn_if_doubtful
 from cordial_ppl.cordial.settings import (
     check_counts,
@@ -217,7 +217,7 @@ class Fusion(Estimator):
                 continue
             for name, weight in fit.weights_.items():
                 # What stands for a missing reading has no share.
-                members.append((fit._fits[name], np.nan_to_num(seen)))
+                members.append((fit.fits_[name], np.nan_to_num(seen)))
                 own.append(shares[:, place] * weight)
         values, share = self.scale_.values, np.stack(own, axis=1)
         low, high = mean_interval(members, share, extra, values, level)
@@ -252,7 +252,7 @@ class Fusion(Estimator):
             settings=settings,
             readers=self.readers_,
             spreads=self._spreads,
-            stacks={name: stack.state(str(stack.kind)) for name, stack in stacks.items()},
+            stacks=stacks,
             joint=joint if isinstance(joint, Posterior) else None,
             weights=self.weights_,
             expected=self.expected_,
@@ -267,10 +267,7 @@ class Fusion(Estimator):
         options = state.scale.options if settings.pop("named") else None
         effort = Effort(**settings.pop("effort"))
         fusion = cls(options, readers=state.readers, effort=effort, **settings)
-        fits: dict[str, Stack | Posterior] = {
-            name: KINDS[own.kind].restore(own) for name, own in state.stacks.items()
-        }
-        fusion.fits_ = fits | ({} if state.joint is None else {JOINT.name: state.joint})
+        fusion.fits_ = {**state.stacks} | ({} if state.joint is None else {JOINT.name: state.joint})
         if tuple(fusion.fits_) != fusion._members(state.readers):
             raise ValueError("its members are others than its settings say")
         fusion.readers_, fusion._spreads = state.readers, state.spreads

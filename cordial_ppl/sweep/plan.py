@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.cordial.subsets import check_covariates
+from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import FileError, InputError, naming
 from cordial_ppl.priors.shipped import FILE
 from cordial_ppl.priors.sources import OWN
@@ -96,7 +96,9 @@ def check_methods(config: SweepConfig, readings: Sequence[Reading]) -> None:
             continue
         for reading in readings:
             with naming(f"method.{method.name}, task {reading.task!r}"):
-                check_covariates(method.build(0), reading.pool)
+                estimator = method.build(0)
+                if isinstance(estimator, Stack):
+                    estimator.check(*reading.pool)
 
 
 def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]:
