@@ -15,7 +15,7 @@ from cordial_ppl.arrays import FLOOR
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.members import CalibratorMember, Member, MemberFit
-from cordial_ppl.cordial.single import LabelFree, LogitCalibrator
+from cordial_ppl.cordial.single import LabelFree
 from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case
@@ -85,9 +85,9 @@ def fit_subsets(
         For each estimator its fits, or the error that one of its members ended with.
     """
     count = subsets.shape[1]
-    needed = {name: parts(estimator, count) for name, estimator in estimators.items()}
-    weighed = [own for name, own in needed.items() if _is_weighed(estimators[name])]
-    stacked = {part.key for own in weighed for part in own}
+    needed = {name: estimator.parts(count) for name, estimator in estimators.items()}
+    folded = [own for name, own in needed.items() if estimators[name].folded]
+    stacked = {part.key for own in folded for part in own}
     unique = {part.key: part for own in needed.values() for part in own}
     cases = make_cases(pool, labels, subsets, seeds)
 
@@ -136,21 +136,6 @@ def make_cases(
         )
         for rows, seed in zip(subsets, seeds, strict=True)
     ]
-
-
-def parts(estimator: Estimator, labels: int) -> tuple[Member, ...]:
-    """The members that an estimator fits to so many labels; none if it needs none."""
-    if isinstance(estimator, LabelFree):
-        return ()
-    if isinstance(estimator, LogitCalibrator):
-        return (CalibratorMember(estimator.name),)
-    if isinstance(estimator, Stack):
-        return estimator.parts(labels)
-    raise TypeError(f"a {type(estimator).__name__} cannot be fitted in a batch")
-
-
-def _is_weighed(estimator: Estimator) -> bool:
-    return isinstance(estimator, Stack) and estimator.folded
 
 
 def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
