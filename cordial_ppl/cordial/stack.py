@@ -144,8 +144,7 @@ class Stack(Estimator):
         self.channels = tuple(load_channel(channel) for channel in check_list("channels", channels))
         self.calibrators = check_list("calibrators", calibrators)
         check_names("calibrators", self.calibrators, CALIBRATORS)
-        self.min_labels = check_mapping("min_labels", min_labels)
-        check_names("min_labels", self.min_labels, self.calibrators)
+        self.min_labels = check_mapping("min_labels", min_labels, self.calibrators)
         doubled = sorted({name for name in self.members if self.members.count(name) > 1})
         if doubled:
             raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
@@ -375,7 +374,7 @@ class Stack(Estimator):
         self.fits_ = {name: fit.fitted for name, fit in zip(names, fits, strict=True)}
         self.losses_, self.out_of_fold_ = {}, None
         if folds is not None:
-            held_out = np.stack([np.asarray(fit.held_out) for fit in fits], axis=-1)
+            held_out = np.stack([fit.held_out for fit in fits if fit.held_out is not None], axis=-1)
             chosen = held_out[np.arange(len(labels)), labels]
             self.losses_ = dict(zip(names, map(mean_loss, chosen.T), strict=True))
         counts = np.array([self.weight_counts[name] for name in names])
