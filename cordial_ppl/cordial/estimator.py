@@ -173,7 +173,8 @@ class Estimator(Parameters, ABC):
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:
         """Validate and centre readings, of K options if ``size`` says so."""
-        return as_logits(logits, size=size)
+        # In one order of memory, so that sums round alike whatever the readings came in.
+        return np.ascontiguousarray(as_logits(logits, size=size))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "scale_"):

@@ -171,14 +171,14 @@ def _unpack(
     weights = {name: float(meta["weights"][name]) for name in fits}
     _check_shares("the weights", np.array(list(weights.values())))
     meta.setdefault("min_labels", {})
-    settings = {name: meta[name] for name in SETTINGS} | {
+    settings = {
         "options": scale.options if meta["named"] else None,
         "channels": tuple(channels.values()),
         "calibrators": tuple(meta.get("all_calibrators", meta["calibrators"])),
         # Fitted to other readings, the default is another one; what was given is not.
         "prior": None if meta.get("default_prior", False) else Priors(priors),
         "effort": Effort(**meta["effort"]),
-    }
+    } | {name: meta[name] for name in SETTINGS}
     provenance = meta.get("provenance", {}).items()
     used = {name for entry in meta["channels"].values() for name in entry["covariates"]}
     learned = {

@@ -20,7 +20,6 @@ from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.priors import LearnedPrior
-from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
 if TYPE_CHECKING:
@@ -141,11 +140,9 @@ class LabelFree(LogitCalibrator):
             InputError: the readings cannot be used; the message says where and why.
         """
         del labels, covariates
-        readings = as_logits(logits)
+        readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[1])
-        self._fit(readings, np.zeros(len(readings), np.int64), {})
-        self.scale_, self.covariates_ = scale, ()
-        return self
+        return self.fit_centred(readings, np.zeros(len(readings), np.int64), {}, scale)
 
     def parts(self, labels: int) -> tuple[Member, ...]:
         """None that labels are needed for."""
