@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, rosen, rosen_der
 from scipy.special import expit
@@ -112,6 +112,7 @@ def test_no_step_is_longer_than_the_longest():
 
 
 @given(SEEDS, st.sampled_from([0.1, 3.0, 50.0]))
+@settings(max_examples=40)
 def test_newton_and_bfgs_end_at_the_minimum_of_a_convex_loss(seed, scale):
     rng = np.random.default_rng(seed)
     signed = scale * rng.normal(size=(5, 12, 4)) * rng.choice([-1.0, 1.0], (5, 12, 1))
@@ -139,6 +140,7 @@ def test_newton_and_bfgs_end_at_the_minimum_of_a_convex_loss(seed, scale):
 
 
 @given(SEEDS)
+@settings(max_examples=20)
 def test_together_is_one_by_one(seed):
     rng = np.random.default_rng(seed)
     starts, bends = 2.0 * rng.normal(size=(6, 1, 3)), rng.uniform(0.3, 3.0, (6, 3))

@@ -10,14 +10,17 @@ import pytest
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.fit import Case, fit_cases
-from cordial_ppl.inference.programs import PROBLEMS, density, gradient, predict
+from cordial_ppl.inference.programs import density, gradient, predict
+from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior, build_target
-from cordial_ppl.readings import Readings, as_logits, label_histogram
+from cordial_ppl.readings import Readings, as_logits
 from cordial_ppl.synthetic import reviews
 
 TEXTS = reviews(2100, seed=5)
 LOGITS = as_logits(TEXTS.logits)
 LENGTHS = np.random.default_rng(0).lognormal(0, 1, 2100)
+HISTOGRAM = np.array([0.1, 0.2, 0.3, 0.25, 0.15])
+PROBLEMS = 3
 TRACES = []
 
 
@@ -42,31 +45,35 @@ def texts_of(count, first=0):
     return Labelled(LOGITS[rows], TEXTS.labels[rows], {"length": LENGTHS[rows]})
 
 
-def data_of(texts, labels=None, kind=np.float64):
-    labels = texts.labels if labels is None else labels
-    return pad(texts, labels, label_histogram(labels, 5), kind)
+def data_of(texts, labels=None):
+    return pad(texts, texts.labels if labels is None else labels, HISTOGRAM, np.float64)
 
 
 def points_of(count, seed=0):
     return np.random.default_rng(seed).normal(size=(count, TARGET.size))
 
 
-def exact(prior, texts, labels, points):
-    """Log prior and log likelihood of whitened points, texts all at once."""
-    readings = Readings(texts.logits, label_histogram(labels, 5), dict(texts.covariates))
-    flat = prior.loc[None] + prior.scale[None] * points
-    own = jax.vmap(lambda u: TARGET.log_prior(u, prior, readings))(flat)
-    return own, jax.vmap(lambda u: TARGET.log_likelihood(u, readings, labels))(flat)
+@jax.jit
+def exact(prior, logits, labels, lengths, points):
+    """Log prior and log likelihood of whitened points, texts all at once, and their gradient."""
+
+    def one(point):
+        own = Readings(logits, jnp.asarray(HISTOGRAM), {"length": lengths})
+        flat = prior.loc + prior.scale * point
+        return TARGET.log_prior(flat, prior, own), TARGET.log_likelihood(flat, own, labels)
+
+    return jax.vmap(one)(points), jax.vmap(jax.grad(lambda point: sum(one(point))))(points)
 
 
 @pytest.mark.x64
-@pytest.mark.parametrize("count", [1, 31, 32, 33, 100, 2100])
+@pytest.mark.parametrize("count", [1, 32, 33, 2100])
 def test_the_density_of_any_number_of_texts(count):
     texts, points = texts_of(count), points_of(5)
     hidden = np.where(np.arange(count) % 3 == 1, -1, texts.labels)
     prior = Prior(TARGET.prior.loc + 0.3, TARGET.prior.scale * 1.2)
     found = density(TARGET, prior, data_of(texts, hidden), points)
-    for own, expected in zip(found, exact(prior, texts, hidden, points), strict=True):
+    parts, _ = exact(prior, texts.logits, hidden, texts.covariates["length"], points)
+    for own, expected in zip(found, parts, strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-10)
 
 
@@ -90,23 +97,18 @@ def test_gradients_of_several_data_sets():
     points, index = points_of(45), rng.integers(0, PROBLEMS, 45)
     values, slopes = gradient(TARGET, priors, data, points, index)
     for place, texts in enumerate(sets):
-        rows, own = np.flatnonzero(index == place), Prior(priors.loc[place], priors.scale[place])
-
-        def total(points, own=own, texts=texts):
-            return sum(part.sum() for part in exact(own, texts, texts.labels, points))
-
-        expected = jnp.sum(jnp.stack(exact(own, texts, texts.labels, points[rows])), axis=0)
-        np.testing.assert_allclose(values[rows], expected, rtol=1e-10)
-        # Each point has an own summand, so the gradient of the sum holds all of them.
-        expected = jax.grad(total)(jnp.asarray(points[rows]))
-        np.testing.assert_allclose(slopes[rows], expected, rtol=1e-9, atol=1e-9)
+        own, rows = Prior(priors.loc[place], priors.scale[place]), index == place
+        given = texts.logits, texts.labels, texts.covariates["length"]
+        parts, expected = exact(own, *given, points)
+        np.testing.assert_allclose(values[rows], sum(map(np.asarray, parts))[rows], rtol=1e-10)
+        np.testing.assert_allclose(slopes[rows], expected[rows], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.x64
 @pytest.mark.parametrize(("draws", "count"), [(1, 3), (128, 512), (300, 700)])
 def test_predictions_of_any_number_of_texts_and_draws(draws, count):
     texts, rng = texts_of(count), np.random.default_rng(2)
-    readings = Readings(texts.logits, np.array([0.1, 0.2, 0.3, 0.3, 0.1]), dict(texts.covariates))
+    readings = Readings(texts.logits, HISTOGRAM, dict(texts.covariates))
     flat, weights = rng.normal(size=(draws, TARGET.size)), rng.dirichlet(np.ones(draws))
     values = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
     probs, means = predict(TARGET, flat, weights, readings, values)
@@ -125,7 +127,7 @@ def test_programs_are_traced_once():
     def fit(count, method, seed, prior=None, first=0):
         folds = np.arange(count) % 4
         case = Case(texts_of(count, first), folds, (seed,), prior)
-        fits = fit_cases(target, [case], method=method)
+        fits = fit_cases(target, [case], method=method, effort=Effort(particles=64, proposals=4))
         texts = texts_of(50 + count)
         fits[0].posterior.predict_centred(texts.logits, texts.covariates)
 

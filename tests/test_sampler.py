@@ -1,7 +1,7 @@
 """The default posterior: exact where the answer is known, calibrated, and honest where it fails."""
 
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -16,17 +16,15 @@ from scipy import stats
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference import sampler
-from cordial_ppl.inference.data import Data, Labelled, pad
-from cordial_ppl.inference.importance import effective_sample_size
+from cordial_ppl.inference.batch import PRECISION, Batch, DeviceBatch, Problem
+from cordial_ppl.inference.data import Labelled, pad
+from cordial_ppl.inference.importance import effective_sample_size, khat_limit
 from cordial_ppl.inference.programs import density, predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
-    PRECISION,
     Effort,
-    Problem,
     begin,
     carry,
-    good,
     next_temper,
     sample,
     settle,
@@ -64,7 +62,13 @@ def problem_of(name, labels):
 
 
 def run(problem, seed, effort=DEFAULT_EFFORT):
-    return sample(*problem, np.random.default_rng(seed), effort)
+    return sample(Batch([problem], [(seed,)]), effort)[0]
+
+
+def good(state, effort=DEFAULT_EFFORT):
+    """Whether the last importance weights are to be trusted."""
+    limit = khat_limit(effort.proposals * effort.particles)
+    return state.khat <= limit and state.ess >= effort.least_ess
 
 
 @cache
@@ -124,7 +128,7 @@ def assert_gaussian(points):
 
 def test_a_gaussian_posterior():
     state = run(GAUSSIAN, 0)
-    assert good(state, DEFAULT_EFFORT) and state.rounds == 1
+    assert good(state) and state.rounds == 1
     np.testing.assert_allclose(np.exp(state.log_weights).sum(), 1.0, rtol=1e-5)
     assert_gaussian(state.particles.points)
 
@@ -136,7 +140,7 @@ def test_two_modes_have_the_weight_that_is_theirs():
 
     state = run(toy("two", two, 1), 0)
     points = state.particles.points[:, 0]
-    assert good(state, DEFAULT_EFFORT)
+    assert good(state)
     assert (points > 0).mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 512))
     for sign in (1, -1):
         exact = stats.norm(2 / 1.09, np.sqrt(0.09 / 1.09))
@@ -166,7 +170,7 @@ def test_a_conjugate_posterior_above_a_bound(bound, ones):
     for level in LEVELS:
         found = (share <= exact.ppf(below + level * (1 - below))).mean()
         assert found == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / 512))
-    assert good(state, DEFAULT_EFFORT) and state.rounds <= 2
+    assert good(state) and state.rounds <= 2
 
 
 def nested(readings, labels=None):
@@ -180,7 +184,7 @@ def test_a_prior_that_is_no_gaussian_is_where_particles_start():
     target = build_target(Channel("nested", nested), 5)
     nothing = data_of(LOGITS[:24], np.full(24, -1))
     problem = Problem(target, single(target.prior), nothing)
-    state = begin(problem, np.random.default_rng(0), DEFAULT_EFFORT)
+    state = begin(problem, DEFAULT_EFFORT, np.random.default_rng(0))
     assert not target.gaussian and state.temper == 1
     loc, spread = target.prior
     scale, bias = (loc + spread * state.particles.points).T
@@ -195,14 +199,14 @@ def test_particles_from_elsewhere_are_repaired():
     # Three standard deviations off in every direction, and half as wide.
     off = 3 + 0.5 * rng.normal(size=(1024, 3))
     points = covariance @ PRECISE @ CENTRE + off @ np.linalg.cholesky(covariance).T
-    state = settle(*GAUSSIAN, points.astype(PRECISION))
-    state = weigh(GAUSSIAN, state, rng, DEFAULT_EFFORT)
+    state = settle(GAUSSIAN, points.astype(PRECISION))
+    state = weigh(GAUSSIAN, DEFAULT_EFFORT, rng, state)
     assert not good(state, DEFAULT_EFFORT)
     for _ in range(DEFAULT_EFFORT.repairs):
-        if good(state, DEFAULT_EFFORT):
+        if good(state):
             break
-        state = weigh(GAUSSIAN, state, rng, DEFAULT_EFFORT)
-    assert good(state, DEFAULT_EFFORT)
+        state = weigh(GAUSSIAN, DEFAULT_EFFORT, rng, state)
+    assert good(state)
     assert_gaussian(state.particles.points)
 
 
@@ -218,7 +222,7 @@ def test_draws_that_fell_into_one_of_many_modes_are_not_trusted():
     folded = toy("folded", lambda x: -60.0 * jnp.sum((jnp.asarray(x) ** 2 - 1) ** 2), 6)
     state = run(folded, 0)
     positive = (state.particles.points > 0).mean(axis=0)
-    assert (np.abs(positive - 0.5) < 0.2).all() or not good(state, DEFAULT_EFFORT)
+    assert (np.abs(positive - 0.5) < 0.2).all() or not good(state)
 
 
 def test_a_posterior_that_cannot_be_sampled_is_not_trusted():
@@ -249,24 +253,16 @@ def test_posteriors_are_calibrated():
     probs = np.asarray(jax.jit(jax.vmap(target.probs, (0, None)))(truth, texts))
     labels = (rng.random((sets, 20, 1)) > probs.cumsum(axis=2)[:, :, :-1]).sum(axis=2)
     effort, ranks = Effort(particles=draws, proposals=16, last_moves=3), []
-    for own, drawn in zip(truth, labels, strict=True):
-        data = data_of(LOGITS[:20], drawn, histogram)
-        state = sample(target, single(target.prior), data, rng, effort)
+    data = [data_of(LOGITS[:20], own, histogram) for own in labels]
+    batch = Batch(
+        [Problem(target, single(target.prior), own) for own in data], [(i,) for i in range(sets)]
+    )
+    for own, state in zip(truth, sample(batch, effort), strict=True):
         found = target.prior.loc + target.prior.scale * state.particles.points
         ranks.append((found < own).sum(axis=0))
     for column in np.array(ranks).T:
         counts = np.bincount(column * bins // (draws + 1), minlength=bins)
         assert stats.chisquare(counts).pvalue > 1e-3
-
-
-def together(problems: list[Problem]) -> tuple[Any, Prior, Data]:
-    """Problems of one channel side by side, as on an accelerator."""
-    prior, data = jax.tree.map(lambda *leaves: np.stack(leaves), *(own[1:] for own in problems))
-    return problems[0].target, prior, data._replace(tiles=problems[0].data.tiles)
-
-
-def part(states, place):
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], states)
 
 
 def test_problems_side_by_side_are_sampled_and_carried_as_alone():
@@ -280,20 +276,22 @@ def test_problems_side_by_side_are_sampled_and_carried_as_alone():
         ]
         for labels in (LABELS, KEPT)
     )
-    keys = jax.random.split(jax.random.key(0), 2)
-    states = sample(*together(whole), keys)
-    carried = carry(*together(folds), states, jax.random.split(keys[1], 2), DEFAULT_EFFORT)
+    batches = [DeviceBatch(problems, [(0,), (1,)]) for problems in (whole, folds)]
+    states = sample(batches[0], DEFAULT_EFFORT)
+    carried = carry(batches[1], states, DEFAULT_EFFORT)
     # Those that are carried are weighed: fewer than they look.
-    for problems, found, limit in ((whole, states, 0.15), (folds, carried, 0.3)):
-        for place, problem in enumerate(problems):
-            own, alone = part(found, place), run(problem, place)
+    for problems, batch, found, limit in zip(
+        (whole, folds), batches, (states, carried), (0.15, 0.3), strict=True
+    ):
+        for place, own in enumerate(batch.apart(found)):
+            problem, alone = problems[place], run(problems[place], place)
             assert rms(predicted(problem, own), predicted(problem, alone)) < 0.015
             weights = np.exp(own.log_weights)
             assert weights.sum() == pytest.approx(1, abs=1e-4)
             points = alone.particles.points
             gap = (weights @ own.particles.points - points.mean(axis=0)) / points.std(axis=0)
             assert np.abs(gap).max() < limit
-    assert all(good(part(states, place), DEFAULT_EFFORT) for place in range(2))
+    assert all(map(good, batches[0].apart(states)))
 
 
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
@@ -301,7 +299,7 @@ def test_problems_side_by_side_are_sampled_and_carried_as_alone():
 def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
     whole, alone, problem = fitted(name, False, 0), fitted(name, True, 2), problem_of(name, KEPT)
     monkeypatch.setattr(sampler, "khat_limit", lambda draws: limit)
-    carried = carry(*problem, whole, np.random.default_rng(1), DEFAULT_EFFORT)
+    (carried,) = carry(Batch([problem], [(1,)]), [whole], DEFAULT_EFFORT)
     kept = (carried.particles.points == whole.particles.points).all()
     assert kept == (limit > 0) and carried.khat < 2
     found, expected, unchanged = (predicted(problem, each) for each in (carried, alone, whole))

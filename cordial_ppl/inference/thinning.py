@@ -67,7 +67,8 @@ def make_probes(logits: Float[np.ndarray, "n *readers K"], count: int = PROBES) 
     peaks = np.tile(np.linspace(-0.5, size - 0.5, -(-peaked // 3)), 3)[:peaked, None]
     profiles = -((np.arange(size) - peaks) ** 2)
     profiles -= profiles.mean(axis=1, keepdims=True)
-    profiles *= (np.std(logits) or 1.0) / profiles.std(axis=1, keepdims=True)
+    # Where a reader has not read a text, its logits are NaN.
+    profiles *= (np.nanstd(logits) or 1.0) / profiles.std(axis=1, keepdims=True)
     made[-peaked:] = profiles[spread]
     scales[-peaked:] = np.repeat(SCALES, -(-peaked // 3))[:peaked]
     made = made * scales.reshape(count, *(1,) * (logits.ndim - 1))
