@@ -30,7 +30,6 @@ from cordial_ppl.checks.predictive import check_prior_predictive
 from cordial_ppl.checks.sensitivity import check_sensitivity
 from cordial_ppl.checks.simulation import Ranks
 from cordial_ppl.checks.texts import as_texts, make_texts
-from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import as_logits
