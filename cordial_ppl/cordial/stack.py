@@ -259,8 +259,9 @@ class Stack(Estimator):
             NotFittedError: there was no fit yet.
         """
         self._check_fitted()
-        fits = self.posteriors_, self.weights_, self.expected_
-        return describe(*fits, self.scale_, self.losses_)
+        # Without folds nothing is known of other texts.
+        expected = self.expected_ if self.folded else None
+        return describe(self.posteriors_, self.weights_, expected, self.scale_, self.losses_)
 
     def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Labelled:
         """Labelled texts, checked and centred: those given, or else those of the fit.
