@@ -4,6 +4,7 @@ import re
 import tomllib
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -246,7 +247,7 @@ def said_of_fits(stack):
     scale, nothing = stack.scale_, float("nan")
     channels = {"channels": {"severe": {"built_in": False, "digest": "of another file"}}}
     yield from messages(lambda: unpack("judge.cordial", channels, {}))
-    for found in (poor, apart):
-        yield from messages(lambda: warn_if_doubtful(replace(posterior, diagnostics=found)))  # noqa: B023
+    doubtful = [replace(posterior, diagnostics=found) for found in (poor, apart)]
+    yield from messages(*(partial(warn_if_doubtful, found) for found in doubtful))
     yield from describe({}, {}, (1.24, 1.19, 2.0, 20), scale).warnings
     yield from describe({}, {}, (nothing, nothing, 2.0, 5), scale).warnings
