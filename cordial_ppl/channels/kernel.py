@@ -18,6 +18,7 @@ from jax.lax import optimization_barrier
 from jax.nn import sigmoid
 from jaxtyping import Array, Float
 
+from cordial_ppl.arrays import AnyArray
 from cordial_ppl.channels.parameters import VectorParameters
 
 MOST_WRITTEN_OUT = 16
@@ -70,7 +71,7 @@ def kernel(
     return softmax(-concentration * excess)
 
 
-def softmax(scores: Float[Array, "K *n"]) -> Float[Array, "K *n"]:
+def softmax(scores: Float[AnyArray, "K *n"]) -> Float[Array, "K *n"]:
     r"""Softmax over the options, :math:`e^{x_k} / \sum_j e^{x_j}`, quick for many draws at a time.
 
     Args:
@@ -79,7 +80,7 @@ def softmax(scores: Float[Array, "K *n"]) -> Float[Array, "K *n"]:
     Returns:
         Probabilities, of the same shape.
     """
-    few = len(scores) <= MOST_WRITTEN_OUT
+    scores, few = jnp.asarray(scores), len(scores) <= MOST_WRITTEN_OUT
     largest = reduce(jnp.maximum, scores) if few else jnp.max(scores, axis=0)
     # A softmax does not depend on what is subtracted, so neither do its derivatives.
     terms = jnp.exp(scores - jax.lax.stop_gradient(largest)[None])
@@ -87,7 +88,7 @@ def softmax(scores: Float[Array, "K *n"]) -> Float[Array, "K *n"]:
     return terms * (1 / _total(terms))[None]
 
 
-def expected(probs: Float[Array, "K *n"]) -> Float[Array, "*n"]:
+def expected(probs: Float[AnyArray, "K *n"]) -> Float[Array, "*n"]:
     r"""Expected class, :math:`\sum_k k\, p_k`, of distributions over the options.
 
     Args:
@@ -96,6 +97,7 @@ def expected(probs: Float[Array, "K *n"]) -> Float[Array, "*n"]:
     Returns:
         Places on the scale, in classes.
     """
+    probs = jnp.asarray(probs)
     options = jnp.arange(len(probs), dtype=probs.dtype)
     return _total(options.reshape(-1, *(1 for _ in probs.shape[1:])) * probs)
 
