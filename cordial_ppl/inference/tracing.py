@@ -103,7 +103,7 @@ def describe(
         for key, own in zip(keys[:2], both, strict=True):
             asked = own._replace(covariates=_Covariates(own.covariates))
             traces.append(run_model(channel, asked, key=key))
-        sites.extend(_find_sites(channel, traces[0], (2, size)))
+        sites[:] = _find_sites(channel, traces[0], (2, size))
         for name in (site.name for site in sites):
             shapes = [jnp.shape(trace[name]["value"]) for trace in traces if name in trace]
             if shapes != shapes[:1] * 2:
@@ -309,9 +309,9 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
         fn = fn.base_dist if [*map(_kind, fn.transforms)] == [kind] else None
     if not isinstance(fn, dist.Normal):
         return None
+    normal: Any = fn
     with jax.enable_x64(True):
-        loc, scale = (jnp.broadcast_to(part, shape) for part in (fn.loc, fn.scale))
-    return loc, scale
+        return jnp.broadcast_to(normal.loc, shape), jnp.broadcast_to(normal.scale, shape)
 
 
 def _kind(transform: Any) -> type:
