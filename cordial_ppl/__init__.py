@@ -80,7 +80,7 @@ _ROOMS = {
     "cordial_ppl.inference.fit": ("fit_channel", "fit_laplace", "fit_nuts"),
     "cordial_ppl.inference.posterior": ("Diagnostics", "Posterior"),
     "cordial_ppl.inference.target": ("Prior",),
-    "cordial_ppl.inference.state": ("Effort",),
+    "cordial_ppl.inference.sampler": ("Effort",),
     "cordial_ppl.personal": ("UserShift",),
     "cordial_ppl.personal.model": ("user_channel",),
     "cordial_ppl.priors": ("LearnedPrior", "learn_prior", "shipped_prior"),

@@ -123,7 +123,8 @@ def as_logits(
             CordialWarning,
             stacklevel=3,
         )
-    logits = _floor(table, where, columns, tell)
+    # Row by row, as sums round by their order in memory: a data frame is column by column.
+    logits = np.ascontiguousarray(_floor(table, where, columns, tell))
     return logits - logits.mean(axis=1, keepdims=True)
 
 

@@ -9,7 +9,8 @@ from hypothesis import settings
 from jaxtyping import install_import_hook
 
 # Programs that were compiled are found again by the next run and by other workers.
-os.environ.setdefault("CORDIAL_CACHE_DIR", str(Path(__file__).parent.parent / ".cache" / "programs"))
+PROGRAMS = Path(__file__).parent.parent / ".cache" / "programs"
+os.environ.setdefault("CORDIAL_CACHE_DIR", str(PROGRAMS))
 
 X64 = os.environ.get("CORDIAL_TEST_X64", "1") != "0"
 

@@ -185,7 +185,7 @@ def test_readings_that_say_nothing_are_not_better_than_the_histogram(monkeypatch
     for seed in range(5):
         rng = np.random.default_rng(seed)
         logits = as_logits(rng.normal(0, 3, (20, 5)))
-        data = Data(logits, rng.choice(5, 20, p=[0.05, 0.1, 0.2, 0.3, 0.35]), {})
+        data = Labelled(logits, rng.choice(5, 20, p=[0.05, 0.1, 0.2, 0.3, 0.35]), {})
         texts = as_texts(channel, data, logits, {})
         left, beside = comparison.check_comparison(texts, fit(texts, "default"), 0)
         passed += left.status == "pass"

@@ -89,6 +89,7 @@ def test_links_lead_somewhere(name):
 def test_every_public_name_is_in_the_reference():
     named = re.findall(r"^::: cordial_ppl\.(\w+)$", PAGES["docs/reference.md"], re.MULTILINE)
     assert sorted(named) == sorted(dir(cp))
+    assert all(getattr(cp, name) is not None for name in named)
 
 
 def test_every_command_and_option_is_on_its_page():

@@ -107,7 +107,7 @@ def test_resampling_is_unbiased_over_its_start():
     log_weights, draws = tail(0, 50, 1.0, 4.0), 20
     starts = (np.arange(500) + 0.5) / 500
     index = np.stack([resample(start, log_weights, draws) for start in starts])
-    compiled = jax.jit(jax.vmap(lambda *own: resample(*own, draws), (0, None)))
+    compiled = jax.jit(jax.vmap(lambda start, logs: resample(start, logs, draws), (0, None)))
     np.testing.assert_array_equal(compiled(jnp.asarray(starts), jnp.asarray(log_weights)), index)
     share = np.bincount(index.ravel(), minlength=50) / index.size
     np.testing.assert_allclose(share, np.exp(normalise(log_weights)), rtol=0, atol=2e-4)

@@ -10,7 +10,6 @@ from review_tables import fast, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.cordial.subsets import parts
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.priors import NamedPrior
 
@@ -77,7 +76,7 @@ def test_a_name_is_for_every_channel_that_has_it(tmp_path):
 
 def test_equal_priors_are_one_part_of_a_batch():
     one, same, other = (
-        [part.key for part in parts(cp.Cordial(prior={"offset": (0.0, s)}), 20)][:4]
+        [part.key for part in cp.Cordial(prior={"offset": (0.0, s)}).parts(20)][:4]
         for s in (0.5, 0.5, 0.6)
     )
     assert one == same and not set(one) & set(other)

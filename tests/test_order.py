@@ -11,8 +11,7 @@ from hypothesis.extra.numpy import arrays
 import cordial_ppl as cp
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
 from cordial_ppl.checks import violation
-from cordial_ppl.cordial.subsets import Texts
-from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
+from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.readings import Readings, as_logits
 from cordial_ppl.synthetic import reviews

@@ -18,7 +18,7 @@ from cordial_ppl import storage
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
 from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets, parts
+from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.inference import tracing
 from cordial_ppl.inference.target import Prior, build_target
@@ -253,7 +253,7 @@ def test_fits_of_many_subsets_use_it_too(learned):
     alone = stack(counted).fit(LOGITS, LABELS).predict_proba(TEST)
     np.testing.assert_allclose(found.probs[0], alone, rtol=0, atol=1e-5)
     one, other = stack(counted), stack(counted)
-    assert parts(one, 20)[0].key == parts(other, 20)[0].key != parts(stack(learned), 20)[0].key
+    assert one.parts(20)[0].key == other.parts(20)[0].key != stack(learned).parts(20)[0].key
 
 
 def test_leaving_out_and_joining(learned):

@@ -100,7 +100,7 @@ def test_gradients_of_several_data_sets():
         own, rows = Prior(priors.loc[place], priors.scale[place]), index == place
         given = texts.logits, texts.labels, texts.covariates["length"]
         parts, expected = exact(own, *given, points)
-        np.testing.assert_allclose(values[rows], sum(map(np.asarray, parts))[rows], rtol=1e-10)
+        np.testing.assert_allclose(values[rows], np.sum(parts, axis=0)[rows], rtol=1e-10)
         np.testing.assert_allclose(slopes[rows], expected[rows], rtol=1e-9, atol=1e-9)
 
 
@@ -114,6 +114,7 @@ def test_predictions_of_any_number_of_texts_and_draws(draws, count):
     probs, means = predict(TARGET, flat, weights, readings, values)
     each = np.asarray(jax.jit(jax.vmap(TARGET.probs, (0, None)))(flat, readings))
     np.testing.assert_allclose(probs, np.tensordot(weights, each, axes=1), rtol=1e-10)
+    assert means is not None
     np.testing.assert_allclose(means, each @ values, rtol=1e-10)
     alone, none = predict(TARGET, flat, weights, readings)
     np.testing.assert_array_equal(alone, probs)

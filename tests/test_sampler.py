@@ -53,7 +53,7 @@ def single(prior):
 
 def data_of(logits, labels, histogram=None, **covariates):
     own = label_histogram(labels, logits.shape[1]) if histogram is None else histogram
-    return pad(Labelled(logits, labels, covariates), labels, own, PRECISION)
+    return pad(Labelled(logits, labels, covariates), labels, np.asarray(own), PRECISION)
 
 
 def problem_of(name, labels):
@@ -333,6 +333,6 @@ def test_the_next_temper_leaves_out_points_without_a_density():
     found = float(next_temper(np.float64(0.0), np.zeros(256), log_likelihood, 100.0))
     kept = float(effective_sample_size(found * log_likelihood))
     assert 0 < found < 1 and kept == pytest.approx(100, abs=1.5)
-    compiled = jax.jit(lambda *own: next_temper(*own, 100.0))
+    compiled = jax.jit(lambda *own: next_temper(own[0], own[1], own[2], 100.0))
     same = compiled(jnp.asarray(0.0), jnp.zeros(256), jnp.asarray(log_likelihood))
     assert float(cast(jax.Array, same)) == pytest.approx(found, rel=1e-6)

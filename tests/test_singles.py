@@ -37,3 +37,13 @@ def test_single_calibrators_are_the_members(stack):
     found = channel.predict_proba(TEST)
     expected = stack.posteriors_["mixture"].predict_proba(TEST)
     assert np.sqrt(np.mean((found - expected) ** 2)) < 0.02
+
+
+def test_a_channel_by_itself_is_a_stack_of_one():
+    channel = cp.ChannelCalibrator("mixture", inference="mode").fit(LOGITS, LABELS)
+    assert channel.weights_ == {"mixture": 1.0} and channel.posterior_.channel.name == "mixture"
+    assert "from mixture" in channel.summary() and "folds" not in channel.summary()
+    low, high = channel.predict_interval(TEST)
+    mean = channel.predict_mean(TEST)
+    np.testing.assert_allclose((low, high), (mean, mean), atol=1e-5)  # A mode has one answer.
+    assert not hasattr(cp.ChannelCalibrator("full").fit(LOGITS, LABELS), "posterior_")

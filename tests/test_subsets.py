@@ -18,7 +18,7 @@ from cordial_ppl.cordial.single import (
     TemperatureScaling,
 )
 from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets, parts
+from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.readings import as_logits
 from cordial_ppl.synthetic import reviews
 
@@ -113,7 +113,7 @@ def test_members_are_shared_between_estimators():
     assert len(counted) == 3
     assert not np.allclose(found["a"].weights, found["b"].weights)
     literal, default = (Stack(channels=(CHANNEL,), inference=m) for m in ("laplace", "default"))
-    keys = [{part.key for part in parts(stack, 20)} for stack in (literal, default)]
+    keys = [{part.key for part in stack.parts(20)} for stack in (literal, default)]
     assert len(keys[0] & keys[1]) == 3 and len(keys[0] ^ keys[1]) == 2
 
 

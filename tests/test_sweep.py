@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from sweep_files import IDS, TEXTS, plan, write_sweep
 
+from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.sweep import Results, run_sweep
 from cordial_ppl.sweep import run as running
@@ -142,7 +143,8 @@ def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):
     def fail(*_, **__):
         raise MemoryError("out of memory")
 
-    monkeypatch.setattr("cordial_ppl.cordial.parts._predict", fail)
+    failing = CALIBRATORS["temperature"]._replace(fit=fail)
+    monkeypatch.setitem(CALIBRATORS, "temperature", failing)
     results = run_sweep(plan(folder), folder / "out")
     for cell in results.cells.values():
         assert cell.reasons["temperature", 0] == "out of memory"

@@ -12,8 +12,8 @@ from cordial_ppl.calibrators.crossvalidation import cross_validate
 from cordial_ppl.calibrators.regression import fit_softmax
 from cordial_ppl.calibrators.samples import BatchLabels, BatchLogProbs, as_samples
 
-Readings = Float[AnyArray, "*#sets n K"] | Float[AnyArray, "*#sets n R K"]
-"""Readings of one reader, or of several."""
+Readings = Float[AnyArray, "... K"]
+"""Readings of one reader, ``[*sets, n, K]``, or of several, ``[*sets, n, R, K]``."""
 
 OFF_DIAGONALS = tuple(10.0**power for power in range(-4, 2))
 INTERCEPTS = (1e-3, 0.1, 10.0)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -16,9 +16,7 @@ from cordial_ppl.scale import Scale
 from cordial_ppl.scores import accuracy
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
-E = TypeVar("E", bound="Estimator")
+    from cordial_ppl.cordial.members import Member
 
 
 class Estimator(Parameters, ABC):
@@ -37,6 +35,9 @@ class Estimator(Parameters, ABC):
             the same in the same order.  A file does not keep them.
         covariates_: names of the covariates that the fit had, which predictions need too.
     """
+
+    folded: ClassVar[bool] = False
+    """Whether members are fitted to folds too, to be weighed."""
 
     scale_: Scale
     feature_names_in_: np.ndarray
@@ -57,7 +58,9 @@ class Estimator(Parameters, ABC):
         """The number of options, K."""
         return self.scale_.size
 
-    def fit(self: E, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None) -> E:
+    def fit[T: "Estimator"](
+        self: T, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None
+    ) -> T:
         """Learn the calibration from labelled readings.
 
         Args:
@@ -82,13 +85,13 @@ class Estimator(Parameters, ABC):
             self.feature_names_in_ = names
         return self
 
-    def fit_centred(
-        self: E,
+    def fit_centred[T: "Estimator"](
+        self: T,
         logits: Float[np.ndarray, "n *readers K"],
         labels: np.ndarray,
         covariates: dict[str, np.ndarray],
         scale: Scale,
-    ) -> E:
+    ) -> T:
         """Learn from readings that are validated and centred, and labels 0..K-1."""
         self._fit(logits, labels, covariates)
         vars(self).pop("feature_names_in_", None)
@@ -149,10 +152,12 @@ class Estimator(Parameters, ABC):
         """
         return accuracy(self._probs(logits, covariates), self.scale_.encode(labels))
 
-    def __sklearn_tags__(self) -> "Tags":
-        from sklearn.utils import ClassifierTags, Tags, TargetTags
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
 
-        return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        return tags
 
     def _probs(self, logits: Any, covariates: Mapping[str, Any] | None) -> Float[np.ndarray, "m K"]:
         readings, extra = self._enter(logits, covariates)
@@ -168,13 +173,18 @@ class Estimator(Parameters, ABC):
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:
         """Validate and centre readings, of K options if ``size`` says so."""
-        return as_logits(logits, size=size)
+        # In one order of memory, so that sums round alike whatever the readings came in.
+        return np.ascontiguousarray(as_logits(logits, size=size))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "scale_"):
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
             )
+
+    def parts(self, labels: int) -> "tuple[Member, ...]":
+        """The members that are fitted to so many labels; none where none are needed."""
+        return ()
 
     @abstractmethod
     def _fit(

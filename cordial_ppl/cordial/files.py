@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
 
 KIND = "judge"
+SETTINGS = "inference", "weight_counts", "seed", "min_labels"
+LEARNED = "covariates", "weights", "losses", "provenance"
+"""What a file has as it is: settings, and what was learned, of which the attributes end in "_"."""
 
 
 class Contents(NamedTuple):
@@ -58,25 +61,19 @@ def pack(stack: "Stack") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     calibrators = {n: fit for n, fit in stack.fits_.items() if isinstance(fit, CalibratorFit)}
     for name, fit in calibrators.items():
         arrays |= under(f"calibrator.{name}.", fit.params._asdict())
-    meta = {
+    meta = {name: getattr(stack, name) for name in SETTINGS}
+    meta |= {name: getattr(stack, f"{name}_") for name in LEARNED}
+    meta |= {
         "estimator": type(stack).__name__,
         "options": list(stack.scale_.options),
         "named": stack.options is not None,
-        "inference": stack.inference,
-        "seed": stack.seed,
-        "covariates": list(stack.covariates_),
         "effort": stack.effort._asdict(),
         "priors": list(priors),
         "default_prior": stack.has_default_prior,
-        "weights": stack.weights_,
-        "weight_counts": stack.weight_counts,
         "expected": to_plain(stack.expected_._asdict()),
-        "losses": stack.losses_,
-        "provenance": stack.provenance_,
         "channels": channels,
         "calibrators": list(calibrators),
         "all_calibrators": list(stack.calibrators),
-        "min_labels": stack.min_labels,
     }
     return meta, arrays
 
@@ -173,18 +170,15 @@ def _unpack(
         raise ValueError(f"unexpected arrays {sorted(arrays)}, or priors of no channel")
     weights = {name: float(meta["weights"][name]) for name in fits}
     _check_shares("the weights", np.array(list(weights.values())))
+    meta.setdefault("min_labels", {})
     settings = {
         "options": scale.options if meta["named"] else None,
         "channels": tuple(channels.values()),
         "calibrators": tuple(meta.get("all_calibrators", meta["calibrators"])),
-        "min_labels": meta.get("min_labels", {}),
-        "inference": meta["inference"],
         # Fitted to other readings, the default is another one; what was given is not.
         "prior": None if meta.get("default_prior", False) else Priors(priors),
-        "weight_counts": meta["weight_counts"],
-        "seed": meta["seed"],
         "effort": Effort(**meta["effort"]),
-    }
+    } | {name: meta[name] for name in SETTINGS}
     provenance = meta.get("provenance", {}).items()
     used = {name for entry in meta["channels"].values() for name in entry["covariates"]}
     learned = {

@@ -9,9 +9,6 @@ from jaxtyping import Float
 from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.inference.posterior import Posterior
 
-CHUNK = 128
-"""Texts whose draws are sorted at a time: they fit a core's own cache."""
-
 ROUNDING = 1e-9
 """Share of the weight that a quantile may fall short of its own: what sums in 64 bits may lose."""
 
@@ -80,16 +77,14 @@ def quantiles(
     own = np.concatenate(weights)
     member = np.repeat(np.arange(len(weights)), [len(each) for each in weights])
     tails = (1 - level) / 2, (1 + level) / 2
-    found = np.empty((2, means[0].shape[1]))
-    for start in range(0, found.shape[1], CHUNK):
-        rows = slice(start, start + CHUNK)
-        values = np.concatenate([each[:, rows] for each in means], dtype=np.float32).T.copy()
-        order = np.argsort(values, axis=1)
-        mass = own * (shares if shares.ndim == 1 else shares[rows])[..., member]
-        mass = mass[order] if mass.ndim == 1 else np.take_along_axis(mass, order, axis=1)
-        below = mass.cumsum(axis=1)
-        for ends, tail in zip(found, tails, strict=True):
-            enough = below >= (tail - ROUNDING) * below[:, -1:]
-            draw = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
-            ends[rows] = np.take_along_axis(values, draw, axis=1)[:, 0]
+    values = np.concatenate(means, dtype=np.float32).T.copy()
+    order = np.argsort(values, axis=1)
+    mass = own * shares[..., member]
+    mass = mass[order] if mass.ndim == 1 else np.take_along_axis(mass, order, axis=1)
+    below = mass.cumsum(axis=1)
+    found = []
+    for tail in tails:
+        enough = below >= (tail - ROUNDING) * below[:, -1:]
+        draw = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
+        found.append(np.take_along_axis(values, draw, axis=1)[:, 0])
     return found[0], found[1]

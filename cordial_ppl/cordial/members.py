@@ -160,14 +160,15 @@ def fit_members(members: Sequence[Member], cases: Sequence[Case]) -> list[list[M
     """Fit members side by side, each as soon as there is a thread.
 
     Args:
-        members: what to fit, channels first, which take longest.
+        members: what to fit.
         cases: the data sets, with equally many texts.
 
     Returns:
         For each member its fits, one a data set.
     """
     with ThreadPoolExecutor(max_workers=workers(len(members))) as pool:
-        return list(pool.map(lambda member: member.fit(cases), members))
+        # The largest of either kind come last, and take longest.
+        return list(pool.map(lambda member: member.fit(cases), members[::-1]))[::-1]
 
 
 def warn_if_doubtful(posterior: Posterior) -> None:

@@ -3,14 +3,9 @@
 from collections.abc import Callable
 from inspect import signature
 from reprlib import Repr
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from cordial_ppl.cordial.settings import check_names
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
-P = TypeVar("P", bound="Parameters")
 
 SHORT = Repr()
 """Shows a setting in a line: prior tables and channels do not fit."""
@@ -28,7 +23,7 @@ class Parameters:
 
     _made: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
-    def __new__(cls: type[P], *args: Any, **kwargs: Any) -> P:
+    def __new__[T: "Parameters"](cls: type[T], *args: Any, **kwargs: Any) -> T:
         """Remember the arguments."""
         return object.__new__(cls)._made_by(cls, *args, **kwargs)
 
@@ -44,7 +39,7 @@ class Parameters:
         found = dict(bound.arguments)
         return found | found.pop("settings", {})
 
-    def set_params(self: P, **params: Any) -> P:
+    def set_params[T: "Parameters"](self: T, **params: Any) -> T:
         """Change settings; whoever was fitted forgets it, for the fit was made with other ones.
 
         Args:
@@ -65,7 +60,9 @@ class Parameters:
             vars(self).update(vars(made))
         return self
 
-    def _made_by(self: P, constructor: Callable[..., Any], *args: Any, **kwargs: Any) -> P:
+    def _made_by[T: "Parameters"](
+        self: T, constructor: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> T:
         """Remember which constructor made this, and what it was given."""
         self._made = constructor, args, kwargs
         return self
@@ -73,12 +70,12 @@ class Parameters:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "scale_")
 
-    def __sklearn_tags__(self) -> "Tags":
+    def __sklearn_tags__(self) -> Any:
         from sklearn.utils import Tags, TargetTags
 
         return Tags(None, TargetTags(required=True))
 
-    def __sklearn_clone__(self: P) -> P:
+    def __sklearn_clone__[T: "Parameters"](self: T) -> T:
         # Settings are shared, not copied: a prior is known by its identity.
         return self._made[0](**self.get_params())
 

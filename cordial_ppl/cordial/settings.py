@@ -1,6 +1,6 @@
 """Settings of an estimator: each is checked when it is given, with a message of what it may be."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,19 @@ def check_method(method: str) -> str:
 
 def check_list(setting: str, values: Any) -> tuple[Any, ...]:
     """Return the values of a setting, or raise an ``InputError``; a text is one name, no list."""
-    try:
-        if isinstance(values, str | bytes):
-            raise TypeError("a text is no list")
-        return tuple(values)
-    except TypeError as error:
-        raise InputError(f"{setting} must be a list; got {quote(values)}.") from error
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(f"{setting} must be a list; got {quote(values)}.")
+    return tuple(values)
 
 
-def check_mapping(setting: str, values: Any) -> dict[Any, Any]:
+def check_mapping(
+    setting: str, values: Any, known: Collection[str] | None = None
+) -> dict[Any, Any]:
     """Return the values of a setting by name, none for None, or raise an ``InputError``."""
     if values is not None and not isinstance(values, Mapping):
         raise InputError(f"{setting} must be values by name; got {quote(values)}.")
+    if known is not None:
+        check_names(setting, values or (), known)
     return dict(values or {})
 
 
@@ -68,8 +69,7 @@ def check_names(setting: str, names: Collection[str], known: Collection[str]) ->
 
 def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:
     """Return pseudo-counts of members as ``float``, or raise an ``InputError``."""
-    given = check_mapping("weight_counts", counts)
-    check_names("weight_counts", given, members)
+    given = check_mapping("weight_counts", counts, members)
     for name, count in given.items():
         number = isinstance(count, int | float | np.integer | np.floating)
         if not number or not 0 <= count <= LARGEST_COUNT:

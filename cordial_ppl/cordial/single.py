@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from jaxtyping import Float
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.comparisons import FULL_CHANNELS
 from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.members import CalibratorFit, CalibratorMember
+from cordial_ppl.cordial.members import CalibratorFit, CalibratorMember, Member
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
@@ -20,14 +20,10 @@ from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.priors import LearnedPrior
-from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
     from xarray import DataTree
-
-L = TypeVar("L", bound="LabelFree")
 
 
 class LogitCalibrator(Estimator):
@@ -39,6 +35,10 @@ class LogitCalibrator(Estimator):
 
     name: str
     fit_: CalibratorFit
+
+    def parts(self, labels: int) -> tuple[Member, ...]:
+        """The calibrator."""
+        return (CalibratorMember(self.name),)
 
     @property
     def params_(self) -> Any:
@@ -123,9 +123,9 @@ class DirichletCalibration(LogitCalibrator):
 class LabelFree(LogitCalibrator):
     """A calibrator that learns from readings alone; base of the two below."""
 
-    def fit(
-        self: L, logits: Any, labels: Any = None, covariates: Mapping[str, Any] | None = None
-    ) -> L:
+    def fit[T: "LabelFree"](
+        self: T, logits: Any, labels: Any = None, covariates: Mapping[str, Any] | None = None
+    ) -> T:
         """Learn from readings.
 
         Args:
@@ -140,13 +140,15 @@ class LabelFree(LogitCalibrator):
             InputError: the readings cannot be used; the message says where and why.
         """
         del labels, covariates
-        readings = as_logits(logits)
+        readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[1])
-        self._fit(readings, np.zeros(len(readings), np.int64), {})
-        self.scale_, self.covariates_ = scale, ()
-        return self
+        return self.fit_centred(readings, np.zeros(len(readings), np.int64), {}, scale)
 
-    def __sklearn_tags__(self) -> "Tags":
+    def parts(self, labels: int) -> tuple[Member, ...]:
+        """None that labels are needed for."""
+        return ()
+
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
         return tags
@@ -221,9 +223,7 @@ class ChannelCalibrator(Stack):
     @property
     def posterior_(self) -> Posterior:
         """The posterior of the channel's parameters."""
-        if not self.posteriors_:
-            raise AttributeError(f"the channel {self.channel!r} has no posterior.")
-        return next(iter(self.posteriors_.values()))
+        return self.posteriors_[self.channel.name]
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
@@ -240,7 +240,6 @@ class ChannelCalibrator(Stack):
             InputError: logits came without labels, or cannot be used, or the channel has no
                 posterior.
         """
-        tree = super().to_datatree(logits, labels, covariates)
-        if not tree.children:
-            raise InputError(f"the channel {self.channel!r} has no posterior.")
-        return next(iter(tree.children.values())).copy()
+        for tree in super().to_datatree(logits, labels, covariates).children.values():
+            return tree.copy()
+        raise InputError(f"the channel {self.channel!r} has no posterior.")

@@ -7,7 +7,7 @@ the weights.
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -53,8 +53,6 @@ from cordial_ppl.summary import Summary, describe
 
 if TYPE_CHECKING:
     from xarray import DataTree
-
-S = TypeVar("S", bound="Stack")
 
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's logit-space calibrators; what else is registered is a member of nothing by itself."""
@@ -112,8 +110,7 @@ class Stack(Estimator):
     }
     """Dirichlet pseudo-counts of the weights by default; of others 2 a channel, 1 a calibrator."""
 
-    folded: ClassVar[bool] = True
-    """Whether members are fitted to folds too, to be weighed."""
+    folded = True
 
     fits_: dict[str, Fitted]
     weights_: dict[str, float]
@@ -147,8 +144,7 @@ class Stack(Estimator):
         self.channels = tuple(load_channel(channel) for channel in check_list("channels", channels))
         self.calibrators = check_list("calibrators", calibrators)
         check_names("calibrators", self.calibrators, CALIBRATORS)
-        self.min_labels = check_mapping("min_labels", min_labels)
-        check_names("min_labels", self.min_labels, self.calibrators)
+        self.min_labels = check_mapping("min_labels", min_labels, self.calibrators)
         doubled = sorted({name for name in self.members if self.members.count(name) > 1})
         if doubled:
             raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
@@ -182,10 +178,6 @@ class Stack(Estimator):
         """Posterior of each channel by name."""
         return {name: fit for name, fit in self.fits_.items() if isinstance(fit, Posterior)}
 
-    def calibrators_of(self, labels: int) -> tuple[str, ...]:
-        """Names of the calibrators that are members with so many labels."""
-        return tuple(c for c in self.calibrators if labels >= self.min_labels.get(c, 0))
-
     def parts(self, labels: int) -> tuple[Member, ...]:
         """The members with so many labels, unfitted."""
         counts, prior = self.prior.pseudo_counts, self.prior.of
@@ -193,7 +185,8 @@ class Stack(Estimator):
             ChannelMember(own, place, self.inference, prior(own.name), counts, self.effort)
             for place, own in enumerate(self.channels)
         )
-        return (*channels, *map(CalibratorMember, self.calibrators_of(labels)))
+        found = [name for name in self.calibrators if labels >= self.min_labels.get(name, 0)]
+        return (*channels, *map(CalibratorMember, found))
 
     def check(self, logits: Float[np.ndarray, "n K"], covariates: Mapping[str, Any]) -> None:
         """Check that texts have what the channels need.
@@ -266,8 +259,9 @@ class Stack(Estimator):
             NotFittedError: there was no fit yet.
         """
         self._check_fitted()
-        fits = self.posteriors_, self.weights_, self.expected_
-        return describe(*fits, self.scale_, self.losses_)
+        # Without folds nothing is known of other texts.
+        expected = self.expected_ if self.folded else None
+        return describe(self.posteriors_, self.weights_, expected, self.scale_, self.losses_)
 
     def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Labelled:
         """Labelled texts, checked and centred: those given, or else those of the fit.
@@ -347,7 +341,7 @@ class Stack(Estimator):
         storage.write(path, KIND, *pack(self))
 
     @classmethod
-    def assemble(cls: type[S], **settings: Any) -> S:
+    def assemble[T: "Stack"](cls: type[T], **settings: Any) -> T:
         """Make one of this kind with other settings than its own: a file's, or the paper's.
 
         Args:
@@ -381,7 +375,7 @@ class Stack(Estimator):
         self.fits_ = {name: fit.fitted for name, fit in zip(names, fits, strict=True)}
         self.losses_, self.out_of_fold_ = {}, None
         if folds is not None:
-            held_out = np.stack([np.asarray(fit.held_out) for fit in fits], axis=-1)
+            held_out = np.stack([fit.held_out for fit in fits if fit.held_out is not None], axis=-1)
             chosen = held_out[np.arange(len(labels)), labels]
             self.losses_ = dict(zip(names, map(mean_loss, chosen.T), strict=True))
         counts = np.array([self.weight_counts[name] for name in names])

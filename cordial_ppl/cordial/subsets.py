@@ -6,7 +6,7 @@ weights, and the logit stack differ in how they weigh their members, not in the 
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,7 +15,7 @@ from cordial_ppl.arrays import FLOOR
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.members import CalibratorMember, Member, MemberFit
-from cordial_ppl.cordial.single import LabelFree, LogitCalibrator
+from cordial_ppl.cordial.single import LabelFree
 from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case
@@ -85,33 +85,30 @@ def fit_subsets(
         For each estimator its fits, or the error that one of its members ended with.
     """
     count = subsets.shape[1]
-    needed = {name: parts(estimator, count) for name, estimator in estimators.items()}
-    weighed = [own for name, own in needed.items() if _is_weighed(estimators[name])]
-    stacked = {part.key for own in weighed for part in own}
+    needed = {name: estimator.parts(count) for name, estimator in estimators.items()}
+    folded = [own for name, own in needed.items() if estimators[name].folded]
+    stacked = {part.key for own in folded for part in own}
     unique = {part.key: part for own in needed.values() for part in own}
     cases = make_cases(pool, labels, subsets, seeds)
 
-    def fit(part: Member) -> Fits | Exception:
-        try:
-            own = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
-            fits = part.fit(own)
-            return fits, np.stack([fit.fitted.predict_centred(*report) for fit in fits])
-        except Exception as error:  # Whatever befell it, the other members are fitted.
-            return error
-        finally:
-            on_done()
+    def fit(part: Member) -> Fits:
+        own = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
+        fits = part.fit(own)
+        return fits, np.stack([fit.fitted.predict_centred(*report) for fit in fits])
 
     # Channels take longest: no core is left with much at the end.
-    unique = dict(sorted(unique.items(), key=lambda item: isinstance(item[1], CalibratorMember)))
+    order = sorted(unique.values(), key=lambda part: isinstance(part, CalibratorMember))
     with ThreadPoolExecutor(max_workers=workers(max(1, len(unique)))) as threads:
-        found = dict(zip(unique, threads.map(fit, unique.values()), strict=True))
+        found = {part.key: threads.submit(fit, part) for part in order}
+        for future in found.values():
+            future.add_done_callback(lambda _: on_done())
     results: dict[str, BatchFit | Exception] = {}
     for name, estimator in estimators.items():
-        own = [found[part.key] for part in needed[name]]
         try:
             if isinstance(estimator, LabelFree):
                 results[name] = _without_labels(estimator, pool, len(subsets), report)
             else:
+                own = [found[part.key].result() for part in needed[name]]
                 results[name] = _mix(estimator, own, labels[subsets])
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
@@ -138,50 +135,24 @@ def make_cases(
     ]
 
 
-def parts(estimator: Estimator, labels: int) -> tuple[Member, ...]:
-    """The members that an estimator fits to so many labels; none if it needs none."""
-    if isinstance(estimator, LabelFree):
-        return ()
-    if isinstance(estimator, LogitCalibrator):
-        return (CalibratorMember(estimator.name),)
-    if isinstance(estimator, Stack):
-        return estimator.parts(labels)
-    raise TypeError(f"a {type(estimator).__name__} cannot be fitted in a batch")
-
-
-def _is_weighed(estimator: Estimator) -> bool:
-    return isinstance(estimator, Stack) and estimator.folded
-
-
 def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
     """The same predictions for every subset."""
     probs = estimator.fit(pool.logits).predict_proba(report.logits)
     return BatchFit(np.broadcast_to(probs, (draws, *probs.shape)), np.ones((draws, 1)), ())
 
 
-def _mix(
-    estimator: Estimator, found: Sequence[Fits | Exception], labels: Int[np.ndarray, "S n"]
-) -> BatchFit:
+def _mix(estimator: Estimator, found: Sequence[Fits], labels: Int[np.ndarray, "S n"]) -> BatchFit:
     """Weigh the members of every subset, and predict with their mixture."""
-    fits: list[Sequence[MemberFit]] = []
-    said: list[np.ndarray] = []
-    for own in found:
-        if isinstance(own, Exception):
-            raise own
-        fits.append(own[0])
-        said.append(own[1])
+    fits, said = zip(*found, strict=True)
     weights = np.full((len(labels), len(fits)), 1 / len(fits))
     if isinstance(estimator, Stack) and estimator.folded:
         members = estimator.parts(labels.shape[1])
         counts = np.array([estimator.weight_counts[part.name] for part in members])
         for place, own in enumerate(labels):
-            held_out = np.stack([np.asarray(fit[place].held_out) for fit in fits], axis=-1)
+            held_out = np.stack([fit[place].held_out for fit in fits], axis=-1)
             chosen = held_out[np.arange(len(own)), own]
             weights[place] = stack_weights(np.log(np.maximum(chosen, FLOOR)), counts)
-    probs = np.einsum("sm,mstk->stk", weights, np.stack(said))
+    probs = sum(own[:, None, None] * each for own, each in zip(weights.T, said, strict=True))
     channels = [fit for fit in fits if isinstance(fit[0].fitted, Posterior)]
-    return BatchFit(
-        probs / probs.sum(axis=2, keepdims=True),
-        weights,
-        [[cast(Posterior, own.fitted).diagnostics for own in fit] for fit in channels],
-    )
+    diagnostics = [[own.fitted.diagnostics for own in fit] for fit in channels]
+    return BatchFit(probs / np.sum(probs, axis=2, keepdims=True), weights, diagnostics)

@@ -11,6 +11,7 @@ from math import ceil, floor, log10, sqrt
 from typing import Any
 
 import jax
+import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import AnyArray, namespace
@@ -69,6 +70,8 @@ def resample(
     return xp.minimum(found, log_weights.shape[0] - 1)
 
 
+# A tail without a shape, and weights that are no numbers, have their own k-hat.
+@np.errstate(all="ignore")
 def pareto_smooth(log_weights: Float[AnyArray, " S"]) -> tuple[Any, Any]:
     """Replace the largest weights by quantiles of a fitted Pareto tail.
 

@@ -230,8 +230,13 @@ def _rows(data: Data, index: Array, *place: Array) -> tuple[Readings, Int[Array,
     tile = _tile(rows)
 
     def cut(values: Any) -> Array:
-        own = jnp.asarray(values)[place] if place else jnp.asarray(values)
-        return jax.lax.dynamic_slice_in_dim(own, index * tile, tile, own.ndim - 1)
+        values, axis = jnp.asarray(values), len(place)
+        middle = values.shape[axis:-1]
+        # In one go: what is taken of one data set is this tile, and not all of its rows.
+        own = [where.astype(index.dtype) for where in place]
+        starts = (*own, *(jnp.zeros_like(index) for _ in middle), index * tile)
+        found = jax.lax.dynamic_slice(values, starts, (*(1 for _ in place), *middle, tile))
+        return found.reshape(*middle, tile)
 
     histogram = data.histogram[place] if place else data.histogram
     logits = jnp.moveaxis(cut(data.logits), -1, 0)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from cordial_ppl.cordial.subsets import BatchFit, fit_subsets, parts
+from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
 from cordial_ppl.errors import FileError
 from cordial_ppl.sweep.cell import Cell, read_cell, write_cell
 from cordial_ppl.sweep.config import SweepConfig
@@ -107,7 +107,7 @@ def make_cell(
     reading, n, start = job.reading, job.n, time.perf_counter()
     draws = config.draws
     estimators = {m.name: m.build(0) for m in config.methods if isinstance(m, Method)}
-    members = {part.key for estimator in estimators.values() for part in parts(estimator, n)}
+    members = {part.key for estimator in estimators.values() for part in estimator.parts(n)}
     fitted = iter(range(1, len(members) + 1))
     found: dict[str, BatchFit | Exception] = dict(
         fit_subsets(
