@@ -4,6 +4,7 @@ import re
 import tomllib
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -242,9 +243,11 @@ def said_of_fits(stack):
 
     posterior = stack.posteriors_["mixture"]
     poor = posterior.diagnostics._replace(khat=0.83, ess=61.0, trusted=False)
+    apart = poor._replace(method="nuts", ess=746.0, divergences=2)
     scale, nothing = stack.scale_, float("nan")
     channels = {"channels": {"severe": {"built_in": False, "digest": "of another file"}}}
     yield from messages(lambda: unpack("judge.cordial", channels, {}))
-    yield from messages(lambda: warn_if_doubtful(replace(posterior, diagnostics=poor)))
+    doubtful = [replace(posterior, diagnostics=found) for found in (poor, apart)]
+    yield from messages(*(partial(warn_if_doubtful, found) for found in doubtful))
     yield from describe({}, {}, (1.24, 1.19, 2.0, 20), scale).warnings
     yield from describe({}, {}, (nothing, nothing, 2.0, 5), scale).warnings
