@@ -106,7 +106,10 @@ def _fit(pair: Pair, n: int, draws: int, names: Sequence[str]) -> dict[str, Said
         probs = [fit.fitted.predict_centred(*reading.report) for fit in fits]
         found[name] = Said(
             np.stack(
-                [fit.held_out[np.arange(n), own] for fit, own in zip(fits, labels, strict=True)]
+                [
+                    np.asarray(fit.held_out)[np.arange(n), own]
+                    for fit, own in zip(fits, labels, strict=True)
+                ]
             ),
             np.stack([own[np.arange(len(truth)), truth] for own in probs]),
         )

@@ -71,6 +71,7 @@ def kernel(
     return softmax(-concentration * excess)
 
 
+@jax.custom_jvp
 def softmax(scores: Float[AnyArray, "K *n"]) -> Float[Array, "K *n"]:
     r"""Softmax over the options, :math:`e^{x_k} / \sum_j e^{x_j}`, quick for many draws at a time.
 
@@ -82,10 +83,15 @@ def softmax(scores: Float[AnyArray, "K *n"]) -> Float[Array, "K *n"]:
     """
     scores, few = jnp.asarray(scores), len(scores) <= MOST_WRITTEN_OUT
     largest = reduce(jnp.maximum, scores) if few else jnp.max(scores, axis=0)
-    # A softmax does not depend on what is subtracted, so neither do its derivatives.
-    terms = jnp.exp(scores - jax.lax.stop_gradient(largest)[None])
-    terms = optimization_barrier(terms)
+    terms = optimization_barrier(jnp.exp(scores - largest[None]))
     return terms * (1 / _total(terms))[None]
+
+
+@softmax.defjvp
+def _softmax_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """The derivative by the probabilities themselves, which do not overflow."""
+    probs, (change,) = softmax(*primals), tangents
+    return probs, probs * (change - _total(probs * change)[None])
 
 
 def expected(probs: Float[AnyArray, "K *n"]) -> Float[Array, "*n"]:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.arrays import chunks, pad_rows, repeat_rows
+from cordial_ppl.arrays import bucket, pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.nuts import CHAINS
@@ -69,64 +69,55 @@ def to_datatree(
     index = _resample(posterior.weights, rng)
     sampled = posterior.diagnostics.method == "nuts" and len(index) >= CHAINS
     chains = CHAINS if sampled else 1
-    count = len(index) // chains * chains
-    draws = posterior.draws[index[:count]]
+    index = index[: len(index) // chains * chains]
+    draws, histogram = posterior.draws[index], posterior.histogram
     target, data = posterior.target, posterior.data if data is None else data
-    size = len(posterior.histogram)
     prior = target.prior if posterior.prior is None else posterior.prior
     with jax.enable_x64(True):
-        readings = posterior.silence()
-        before = target.sample_prior(jax.random.key(seed), prior, readings, PRIOR_DRAWS)
-        before = np.asarray(before)
-        parts = _priors(target)(jnp.asarray(draws), prior, readings)
-        terms, powers = (np.asarray(part) for part in parts)
-        named = {
-            "posterior": name_parameters(target, draws),
-            "prior": name_parameters(target, before),
-        }
-        if data is not None:
-            known, probs = _labels(target, draws, posterior.histogram, data)
-            _, guessed = _labels(target, before, posterior.histogram, data)
+        silent = posterior.silence()
+        before = np.asarray(target.sample_prior(jax.random.key(seed), prior, silent, PRIOR_DRAWS))
+        terms, powers = map(np.asarray, _priors(target)(jnp.asarray(draws), prior, silent))
+    named = name_parameters(target, draws)
     groups: dict[str, dict[str, np.ndarray]] = {
-        "posterior": _by_chain(named["posterior"], chains),
-        "prior": _by_chain(named["prior"], 1),
+        "posterior": _by_chain(named, chains),
+        "prior": _by_chain(name_parameters(target, before), 1),
     }
     density = terms.sum(axis=1) + powers
     if data is not None:
-        density = density + known.sum(axis=1)
-        own = np.asarray(label_histogram(data.labels, size))
-        fitted = np.allclose(own, posterior.histogram, rtol=0, atol=1e-6)
-        left = _left_out(target, draws, data, size) if fitted else known
+        known, probs = _labels(target, draws, histogram, data)
+        guessed = _labels(target, before, histogram, data)[1]
+        density += known.sum(axis=1)
+        own = np.asarray(label_histogram(data.labels, len(histogram)))
+        fitted = np.allclose(own, histogram, rtol=0, atol=1e-6)
+        left = _left_out(target, draws, data, len(histogram)) if fitted else known
         groups["log_likelihood"] = _by_chain({"label": left}, chains)
         groups["posterior_predictive"] = _by_chain({"label": draw_options(probs, rng)}, chains)
         groups["prior_predictive"] = _by_chain({"label": draw_options(guessed, rng)}, 1)
         groups["observed_data"] = {"label": np.asarray(data.labels)}
-    stats = {"lp": density}
-    stats |= {name: own[index[:count]] for name, own in posterior.transitions.items()}
-    groups["sample_stats"] = _by_chain(stats, chains)
-    by_option = {name: ["option"] for name, x in named["prior"].items() if x.shape[1:] == (size,)}
-    coords: dict[str, Any] = {"option": list(options or range(size))}
+    stats = {name: own[index] for name, own in posterior.transitions.items()}
+    groups["sample_stats"] = _by_chain({"lp": density, **stats}, chains)
+    # A channel of several readers has one temperature a reader, and nothing for an option.
+    axis, count, names = "option", len(histogram), options
     if posterior.readers is not None:
-        # A channel of several readers has one temperature a reader, and nothing for an option.
-        own = (posterior.readers,)
-        by_option = {name: ["reader"] for name, x in named["prior"].items() if x.shape[1:] == own}
-        coords = {"reader": list(readers or range(posterior.readers))}
+        axis, count, names = "reader", posterior.readers, readers
+    dims = {name: [axis] for name, own in named.items() if own.shape[1:] == (count,)}
+    coords: dict[str, Any] = {axis: list(names or range(count))}
     # Of users, say: what is sampled in a plate of theirs has one value each.
     levels = dict(posterior.channel.levels)
-    by_option |= {s.parameter: list(s.plates) for s in target.sites if {*s.plates} & {*levels}}
+    dims |= {s.parameter: list(s.plates) for s in target.sites if {*s.plates} & {*levels}}
     coords |= {name: np.arange(levels[name]) for name in levels}
     if data is not None:
         coords["text"] = np.arange(len(data.labels))
-    tree = from_dict(groups, dims={**by_option, "label": ["text"]}, coords=coords)
+    tree = from_dict(groups, dims={**dims, "label": ["text"]}, coords=coords)
     # One number a site, whatever its shape: no dimension of the parameter is its own.
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
     tree["log_prior"] = from_dict({"log_prior": _by_chain(sums, chains)})["log_prior"]
-    # Files that trees are kept in know no truth values among attributes.
     figures = {
-        name: int(value) if isinstance(value, bool) else value
-        for name, value in posterior.diagnostics._asdict().items()
+        **posterior.diagnostics._asdict(),
+        # Files that trees are kept in know no truth values among attributes.
+        "trusted": int(posterior.diagnostics.trusted),
+        "draws_are": CHAINED if sampled else RESAMPLED,
     }
-    figures["draws_are"] = CHAINED if sampled else RESAMPLED
     tree["sample_stats"].attrs.update(figures)
     tree["posterior"].attrs.update({"channel": posterior.channel.name, **figures})
     return tree
@@ -145,16 +136,14 @@ def _labels(
     target: Target, draws: np.ndarray, histogram: np.ndarray, data: Labelled
 ) -> tuple[Float[np.ndarray, "S n"], Float[np.ndarray, "S n K"]]:
     """Log likelihood of each label, and probabilities of the options, under each draw."""
-    found = []
-    for rows, size in chunks(len(data.labels)):
-        logits = pad_rows(data.logits[rows], size, 0.0)
-        extra = {name: repeat_rows(v[rows], size) for name, v in data.covariates.items()}
-        labels = pad_rows(data.labels[rows], size, -1)
-        count = len(data.labels[rows])
-        both = _pointwise(target)(jnp.asarray(draws), Readings(logits, histogram, extra), labels)
-        found.append([np.asarray(part)[:, :count] for part in both])
-    known, probs = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
-    return known, probs
+    count = len(data.labels)
+    size = bucket(count)
+    logits, labels = pad_rows(data.logits, size, 0.0), pad_rows(data.labels, size, -1)
+    extra = {name: repeat_rows(own, size) for name, own in data.covariates.items()}
+    with jax.enable_x64(True):
+        readings = Readings(logits, histogram, extra)
+        known, probs = _pointwise(target)(jnp.asarray(draws), readings, labels)
+    return np.asarray(known)[:, :count], np.asarray(probs)[:, :count]
 
 
 def _left_out(

@@ -10,11 +10,12 @@ from typing import Any
 
 import jax
 import numpy as np
+import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Int
+from numpyro import handlers
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import MCMC, NUTS, init_to_sample
-from numpyro.primitives import Messenger
 
 from cordial_ppl.arrays import pad_rows, repeat_rows, wide_bucket
 from cordial_ppl.compilation import compiled
@@ -36,28 +37,27 @@ FIELDS = {
 """What ArviZ calls NumPyro's figures of a transition."""
 
 
-class Replaced(Messenger):
-    """Effect handler that gives sites other priors: Gaussians on their unconstrained scale.
+def replace_priors(target: Target, prior: Prior) -> Callable[..., None]:
+    """A channel's model with other Gaussians on the unconstrained scale in place of its own.
 
     Args:
-        model: the model.
-        target: its parameters.
-        prior: location and scale of all of them; those of priors that are no fixed Gaussians are
+        target: the channel.
+        prior: location and scale of all parameters; those of priors that are no fixed Gaussians are
             left as they are.
     """
 
-    def __init__(self, model: Callable[..., Any], target: Target, prior: Prior):
-        """Keep what replaces what."""
-        super().__init__(model)
-        self._sites = {site.name: site for site in target.sites if site.gaussian}
-        self._prior = prior
+    def model(readings: Readings, labels: Array) -> None:
+        values = {}
+        for site in target.sites:
+            if site.gaussian:
+                normal = dist.Normal(*(site.unravel(part) for part in prior))
+                own = dist.TransformedDistribution(normal, site.transform)
+                values[site.name] = numpyro.sample(site.name, own)
+        # The model gets these values, and its own density of them is hidden.
+        with handlers.block(hide=list(values)), handlers.substitute(data=values):
+            target.channel.model(readings, labels)
 
-    def process_message(self, msg: dict[str, Any]) -> None:
-        """Replace the distribution of a site when the model samples it."""
-        site = self._sites.get(msg.get("name", ""))
-        if site is not None and msg["type"] == "sample":
-            loc, scale = (part[site.slice].reshape(site.shape) for part in self._prior)
-            msg["fn"] = dist.TransformedDistribution(dist.Normal(loc, scale), site.transform)
+    return model
 
 
 def sample_nuts(
@@ -109,9 +109,7 @@ def sample_nuts(
         ess=float(np.min(effective_sample_size(chains))) if agree else 0.0,
         acceptance=float(np.mean(figures["accept_prob"])),
         # Like the draws: chain after chain.
-        transitions={
-            name: np.ravel(figures[field])[: len(points)] for name, field in FIELDS.items()
-        },
+        transitions={name: np.ravel(figures[own])[:draws] for name, own in FIELDS.items()},
     )
 
 
@@ -120,11 +118,10 @@ def _program(target: Target, replaced: bool, draws: int, warmup: int) -> Callabl
     def run(
         key: jax.Array, prior: Prior | None, readings: Readings, labels: Array
     ) -> tuple[Array, dict[str, Array]]:
-        model = Replaced(target.channel.model, target, prior) if prior else target.channel.model
+        model = replace_priors(target, prior) if prior else target.channel.model
         settings = {"target_accept_prob": ACCEPTANCE, "init_strategy": init_to_sample}
-        kernel = NUTS(model, dense_mass=True, **settings)
         sampler = MCMC(
-            kernel,
+            NUTS(model, dense_mass=True, **settings),
             num_warmup=warmup,
             num_samples=draws,
             num_chains=CHAINS,

@@ -76,30 +76,19 @@ def diagnose(method: str, cloud: Cloud) -> Diagnostics:
         method: "default", "laplace", "mode" or "nuts".
         cloud: the draws.
     """
-    khat, ess, acceptance, gradient = (
-        cloud.khat,
-        cloud.ess,
-        cloud.acceptance,
-        cloud.gradient_norm,
-    )
     divergences = int(np.sum(cloud.transitions.get("diverging", 0)))
-    poor = khat > khat_limit(cloud.weighed) or acceptance < LEAST_ACCEPTANCE or gradient > 1e-4
-    poor = poor or not np.isfinite(np.asarray(cloud.draws)).all()
-    # Where one transition diverges, chains may keep out of a region, and no other figure tells
-    # (Betancourt 2017, arXiv:1701.02434): as NumPyro and ArviZ, which warn of the first.
-    poor = poor or divergences > 0
-    poor = poor or (method != "mode" and not ess >= LEAST_ESS)
-    return Diagnostics(
-        method,
-        khat,
-        ess,
-        acceptance,
-        gradient,
-        cloud.repairs,
-        not poor,
-        cloud.fold_khat,
-        divergences,
+    poor = (
+        cloud.khat > khat_limit(cloud.weighed)
+        or cloud.acceptance < LEAST_ACCEPTANCE
+        or cloud.gradient_norm > 1e-4
+        or not np.isfinite(np.asarray(cloud.draws)).all()
+        # Where one transition diverges, chains may keep out of a region, and no other figure tells
+        # (Betancourt 2017, arXiv:1701.02434): as NumPyro and ArviZ, which warn of the first.
+        or divergences > 0
+        or (method != "mode" and not cloud.ess >= LEAST_ESS)
     )
+    figures = {name: getattr(cloud, name) for name in Diagnostics._fields if hasattr(cloud, name)}
+    return Diagnostics(method=method, trusted=not poor, divergences=divergences, **figures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,12 +184,9 @@ class Posterior:
             return self.predicting
         if self.diagnostics.method in LITERAL or self.data is None or len(self.weights) <= DRAWS:
             return self.weights
-        probes, kind = make_probes(self.data.logits), precision(self.diagnostics.method)
-        extra = {
-            name: np.asarray(column[probes.rows], kind)
-            for name, column in self.data.covariates.items()
-        }
-        readings = Readings(probes.logits.astype(kind), self.histogram, extra)
+        probes = make_probes(self.data.logits)
+        extra = {name: column[probes.rows] for name, column in self.data.covariates.items()}
+        readings = self._readings(probes.logits, extra)
         chosen = np.eye(len(self.histogram))[probes.options]
         with jax.enable_x64(True):
             features = predict(self.target, self.draws, self.weights, readings, chosen)[1]
@@ -236,8 +222,7 @@ class Posterior:
             readings = as_logits(logits, size=size)
         else:
             readings = as_logits_of_readers(logits, readers=name_readers(self.readers), size=size)
-        levels = self.channel.levels
-        extra = as_covariates(covariates, len(readings), self.covariates, levels)
+        extra = as_covariates(covariates, len(readings), self.covariates, self.channel.levels)
         return self.predict_centred(readings, extra)
 
     def predict_centred(
@@ -265,8 +250,11 @@ class Posterior:
         return found
 
     def _predict(self, logits: Any, covariates: Any, values: Any) -> tuple[Any, Any]:
-        kind = precision(self.diagnostics.method)
-        extra = {name: np.asarray(column, kind) for name, column in covariates.items()}
-        readings = Readings(logits.astype(kind), self.histogram, extra)
+        readings = self._readings(logits, covariates)
         with jax.enable_x64(True):
             return predict(self.target, *self.kept, readings, values)
+
+    def _readings(self, logits: np.ndarray, covariates: Mapping[str, np.ndarray]) -> Readings:
+        kind = precision(self.diagnostics.method)
+        extra = {name: np.asarray(column, kind) for name, column in covariates.items()}
+        return Readings(logits.astype(kind), self.histogram, extra)

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
-from numpyro import handlers
 
 from cordial_ppl.channel import LABEL_SITE, Channel
 from cordial_ppl.compilation import compiled
@@ -23,10 +22,9 @@ from cordial_ppl.inference.tracing import (
     Site,
     describe,
     find_ordinal,
-    make_covariates,
+    make_readings,
     run_model,
     sample_sites,
-    scaled_log_prob,
 )
 from cordial_ppl.readings import SUM_TOLERANCE, Readings
 
@@ -71,15 +69,14 @@ class Target:
 
     def unravel(self, flat: Float[Array, " P"]) -> dict[str, Array]:
         """Split a flat vector into the unconstrained value of each site."""
-        return {site.name: flat[site.slice].reshape(site.shape) for site in self.sites}
+        return {site.name: site.unravel(flat) for site in self.sites}
 
     def parameters(self, flat: Float[Array, " P"]) -> dict[str, Array]:
         """Named parameters in their own units; a log odds becomes the parameter itself."""
-        values = self.unravel(flat)
         return {
-            site.parameter: jax.nn.sigmoid(values[site.name])
-            if site.parameter != site.name
-            else site.transform(values[site.name])
+            site.parameter: site.value(flat)
+            if site.parameter == site.name
+            else jax.nn.sigmoid(site.unravel(flat))
             for site in self.sites
         }
 
@@ -88,11 +85,8 @@ class Target:
     ) -> Float[Array, ""]:
         """Log likelihood of the labels in nats; rows labelled -1 count nothing."""
         label = self._trace(flat, readings, labels)[LABEL_SITE]
-        with jax.numpy_dtype_promotion("standard"):
-            # A model's own constants may be of another precision than what it is given.
-            # Apart from the sum, which is no loop over neighbours, the logarithms are.
-            logs = jax.lax.optimization_barrier(scaled_log_prob(label, labels))
-            return jnp.sum(logs).astype(flat.dtype)
+        # Apart from the sum, which is no loop over neighbours, the logarithms are.
+        return jnp.sum(jax.lax.optimization_barrier(_score(label, labels))).astype(flat.dtype)
 
     def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
         r"""What scaled priors add to the log density in nats; 0 where no prior is scaled.
@@ -103,15 +97,12 @@ class Target:
         A sampler that begins at such draws has to count the rest as if it were observed.
         """
         scaled = [site for site in self.sites if site.scaled]
-        if not scaled:
-            return jnp.zeros((), flat.dtype)
+        trace, total = self._trace(flat, readings) if scaled else {}, jnp.zeros((), flat.dtype)
         with jax.numpy_dtype_promotion("standard"):
-            trace, values = self._trace(flat, readings), self.unravel(flat)
-            terms = [
-                jnp.sum((trace[site.name]["scale"] - 1) * site.density(trace, values[site.name]))
-                for site in scaled
-            ]
-            return jnp.sum(jnp.stack(terms)).astype(flat.dtype)
+            for site in scaled:
+                powers = (trace[site.name]["scale"] - 1) * site.density(trace, flat)
+                total += jnp.sum(powers).astype(flat.dtype)
+        return total
 
     def log_prior(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
@@ -125,14 +116,11 @@ class Target:
         """Terms of the log prior density that draws follow; those of a site sum to its own."""
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
-        if not free:
-            return terms
+        trace = self._trace(flat, readings) if free else {}
         with jax.numpy_dtype_promotion("standard"):
-            trace, values = self._trace(flat, readings), self.unravel(flat)
             for site in free:
-                own = jnp.sum(site.density(trace, values[site.name]))
-                share = (own / values[site.name].size).astype(terms.dtype)
-                terms = terms.at[site.slice].set(share)
+                own = jnp.sum(site.density(trace, flat)) / site.unravel(flat).size
+                terms = terms.at[site.slice].set(own.astype(terms.dtype))
         return terms
 
     def log_density(
@@ -147,8 +135,7 @@ class Target:
     ) -> tuple[Float[Array, " n"], Float[Array, "n K"]]:
         """Log likelihood of each label in nats, and the probabilities of the options."""
         label = self._trace(flat, readings, labels)[LABEL_SITE]
-        with jax.numpy_dtype_promotion("standard"):
-            return scaled_log_prob(label, labels), find_ordinal(label).probs
+        return _score(label, labels), find_ordinal(label).probs
 
     def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
         """Probabilities of the options for each text."""
@@ -162,12 +149,10 @@ class Target:
         normal_key, model_key = jax.random.split(key)
         noise = jax.random.normal(normal_key, (draws, self.size), loc.dtype)
         flat = loc[None] + scale[None] * noise
-        if not self.gaussian:
-            keys = jax.random.split(model_key, draws)
-            flat = jax.vmap(lambda k, u: sample_sites(self.channel, self.sites, k, readings, u))(
-                keys, flat
-            )
-        return flat
+        if self.gaussian:
+            return flat
+        run = jax.vmap(lambda k, u: sample_sites(self.channel, self.sites, k, readings, u))
+        return run(jax.random.split(model_key, draws), flat)
 
     def check_prior(self, prior: Prior) -> Prior:
         """Return a prior that may replace the default one.
@@ -195,10 +180,15 @@ class Target:
         return Prior(loc, scale)
 
     def _trace(self, flat: Array, readings: Readings, labels: Any = None) -> dict[str, Any]:
-        values = self.unravel(flat)
-        data = {site.name: site.transform(values[site.name]) for site in self.sites}
-        model = handlers.seed(handlers.substitute(self.channel.model, data=data), 0)
-        return run_model(model, readings, labels)
+        given = {site.name: site.value(flat) for site in self.sites}
+        return run_model(self.channel, readings, labels, given=given)
+
+
+def _score(label: dict[str, Any], labels: Any) -> Array:
+    """Log probability of each label in nats, masked and scaled as the model says."""
+    with jax.numpy_dtype_promotion("standard"):
+        logs = label["fn"].log_prob(labels)
+        return logs if label["scale"] is None else label["scale"] * logs
 
 
 def build_target(
@@ -250,18 +240,16 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
     """Refuse a channel that nothing can be fitted with, even where its prior is centred."""
     size = target.options
     logits = np.stack([np.zeros(size), np.arange(size) - (size - 1) / 2])
-    if readers is not None:
-        logits = np.repeat(logits[:, None], readers, axis=1)
-    extra = make_covariates(target.channel, covariates, (2.0, 3.0))
-    readings = Readings(logits, np.full(size, 1 / size), extra)
+    extra = dict.fromkeys(covariates, (2.0, 3.0))
+    readings = make_readings(target.channel, readers, logits, np.full(size, 1 / size), extra)
     labels = np.array([0, size - 1])
 
-    def look(prior: Prior, *data: Any) -> tuple[Array, tuple[Array, Array]]:
-        return target.log_density(prior.loc, prior, *data), target.pointwise(prior.loc, *data)
+    def look(prior: Prior) -> tuple[Array, Array]:
+        density = target.log_density(prior.loc, prior, readings, labels)
+        return density, target.probs(prior.loc, readings)
 
     with jax.enable_x64(True):
-        prior = Prior(*map(jnp.asarray, target.prior))
-        value, (_, probs) = jax.jit(look)(prior, readings, labels)
+        value, probs = jax.jit(look)(Prior(*map(jnp.asarray, target.prior)))
     name = target.channel.name
     if not np.isfinite(value):
         raise ChannelError(
