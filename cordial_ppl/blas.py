@@ -6,17 +6,33 @@ times slower.
 
 from collections.abc import Callable
 from functools import cache, wraps
+from threading import Lock
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+LOCK = Lock()
+INSIDE: list[Any] = []
+"""The limit that is in force, once for each function that runs: it holds for the whole process."""
+
 
 def on_one_core[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function use one thread of BLAS, and give back what there were before."""
+    """Let a function use one thread of BLAS, and give back what there were before.
+
+    Of several functions that run at once, the last one to end gives them back.
+    """
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _controller().limit(limits=1, user_api="blas"):
+        with LOCK:
+            INSIDE.append(INSIDE[0] if INSIDE else _controller().limit(limits=1, user_api="blas"))
+        try:
             return function(*args, **kwargs)
+        finally:
+            with LOCK:
+                limit = INSIDE.pop()
+                if not INSIDE:
+                    limit.restore_original_limits()
 
     return run
 

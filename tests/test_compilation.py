@@ -1,4 +1,4 @@
-"""Programs are compiled once for each bucket of texts, and for nothing else."""
+"""A few small programs are compiled once, whatever the number of texts, labels and priors."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -58,10 +58,6 @@ def whole(seed):
     return Cordial(seed=seed)
 
 
-def short(seed):
-    return Stack(channels=("mixture",), seed=seed)
-
-
 def literal(seed):
     return Stack(channels=("mixture",), inference="laplace", seed=seed)
 
@@ -77,41 +73,21 @@ def test_the_listener_hears():
     assert names
 
 
-@pytest.mark.parametrize(
-    ("make", "counts", "programs"),
-    # The last one's programs remain, for all tests that fit the same.
-    [(literal, (5, 20), 2), (short, (5, 20), 2), (whole, (20,), 4)],
-    ids=["laplace", "default", "whole"],
-)
-def test_a_sweep_compiles_once_for_each_bucket(make, counts, programs):
-    jax.clear_caches()  # the calibrators may have been compiled for another stack
-    for count in counts:
-        with compilations() as first:
-            fit(count, seed=0, make=make)
-        with compilations() as second:
-            fit(count, seed=1, start=count, make=make)
-            fit(count + 1, seed=2, start=count, make=make)
-        assert second == []
-        # One program for the channels of a size, and one for all calibrators.
-        assert first.count("jit(run)") == programs
-    with compilations() as again:
-        for count in counts:
-            fit(count, seed=3, start=count, make=make)
-    assert again == []
-
-
-def test_predictions_compile_once_for_each_bucket():
-    stack = fit(20, seed=0)
-    for low, high in ((1, 8), (17, 24), (25, 32)):
-        with compilations() as first:
-            stack.predict_proba(TEXTS.logits[:high])
-            stack.predict_interval(TEXTS.logits[:high])
-        with compilations() as others:
-            for count in range(low, high):
-                stack.predict_proba(TEXTS.logits[:count])
-                stack.predict_interval(TEXTS.logits[:count])
-        assert first
-        assert others == []
+@pytest.mark.parametrize(("make", "programs"), [(literal, 3), (whole, 8)], ids=["laplace", "whole"])
+def test_few_programs_serve_every_number_of_labels_and_texts(make, programs):
+    for program in compilation.Program.everyone:
+        program.ready.clear()
+    stack = fit(20, seed=0, make=make)
+    stack.predict_proba(TEXTS.logits[:5])
+    # A density and a prediction for each channel, and a gradient where a mode is sought.
+    assert sum(len(program.ready) for program in compilation.Program.everyone) == programs
+    with compilations() as names:
+        for count in (1, 7, 33, 90):
+            stack = fit(count, seed=count, start=count, make=make)
+        for count in (1, 40, 400):
+            stack.predict_proba(TEXTS.logits[:count])
+            stack.predict_interval(TEXTS.logits[:count])
+    assert names == []
 
 
 def test_threads_that_ask_at_once_compile_once():

@@ -1,5 +1,6 @@
 """What a fit leaves behind: named parameters, predictions, and a verdict."""
 
+import pickle
 from functools import partial
 
 import jax
@@ -16,6 +17,7 @@ from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.cloud import Cloud
+from cordial_ppl.inference.fit import fit_channel
 from cordial_ppl.inference.importance import khat_limit
 from cordial_ppl.inference.posterior import Diagnostics, Posterior, diagnose
 from cordial_ppl.readings import Readings, as_logits
@@ -167,3 +169,13 @@ def test_divergences_are_judged_and_repaired_folds_are_not(figures, trusted):
     found = diagnose("nuts", sampled._replace(transitions={"diverging": divergent}, **own))
     assert found.trusted is trusted
     assert {name: getattr(found, name) for name in figures} == figures
+
+
+def test_a_copy_finds_its_density_again():
+    posterior = fit_channel("location", LOGITS, np.arange(20) % 3)
+    assert pickle.loads(pickle.dumps(posterior)).target is posterior.target
+
+
+def test_a_seed_is_a_whole_number():
+    with pytest.raises(InputError, match="seed must be a whole number from 0 up"):
+        fit_channel("location", LOGITS, np.arange(20) % 3, seed=-1)

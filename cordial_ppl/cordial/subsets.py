@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import FLOOR
+from cordial_ppl.blas import on_one_core
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.members import CalibratorMember, Member, MemberFit
@@ -57,6 +58,7 @@ Fits = tuple[Sequence[MemberFit], Float[np.ndarray, "S m K"]]
 """A member's fits, one a subset, and what they say of the report texts."""
 
 
+@on_one_core
 def fit_subsets(
     estimators: Mapping[str, Estimator],
     pool: Texts,

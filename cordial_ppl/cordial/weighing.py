@@ -19,7 +19,8 @@ class ExpectedLoss(NamedTuple):
     """Mean out-of-fold log loss in nats: what to expect on texts like the labelled ones.
 
     Attributes:
-        cordial: of the stack; slightly flattered, for the weights were chosen on these folds.
+        cordial: of the stack; flattered by a few hundredths with few labels, for the weights were
+            chosen on these folds, and the folds' draws were carried over from those of all labels.
         histogram: of the smoothed histogram of the other folds' labels.
         raw: of the reading as it came, which needs no labels.
         labels: how many labels the means are over; below eight there are no folds, and the first

@@ -157,7 +157,10 @@ def _carried(
     for (at, *_), state in zip(jobs, batch.apart(carry(batch, start, effort)), strict=True):
         folds[at].append(_cloud(cases[at], state, effort))
     return [
-        (cloud._replace(fold_khat=max(fold.khat for fold in own)) if own else cloud, own)
+        (
+            cloud._replace(fold_khat=float(np.max([fold.khat for fold in own]))) if own else cloud,
+            own,
+        )
         for cloud, own in zip(clouds, folds, strict=True)
     ]
 
@@ -169,6 +172,11 @@ def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str)
     data = [pad(case.texts, labels, case.shares(labels), np.float64) for case, labels in jobs]
     priors = [cast(Prior, case.prior) for case, _ in jobs]
     modes = find_modes(target, Prior(*map(np.stack, zip(*priors, strict=True))), data)
+    if not all(np.isfinite(mode.log_density) for mode in modes):
+        raise InputError(
+            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
+            "mode begins: look at its prior, or use inference='default'."
+        )
     rngs = {id(case): np.random.default_rng(case.seed) for case in cases}
     clouds = iter(
         [
@@ -255,7 +263,8 @@ def _fit(
         readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), unseen)
         draws, weights = found.draws, found.weights
         if method not in LITERAL:
-            some = resample(0.5, np.log(weights), UNSEEN)
+            with np.errstate(divide="ignore"):
+                some = resample(0.5, np.log(weights), UNSEEN)
             draws, weights = draws[some], np.full(UNSEEN, 1 / UNSEEN)
         probs = predict(target, draws, weights, readings)[0].astype(np.float64)
         held_out[rows] = probs / probs.sum(axis=1, keepdims=True)
@@ -295,6 +304,8 @@ def fit_channel(
     """
     if method not in METHODS:
         raise InputError(f"inference must be one of {', '.join(METHODS)}; got {method!r}.")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed must be a whole number from 0 up; got {seed!r}.")
     chosen = load_channel(channel)
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
     *readers, size = readings.shape[1:]

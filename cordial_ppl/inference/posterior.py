@@ -69,8 +69,9 @@ def diagnose(method: str, cloud: Cloud) -> Diagnostics:
     Draws are trusted with k-hat within `khat_limit`, an effective sample size of at least 50, moves
     of which at least 2 % are accepted, a gradient below 1e-4 at the mode, no divergent transition
     of NUTS, and not one that is not finite; a figure that a method does not have is not held
-    against it, nor are the weights of the folds, which are repaired.  ``inference="mode"`` is
-    judged by its gradient alone: trusted says that it is a mode, not that one point is enough.
+    against it, nor are the weights of the folds, which only the stack's weights and the expected
+    loss depend on.  ``inference="mode"`` is judged by its gradient alone: trusted says that it is a
+    mode, not that one point is enough.
 
     Args:
         method: "default", "laplace", "mode" or "nuts".
@@ -120,6 +121,10 @@ class Posterior:
     data: Labelled | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
     predicting: Float[np.ndarray, " S"] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy finds its density again: programs are known by it."""
+        return {name: value for name, value in vars(self).items() if name != "target"}
 
     @cached_property
     def target(self) -> Target:
