@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.inference.posterior import Posterior
+
+BLOCK = 512
+"""Texts whose draws are sorted at a time."""
 
 ROUNDING = 1e-9
 """Share of the weight that a quantile may fall short of its own: what sums in 64 bits may lose."""
@@ -39,8 +41,8 @@ def mean_interval(
     shares = shares[:, shares.any(axis=0)]
     weights = [fit.kept[1] if isinstance(fit, Posterior) else np.ones(1) for fit, _ in used]
     found = []
-    for start in range(0, len(shares), CHUNK_ROWS):
-        rows = slice(start, start + CHUNK_ROWS)
+    for start in range(0, len(shares), BLOCK):
+        rows = slice(start, start + BLOCK)
         extra = {name: column[rows] for name, column in covariates.items()}
         means = [
             fit.expected(logits[rows], extra, values)

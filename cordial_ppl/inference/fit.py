@@ -158,7 +158,7 @@ def _carried(
         folds[at].append(_cloud(cases[at], state, effort))
     return [
         (
-            cloud._replace(fold_khat=float(np.max([fold.khat for fold in own]))) if own else cloud,
+            cloud._replace(fold_khat=max(fold.khat for fold in own)) if own else cloud,
             own,
         )
         for cloud, own in zip(clouds, folds, strict=True)

@@ -244,12 +244,13 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
     readings = make_readings(target.channel, readers, logits, np.full(size, 1 / size), extra)
     labels = np.array([0, size - 1])
 
-    def look(prior: Prior) -> tuple[Array, Array]:
+    def look(prior: Prior, readings: Readings, labels: Array) -> tuple[Array, Array]:
         density = target.log_density(prior.loc, prior, readings, labels)
         return density, target.probs(prior.loc, readings)
 
     with jax.enable_x64(True):
-        value, probs = jax.jit(look)(Prior(*map(jnp.asarray, target.prior)))
+        prior = Prior(*map(jnp.asarray, target.prior))
+        value, probs = jax.jit(look)(prior, readings, labels)
     name = target.channel.name
     if not np.isfinite(value):
         raise ChannelError(
