@@ -13,6 +13,7 @@ PROGRAMS = Path(__file__).parent.parent / ".cache" / "programs"
 os.environ.setdefault("CORDIAL_CACHE_DIR", str(PROGRAMS))
 
 X64 = os.environ.get("CORDIAL_TEST_X64", "1") != "0"
+NIGHTLY = os.environ.get("CORDIAL_TEST_NIGHTLY", "0") != "0"
 
 jax.config.update("jax_enable_x64", X64)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -27,14 +28,15 @@ settings.load_profile("cordial")
 
 
 def pytest_collection_modifyitems(items):
-    """Forget programs while there are none; skip what needs float64 in the float32 leg."""
+    """Forget programs while there are none; skip what this leg is not for."""
     # Who counts programs first clears those that JAX remembers: later, the worker's other tests
     # would trace all of theirs anew.
     items.sort(key=lambda item: item.path.name != "test_compilation.py")
-    if not X64:
-        for item in items:
-            if "x64" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="needs float64"))
+    for item in items:
+        if "x64" in item.keywords and not X64:
+            item.add_marker(pytest.mark.skip(reason="needs float64"))
+        if "nightly" in item.keywords and not NIGHTLY:
+            item.add_marker(pytest.mark.skip(reason="nightly: CORDIAL_TEST_NIGHTLY=1"))
 
 
 # The package may only be imported once it is hooked, hence inside the fixtures.

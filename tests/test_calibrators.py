@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
@@ -169,6 +169,7 @@ def test_without_labels_nothing_is_changed(size):
     np.testing.assert_allclose(np.exp(log_probs("odds", odds, logits)), 1.0 / size)
 
 
+@settings(max_examples=25)
 @given(samples(scales=(0.1, 3.0)), st.integers(0, 2**32 - 1))
 def test_padding_masking_and_order_do_not_matter(drawn, seed):
     logits, labels = drawn

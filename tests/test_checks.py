@@ -36,7 +36,11 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import as_logits
 
 GALLERY = sorted((Path(__file__).parent.parent / "models").glob("*.py"))
-EVERY = [*CHANNELS, *map(str, GALLERY)]
+OFTEN = ("bridge", "location", "bent")
+EVERY = [
+    pytest.param(name, marks=() if Path(name).stem in OFTEN else pytest.mark.nightly)
+    for name in (*CHANNELS, *map(str, GALLERY))
+]
 
 
 @pytest.fixture(scope="module")

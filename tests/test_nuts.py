@@ -114,7 +114,10 @@ def test_chains_begin_at_different_points_of_the_prior(channel):
         assert (begin > 0).all()
 
 
-@pytest.mark.parametrize(("name", "size"), [("mixture", 5), ("location-vector", 15)])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("mixture", 5), pytest.param("location-vector", 15, marks=pytest.mark.nightly)],
+)
 def test_the_default_agrees_with_nuts(name, size):
     default = cp.fit_channel(name, LOGITS[:20], LABELS, seed=1)
     assert default.target.size == size
