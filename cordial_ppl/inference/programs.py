@@ -69,10 +69,10 @@ def density(
 
     Arguments and results are those of :func:`log_densities`.
     """
-    run, found = _density(target), []
-    for start in range(0, len(points), POINTS):
-        block = points[start : start + POINTS]
-        parts = run(prior, data, pad_rows(block, POINTS, 0.0) if len(block) < POINTS else block)
+    run, found, size = _density(target), [], min(POINTS, len(points))
+    for start in range(0, len(points), size):
+        block = points[start : start + size]
+        parts = run(prior, data, pad_rows(block, size, 0.0))
         found.append([np.asarray(part)[: len(block)] for part in parts])
     if len(found) == 1:
         return found[0][0], found[0][1]
