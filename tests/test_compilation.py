@@ -34,6 +34,12 @@ def tempered(readings, labels=None):
 CHANNEL = Channel("tempered", tempered)
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_kept(monkeypatch):
+    """What an earlier run has left on disk would not be compiled again."""
+    monkeypatch.setenv("CORDIAL_CACHE_DIR", "")
+
+
 @contextmanager
 def compilations(watched=LOWERING):
     """Names of the programs that JAX lowers meanwhile; a cache of compiled ones hides nothing."""

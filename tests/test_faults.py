@@ -211,8 +211,11 @@ def predicting(folder, out, **environment):
     )
 
 
-def test_a_cache_that_is_of_no_use_is_done_without(judge, tmp_path):
+def test_a_cache_that_is_of_no_use_is_done_without(tmp_path):
     """Half of every entry is lost, or a file is where the folder should be."""
+    effort = cp.Effort(particles=200, proposals=4)
+    judge = cp.Cordial(STARS, effort=effort).fit(LOGITS[:5], [STARS[k] for k in LABELS[:5]])
+    judge.save(tmp_path / "judge.cordial")
     write_tables(tmp_path)
     (tmp_path / "file").touch()
     cache = tmp_path / "cache"

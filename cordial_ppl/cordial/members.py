@@ -142,7 +142,7 @@ class ChannelMember:
         counts = None if self.prior is None else self.pseudo_counts(size)
         own = [
             case._replace(
-                seed=(*case.seed, 1 + self.place),
+                seed=(*case.seed, self.place),
                 prior=resolve(self.prior, target, reading_spread(case.texts.logits)),
                 pseudo_counts=1.0 if counts is None else counts,
             )
