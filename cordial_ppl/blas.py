@@ -5,11 +5,11 @@ times slower.
 """
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 from threading import Lock
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import threadpool_limits
 
 LOCK = Lock()
 INSIDE: list[Any] = []
@@ -25,7 +25,7 @@ def on_one_core[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         with LOCK:
-            INSIDE.append(INSIDE[0] if INSIDE else _controller().limit(limits=1, user_api="blas"))
+            INSIDE.append(INSIDE[0] if INSIDE else threadpool_limits(1, "blas"))
         try:
             return function(*args, **kwargs)
         finally:
@@ -35,8 +35,3 @@ def on_one_core[**P, R](function: Callable[P, R]) -> Callable[P, R]:
                     limit.restore_original_limits()
 
     return run
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
