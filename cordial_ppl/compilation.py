@@ -117,7 +117,7 @@ def _settings() -> tuple[Hashable, ...]:
 
 def _kind(leaf: Any) -> Hashable:
     """What of an argument a program depends on."""
-    if isinstance(leaf, np.ndarray):
+    if isinstance(leaf, np.ndarray | np.generic):
         return leaf.shape, leaf.dtype
     if isinstance(leaf, jax.Array):
         return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False), leaf.sharding

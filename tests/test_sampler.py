@@ -1,7 +1,6 @@
 """The default posterior: exact where the answer is known, calibrated, and honest where it fails."""
 
 from functools import cache
-from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -328,11 +327,10 @@ def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
         assert kept >= 127
 
 
-def test_the_next_temper_leaves_out_points_without_a_density():
+@pytest.mark.parametrize("kind", [np.asarray, jnp.asarray])
+def test_the_next_temper_leaves_out_points_without_a_density(kind):
     log_likelihood = np.where(np.arange(256) < 64, -np.inf, -np.arange(256.0))
-    found = float(next_temper(np.float64(0.0), np.zeros(256), log_likelihood, 100.0))
+    run = next_temper if kind is np.asarray else jax.jit(next_temper, static_argnums=3)
+    found = float(run(kind(0.0), kind(np.zeros(256)), kind(log_likelihood), 100.0))
     kept = float(effective_sample_size(found * log_likelihood))
-    assert 0 < found < 1 and kept == pytest.approx(100, abs=1.5)
-    compiled = jax.jit(lambda *own: next_temper(own[0], own[1], own[2], 100.0))
-    same = compiled(jnp.asarray(0.0), jnp.zeros(256), jnp.asarray(log_likelihood))
-    assert float(cast(jax.Array, same)) == pytest.approx(found, rel=1e-6)
+    assert 0 < found < 1 and kept == pytest.approx(100, abs=0.6)

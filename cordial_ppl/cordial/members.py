@@ -166,9 +166,11 @@ def fit_members(members: Sequence[Member], cases: Sequence[Case]) -> list[list[M
     Returns:
         For each member its fits, one a data set.
     """
+    # What takes longest goes first: channels, of which the largest come last.
+    order = sorted(members[::-1], key=lambda member: isinstance(member, CalibratorMember))
     with ThreadPoolExecutor(max_workers=workers(len(members))) as pool:
-        # The largest of either kind come last, and take longest.
-        return list(pool.map(lambda member: member.fit(cases), members[::-1]))[::-1]
+        jobs = {id(member): pool.submit(member.fit, cases) for member in order}
+        return [jobs[id(member)].result() for member in members]
 
 
 def warn_if_doubtful(posterior: Posterior) -> None:

@@ -18,7 +18,9 @@ from jaxtyping import Bool, Float
 from cordial_ppl.arrays import namespace
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Data, on_cpu
-from cordial_ppl.inference.programs import density, log_densities
+from cordial_ppl.inference.moves import Gaussian, Particles, move
+from cordial_ppl.inference.noise import Source, normal_and_uniform
+from cordial_ppl.inference.programs import density, log_densities, walk
 from cordial_ppl.inference.target import Prior, Target
 
 PRECISION = np.float32
@@ -37,6 +39,28 @@ class Problem(NamedTuple):
         run: Callable[..., Any] = log_densities if isinstance(points, jax.Array) else density
         return run(self.target, self.prior, self.data, points)
 
+    def move(
+        self,
+        particles: Particles,
+        around: Gaussian,
+        temper: Any,
+        log_step: Any,
+        source: Source,
+        moves: int,
+    ) -> tuple[Particles, Any, Any]:
+        """Move particles; see `cordial_ppl.inference.moves.move`.
+
+        Returns:
+            The particles, the adapted log step, and the acceptance rate of the last move.
+        """
+        count, size = particles.points.shape
+        numbers = normal_and_uniform(source, (moves, count, size + 1), (moves, count))
+        start = particles, around, temper, log_step
+        if not isinstance(particles.points, jax.Array):
+            return walk(self.target, self.prior, self.data, *start, *numbers)
+        found = move(self.evaluate, *start, *numbers)
+        return found.particles, found.log_step, found.rate
+
 
 class Batch:
     """Problems of one channel with equally many texts, in turn, on NumPy arrays.
@@ -48,7 +72,7 @@ class Batch:
 
     def __init__(self, problems: Sequence[Problem], seeds: Sequence[tuple[int, ...]]):
         """Give each problem a generator, of a quick kind: numbers are a good part of the work."""
-        self.problems = [each._replace(data=jax.device_put(each.data)) for each in problems]
+        self.problems = list(problems)
         self.sources = [np.random.Generator(np.random.SFC64(seed)) for seed in map(_words, seeds)]
 
     def run(

@@ -40,7 +40,7 @@ from cordial_ppl.scale import Scale
 Found = tuple[Cloud, list[Cloud]]
 """A posterior, and those without each fold."""
 
-UNSEEN = 256
+UNSEEN = 128
 """Draws of a fold's posterior that predict its texts."""
 
 METHODS = ("default", "laplace", "mode", "nuts")

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from cordial_ppl.arrays import namespace
-from cordial_ppl.inference.noise import Source, normal_and_uniform
 
 ACCEPTANCE = 0.4
 STEP_SPREAD = 0.5
@@ -65,64 +65,86 @@ def gaussian(points: Float[Any, "S P"], log_weights: Float[Any, " S"]) -> Gaussi
     return Gaussian(*(part.astype(kind) for part in (mean, factor, xp.linalg.inv(factor))))
 
 
+class Walk(NamedTuple):
+    """Particles that are moved around a Gaussian.
+
+    Attributes:
+        particles: where they are.
+        standard: their coordinates in the Gaussian.
+        log_step: log of the typical step b, adapted towards an acceptance of 0.4.
+        rate: acceptance rate of the last move.
+    """
+
+    particles: Particles
+    standard: Float[Any, "S P"]
+    log_step: Float[Any, ""]
+    rate: Float[Any, ""]
+
+
 def move(
-    evaluate: Callable[[Any], tuple[Any, Any]],
+    evaluate: Callable[[Array], tuple[Array, Array]],
     particles: Particles,
     around: Gaussian,
     temper: Float[Any, ""],
     log_step: Float[Any, ""],
-    source: Source,
-    blocks: int,
-) -> tuple[Particles, Any, Any]:
-    """Move particles under ``prior * likelihood ** temper``.
+    normal: Float[Array, "moves S P_and_1"],
+    uniform: Float[Array, "moves S"],
+) -> Walk:
+    """Move particles under ``prior * likelihood ** temper``; a pure function, to be compiled.
 
     Args:
         evaluate: log prior and log likelihood of points, nats.
         particles: where they are.
         around: a Gaussian that resembles the tempered posterior.
         temper: power of the likelihood, between 0 and 1.
-        log_step: log of the typical step b, adapted towards an acceptance of 0.4.
-        source: source of randomness.
-        blocks: number of moves, in blocks of four.
-
-    Returns:
-        The particles, the adapted log step, and the acceptance rate of the last move.
+        log_step: log of the typical step to begin with.
+        normal: standard normal numbers, one for each coordinate and one for the size of the step.
+        uniform: uniform numbers in (0, 1].
     """
-    (count, size), moves = particles.points.shape, blocks * BLOCK
-    xp = namespace(particles.points)
-    # A normal number for each coordinate and one for the size of the step.
-    normal, uniform = normal_and_uniform(source, (moves, count, size + 1), (moves, count))
-    log_uniform = xp.log(uniform)
 
-    def once(place: Any, state: tuple) -> tuple:
-        particles, standard, log_step, _ = state
-        noise = normal[place]
-        step = xp.minimum(xp.exp(log_step + STEP_SPREAD * noise[:, size:]), 1.0)
-        moved = xp.sqrt(1 - step**2) * standard + step * noise[:, :size]
-        points = around.colour(moved)
+    def once(place: Array, walk: Walk) -> Walk:
+        standard = propose(walk, normal[place])
+        points = around.colour(standard)
         proposed = Particles(points, *evaluate(points))
-        log_ratio = _log_target(proposed, temper) - _log_target(particles, temper)
-        log_ratio += 0.5 * (xp.vecdot(moved, moved) - xp.vecdot(standard, standard))
-        log_ratio = xp.where(xp.isnan(log_ratio), -xp.inf, log_ratio)
-        rate = xp.mean(xp.exp(xp.minimum(log_ratio, 0.0)))
-        accept = log_uniform[place] < log_ratio
-        kept = Particles(
-            xp.where(accept[:, None], points, particles.points),
-            xp.where(accept, proposed.log_prior, particles.log_prior),
-            xp.where(accept, proposed.log_likelihood, particles.log_likelihood),
-        )
-        standard = xp.where(accept[:, None], moved, standard)
-        adapted = xp.clip(log_step + rate - ACCEPTANCE, -4.0, 0.0)
-        return kept, standard, adapted, rate
+        return decide(walk, standard, proposed, temper, uniform[place])
 
-    state = (particles, around.whiten(particles.points), log_step, xp.zeros_like(log_step))
-    if xp is np:
-        for place in range(moves):
-            state = once(place, state)
-    else:
-        state = jax.lax.fori_loop(0, moves, once, state)
-    particles, _, log_step, rate = state
-    return particles, log_step, rate
+    return jax.lax.fori_loop(0, len(normal), once, set_out(particles, around, log_step))
+
+
+def set_out(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> Walk:
+    """A walk that has not begun."""
+    return Walk(particles, around.whiten(particles.points), log_step, jnp.zeros_like(log_step))
+
+
+def propose(walk: Walk, normal: Float[Array, "S P_and_1"]) -> Float[Array, "S P"]:
+    """Coordinates that particles may move to."""
+    step = jnp.minimum(jnp.exp(walk.log_step + STEP_SPREAD * normal[:, -1:]), 1.0)
+    return jnp.sqrt(1 - step**2) * walk.standard + step * normal[:, :-1]
+
+
+def decide(
+    walk: Walk,
+    standard: Float[Array, "S P"],
+    proposed: Particles,
+    temper: Float[Any, ""],
+    uniform: Float[Array, " S"],
+) -> Walk:
+    """Go where proposals are accepted, and adapt the step."""
+    log_ratio = _log_target(proposed, temper) - _log_target(walk.particles, temper)
+    log_ratio += 0.5 * (jnp.vecdot(standard, standard) - jnp.vecdot(walk.standard, walk.standard))
+    log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
+    rate = jnp.mean(jnp.exp(jnp.minimum(log_ratio, 0.0)))
+    accept = jnp.log(uniform) < log_ratio
+    return Walk(
+        Particles(
+            jnp.where(accept[:, None], proposed.points, walk.particles.points),
+            jnp.where(accept, proposed.log_prior, walk.particles.log_prior),
+            jnp.where(accept, proposed.log_likelihood, walk.particles.log_likelihood),
+        ),
+        jnp.where(accept[:, None], standard, walk.standard),
+        jnp.clip(walk.log_step + rate - ACCEPTANCE, -4.0, 0.0),
+        rate,
+    )
 
 
 def _log_target(particles: Particles, temper: Any) -> Any:

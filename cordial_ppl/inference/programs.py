@@ -18,11 +18,12 @@ from jaxtyping import Array, Float, Int
 from cordial_ppl.arrays import pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import TILE, Data, on_cpu, texts_last
+from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, propose, set_out
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 
-POINTS = 1024
-"""Points whose density is computed in one call."""
+POINTS, STEPS = 1024, 8
+"""Points whose density is computed side by side, and how often at most in one call."""
 
 SEARCHES = 20
 """Points whose gradient is computed in one call."""
@@ -69,20 +70,87 @@ def density(
 
     Arguments and results are those of :func:`log_densities`.
     """
-    run, found, size = _density(target), [], min(POINTS, len(points))
-    for start in range(0, len(points), size):
-        block = points[start : start + size]
-        parts = run(prior, data, pad_rows(block, size, 0.0))
-        found.append([np.asarray(part)[: len(block)] for part in parts])
-    if len(found) == 1:
-        return found[0][0], found[0][1]
-    own, likelihood = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return own, likelihood
+    run, (count, size) = _walk(target), points.shape
+    rows = min(POINTS, count)
+    nowhere = _nowhere(rows, size, points.dtype)
+    found = np.empty((2, count), points.dtype)
+    for start in range(0, count, STEPS * rows):
+        block = points[start : start + STEPS * rows]
+        given = np.zeros((STEPS * rows, size + 1), points.dtype)
+        given[: len(block), :size] = block
+        steps = np.int32(-(-len(block) // rows))
+        parts = run(prior, data, *nowhere, given.reshape(STEPS, rows, -1), steps, np.False_)[1]
+        for own, part in zip(found, parts, strict=True):
+            own[start : start + len(block)] = np.asarray(part).ravel()[: len(block)]
+    return found[0], found[1]
+
+
+def walk(
+    target: Target,
+    prior: Prior,
+    data: Data,
+    particles: Particles,
+    around: Gaussian,
+    temper: Float[Any, ""],
+    log_step: Float[Any, ""],
+    normal: Float[np.ndarray, "moves S P_and_1"],
+    uniform: Float[np.ndarray, "moves S"],
+) -> tuple[Particles, Any, Any]:
+    """Move particles, in any number of moves; see `cordial_ppl.inference.moves.move`.
+
+    Further arguments are those of :func:`log_densities`.
+    """
+    run, rate = _walk(target), np.zeros_like(log_step)
+    for first in range(0, len(normal), STEPS):
+        given = (pad_rows(own[first : first + STEPS], STEPS, 1.0) for own in (uniform, normal))
+        steps = np.int32(min(STEPS, len(normal) - first))
+        start = prior, data, particles, around, temper, log_step
+        found, log_step, rate = run(*start, *given, steps, np.True_)[0]
+        particles = Particles(*map(np.asarray, found))
+        log_step, rate = np.asarray(log_step), np.asarray(rate)
+    return particles, log_step, rate
 
 
 @lru_cache(maxsize=512)
-def _density(target: Target) -> Callable[..., Any]:
-    return compiled(lambda prior, data, points: log_densities(target, prior, data, points))
+def _nowhere(rows: int, size: int, kind: np.dtype) -> tuple[Any, ...]:
+    """What a walk would begin with, where points are only evaluated."""
+    zero, line = np.zeros((), kind), np.zeros(rows, kind)
+    particles = Particles(np.zeros((rows, size), kind), line, line)
+    square = np.zeros((size, size), kind)
+    uniform = np.ones((STEPS, rows), kind)
+    return particles, Gaussian(square[0], square, square), zero, zero, uniform
+
+
+@lru_cache(maxsize=512)
+def _walk(target: Target) -> Callable[..., Any]:
+    """Moves of particles, or densities of points: the density is compiled once for both."""
+
+    def run(
+        prior: Prior,
+        data: Data,
+        particles: Particles,
+        around: Gaussian,
+        temper: Array,
+        log_step: Array,
+        uniform: Array,
+        normal: Array,
+        steps: Array,
+        walking: Array,
+    ) -> tuple[Any, tuple[Array, Array]]:
+        def once(place: Array, state: tuple[Walk, tuple]) -> tuple[Walk, tuple]:
+            now, logs = state
+            standard = propose(now, normal[place])
+            points = jnp.where(walking, around.colour(standard), normal[place, :, :-1])
+            found = log_densities(target, prior, data, points)
+            now = decide(now, standard, Particles(points, *found), temper, uniform[place])
+            return now, tuple(own.at[place].set(new) for own, new in zip(logs, found, strict=True))
+
+        logs = (jnp.zeros_like(uniform),) * 2
+        state = set_out(particles, around, log_step), logs
+        now, logs = jax.lax.fori_loop(0, steps, once, state)
+        return (now.particles, now.log_step, now.rate), logs
+
+    return compiled(run)
 
 
 def gradient(

@@ -37,14 +37,14 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.moves import Gaussian, Particles, gaussian, move
+from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian
 from cordial_ppl.inference.noise import Source, normal_and_uniform, split
 from cordial_ppl.inference.target import Prior, Target
 
 FREEDOM = 8
 SHARPEN = 0.5
 """Extra power of the likelihood whose moments describe the core of the posterior."""
-BISECTIONS = 20
+SECANTS, NEAR = 20, 0.005
 MAX_TEMPERATURES = 60
 
 
@@ -63,7 +63,7 @@ class Effort(NamedTuple):
     particles: int = 1024
     proposals: int = 8
     moves: int = 1
-    last_moves: int = 2
+    last_moves: int = 1
     least_ess: float = 100.0
     repairs: int = 12
 
@@ -154,7 +154,9 @@ def first_step(size: int) -> float:
 
 def begin(problem: Problem, effort: Effort, source: Source) -> State:
     """Propose points from the prior and resample them at the highest power that they serve."""
-    total, size = effort.proposals * effort.particles, problem.target.size
+    # Half of what is weighed at the end is enough to begin with.
+    multiple, size = max(effort.proposals // 2, 1), problem.target.size
+    total = multiple * effort.particles
     first, second = split(source, 2)
     points, comb = normal_and_uniform(first, (total, size), ())
     if not problem.target.gaussian:
@@ -174,7 +176,7 @@ def begin(problem: Problem, effort: Effort, source: Source) -> State:
         acceptance=zero,
         rounds=xp.zeros((), xp.int32),
     )
-    return _raise_temper(state, comb, effort.particles / 2 * effort.proposals**0.5, effort)
+    return _raise_temper(state, comb, effort.particles / 2 * multiple**0.5, effort)
 
 
 def climb(problem: Problem, effort: Effort, source: Source, state: State) -> State:
@@ -263,18 +265,25 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
         The power, above ``temper``; 1 where ``temper`` is 1 already.
     """
     xp = namespace(log_likelihood)
-
-    def enough(candidate: Any) -> Any:
-        weights = log_weights + _raised(candidate - temper, log_likelihood)
-        return effective_sample_size(weights) > least_ess
-
     one = xp.ones_like(temper)
-    at_once = enough(one) | (temper >= one)
-    low, high = temper, one
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        ok = enough(middle)
+
+    def excess(candidate: Any) -> Any:
+        """By how much the logarithm of the size is above what is asked for."""
+        weights = log_weights + _raised(candidate - temper, log_likelihood)
+        return xp.log(effective_sample_size(weights) / least_ess)
+
+    # Regula falsi, with the Illinois halving of an end that stays.
+    low, high, above, below = temper, one, excess(temper), excess(one)
+    at_once = (below > 0) | (temper >= one)
+    for _ in range(SECANTS):
+        # A program has no such way out.
+        if xp is np and (at_once or 0 <= above < NEAR):
+            break
+        middle = low + (high - low) * above / (above - below)
+        found = excess(middle)
+        ok = found > 0
         low, high = xp.where(ok, middle, low), xp.where(ok, high, middle)
+        above, below = xp.where(ok, found, above / 2), xp.where(ok, below / 2, found)
     return xp.where(at_once, one, xp.minimum(xp.maximum(low, temper + 1e-5), one))
 
 
@@ -323,16 +332,10 @@ def _prior_program(target: Target, total: int) -> Callable[..., Any]:
 
 
 def _move(problem: Problem, state: State, source: Source, blocks: int) -> State:
-    moved = move(
-        problem.evaluate,
-        state.particles,
-        state.around,
-        state.temper,
-        state.log_step,
-        source,
-        blocks,
+    particles, log_step, acceptance = problem.move(
+        state.particles, state.around, state.temper, state.log_step, source, blocks * BLOCK
     )
-    return state._replace(particles=moved[0], log_step=moved[1], acceptance=moved[2])
+    return state._replace(particles=particles, log_step=log_step, acceptance=acceptance)
 
 
 def _comb(source: Source) -> Any:
@@ -343,7 +346,8 @@ def _comb(source: Source) -> Any:
 def _raised(power: Any, log_likelihood: Any) -> Any:
     """Log of a power of the likelihood, whose power of nothing is one even where it is zero."""
     xp = namespace(log_likelihood)
-    return xp.where(power > 0, power * log_likelihood, 0.0)
+    safe = xp.where(power > 0, power, 1.0)
+    return xp.where(power > 0, safe * log_likelihood, 0.0)
 
 
 def _take(particles: Particles, index: Any) -> Particles:
