@@ -63,7 +63,7 @@ class Effort(NamedTuple):
     particles: int = 1024
     proposals: int = 8
     moves: int = 1
-    last_moves: int = 1
+    last_moves: int = 2
     least_ess: float = 100.0
     repairs: int = 12
 
