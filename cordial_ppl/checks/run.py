@@ -1,6 +1,7 @@
 """Everything that can be checked of a channel, in one go."""
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +102,13 @@ def _steps(
     yield [check_prior_predictive(texts, seed), *check_order(texts, rng)]
     posterior, times = check_times(texts, seed)
     yield [times]
-    yield list(check_posteriors(texts, posterior, seed))
-    conflict = check_conflict(texts, posterior, seed)
-    yield [check_sensitivity(texts, posterior, conflict, seed), conflict]
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        # NUTS takes longest, and most of that is XLA's time.
+        found = pool.submit(lambda: [*check_posteriors(texts, posterior, seed)])
+        conflict = check_conflict(texts, posterior, seed)
+        priors = [check_sensitivity(texts, posterior, conflict, seed), conflict]
+        yield found.result()
+    yield priors
     yield check_comparison(texts, posterior, seed) if _comparable(texts) else []
     if simulations:
         share = len(STEPS) / (len(STEPS) + 1)
