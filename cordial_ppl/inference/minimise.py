@@ -1,27 +1,64 @@
 """Minimisation of many small smooth functions at once, each from one start or from several.
 
 Newton's direction where second derivatives are given, else that of BFGS, along which a step is
-sought that meets the weak Wolfe conditions (Nocedal and Wright, 2nd ed., Sections 3.1 and 6.1), or
-their approximation where values are rounding noise (Hager and Zhang 2005).  Every search has a
-step length of its own, and a round evaluates each unfinished search at one point, in one call.
+shortened until the function falls enough (Nocedal and Wright, 2nd ed., Sections 3.1 and 6.1).
+Every search has a step length of its own, and a round evaluates each unfinished search at one point.
+
+The same lines serve NumPy arrays, at once, and JAX arrays, as one loop of a compiled program.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-Points = Float[np.ndarray, "A P"]
-Index = Int[np.ndarray, " A"]
+from cordial_ppl.arrays import namespace
 
-DOWN, LEFT = 1e-4, 0.9
-"""Of the slope at its start, what a step must gain at least, and what it may leave at most."""
+Function = Callable[[Float[Any, "A P"], Int[Any, " A"]], tuple[Float[Any, " A"], Float[Any, "A P"]]]
+"""From points, and the problem that each belongs to, to values and gradients; a value that is not
+finite means that a step went too far."""
+
+Hessian = Callable[[Float[np.ndarray, "A P"], Int[np.ndarray, " A"]], Float[np.ndarray, "A P P"]]
+
+DOWN = 1e-4
+"""What a step must gain at least, of what the slope at its start promises."""
 
 STALE = 8
 """Steps in a row that change the value by no more than rounding, after which a search ends."""
 
 EPS = float(np.finfo(np.float64).eps)
+
+
+class Searches(NamedTuple):
+    """Searches, finished or not.
+
+    Attributes:
+        x: where they are, shape `[L, P]`.
+        value: the functions there; infinite where a function was not finite at the start.
+        gradient: their gradients there, shape `[L, P]`.
+        norm: largest absolute components of these.
+        converged: whether that is zero to the tolerance, or to rounding.
+        going: whether they are not finished.
+        inverse: inverse second derivatives as BFGS knows them, shape `[L, P, P]`.
+        fresh: whether it has learned nothing yet.
+        share: of the full step, what is tried next.
+        stale: steps in a row that changed nothing.
+        rounds: evaluations that the slowest search took.
+    """
+
+    x: Float[Any, "L P"]
+    value: Float[Any, " L"]
+    gradient: Float[Any, "L P"]
+    norm: Float[Any, " L"]
+    converged: Bool[Any, " L"]
+    going: Bool[Any, " L"]
+    inverse: Float[Any, "L P P"]
+    fresh: Bool[Any, " L"]
+    share: Float[Any, " L"]
+    stale: Float[Any, " L"]
+    rounds: Any
 
 
 class Minimum(NamedTuple):
@@ -42,150 +79,171 @@ class Minimum(NamedTuple):
     rounds: int
 
 
-class _Searches:
-    """Unfinished searches; each tries `x + step * direction`, a step between `low` and `high`."""
-
-    def __init__(self, x: np.ndarray, value: np.ndarray, gradient: np.ndarray, inverse: np.ndarray):
-        count = len(x)
-        self.number, self.x, self.value, self.gradient = np.arange(count), x, value, gradient
-        self.inverse = np.tile(inverse, (count // len(inverse), 1, 1))
-        self.direction = np.zeros_like(x)
-        self.slope, self.step, self.low, self.high, self.longest = np.zeros((5, count))
-        self.fresh, self.stale = np.ones(count, bool), np.zeros(count)
-
-    def keep(self, which: np.ndarray) -> None:
-        """Forget the other searches."""
-        for name, part in vars(self).items():
-            setattr(self, name, part[which])
-
-
 def minimise(
-    fun: Callable[[Points, Index], tuple[Float[np.ndarray, " A"], Points]],
+    fun: Function,
     starts: Float[np.ndarray, "B S P"],
     *,
-    hessian: Callable[[Points, Index], Float[np.ndarray, "A P P"]] | None = None,
-    inverse: Float[np.ndarray, "B P P"] | None = None,
+    hessian: Hessian | None = None,
     tolerance: float = 1e-9,
     near: float = 0.01,
     max_rounds: int = 1000,
     max_length: float = 10.0,
 ) -> Minimum:
-    """Minimise B functions, each from S starts.
+    """Minimise B functions of NumPy arrays, each from S starts, by :func:`search`."""
+    problems, each, size = starts.shape
+    points, index = np.array(starts, np.float64).reshape(-1, size), np.arange(problems * each)
+    found = search(
+        fun,
+        points,
+        index // each,
+        np.full(len(index), True),
+        hessian=hessian,
+        tolerance=tolerance,
+        near=near,
+        max_rounds=max_rounds,
+        max_length=max_length,
+    )
+    best = np.arange(problems) * each + found.value.reshape(problems, each).argmin(axis=1)
+    return Minimum(*(part[best] for part in (found.x, found.value, found.norm, found.converged)),
+                   found.rounds)
+
+
+def search(
+    fun: Function,
+    starts: Float[Any, "L P"],
+    index: Int[Any, " L"],
+    going: Bool[Any, " L"],
+    *,
+    hessian: Hessian | None = None,
+    tolerance: float = 1e-9,
+    near: float = 0.01,
+    max_rounds: Any = 1000,
+    max_length: float = 10.0,
+) -> Searches:
+    """Search for minima of several functions; of each from one start or from several.
 
     All searches of a problem go on until they are near their ends, and the lowest to its end.
 
     Args:
-        fun: from points, and the problem that each belongs to, to values and gradients; a value
-            that is not finite means that a step went too far.
+        fun: the functions; JAX traces them once.
         starts: where to begin.
-        hessian: from the same to second derivatives, which must be positive definite.
-        inverse: of second derivatives, near each problem's only start; without them BFGS begins
-            with a short step down the slope.
+        index: the problem that each search is of.
+        going: which searches there are; the others are not begun.
+        hessian: from points and problems to second derivatives, which must be positive definite;
+            of NumPy arrays only.  Without them BFGS begins with a short step down the slope.
         tolerance: largest gradient component of an end.
         near: difference of values that does not matter between the searches of a problem.
-        max_rounds: evaluations of a search at most.
+        max_rounds: evaluations of a search at most; one evaluates the starts.
         max_length: longest step in the Euclidean norm.
 
     Returns:
-        The lowest end of each problem.
+        The ends of the searches.
     """
-    problems, each, size = starts.shape
-    x = np.array(starts, np.float64).reshape(-1, size)
+    xp, (count, size) = namespace(starts), starts.shape
+    infinite, none = xp.full(count, xp.inf), xp.zeros(count, bool)
+    inverse = xp.tile(xp.eye(size), (count, 1, 1))
+    parts = inverse, ~none, xp.ones(count), xp.zeros(count)
+    begin = Searches(starts, infinite, xp.zeros_like(starts), infinite, none, going, *parts, 0)
 
-    def evaluate(x: np.ndarray, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        with np.errstate(all="ignore"):
-            value, gradient = fun(x, number // each)
-        finite = np.isfinite(value) & np.isfinite(gradient).all(axis=1)
-        return np.where(finite, value, np.inf), np.where(finite[:, None], gradient, 0.0)
+    def unfinished(s: Searches) -> Any:
+        return s.going.any() & (s.rounds < max_rounds)
 
-    def aim(s: _Searches, at: np.ndarray, longest: float) -> None:
-        """Give searches a new direction, and the first step along it."""
-        if not len(at):
-            return
-        gradient = s.gradient[at]
-        if hessian is None:
-            direction = -(s.inverse[at] @ gradient[:, :, None])[:, :, 0]
+    def proceed(s: Searches) -> Searches:
+        if hessian:
+            at, direction = np.flatnonzero(s.going), np.zeros_like(s.x)
+            bend = hessian(s.x[at], index[at]) if s.rounds else np.eye(size)
+            direction[at] = -np.linalg.solve(bend, s.gradient[at, :, None])[:, :, 0]
         else:
-            with np.errstate(all="ignore"):
-                bend = hessian(s.x[at], s.number[at] // each)
-            direction = -np.linalg.solve(bend, gradient[:, :, None])[:, :, 0]
-        length = np.maximum(np.sqrt(np.vecdot(direction, direction)), EPS * EPS)
-        s.direction[at], s.slope[at] = direction, np.vecdot(direction, gradient)
-        s.step[at] = np.minimum(1.0, longest / length)
-        s.low[at], s.high[at], s.longest[at] = 0.0, np.inf, max_length / length
+            direction = -_times(s.inverse, s.gradient)
+        slope = (direction * s.gradient).sum(axis=1)
+        length = xp.sqrt((direction**2).sum(axis=1)) + EPS * EPS
+        first = max_length if hessian else xp.where(s.fresh, 1.0, max_length)
+        step = s.share * xp.minimum(1.0, first / length)
+        move = step[:, None] * direction
+        value, gradient = (_at_once if xp is np else _in_turn)(fun, s.x + move, index, s.going)
+        # Differences of values may be rounding noise.
+        noise, gain = EPS**0.8 * (1.0 + xp.abs(s.value)), step * slope
+        taken = s.going & (value <= s.value + DOWN * gain + noise)
+        inverse, fresh = s.inverse, s.fresh
+        if not hessian:
+            inverse, fresh = _learn(s, taken, move, gradient - s.gradient)
+        same = value >= s.value - 4.0 * EPS * (1.0 + xp.abs(s.value))
+        stale = xp.where(taken, xp.where(same, s.stale + 1.0, 0.0), s.stale)
+        # Where a step went too far, the parabola through what is known has its minimum.
+        shorter = s.share * xp.clip(-0.5 * gain / (value - s.value - gain), 0.1, 0.5)
+        share = xp.where(taken, 1.0, shorter)
+        x = xp.where(taken[:, None], s.x + move, s.x)
+        gradient = xp.where(taken[:, None], gradient, s.gradient)
+        value = xp.where(taken, value, s.value)
+        norm = xp.where(xp.isfinite(value), xp.abs(gradient).max(axis=1), xp.inf)
+        lost = share < EPS
+        converged = (norm <= tolerance) | (stale >= STALE) | (lost & (-0.5 * slope <= noise))
+        # Once near its end, only the lowest search of a problem goes on.
+        near_end = taken & (-0.5 * slope <= near) & (s.rounds > 0)
+        done = converged | lost | xp.isinf(value) | (near_end & (value > _lowest(value, index)))
+        converged = xp.where(s.going, converged, s.converged)
+        going = s.going & ~done
+        found = x, value, gradient, norm, converged, going, inverse, fresh, share, stale
+        return Searches(*found, s.rounds + 1)
 
-    values, gradients = evaluate(x, np.arange(len(x)))
-    norms = np.where(np.isfinite(values), np.abs(gradients).max(axis=1), np.inf)
-    settled = np.zeros(len(x), bool)
-    settled[norms <= tolerance] = True
-    s = _Searches(x, values, gradients, np.eye(size)[None] if inverse is None else inverse)
-    s.fresh[:] = inverse is None
-    s.keep(np.isfinite(values) & (norms > tolerance))
-    aim(s, np.arange(len(s.number)), 1.0 if hessian is None and inverse is None else max_length)
-    rounds = 1
-    while len(s.number) and rounds < max_rounds:
-        rounds += 1
-        trial = s.x + s.step[:, None] * s.direction
-        value, gradient = evaluate(trial, s.number)
-        along = np.vecdot(gradient, s.direction)
-        low_enough = value <= s.value + DOWN * s.step * s.slope
-        noise = EPS**0.8 * (1.0 + np.abs(s.value))
-        low_enough |= (value <= s.value + noise) & (along <= (2.0 * DOWN - 1.0) * s.slope)
-        short = low_enough & (along < LEFT * s.slope) & (s.step < s.longest)
-        taken = np.flatnonzero(low_enough & ~short)
-        done = _adjust(s, value, along, low_enough, short)
-        if hessian is None:
-            _learn(s, taken, trial, gradient)
-        same = value >= s.value - 4.0 * EPS * (1.0 + np.abs(s.value))
-        s.stale[taken] = np.where(same[taken], s.stale[taken] + 1, 0)
-        s.x[taken], s.value[taken], s.gradient[taken] = trial[taken], value[taken], gradient[taken]
-        x[s.number], values[s.number] = s.x, s.value
-        norms[s.number] = norm = np.abs(s.gradient).max(axis=1)
-        lost = done & (-0.5 * s.slope <= noise)
-        settled[s.number] = (norm <= tolerance) | (s.stale >= STALE) | lost
-        done |= settled[s.number]
-        aim(s, taken[~done[taken]], max_length)
-        if each > 1:
-            lowest = values.reshape(problems, each).argmin(axis=1)[s.number // each]
-            done |= (-0.5 * s.slope <= near) & (s.number % each != lowest)
-        if done.any():
-            s.keep(~done)
-    best = np.arange(problems) * each + values.reshape(problems, each).argmin(axis=1)
-    return Minimum(x[best], values[best], norms[best], settled[best], rounds)
-
-
-def _adjust(
-    s: _Searches, value: np.ndarray, along: np.ndarray, low_enough: np.ndarray, short: np.ndarray
-) -> np.ndarray:
-    """Lengthen the steps that were too short and shorten those too long; whether that is done."""
-    s.low = np.where(short, s.step, s.low)
-    s.high = np.where(low_enough, s.high, s.step)
-    # The minimum of a cubic (Nocedal and Wright, equation 3.59), if there is one.
+    if xp is not np:
+        return jax.lax.while_loop(unfinished, proceed, begin)
+    s = begin
     with np.errstate(all="ignore"):
-        bend = s.slope + along - 3.0 * (value - s.value) / s.step
-        width = np.sqrt(bend**2 - s.slope * along)
-        root = s.step * (1.0 - (along + width - bend) / (along - s.slope + 2.0 * width))
-    root = np.where(np.isfinite(root), root, np.where(short, np.inf, 0.0))
-    width = np.minimum(s.high, s.longest) - s.low
-    inside = np.clip(root, s.low + 0.1 * width, s.low + 0.9 * width)
-    beyond = np.minimum(np.clip(root, 2.0 * s.step, 5.0 * s.step), s.longest)
-    s.step = np.where(np.isinf(s.high), beyond, inside)
-    nothing = width * np.abs(s.direction).max(axis=1) <= EPS * (1.0 + np.abs(s.x).max(axis=1))
-    return nothing | (s.slope >= 0.0)
+        while unfinished(s):
+            s = proceed(s)
+    return s
 
 
-def _learn(s: _Searches, at: np.ndarray, trial: np.ndarray, gradient: np.ndarray) -> None:
-    """Update the inverse Hessians of BFGS by the steps that are taken."""
-    move, change = trial[at] - s.x[at], gradient[at] - s.gradient[at]
-    bend = np.vecdot(move, change)
-    inverse = s.inverse[at]
-    # The first step tells the scale (Nocedal and Wright, equation 6.20).
-    scale = bend / np.maximum(np.vecdot(change, change), EPS * EPS)
-    fresh = s.fresh[at] & (bend > 0.0)
-    inverse = np.where(fresh[:, None, None], scale[:, None, None] * inverse, inverse)
-    s.fresh[at] = False
-    turned = (inverse @ change[:, :, None])[:, :, 0]
-    share = 1.0 / np.where(bend > 0.0, bend, np.inf)
-    along = (0.5 * (1.0 + np.vecdot(change, turned) * share))[:, None] * move - turned
-    half = (share[:, None] * along)[:, :, None] * move[:, None, :]
-    s.inverse[at] = inverse + half + half.transpose(0, 2, 1)
+def _times(matrices: Any, vectors: Any) -> Any:
+    return (matrices * vectors[:, None, :]).sum(axis=2)
+
+
+def _lowest(value: Any, index: Any) -> Any:
+    """The lowest value of each search's problem."""
+    xp = namespace(value)
+    lowest = xp.full(value.shape, xp.inf)
+    if xp is not np:
+        return lowest.at[index].min(value)[index]
+    np.minimum.at(lowest, index, value)
+    return lowest[index]
+
+
+def _at_once(fun: Function, points: Any, index: Any, going: Any) -> tuple[Any, Any]:
+    """Values and gradients of the searches that are not finished; NumPy."""
+    value, gradient, at = np.full(len(points), np.inf), np.zeros_like(points), np.flatnonzero(going)
+    value[at], gradient[at] = _finite(*fun(points[at], index[at]))
+    return value, gradient
+
+
+def _in_turn(fun: Function, points: Any, index: Any, going: Any) -> tuple[Any, Any]:
+    """The same in JAX, one after the other."""
+
+    def add(at: Any, found: tuple[Any, Any]) -> tuple[Any, Any]:
+        def one(found: tuple[Any, Any]) -> tuple[Any, Any]:
+            value, gradient = _finite(*fun(points[at][None], index[at][None]))
+            return found[0].at[at].set(value[0]), found[1].at[at].set(gradient[0])
+
+        return jax.lax.cond(going[at], one, lambda found: found, found)
+
+    xp, count = namespace(points), len(points)
+    nothing = xp.full(count, xp.inf), xp.zeros_like(points)
+    return jax.lax.fori_loop(0, count, add, nothing)
+
+
+def _finite(value: Any, gradient: Any) -> tuple[Any, Any]:
+    xp = namespace(value)
+    finite = xp.isfinite(value) & xp.isfinite(gradient).all(axis=1)
+    return xp.where(finite, value, xp.inf), xp.where(finite[:, None], gradient, 0.0)
+
+
+def _learn(s: Searches, taken: Any, move: Any, change: Any) -> tuple[Any, Any]:
+    """Update the inverse second derivatives of BFGS by the steps that are taken."""
+    xp = namespace(move)
+    bend = (move * change).sum(axis=1)
+    learns = taken & (bend > EPS * (move**2).sum(axis=1))
+    turned = _times(s.inverse, change)
+    along = (0.5 * (1.0 + (change * turned).sum(axis=1) / bend))[:, None] * move - turned
+    half = (along / bend[:, None])[:, :, None] * move[:, None, :]
+    learned = s.inverse + half + half.swapaxes(1, 2)
+    return xp.where(learns[:, None, None], learned, s.inverse), s.fresh & ~learns
