@@ -91,9 +91,9 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]
     for own, sets, count in _in_turn(target, prior, data):
         each = np.repeat(np.arange(count), len(points))
         begin = (points / np.asarray(own.scale)[:count, None]).reshape(-1, size)
-        ends = climb(target, own, sets, begin, each, ROUNDS)
-        best = ends.value.reshape(count, -1).argmin(axis=1) + np.arange(count) * len(points)
-        modes = ends.x[best]
+        modes, value, _, norm, converged, _ = (
+            climb(target, own, sets, begin, each, ROUNDS).lowest(len(points))
+        )
         # Second derivatives by differences of gradients.
         beside = (modes[:, None] + around).reshape(-1, size)
         each = np.repeat(np.arange(count), 2 * size)
@@ -105,8 +105,8 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]
         values = np.maximum(values, CURVATURE_FLOOR)
         factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
         found += [
-            Mode(mode, factor, -float(ends.value[at]), float(ends.norm[at]), bool(ends.converged[at]))
-            for mode, factor, at in zip(modes, factors, best, strict=True)
+            Mode(modes[at], factors[at], -float(value[at]), float(norm[at]), bool(converged[at]))
+            for at in range(count)
         ]
     return found
 

@@ -16,9 +16,9 @@ from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.arrays import namespace
 
-Function = Callable[[Float[Any, "A P"], Int[Any, " A"]], tuple[Float[Any, " A"], Float[Any, "A P"]]]
-"""From points, and the problem that each belongs to, to values and gradients; a value that is not
-finite means that a step went too far."""
+Function = Callable[[Any, Any], tuple[Any, Any]]
+"""From points `[A, P]`, and the problem that each belongs to, to values and gradients; with JAX
+from one point.  A value that is not finite means that a step went too far."""
 
 Hessian = Callable[[Float[np.ndarray, "A P"], Int[np.ndarray, " A"]], Float[np.ndarray, "A P P"]]
 
@@ -31,81 +31,61 @@ STALE = 8
 EPS = float(np.finfo(np.float64).eps)
 
 
-class Searches(NamedTuple):
-    """Searches, finished or not.
+class Ends(NamedTuple):
+    """Where searches ended.
 
     Attributes:
-        x: where they are, shape `[L, P]`.
+        x: the points, shape `[L, P]`.
         value: the functions there; infinite where a function was not finite at the start.
-        gradient: their gradients there, shape `[L, P]`.
-        norm: largest absolute components of these.
+        gradient: their gradients there.
+        gradient_norm: largest absolute components of these.
         converged: whether that is zero to the tolerance, or to rounding.
-        going: whether they are not finished.
-        inverse: inverse second derivatives as BFGS knows them, shape `[L, P, P]`.
-        fresh: whether it has learned nothing yet.
-        share: of the full step, what is tried next.
-        stale: steps in a row that changed nothing.
         rounds: evaluations that the slowest search took.
     """
 
     x: Float[Any, "L P"]
     value: Float[Any, " L"]
     gradient: Float[Any, "L P"]
-    norm: Float[Any, " L"]
+    gradient_norm: Float[Any, " L"]
     converged: Bool[Any, " L"]
+    rounds: Any
+
+    def lowest(self, each: int) -> "Ends":
+        """The lowest of the ends of each problem, where it has so many, one after the other."""
+        lowest = self.value.reshape(-1, each).argmin(axis=1)
+        best = lowest + each * np.arange(len(lowest))
+        return Ends(*(part[best] for part in self[:-1]), self.rounds)
+
+
+def minimise(
+    fun: Function, starts: Float[np.ndarray, "B S P"], hessian: Hessian | None = None, **settings: Any
+) -> Ends:
+    """Minimise B functions of NumPy arrays, each from S starts; the lowest end of each.
+
+    Arguments are those of :func:`search`.
+    """
+    problems, each, size = starts.shape
+    points = np.array(starts, np.float64).reshape(-1, size)
+    index, going = np.repeat(np.arange(problems), each), np.full(problems * each, True)
+    return search(fun, points, index, going, hessian, **settings).lowest(each)
+
+
+class _Searches(NamedTuple):
+    """Searches: where they are, as in `Ends`, which are not finished, and what they know.
+
+    Attributes:
+        inverse: inverse second derivatives, as BFGS knows them.
+        fresh: whether it has learned nothing yet.
+        share: of the full step, what is tried next.
+        stale: steps in a row that changed nothing.
+    """
+
+    ends: Ends
     going: Bool[Any, " L"]
     inverse: Float[Any, "L P P"]
     fresh: Bool[Any, " L"]
     share: Float[Any, " L"]
     stale: Float[Any, " L"]
-    rounds: Any
-
-
-class Minimum(NamedTuple):
-    """The lowest end of the searches of each problem.
-
-    Attributes:
-        x: the points, shape `[B, P]`.
-        value: the functions there; infinite where a function was not finite at any start.
-        gradient_norm: largest absolute gradient component there.
-        converged: whether that is zero to the tolerance, or to rounding.
-        rounds: evaluations that the slowest search took.
-    """
-
-    x: Float[np.ndarray, "B P"]
-    value: Float[np.ndarray, " B"]
-    gradient_norm: Float[np.ndarray, " B"]
-    converged: Bool[np.ndarray, " B"]
-    rounds: int
-
-
-def minimise(
-    fun: Function,
-    starts: Float[np.ndarray, "B S P"],
-    *,
-    hessian: Hessian | None = None,
-    tolerance: float = 1e-9,
-    near: float = 0.01,
-    max_rounds: int = 1000,
-    max_length: float = 10.0,
-) -> Minimum:
-    """Minimise B functions of NumPy arrays, each from S starts, by :func:`search`."""
-    problems, each, size = starts.shape
-    points, index = np.array(starts, np.float64).reshape(-1, size), np.arange(problems * each)
-    found = search(
-        fun,
-        points,
-        index // each,
-        np.full(len(index), True),
-        hessian=hessian,
-        tolerance=tolerance,
-        near=near,
-        max_rounds=max_rounds,
-        max_length=max_length,
-    )
-    best = np.arange(problems) * each + found.value.reshape(problems, each).argmin(axis=1)
-    return Minimum(*(part[best] for part in (found.x, found.value, found.norm, found.converged)),
-                   found.rounds)
 
 
 def search(
@@ -113,13 +93,13 @@ def search(
     starts: Float[Any, "L P"],
     index: Int[Any, " L"],
     going: Bool[Any, " L"],
-    *,
     hessian: Hessian | None = None,
+    *,
     tolerance: float = 1e-9,
     near: float = 0.01,
     max_rounds: Any = 1000,
     max_length: float = 10.0,
-) -> Searches:
+) -> Ends:
     """Search for minima of several functions; of each from one start or from several.
 
     All searches of a problem go on until they are near their ends, and the lowest to its end.
@@ -135,64 +115,60 @@ def search(
         near: difference of values that does not matter between the searches of a problem.
         max_rounds: evaluations of a search at most; one evaluates the starts.
         max_length: longest step in the Euclidean norm.
-
-    Returns:
-        The ends of the searches.
     """
     xp, (count, size) = namespace(starts), starts.shape
-    infinite, none = xp.full(count, xp.inf), xp.zeros(count, bool)
+    infinite, none, zero = xp.full(count, xp.inf), xp.zeros(count, bool), xp.zeros(count)
+    nowhere = Ends(starts, infinite, xp.zeros_like(starts), infinite, none, 0)
     inverse = xp.tile(xp.eye(size), (count, 1, 1))
-    parts = inverse, ~none, xp.ones(count), xp.zeros(count)
-    begin = Searches(starts, infinite, xp.zeros_like(starts), infinite, none, going, *parts, 0)
 
-    def unfinished(s: Searches) -> Any:
-        return s.going.any() & (s.rounds < max_rounds)
+    def unfinished(s: _Searches) -> Any:
+        return s.going.any() & (s.ends.rounds < max_rounds)
 
-    def proceed(s: Searches) -> Searches:
+    def proceed(s: _Searches) -> _Searches:
+        x, value, gradient, _, converged, rounds = s.ends
         if hessian:
-            at, direction = np.flatnonzero(s.going), np.zeros_like(s.x)
-            bend = hessian(s.x[at], index[at]) if s.rounds else np.eye(size)
-            direction[at] = -np.linalg.solve(bend, s.gradient[at, :, None])[:, :, 0]
+            at, direction = np.flatnonzero(s.going), np.zeros_like(x)
+            bend = hessian(x[at], index[at]) if rounds else np.eye(size)
+            direction[at] = -np.linalg.solve(bend, gradient[at, :, None])[:, :, 0]
         else:
-            direction = -_times(s.inverse, s.gradient)
-        slope = (direction * s.gradient).sum(axis=1)
+            direction = -_times(s.inverse, gradient)
+        slope = (direction * gradient).sum(axis=1)
         length = xp.sqrt((direction**2).sum(axis=1)) + EPS * EPS
-        first = max_length if hessian else xp.where(s.fresh, 1.0, max_length)
-        step = s.share * xp.minimum(1.0, first / length)
+        longest = max_length if hessian else xp.where(s.fresh, 1.0, max_length)
+        step = s.share * xp.minimum(1.0, longest / length)
         move = step[:, None] * direction
-        value, gradient = (_at_once if xp is np else _in_turn)(fun, s.x + move, index, s.going)
+        found, slopes = (_at_once if xp is np else _in_turn)(fun, x + move, index, s.going)
         # Differences of values may be rounding noise.
-        noise, gain = EPS**0.8 * (1.0 + xp.abs(s.value)), step * slope
-        taken = s.going & (value <= s.value + DOWN * gain + noise)
-        inverse, fresh = s.inverse, s.fresh
-        if not hessian:
-            inverse, fresh = _learn(s, taken, move, gradient - s.gradient)
-        same = value >= s.value - 4.0 * EPS * (1.0 + xp.abs(s.value))
+        gain, noise = step * slope, EPS**0.8 * (1.0 + xp.abs(value))
+        taken = s.going & (found <= value + DOWN * gain + noise)
+        learned = (
+            (s.inverse, s.fresh) if hessian else _learn(s, taken, move, slopes - gradient)
+        )
+        same = found >= value - 4.0 * EPS * (1.0 + xp.abs(value))
         stale = xp.where(taken, xp.where(same, s.stale + 1.0, 0.0), s.stale)
-        # Where a step went too far, the parabola through what is known has its minimum.
-        shorter = s.share * xp.clip(-0.5 * gain / (value - s.value - gain), 0.1, 0.5)
+        # After a step too far the next goes to the minimum of the parabola through what is known.
+        shorter = s.share * xp.clip(-0.5 * gain / (found - value - gain), 0.1, 0.5)
         share = xp.where(taken, 1.0, shorter)
-        x = xp.where(taken[:, None], s.x + move, s.x)
-        gradient = xp.where(taken[:, None], gradient, s.gradient)
-        value = xp.where(taken, value, s.value)
+        x, gradient = (
+            xp.where(taken[:, None], new, old) for new, old in ((x + move, x), (slopes, gradient))
+        )
+        value = xp.where(taken, found, value)
         norm = xp.where(xp.isfinite(value), xp.abs(gradient).max(axis=1), xp.inf)
-        lost = share < EPS
-        converged = (norm <= tolerance) | (stale >= STALE) | (lost & (-0.5 * slope <= noise))
+        expected, lost = -0.5 * slope, share < EPS
+        at_end = (norm <= tolerance) | (stale >= STALE) | (lost & (expected <= noise))
         # Once near its end, only the lowest search of a problem goes on.
-        near_end = taken & (-0.5 * slope <= near) & (s.rounds > 0)
-        done = converged | lost | xp.isinf(value) | (near_end & (value > _lowest(value, index)))
-        converged = xp.where(s.going, converged, s.converged)
-        going = s.going & ~done
-        found = x, value, gradient, norm, converged, going, inverse, fresh, share, stale
-        return Searches(*found, s.rounds + 1)
+        idle = taken & (expected <= near) & (rounds > 0) & (value > _lowest(value, index))
+        ends = Ends(x, value, gradient, norm, xp.where(s.going, at_end, converged), rounds + 1)
+        going = s.going & ~(at_end | lost | idle | xp.isinf(value))
+        return _Searches(ends, going, *learned, share, stale)
 
+    s = _Searches(nowhere, going, inverse, ~none, zero + 1.0, zero)
     if xp is not np:
-        return jax.lax.while_loop(unfinished, proceed, begin)
-    s = begin
+        return jax.lax.while_loop(unfinished, proceed, s).ends
     with np.errstate(all="ignore"):
         while unfinished(s):
             s = proceed(s)
-    return s
+    return s.ends
 
 
 def _times(matrices: Any, vectors: Any) -> Any:
@@ -201,10 +177,10 @@ def _times(matrices: Any, vectors: Any) -> Any:
 
 def _lowest(value: Any, index: Any) -> Any:
     """The lowest value of each search's problem."""
-    xp = namespace(value)
-    lowest = xp.full(value.shape, xp.inf)
-    if xp is not np:
-        return lowest.at[index].min(value)[index]
+    if namespace(value) is not np:
+        own = index[:, None] == index[None]
+        return namespace(value).where(own, value[None], np.inf).min(axis=1)
+    lowest = np.full(value.shape, np.inf)
     np.minimum.at(lowest, index, value)
     return lowest[index]
 
@@ -212,32 +188,31 @@ def _lowest(value: Any, index: Any) -> Any:
 def _at_once(fun: Function, points: Any, index: Any, going: Any) -> tuple[Any, Any]:
     """Values and gradients of the searches that are not finished; NumPy."""
     value, gradient, at = np.full(len(points), np.inf), np.zeros_like(points), np.flatnonzero(going)
-    value[at], gradient[at] = _finite(*fun(points[at], index[at]))
+    found, slopes = fun(points[at], index[at])
+    finite = np.isfinite(found) & np.isfinite(slopes).all(axis=1)
+    value[at] = np.where(finite, found, np.inf)
+    gradient[at] = np.where(finite[:, None], slopes, 0.0)
     return value, gradient
 
 
 def _in_turn(fun: Function, points: Any, index: Any, going: Any) -> tuple[Any, Any]:
     """The same in JAX, one after the other."""
+    xp = namespace(points)
 
     def add(at: Any, found: tuple[Any, Any]) -> tuple[Any, Any]:
         def one(found: tuple[Any, Any]) -> tuple[Any, Any]:
-            value, gradient = _finite(*fun(points[at][None], index[at][None]))
-            return found[0].at[at].set(value[0]), found[1].at[at].set(gradient[0])
+            value, slopes = fun(points[at], index[at])
+            finite = xp.isfinite(value) & xp.isfinite(slopes).all()
+            value, slopes = xp.where(finite, value, xp.inf), xp.where(finite, slopes, 0.0)
+            return found[0].at[at].set(value), found[1].at[at].set(slopes)
 
         return jax.lax.cond(going[at], one, lambda found: found, found)
 
-    xp, count = namespace(points), len(points)
-    nothing = xp.full(count, xp.inf), xp.zeros_like(points)
-    return jax.lax.fori_loop(0, count, add, nothing)
+    nothing = xp.full(len(points), xp.inf), xp.zeros_like(points)
+    return jax.lax.fori_loop(0, len(points), add, nothing)
 
 
-def _finite(value: Any, gradient: Any) -> tuple[Any, Any]:
-    xp = namespace(value)
-    finite = xp.isfinite(value) & xp.isfinite(gradient).all(axis=1)
-    return xp.where(finite, value, xp.inf), xp.where(finite[:, None], gradient, 0.0)
-
-
-def _learn(s: Searches, taken: Any, move: Any, change: Any) -> tuple[Any, Any]:
+def _learn(s: _Searches, taken: Any, move: Any, change: Any) -> tuple[Any, Any]:
     """Update the inverse second derivatives of BFGS by the steps that are taken."""
     xp = namespace(move)
     bend = (move * change).sum(axis=1)

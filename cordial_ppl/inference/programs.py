@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 from cordial_ppl.arrays import pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import TILE, Data, on_cpu, texts_last
-from cordial_ppl.inference.minimise import Searches, search
+from cordial_ppl.inference.minimise import Ends, search
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 
@@ -96,7 +96,7 @@ def climb(
     points: Float[np.ndarray, "A P"],
     index: Int[np.ndarray, " A"],
     max_rounds: int,
-) -> Searches:
+) -> Ends:
     """Search for modes from whitened points, each for one of several data sets.
 
     Args:
@@ -108,20 +108,20 @@ def climb(
         max_rounds: points of a search at most; one tells the derivatives where it begins.
 
     Returns:
-        The searches for a minimum of the log density's negative, nats.
+        Where the searches for a minimum of the negative log density, nats, ended.
     """
     count = len(points)
     given = pad_rows(points, SEARCHES, 0.0), pad_rows(index, SEARCHES, 0)
     going = np.arange(SEARCHES) < count
     found = _climb(target)(prior, data, *given, going, np.int32(max_rounds))
-    return Searches(*(np.asarray(part)[:count] for part in found[:-1]), int(found[-1]))
+    return Ends(*(np.asarray(part)[:count] for part in found[:-1]), int(found[-1]))
 
 
 @lru_cache(maxsize=512)
 def _climb(target: Target) -> Callable[..., Any]:
     def run(
         prior: Prior, data: Data, points: Array, index: Array, going: Array, rounds: Array
-    ) -> Searches:
+    ) -> Ends:
         def loss(point: Array, place: Array) -> tuple[Array, Array]:
             own = Prior(prior.loc[place], prior.scale[place])
             histogram = data.histogram[place]
@@ -145,7 +145,7 @@ def _climb(target: Target) -> Callable[..., Any]:
             value, slope = jax.lax.fori_loop(0, data.tiles, add, begin)
             return jnp.where(jnp.abs(point).max() <= REACH, -value, jnp.inf), -slope
 
-        return search(jax.vmap(loss), points, index, going, max_rounds=rounds)
+        return search(loss, points, index, going, max_rounds=rounds)
 
     return compiled(run, xla_backend_optimization_level=1)
 
@@ -196,7 +196,8 @@ def _weigh(target: Target) -> Callable[..., Any]:
                 readings, labels = _rows(data, index, place)
                 scores, each = jax.vmap(lambda u: target.pointwise(u, readings, labels))(flat)
                 total += jnp.where(step < data.tiles, scores.sum(axis=1), 0.0)
-                mixed = jnp.einsum("s,snk->kn", jax.nn.softmax(total), each)
+                weights = jax.nn.softmax(total)
+                mixed = jnp.stack([weights @ each[..., option] for option in range(size)])
                 where = place.astype(jnp.int32), jnp.int32(0), index * tile
                 return total, jax.lax.dynamic_update_slice(probs, mixed[None], where)
 
@@ -209,7 +210,7 @@ def _weigh(target: Target) -> Callable[..., Any]:
         nothing = jnp.zeros(proposed.shape), jnp.zeros((sets, size, rows))
         return jax.lax.fori_loop(0, count, one, nothing)
 
-    return compiled(run)
+    return compiled(run, xla_backend_optimization_level=1)
 
 
 def predict(
