@@ -16,9 +16,9 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
 from cordial_ppl.inference.laplace import (
+    AT_ONCE,
     CURVATURE_FLOOR,
     DRAWS,
-    AT_ONCE,
     Mode,
     find_modes,
     laplace_weights,
@@ -101,7 +101,9 @@ def test_golden_importance_weights(name):
 
 def test_many_data_sets_at_once_each_with_a_prior_of_its_own():
     target = build_target(CHANNELS["mixture"], 5)
-    masks = [np.where(np.arange(30) % AT_ONCE == fold, -1, LABELS) for fold in range(-1, AT_ONCE + 1)]
+    masks = [
+        np.where(np.arange(30) % AT_ONCE == fold, -1, LABELS) for fold in range(-1, AT_ONCE + 1)
+    ]
     data = [padded(own, np.asarray(label_histogram(own, 5))) for own in masks]
     shifts = np.linspace(0.0, 0.5, len(data))
     loc = np.tile(target.prior.loc, (len(data), 1))

@@ -91,8 +91,8 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]
     for own, sets, count in _in_turn(target, prior, data):
         each = np.repeat(np.arange(count), len(points))
         begin = (points / np.asarray(own.scale)[:count, None]).reshape(-1, size)
-        modes, value, _, norm, converged, _ = (
-            climb(target, own, sets, begin, each, ROUNDS).lowest(len(points))
+        modes, value, _, norm, converged, _ = climb(target, own, sets, begin, each, ROUNDS).lowest(
+            len(points)
         )
         # Second derivatives by differences of gradients.
         beside = (modes[:, None] + around).reshape(-1, size)
@@ -148,7 +148,10 @@ def laplace_weights(
         probabilities of the texts under the weighted points.
     """
     points = np.stack(
-        [mode.mean + inflation * own @ mode.factor.T for mode, own in zip(modes, noise, strict=True)]
+        [
+            mode.mean + inflation * own @ mode.factor.T
+            for mode, own in zip(modes, noise, strict=True)
+        ]
     )
     log_proposal = np.array([[mode.log_density] for mode in modes]) - 0.5 * (noise**2).sum(axis=2)
     found, first = [], 0

@@ -25,6 +25,9 @@ Hessian = Callable[[Float[np.ndarray, "A P"], Int[np.ndarray, " A"]], Float[np.n
 DOWN = 1e-4
 """What a step must gain at least, of what the slope at its start promises."""
 
+LONGER = 3.0
+"""How much longer the next step is where the function bends downwards."""
+
 STALE = 8
 """Steps in a row that change the value by no more than rounding, after which a search ends."""
 
@@ -58,7 +61,10 @@ class Ends(NamedTuple):
 
 
 def minimise(
-    fun: Function, starts: Float[np.ndarray, "B S P"], hessian: Hessian | None = None, **settings: Any
+    fun: Function,
+    starts: Float[np.ndarray, "B S P"],
+    hessian: Hessian | None = None,
+    **settings: Any,
 ) -> Ends:
     """Minimise B functions of NumPy arrays, each from S starts; the lowest end of each.
 
@@ -141,14 +147,14 @@ def search(
         # Differences of values may be rounding noise.
         gain, noise = step * slope, EPS**0.8 * (1.0 + xp.abs(value))
         taken = s.going & (found <= value + DOWN * gain + noise)
-        learned = (
-            (s.inverse, s.fresh) if hessian else _learn(s, taken, move, slopes - gradient)
-        )
+        bent, inverse = (taken, s.inverse) if hessian else _learn(s, move, slopes - gradient, taken)
         same = found >= value - 4.0 * EPS * (1.0 + xp.abs(value))
         stale = xp.where(taken, xp.where(same, s.stale + 1.0, 0.0), s.stale)
         # After a step too far the next goes to the minimum of the parabola through what is known.
         shorter = s.share * xp.clip(-0.5 * gain / (found - value - gain), 0.1, 0.5)
-        share = xp.where(taken, 1.0, shorter)
+        # Where the function bends downwards, nothing is learned but that a step may be longer.
+        longer = xp.where(bent | (rounds == 0), 1.0, LONGER * s.share)
+        share = xp.where(taken, longer, shorter)
         x, gradient = (
             xp.where(taken[:, None], new, old) for new, old in ((x + move, x), (slopes, gradient))
         )
@@ -160,7 +166,7 @@ def search(
         idle = taken & (expected <= near) & (rounds > 0) & (value > _lowest(value, index))
         ends = Ends(x, value, gradient, norm, xp.where(s.going, at_end, converged), rounds + 1)
         going = s.going & ~(at_end | lost | idle | xp.isinf(value))
-        return _Searches(ends, going, *learned, share, stale)
+        return _Searches(ends, going, inverse, s.fresh & ~bent, share, stale)
 
     s = _Searches(nowhere, going, inverse, ~none, zero + 1.0, zero)
     if xp is not np:
@@ -212,13 +218,16 @@ def _in_turn(fun: Function, points: Any, index: Any, going: Any) -> tuple[Any, A
     return jax.lax.fori_loop(0, len(points), add, nothing)
 
 
-def _learn(s: _Searches, taken: Any, move: Any, change: Any) -> tuple[Any, Any]:
-    """Update the inverse second derivatives of BFGS by the steps that are taken."""
+def _learn(s: _Searches, move: Any, change: Any, taken: Any) -> tuple[Any, Any]:
+    """Where a function bends upwards along a step that is taken, and what BFGS learns of that."""
     xp = namespace(move)
     bend = (move * change).sum(axis=1)
-    learns = taken & (bend > EPS * (move**2).sum(axis=1))
-    turned = _times(s.inverse, change)
+    bent = taken & (bend > EPS * (move**2).sum(axis=1))
+    # Where a function is flat, the first step tells how flat (Nocedal and Wright, equation 6.20).
+    scale = xp.where(s.fresh, xp.maximum(bend / (change**2).sum(axis=1), 1.0), 1.0)
+    inverse = scale[:, None, None] * s.inverse
+    turned = _times(inverse, change)
     along = (0.5 * (1.0 + (change * turned).sum(axis=1) / bend))[:, None] * move - turned
     half = (along / bend[:, None])[:, :, None] * move[:, None, :]
-    learned = s.inverse + half + half.swapaxes(1, 2)
-    return xp.where(learns[:, None, None], learned, s.inverse), s.fresh & ~learns
+    learned = inverse + half + half.swapaxes(1, 2)
+    return bent, xp.where(bent[:, None, None], learned, s.inverse)
