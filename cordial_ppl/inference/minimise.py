@@ -2,7 +2,7 @@
 
 Newton's direction where second derivatives are given, else that of BFGS, along which a step is
 shortened until the function falls enough (Nocedal and Wright, 2nd ed., Sections 3.1 and 6.1).
-Every search has a step length of its own, and a round evaluates each unfinished search at one point.
+Every search has a step length of its own; a round evaluates each unfinished search at one point.
 
 The same lines serve NumPy arrays, at once, and JAX arrays, as one loop of a compiled program.
 """
