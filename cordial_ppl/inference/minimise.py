@@ -57,7 +57,7 @@ class Ends(NamedTuple):
         """The lowest of the ends of each problem, where it has so many, one after the other."""
         lowest = self.value.reshape(-1, each).argmin(axis=1)
         best = lowest + each * np.arange(len(lowest))
-        return Ends(*(part[best] for part in self[:-1]), self.rounds)
+        return Ends(*(part[best] for part in self[:-1]), rounds=self.rounds)
 
 
 def minimise(

@@ -114,7 +114,7 @@ def climb(
     given = pad_rows(points, SEARCHES, 0.0), pad_rows(index, SEARCHES, 0)
     going = np.arange(SEARCHES) < count
     found = _climb(target)(prior, data, *given, going, np.int32(max_rounds))
-    return Ends(*(np.asarray(part)[:count] for part in found[:-1]), int(found[-1]))
+    return Ends(*(np.asarray(part)[:count] for part in found[:-1]), rounds=int(found[-1]))
 
 
 @lru_cache(maxsize=512)
