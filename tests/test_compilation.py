@@ -85,7 +85,7 @@ def test_few_programs_serve_every_number_of_labels_and_texts(make, programs):
         program.ready.clear()
     stack = fit(20, seed=0, make=make)
     stack.predict_proba(TEXTS.logits[:5])
-    # A density and a prediction for each channel, and a gradient where a mode is sought.
+    # Densities and a prediction for each channel, and a search where a mode is sought.
     assert sum(len(program.ready) for program in compilation.Program.everyone) == programs
     with compilations() as names:
         for count in (1, 7, 33, 90):

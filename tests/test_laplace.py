@@ -16,10 +16,10 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
 from cordial_ppl.inference.laplace import (
+    AT_ONCE,
     CURVATURE_FLOOR,
     DRAWS,
-    FEW,
-    Gaussian,
+    Mode,
     find_modes,
     laplace_weights,
     sample_laplace,
@@ -48,7 +48,8 @@ def fitted(name):
     target = build_target(CHANNELS[name], 5)
     noise = NOISE[: 100 * target.size].reshape(100, target.size)
     (gaussian,) = find_modes(target, target.prior, [padded()])
-    return target, gaussian, *laplace_weights(target, target.prior, padded(), gaussian, noise)
+    found = laplace_weights(target, target.prior, [padded()], [gaussian], noise[None])
+    return target, gaussian, *(part[0] for part in found)
 
 
 def log_density(target, w, prior=None, labels=LABELS, histogram=HISTOGRAM):
@@ -60,7 +61,7 @@ def log_density(target, w, prior=None, labels=LABELS, histogram=HISTOGRAM):
 
 @pytest.mark.parametrize("name", REFERENCE["channels"])
 def test_golden_mode_and_curvature(name):
-    golden, (target, gaussian, _, _) = REFERENCE["channels"][name], fitted(name)
+    golden, (target, gaussian, *_) = REFERENCE["channels"][name], fitted(name)
     assert gaussian.converged and gaussian.gradient_norm < 1e-6
     loc, scale = target.prior
     np.testing.assert_allclose(loc + scale * gaussian.mean, golden["mode"], rtol=0, atol=1e-6)
@@ -71,7 +72,7 @@ def test_golden_mode_and_curvature(name):
 
 
 def test_differences_of_gradients_are_the_hessian():
-    target, gaussian, _, _ = fitted("mixture")
+    target, gaussian, *_ = fitted("mixture")
     exact = -jax.jit(jax.hessian(lambda w: log_density(target, w)))(gaussian.mean)
     found = np.linalg.inv(gaussian.factor @ gaussian.factor.T)
     assert np.linalg.eigvalsh(exact)[0] > CURVATURE_FLOOR
@@ -81,7 +82,7 @@ def test_differences_of_gradients_are_the_hessian():
 @pytest.mark.parametrize("name", REFERENCE["channels"])
 def test_golden_importance_weights(name):
     golden = REFERENCE["channels"][name]["importance"]
-    target, _, points, log_weights = fitted(name)
+    target, _, points, log_weights, seen = fitted(name)
     np.testing.assert_allclose(log_weights, golden["log_weights"], rtol=0, atol=1e-6)
     weights = np.exp(normalise(log_weights))
     np.testing.assert_allclose(weights, golden["weights"], rtol=1e-5)
@@ -94,18 +95,22 @@ def test_golden_importance_weights(name):
     draws = target.prior.loc + target.prior.scale * points
     probs, _ = predict(target, draws, weights, TEST)
     np.testing.assert_allclose(probs, golden["probs"], rtol=0, atol=1e-7)
+    probs, _ = predict(target, draws, weights, Readings(LOGITS, HISTOGRAM, {}))
+    np.testing.assert_allclose(seen[: len(LOGITS)], probs, rtol=0, atol=1e-12)
 
 
 def test_many_data_sets_at_once_each_with_a_prior_of_its_own():
     target = build_target(CHANNELS["mixture"], 5)
-    masks = [np.where(np.arange(30) % 5 == fold, -1, LABELS) for fold in range(-1, FEW + 1)]
+    masks = [
+        np.where(np.arange(30) % AT_ONCE == fold, -1, LABELS) for fold in range(-1, AT_ONCE + 1)
+    ]
     data = [padded(own, np.asarray(label_histogram(own, 5))) for own in masks]
     shifts = np.linspace(0.0, 0.5, len(data))
     loc = np.tile(target.prior.loc, (len(data), 1))
     loc[:, 1] += shifts
     scale = np.tile(target.prior.scale, (len(data), 1))
     together = find_modes(target, Prior(loc, scale), data)
-    assert len(together) == len(data) > FEW
+    assert len(together) == len(data) > AT_ONCE
     for place in (0, 3, len(data) - 1):
         prior = Prior(loc[place], scale[place])
         (alone,) = find_modes(target, prior, [data[place]])
@@ -121,7 +126,7 @@ def test_the_mode_is_the_best_that_any_start_leads_to(name):
     """As a search from each start to its very end finds it."""
     from scipy.optimize import minimize
 
-    target, gaussian, _, _ = fitted(name)
+    target, gaussian, *_ = fitted(name)
     run = jax.jit(jax.value_and_grad(lambda w: -log_density(target, w)))
 
     def loss(w):
@@ -144,17 +149,18 @@ def toy():
     target = build_target(Channel("linear", linear), 5)
     (gaussian,) = find_modes(target, target.prior, [padded()])
     rng = np.random.default_rng(0)
-    return target, gaussian, sample_laplace(target, target.prior, padded(), gaussian, rng)
+    return target, gaussian, *sample_laplace(target, target.prior, [padded()], [gaussian], [rng])
 
 
 def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
     target, gaussian, found = toy()
-    assert found.points.shape == (DRAWS, 2) == (300, 2)
-    white = (found.points - gaussian.mean) @ np.linalg.inv(gaussian.factor).T
+    assert found.draws.shape == (DRAWS, 2) == (300, 2)
+    points = (found.draws - target.prior.loc) / target.prior.scale
+    white = (points - gaussian.mean) @ np.linalg.inv(gaussian.factor).T
     np.testing.assert_allclose(np.cov(white.T), 1.5**2 * np.eye(2), rtol=0, atol=0.5)
-    density = jax.vmap(lambda w: log_density(target, w))(jnp.asarray(found.points))
+    density = jax.vmap(lambda w: log_density(target, w))(jnp.asarray(points))
     expected = normalise(np.asarray(density) + 0.5 * (white**2).sum(axis=1) / 1.5**2)
-    np.testing.assert_allclose(found.log_weights, expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.log(found.weights), expected, rtol=0, atol=1e-6)
     # A posterior that is nearly Gaussian has the efficiency of the inflation alone.
     assert found.ess / DRAWS == pytest.approx(1.203**-2, abs=0.1)
     assert found.khat < 0.7
@@ -188,7 +194,7 @@ def broken(readings, labels=None):
 def test_a_density_that_is_no_number_says_so():
     target = build_target(Channel("broken", broken), 5)
     (found,) = find_modes(target, target.prior, [padded()])
-    assert isinstance(found, Gaussian) and not found.converged
+    assert isinstance(found, Mode) and not found.converged
     assert found.log_density == -np.inf and np.isfinite(found.factor).all()
 
 

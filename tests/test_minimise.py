@@ -40,7 +40,7 @@ def test_rosenbrock_ends_at_ones_in_about_as_many_evaluations_as_scipy_takes(sta
 
 
 @pytest.mark.parametrize("size", [1, 5, 27])
-def test_newton_ends_a_quadratic_in_one_step_and_so_does_its_inverse(size):
+def test_newton_ends_a_quadratic_in_one_step_and_bfgs_in_more(size):
     rng = np.random.default_rng(size)
     root = rng.normal(size=(size, size))
     matrix, centre = root @ root.T + np.eye(size), rng.normal(size=size)
@@ -50,11 +50,9 @@ def test_newton_ends_a_quadratic_in_one_step_and_so_does_its_inverse(size):
         return 0.5 * np.vecdot(far, far @ matrix), far @ matrix
 
     starts = np.zeros((1, 1, size))
-    inverse = np.linalg.inv(matrix)[None]
     newton = minimise(fun, starts, hessian=lambda x, at: np.tile(matrix, (len(x), 1, 1)))
-    for found in (newton, minimise(fun, starts, inverse=inverse, max_length=100.0)):
-        assert found.converged.all() and found.rounds <= 3
-        np.testing.assert_allclose(found.x[0], centre, atol=1e-9)
+    assert newton.converged.all() and newton.rounds <= 3
+    np.testing.assert_allclose(newton.x[0], centre, atol=1e-9)
     found = minimise(fun, starts)
     assert found.converged.all()
     np.testing.assert_allclose(found.x[0], centre, atol=1e-8)

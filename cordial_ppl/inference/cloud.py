@@ -23,6 +23,8 @@ class Cloud(NamedTuple):
         repairs: how often the draws were moved and weighed again because they were not good enough.
         fold_khat: worst k-hat of the weights that carry the draws over to the folds; NaN where none
             were carried.
+        probs: probabilities of the texts under the draws, labels seen or not, with rows of padding
+            after them; None where they were not computed.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
     """
 
@@ -35,4 +37,5 @@ class Cloud(NamedTuple):
     gradient_norm: float = NOTHING
     repairs: int = 0
     fold_khat: float = NOTHING
+    probs: Float[np.ndarray, "rows K"] | None = None
     transitions: Mapping[str, Shaped[Any, " S"]] = {}

@@ -18,9 +18,9 @@ from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.batch import PRECISION, Problem, make_batch
 from cordial_ppl.inference.cloud import Cloud
-from cordial_ppl.inference.data import Data, Labelled, hold_out, pad
+from cordial_ppl.inference.data import Labelled, hold_out, pad
 from cordial_ppl.inference.importance import resample
-from cordial_ppl.inference.laplace import Gaussian, find_modes, sample_laplace
+from cordial_ppl.inference.laplace import find_modes, sample_laplace
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import LITERAL, Posterior, diagnose, precision
 from cordial_ppl.inference.programs import predict
@@ -170,44 +170,25 @@ def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str)
     del effort
     jobs = [(case, labels) for case in cases for labels in (case.texts.labels, *case.masks)]
     data = [pad(case.texts, labels, case.shares(labels), np.float64) for case, labels in jobs]
-    priors = [cast(Prior, case.prior) for case, _ in jobs]
-    modes = find_modes(target, Prior(*map(np.stack, zip(*priors, strict=True))), data)
+    prior = Prior(*map(np.stack, zip(*(cast(Prior, case.prior) for case, _ in jobs), strict=True)))
+    modes = find_modes(target, prior, data)
     if not all(np.isfinite(mode.log_density) for mode in modes):
         raise InputError(
             f"the density of channel {target.channel.name!r} is zero wherever the search for its "
             "mode begins: look at its prior, or use inference='default'."
         )
-    rngs = {id(case): np.random.default_rng(case.seed) for case in cases}
-    clouds = iter(
-        [
-            _at_mode(prior, mode)
-            if method == "mode"
-            else _laplace(target, prior, own, mode, rngs[id(case)])
-            for (case, _), own, prior, mode in zip(jobs, data, priors, modes, strict=True)
+    if method == "mode":
+        draws = prior.loc + prior.scale * np.stack([mode.mean for mode in modes])
+        norms = [mode.gradient_norm for mode in modes]
+        clouds = [
+            Cloud(draw[None], np.ones(1), ess=1.0, gradient_norm=norm)
+            for draw, norm in zip(draws, norms, strict=True)
         ]
-    )
-    return [(next(clouds), [next(clouds) for _ in case.masks]) for case in cases]
-
-
-def _at_mode(prior: Prior, mode: Gaussian) -> Cloud:
-    """All weight on the posterior mode."""
-    draw = prior.loc + prior.scale * mode.mean
-    return Cloud(draw[None], np.ones(1), ess=1.0, gradient_norm=mode.gradient_norm)
-
-
-def _laplace(
-    target: Target, prior: Prior, data: Data, mode: Gaussian, rng: np.random.Generator
-) -> Cloud:
-    """The paper's draws, with their weights."""
-    found = sample_laplace(target, prior, data, mode, rng)
-    return Cloud(
-        draws=prior.loc + prior.scale * found.points,
-        weights=np.exp(found.log_weights),
-        khat=found.khat,
-        ess=found.ess,
-        weighed=len(found.points),
-        gradient_norm=mode.gradient_norm,
-    )
+    else:
+        rngs = {id(case): np.random.default_rng(case.seed) for case in cases}
+        clouds = sample_laplace(target, prior, data, modes, [rngs[id(case)] for case, _ in jobs])
+    turn = iter(clouds)
+    return [(next(turn), [next(turn) for _ in case.masks]) for case in cases]
 
 
 def _problems(target: Target, jobs: Sequence[tuple[Case, np.ndarray]]) -> list[Problem]:
@@ -259,14 +240,18 @@ def _fit(
     held_out, kind = np.empty((len(texts.labels), target.options)), precision(method)
     for fold, (labels, found) in enumerate(zip(case.masks, folds, strict=True)):
         rows = case.folds == fold
-        unseen = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
-        readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), unseen)
-        draws, weights = found.draws, found.weights
-        if method not in LITERAL:
-            with np.errstate(divide="ignore"):
-                some = resample(0.5, np.log(weights), UNSEEN)
-            draws, weights = draws[some], np.full(UNSEEN, 1 / UNSEEN)
-        probs = predict(target, draws, weights, readings)[0].astype(np.float64)
+        probs = found.probs
+        if probs is None:
+            unseen = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
+            readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), unseen)
+            draws, weights = found.draws, found.weights
+            if method not in LITERAL:
+                with np.errstate(divide="ignore"):
+                    some = resample(0.5, np.log(weights), UNSEEN)
+                draws, weights = draws[some], np.full(UNSEEN, 1 / UNSEEN)
+            probs = predict(target, draws, weights, readings)[0].astype(np.float64)
+        else:
+            probs = probs[np.flatnonzero(rows)]
         held_out[rows] = probs / probs.sum(axis=1, keepdims=True)
     return ChannelFit(posterior, held_out)
 

@@ -7,33 +7,31 @@ prior standard deviations.  This is the literal method of the paper (Section 2.4
 are poor, which k-hat reports.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.inference.cloud import Cloud
 from cordial_ppl.inference.data import Data
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
-from cordial_ppl.inference.minimise import minimise
-from cordial_ppl.inference.programs import density, gradient
+from cordial_ppl.inference.modes import SEARCHES, search_modes, weigh_and_predict
 from cordial_ppl.inference.target import Prior, Target
 
-FEW, MANY = 8, 64
-"""Data sets that are searched at a time, a fit with its folds or many fits: two programs do."""
+AT_ONCE = SEARCHES // 4
+"""Data sets that are searched at a time: as many as the starts of each leave room for."""
 
 DRAWS = 300
 INFLATION = 1.5
 CURVATURE_FLOOR = 0.05
-REACH = 40.0
-"""Prior standard deviations beyond which no density is asked for."""
 
 STEP = 1e-5
 """Half the distance of gradients whose difference is a row of the Hessian."""
 
-NEAR = 0.05
-"""Largest gradient component from which a search knows second derivatives."""
+ROUNDS = 1000
+"""Points of a search at most."""
 
 SHIFTS: tuple[dict[str, float], ...] = (
     {},
@@ -44,11 +42,11 @@ SHIFTS: tuple[dict[str, float], ...] = (
 """Starts of the mode search: what is added to the prior means, in unconstrained units."""
 
 
-class Gaussian(NamedTuple):
-    """A Gaussian in whitened coordinates.
+class Mode(NamedTuple):
+    """A mode of the posterior and the Gaussian there, in whitened coordinates.
 
     Attributes:
-        mean: the posterior mode, shape ``[P]``.
+        mean: the mode, shape ``[P]``.
         factor: ``F`` with covariance ``F F^T``, shape ``[P, P]``.
         log_density: log density of the problem at the mode.
         gradient_norm: largest component of its gradient there.
@@ -60,22 +58,6 @@ class Gaussian(NamedTuple):
     log_density: float
     gradient_norm: float
     converged: bool
-
-
-class Weighted(NamedTuple):
-    """Weighted draws in whitened coordinates.
-
-    Attributes:
-        points: the draws, shape ``[S, P]``.
-        log_weights: their normalised log weights, nats, shape ``[S]``.
-        khat: Pareto shape of the weights.
-        ess: their effective sample size.
-    """
-
-    points: Float[np.ndarray, "S P"]
-    log_weights: Float[np.ndarray, " S"]
-    khat: float
-    ess: float
 
 
 def starts(target: Target) -> Float[np.ndarray, "starts P"]:
@@ -92,7 +74,7 @@ def starts(target: Target) -> Float[np.ndarray, "starts P"]:
     return np.unique(np.stack(points), axis=0)
 
 
-def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Gaussian]:
+def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]:
     """Find the mode of each of several data sets from every start, and floor the curvature there.
 
     Args:
@@ -102,102 +84,120 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Gauss
         data: B data sets in double precision, with equally many rows.
 
     Returns:
-        The Gaussian at the highest mode found for each data set.
+        The highest mode found for each data set.
     """
-    loc, scale = (np.broadcast_to(part, (len(data), target.size)) for part in prior)
-    found, at_once = [], FEW if len(data) <= FEW else MANY
-    for first in range(0, len(data), at_once):
-        some = slice(first, first + at_once)
-        found += _find_modes(target, Prior(loc[some], scale[some]), data[some], at_once)
+    points, size, found = starts(target), target.size, []
+    around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
+    for own, sets, count in _in_turn(target, prior, data):
+        each = np.repeat(np.arange(count), len(points))
+        begin = (points / np.asarray(own.scale)[:count, None]).reshape(-1, size)
+        modes, value, _, norm, converged, _ = search_modes(
+            target, own, sets, begin, each, ROUNDS
+        ).lowest(len(points))
+        # Second derivatives by differences of gradients.
+        beside = (modes[:, None] + around).reshape(-1, size)
+        each = np.repeat(np.arange(count), 2 * size)
+        runs = [slice(first, first + SEARCHES) for first in range(0, len(beside), SEARCHES)]
+        slopes = [
+            search_modes(target, own, sets, beside[run], each[run], 1).gradient for run in runs
+        ]
+        above, below = np.concatenate(slopes).reshape(count, 2, size, size).swapaxes(0, 1)
+        hessian = (above - below) / (2.0 * STEP)
+        values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
+        values = np.maximum(values, CURVATURE_FLOOR)
+        factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
+        found += [
+            Mode(modes[at], factors[at], -float(value[at]), float(norm[at]), bool(converged[at]))
+            for at in range(count)
+        ]
     return found
 
 
-def _find_modes(target: Target, prior: Prior, data: Sequence[Data], at_once: int) -> list[Gaussian]:
-    """The same for as many data sets as are searched at a time."""
-    count, size = len(data), target.size
-    filled = [*range(count), *[0] * (at_once - count)]
-    together = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
-    with jax.enable_x64(True):
-        priors = Prior(prior.loc[filled], prior.scale[filled])
-        given = jax.device_put((priors, together._replace(tiles=together.tiles.max())))
-
-        def loss(points: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            value, slope = gradient(target, given[0], given[1], points, at)
-            return np.where(np.abs(points).max(axis=1) <= REACH, -value, np.inf), -slope
-
-        def inverses(points: np.ndarray) -> np.ndarray:
-            """Inverse second derivatives by differences of gradients, floored."""
-            around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
-            each = (points[:, None] + around).reshape(-1, size)
-            _, slopes = loss(each, np.repeat(np.arange(count), 2 * size))
-            above, below = slopes.reshape(count, 2, size, size).swapaxes(0, 1)
-            hessian = np.nan_to_num((above - below) / (2.0 * STEP))
-            values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
-            values = np.maximum(values, CURVATURE_FLOOR)
-            return (vectors / values[:, None, :]) @ vectors.swapaxes(1, 2)
-
-        near = minimise(loss, starts(target)[None] / prior.scale[:, None], tolerance=NEAR).x
-        found = minimise(loss, near[:, None], inverse=inverses(near))
-        factor = np.linalg.cholesky(inverses(found.x))
-    return [
-        Gaussian(mean, own, -float(value), float(norm), bool(converged))
-        for mean, own, value, norm, converged in zip(
-            found.x, factor, found.value, found.gradient_norm, found.converged, strict=True
-        )
-    ]
+def _in_turn(
+    target: Target, prior: Prior, data: Sequence[Data]
+) -> Iterator[tuple[Prior, Data, int]]:
+    """As many data sets as are searched at a time, with their priors, and how many they are."""
+    loc, scale = (np.broadcast_to(part, (len(data), target.size)) for part in prior)
+    for first in range(0, len(data), AT_ONCE):
+        at = list(range(first, min(first + AT_ONCE, len(data))))
+        filled = at + [first] * (AT_ONCE - len(at))
+        together = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
+        with jax.enable_x64(True):
+            own = Prior(loc[filled], scale[filled]), together._replace(tiles=together.tiles.max())
+            yield *jax.device_put(own), len(at)
 
 
 def laplace_weights(
     target: Target,
     prior: Prior,
-    data: Data,
-    gaussian: Gaussian,
-    noise: Float[np.ndarray, "S P"],
+    data: Sequence[Data],
+    modes: Sequence[Mode],
+    noise: Float[np.ndarray, "B S P"],
     inflation: float = INFLATION,
-) -> tuple[Float[np.ndarray, "S P"], Float[np.ndarray, " S"]]:
-    """Points of the inflated Gaussian for given standard normal noise, and their log weights.
+) -> tuple[Float[np.ndarray, "B S P"], Float[np.ndarray, "B S"], Float[np.ndarray, "B rows K"]]:
+    """Points of the inflated Gaussians for given standard normal noise, and their log weights.
 
     Args:
         target: the channel.
-        prior: location and scale of the unconstrained parameters.
-        data: labelled texts in double precision.
-        gaussian: the Laplace approximation.
+        prior: location and scale of the unconstrained parameters, ``[P]`` or ``[B, P]``.
+        data: labelled texts in double precision, B data sets.
+        modes: the Laplace approximation of each.
         noise: standard normal draws.
         inflation: factor on the standard deviations.
 
     Returns:
-        Whitened points and unnormalised log weights in nats, which are zero at the mode.
+        Whitened points; unnormalised log weights in nats, which are zero at the mode; and
+        probabilities of the texts under the weighted points.
     """
-    points = gaussian.mean + inflation * noise @ gaussian.factor.T
-    with jax.enable_x64(True):
-        own, likelihood = density(target, prior, data, points)
-    log_proposal = -0.5 * (noise**2).sum(axis=1)
-    return points, own + likelihood - gaussian.log_density - log_proposal
+    points = np.stack(
+        [
+            mode.mean + inflation * own @ mode.factor.T
+            for mode, own in zip(modes, noise, strict=True)
+        ]
+    )
+    log_proposal = np.array([[mode.log_density] for mode in modes]) - 0.5 * (noise**2).sum(axis=2)
+    found, first = [], 0
+    for own, sets, count in _in_turn(target, prior, data):
+        some = slice(first, first + count)
+        found.append(weigh_and_predict(target, own, sets, points[some], log_proposal[some]))
+        first += count
+    log_weights, probs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return points, log_weights, probs
 
 
 def sample_laplace(
     target: Target,
     prior: Prior,
-    data: Data,
-    gaussian: Gaussian,
-    rng: np.random.Generator,
+    data: Sequence[Data],
+    modes: Sequence[Mode],
+    rngs: Sequence[np.random.Generator],
     draws: int = DRAWS,
-) -> Weighted:
-    """Draw from the inflated Laplace approximation and weigh the draws, as the paper does.
+) -> list[Cloud]:
+    """Draw from the inflated Laplace approximations and weigh the draws, as the paper does.
 
     Args:
         target: the channel.
-        prior: location and scale of the unconstrained parameters.
-        data: labelled texts in double precision.
-        gaussian: the Laplace approximation.
-        rng: source of randomness.
+        prior: location and scale of the unconstrained parameters, ``[P]`` or ``[B, P]``.
+        data: labelled texts in double precision, B data sets.
+        modes: the Laplace approximation of each.
+        rngs: source of randomness of each.
         draws: number of draws.
 
     Returns:
-        Draws with self-normalised, unsmoothed weights; k-hat and ESS say what they are worth.
+        Draws with self-normalised, unsmoothed weights, whose k-hat and ESS say what they are worth.
     """
-    noise = rng.standard_normal((draws, target.size))
-    points, log_weights = laplace_weights(target, prior, data, gaussian, noise)
-    _, khat = pareto_smooth(log_weights)
-    ess = effective_sample_size(log_weights)
-    return Weighted(points, normalise(log_weights), float(khat), float(ess))
+    noise = np.stack([rng.standard_normal((draws, target.size)) for rng in rngs])
+    points, log_weights, probs = laplace_weights(target, prior, data, modes, noise)
+    loc, scale = (np.broadcast_to(part, (len(data), target.size)) for part in prior)
+    return [
+        Cloud(
+            draws=loc[at] + scale[at] * points[at],
+            weights=np.exp(normalise(own)),
+            khat=float(pareto_smooth(own)[1]),
+            ess=float(effective_sample_size(own)),
+            weighed=draws,
+            gradient_norm=modes[at].gradient_norm,
+            probs=probs[at],
+        )
+        for at, own in enumerate(log_weights)
+    ]

@@ -1,22 +1,32 @@
 """Minimisation of many small smooth functions at once, each from one start or from several.
 
 Newton's direction where second derivatives are given, else that of BFGS, along which a step is
-sought that meets the weak Wolfe conditions (Nocedal and Wright, 2nd ed., Sections 3.1 and 6.1), or
-their approximation where values are rounding noise (Hager and Zhang 2005).  Every search has a
-step length of its own, and a round evaluates each unfinished search at one point, in one call.
+shortened until the function falls enough (Nocedal and Wright, 2nd ed., Sections 3.1 and 6.1).
+Every search has a step length of its own; a round evaluates each unfinished search at one point.
+
+The same lines serve NumPy arrays, at once, and JAX arrays, as one loop of a compiled program.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-Points = Float[np.ndarray, "A P"]
-Index = Int[np.ndarray, " A"]
+from cordial_ppl.arrays import namespace
 
-DOWN, LEFT = 1e-4, 0.9
-"""Of the slope at its start, what a step must gain at least, and what it may leave at most."""
+Function = Callable[[Any, Any], tuple[Any, Any]]
+"""From points `[A, P]`, and the problem that each belongs to, to values and gradients; with JAX
+from one point.  A value that is not finite means that a step went too far."""
+
+Hessian = Callable[[Float[np.ndarray, "A P"], Int[np.ndarray, " A"]], Float[np.ndarray, "A P P"]]
+
+DOWN = 1e-4
+"""What a step must gain at least, of what the slope at its start promises."""
+
+LONGER = 3.0
+"""How much longer the next step is where the function bends downwards."""
 
 STALE = 8
 """Steps in a row that change the value by no more than rounding, after which a search ends."""
@@ -24,168 +34,200 @@ STALE = 8
 EPS = float(np.finfo(np.float64).eps)
 
 
-class Minimum(NamedTuple):
-    """The lowest end of the searches of each problem.
+class Ends(NamedTuple):
+    """Where searches ended.
 
     Attributes:
-        x: the points, shape `[B, P]`.
-        value: the functions there; infinite where a function was not finite at any start.
-        gradient_norm: largest absolute gradient component there.
+        x: the points, shape `[L, P]`.
+        value: the functions there; infinite where a function was not finite at the start.
+        gradient: their gradients there.
+        gradient_norm: largest absolute components of these.
         converged: whether that is zero to the tolerance, or to rounding.
         rounds: evaluations that the slowest search took.
     """
 
-    x: Float[np.ndarray, "B P"]
-    value: Float[np.ndarray, " B"]
-    gradient_norm: Float[np.ndarray, " B"]
-    converged: Bool[np.ndarray, " B"]
-    rounds: int
+    x: Float[Any, "L P"]
+    value: Float[Any, " L"]
+    gradient: Float[Any, "L P"]
+    gradient_norm: Float[Any, " L"]
+    converged: Bool[Any, " L"]
+    rounds: Any
 
-
-class _Searches:
-    """Unfinished searches; each tries `x + step * direction`, a step between `low` and `high`."""
-
-    def __init__(self, x: np.ndarray, value: np.ndarray, gradient: np.ndarray, inverse: np.ndarray):
-        count = len(x)
-        self.number, self.x, self.value, self.gradient = np.arange(count), x, value, gradient
-        self.inverse = np.tile(inverse, (count // len(inverse), 1, 1))
-        self.direction = np.zeros_like(x)
-        self.slope, self.step, self.low, self.high, self.longest = np.zeros((5, count))
-        self.fresh, self.stale = np.ones(count, bool), np.zeros(count)
-
-    def keep(self, which: np.ndarray) -> None:
-        """Forget the other searches."""
-        for name, part in vars(self).items():
-            setattr(self, name, part[which])
+    def lowest(self, each: int) -> "Ends":
+        """The lowest of the ends of each problem, where it has so many, one after the other."""
+        lowest = self.value.reshape(-1, each).argmin(axis=1)
+        best = lowest + each * np.arange(len(lowest))
+        return Ends(*(part[best] for part in self[:-1]), rounds=self.rounds)
 
 
 def minimise(
-    fun: Callable[[Points, Index], tuple[Float[np.ndarray, " A"], Points]],
+    fun: Function,
     starts: Float[np.ndarray, "B S P"],
+    hessian: Hessian | None = None,
+    **settings: Any,
+) -> Ends:
+    """Minimise B functions of NumPy arrays, each from S starts; the lowest end of each.
+
+    Arguments are those of :func:`search`.
+    """
+    problems, each, size = starts.shape
+    points = np.array(starts, np.float64).reshape(-1, size)
+    index, going = np.repeat(np.arange(problems), each), np.full(problems * each, True)
+    return search(fun, points, index, going, hessian, **settings).lowest(each)
+
+
+class _Searches(NamedTuple):
+    """Searches: where they are, as in `Ends`, which are not finished, and what they know.
+
+    Attributes:
+        inverse: inverse second derivatives, as BFGS knows them.
+        fresh: whether it has learned nothing yet.
+        share: of the full step, what is tried next.
+        stale: steps in a row that changed nothing.
+    """
+
+    ends: Ends
+    going: Bool[Any, " L"]
+    inverse: Float[Any, "L P P"]
+    fresh: Bool[Any, " L"]
+    share: Float[Any, " L"]
+    stale: Float[Any, " L"]
+
+
+def search(
+    fun: Function,
+    starts: Float[Any, "L P"],
+    index: Int[Any, " L"],
+    going: Bool[Any, " L"],
+    hessian: Hessian | None = None,
     *,
-    hessian: Callable[[Points, Index], Float[np.ndarray, "A P P"]] | None = None,
-    inverse: Float[np.ndarray, "B P P"] | None = None,
     tolerance: float = 1e-9,
     near: float = 0.01,
-    max_rounds: int = 1000,
+    max_rounds: Any = 1000,
     max_length: float = 10.0,
-) -> Minimum:
-    """Minimise B functions, each from S starts.
+) -> Ends:
+    """Search for minima of several functions; of each from one start or from several.
 
     All searches of a problem go on until they are near their ends, and the lowest to its end.
 
     Args:
-        fun: from points, and the problem that each belongs to, to values and gradients; a value
-            that is not finite means that a step went too far.
+        fun: the functions; JAX traces them once.
         starts: where to begin.
-        hessian: from the same to second derivatives, which must be positive definite.
-        inverse: of second derivatives, near each problem's only start; without them BFGS begins
-            with a short step down the slope.
+        index: the problem that each search is of.
+        going: which searches there are; the others are not begun.
+        hessian: from points and problems to second derivatives, which must be positive definite;
+            of NumPy arrays only.  Without them BFGS begins with a short step down the slope.
         tolerance: largest gradient component of an end.
         near: difference of values that does not matter between the searches of a problem.
-        max_rounds: evaluations of a search at most.
+        max_rounds: evaluations of a search at most; one evaluates the starts.
         max_length: longest step in the Euclidean norm.
-
-    Returns:
-        The lowest end of each problem.
     """
-    problems, each, size = starts.shape
-    x = np.array(starts, np.float64).reshape(-1, size)
+    xp, (count, size) = namespace(starts), starts.shape
+    infinite, none, zero = xp.full(count, xp.inf), xp.zeros(count, bool), xp.zeros(count)
+    nowhere = Ends(starts, infinite, xp.zeros_like(starts), infinite, none, 0)
+    inverse = xp.tile(xp.eye(size), (count, 1, 1))
 
-    def evaluate(x: np.ndarray, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        with np.errstate(all="ignore"):
-            value, gradient = fun(x, number // each)
-        finite = np.isfinite(value) & np.isfinite(gradient).all(axis=1)
-        return np.where(finite, value, np.inf), np.where(finite[:, None], gradient, 0.0)
+    def unfinished(s: _Searches) -> Any:
+        return s.going.any() & (s.ends.rounds < max_rounds)
 
-    def aim(s: _Searches, at: np.ndarray, longest: float) -> None:
-        """Give searches a new direction, and the first step along it."""
-        if not len(at):
-            return
-        gradient = s.gradient[at]
-        if hessian is None:
-            direction = -(s.inverse[at] @ gradient[:, :, None])[:, :, 0]
+    def proceed(s: _Searches) -> _Searches:
+        x, value, gradient, _, converged, rounds = s.ends
+        if hessian:
+            at, direction = np.flatnonzero(s.going), np.zeros_like(x)
+            bend = hessian(x[at], index[at]) if rounds else np.eye(size)
+            direction[at] = -np.linalg.solve(bend, gradient[at, :, None])[:, :, 0]
         else:
-            with np.errstate(all="ignore"):
-                bend = hessian(s.x[at], s.number[at] // each)
-            direction = -np.linalg.solve(bend, gradient[:, :, None])[:, :, 0]
-        length = np.maximum(np.sqrt(np.vecdot(direction, direction)), EPS * EPS)
-        s.direction[at], s.slope[at] = direction, np.vecdot(direction, gradient)
-        s.step[at] = np.minimum(1.0, longest / length)
-        s.low[at], s.high[at], s.longest[at] = 0.0, np.inf, max_length / length
+            direction = -_times(s.inverse, gradient)
+        slope = (direction * gradient).sum(axis=1)
+        length = xp.sqrt((direction**2).sum(axis=1)) + EPS * EPS
+        longest = max_length if hessian else xp.where(s.fresh, 1.0, max_length)
+        step = s.share * xp.minimum(1.0, longest / length)
+        move = step[:, None] * direction
+        found, slopes = (_at_once if xp is np else _in_turn)(fun, x + move, index, s.going)
+        # Differences of values may be rounding noise.
+        gain, noise = step * slope, EPS**0.8 * (1.0 + xp.abs(value))
+        taken = s.going & (found <= value + DOWN * gain + noise)
+        bent, inverse = (taken, s.inverse) if hessian else _learn(s, move, slopes - gradient, taken)
+        same = found >= value - 4.0 * EPS * (1.0 + xp.abs(value))
+        stale = xp.where(taken, xp.where(same, s.stale + 1.0, 0.0), s.stale)
+        # After a step too far the next goes to the minimum of the parabola through what is known.
+        shorter = s.share * xp.clip(-0.5 * gain / (found - value - gain), 0.1, 0.5)
+        # Where the function bends downwards, nothing is learned but that a step may be longer.
+        longer = xp.where(bent | (rounds == 0), 1.0, LONGER * s.share)
+        share = xp.where(taken, longer, shorter)
+        x, gradient = (
+            xp.where(taken[:, None], new, old) for new, old in ((x + move, x), (slopes, gradient))
+        )
+        value = xp.where(taken, found, value)
+        norm = xp.where(xp.isfinite(value), xp.abs(gradient).max(axis=1), xp.inf)
+        expected, lost = -0.5 * slope, share < EPS
+        at_end = (norm <= tolerance) | (stale >= STALE) | (lost & (expected <= noise))
+        # Once near its end, only the lowest search of a problem goes on.
+        idle = taken & (expected <= near) & (rounds > 0) & (value > _lowest(value, index))
+        ends = Ends(x, value, gradient, norm, xp.where(s.going, at_end, converged), rounds + 1)
+        going = s.going & ~(at_end | lost | idle | xp.isinf(value))
+        return _Searches(ends, going, inverse, s.fresh & ~bent, share, stale)
 
-    values, gradients = evaluate(x, np.arange(len(x)))
-    norms = np.where(np.isfinite(values), np.abs(gradients).max(axis=1), np.inf)
-    settled = np.zeros(len(x), bool)
-    settled[norms <= tolerance] = True
-    s = _Searches(x, values, gradients, np.eye(size)[None] if inverse is None else inverse)
-    s.fresh[:] = inverse is None
-    s.keep(np.isfinite(values) & (norms > tolerance))
-    aim(s, np.arange(len(s.number)), 1.0 if hessian is None and inverse is None else max_length)
-    rounds = 1
-    while len(s.number) and rounds < max_rounds:
-        rounds += 1
-        trial = s.x + s.step[:, None] * s.direction
-        value, gradient = evaluate(trial, s.number)
-        along = np.vecdot(gradient, s.direction)
-        low_enough = value <= s.value + DOWN * s.step * s.slope
-        noise = EPS**0.8 * (1.0 + np.abs(s.value))
-        low_enough |= (value <= s.value + noise) & (along <= (2.0 * DOWN - 1.0) * s.slope)
-        short = low_enough & (along < LEFT * s.slope) & (s.step < s.longest)
-        taken = np.flatnonzero(low_enough & ~short)
-        done = _adjust(s, value, along, low_enough, short)
-        if hessian is None:
-            _learn(s, taken, trial, gradient)
-        same = value >= s.value - 4.0 * EPS * (1.0 + np.abs(s.value))
-        s.stale[taken] = np.where(same[taken], s.stale[taken] + 1, 0)
-        s.x[taken], s.value[taken], s.gradient[taken] = trial[taken], value[taken], gradient[taken]
-        x[s.number], values[s.number] = s.x, s.value
-        norms[s.number] = norm = np.abs(s.gradient).max(axis=1)
-        lost = done & (-0.5 * s.slope <= noise)
-        settled[s.number] = (norm <= tolerance) | (s.stale >= STALE) | lost
-        done |= settled[s.number]
-        aim(s, taken[~done[taken]], max_length)
-        if each > 1:
-            lowest = values.reshape(problems, each).argmin(axis=1)[s.number // each]
-            done |= (-0.5 * s.slope <= near) & (s.number % each != lowest)
-        if done.any():
-            s.keep(~done)
-    best = np.arange(problems) * each + values.reshape(problems, each).argmin(axis=1)
-    return Minimum(x[best], values[best], norms[best], settled[best], rounds)
-
-
-def _adjust(
-    s: _Searches, value: np.ndarray, along: np.ndarray, low_enough: np.ndarray, short: np.ndarray
-) -> np.ndarray:
-    """Lengthen the steps that were too short and shorten those too long; whether that is done."""
-    s.low = np.where(short, s.step, s.low)
-    s.high = np.where(low_enough, s.high, s.step)
-    # The minimum of a cubic (Nocedal and Wright, equation 3.59), if there is one.
+    s = _Searches(nowhere, going, inverse, ~none, zero + 1.0, zero)
+    if xp is not np:
+        return jax.lax.while_loop(unfinished, proceed, s).ends
     with np.errstate(all="ignore"):
-        bend = s.slope + along - 3.0 * (value - s.value) / s.step
-        width = np.sqrt(bend**2 - s.slope * along)
-        root = s.step * (1.0 - (along + width - bend) / (along - s.slope + 2.0 * width))
-    root = np.where(np.isfinite(root), root, np.where(short, np.inf, 0.0))
-    width = np.minimum(s.high, s.longest) - s.low
-    inside = np.clip(root, s.low + 0.1 * width, s.low + 0.9 * width)
-    beyond = np.minimum(np.clip(root, 2.0 * s.step, 5.0 * s.step), s.longest)
-    s.step = np.where(np.isinf(s.high), beyond, inside)
-    nothing = width * np.abs(s.direction).max(axis=1) <= EPS * (1.0 + np.abs(s.x).max(axis=1))
-    return nothing | (s.slope >= 0.0)
+        while unfinished(s):
+            s = proceed(s)
+    return s.ends
 
 
-def _learn(s: _Searches, at: np.ndarray, trial: np.ndarray, gradient: np.ndarray) -> None:
-    """Update the inverse Hessians of BFGS by the steps that are taken."""
-    move, change = trial[at] - s.x[at], gradient[at] - s.gradient[at]
-    bend = np.vecdot(move, change)
-    inverse = s.inverse[at]
-    # The first step tells the scale (Nocedal and Wright, equation 6.20).
-    scale = bend / np.maximum(np.vecdot(change, change), EPS * EPS)
-    fresh = s.fresh[at] & (bend > 0.0)
-    inverse = np.where(fresh[:, None, None], scale[:, None, None] * inverse, inverse)
-    s.fresh[at] = False
-    turned = (inverse @ change[:, :, None])[:, :, 0]
-    share = 1.0 / np.where(bend > 0.0, bend, np.inf)
-    along = (0.5 * (1.0 + np.vecdot(change, turned) * share))[:, None] * move - turned
-    half = (share[:, None] * along)[:, :, None] * move[:, None, :]
-    s.inverse[at] = inverse + half + half.transpose(0, 2, 1)
+def _times(matrices: Any, vectors: Any) -> Any:
+    return (matrices * vectors[:, None, :]).sum(axis=2)
+
+
+def _lowest(value: Any, index: Any) -> Any:
+    """The lowest value of each search's problem."""
+    if namespace(value) is not np:
+        own = index[:, None] == index[None]
+        return namespace(value).where(own, value[None], np.inf).min(axis=1)
+    lowest = np.full(value.shape, np.inf)
+    np.minimum.at(lowest, index, value)
+    return lowest[index]
+
+
+def _at_once(fun: Function, points: Any, index: Any, going: Any) -> tuple[Any, Any]:
+    """Values and gradients of the searches that are not finished; NumPy."""
+    value, gradient, at = np.full(len(points), np.inf), np.zeros_like(points), np.flatnonzero(going)
+    found, slopes = fun(points[at], index[at])
+    finite = np.isfinite(found) & np.isfinite(slopes).all(axis=1)
+    value[at] = np.where(finite, found, np.inf)
+    gradient[at] = np.where(finite[:, None], slopes, 0.0)
+    return value, gradient
+
+
+def _in_turn(fun: Function, points: Any, index: Any, going: Any) -> tuple[Any, Any]:
+    """The same in JAX, one after the other."""
+    xp = namespace(points)
+
+    def add(at: Any, found: tuple[Any, Any]) -> tuple[Any, Any]:
+        def one(found: tuple[Any, Any]) -> tuple[Any, Any]:
+            value, slopes = fun(points[at], index[at])
+            finite = xp.isfinite(value) & xp.isfinite(slopes).all()
+            value, slopes = xp.where(finite, value, xp.inf), xp.where(finite, slopes, 0.0)
+            return found[0].at[at].set(value), found[1].at[at].set(slopes)
+
+        return jax.lax.cond(going[at], one, lambda found: found, found)
+
+    nothing = xp.full(len(points), xp.inf), xp.zeros_like(points)
+    return jax.lax.fori_loop(0, len(points), add, nothing)
+
+
+def _learn(s: _Searches, move: Any, change: Any, taken: Any) -> tuple[Any, Any]:
+    """Where a function bends upwards along a step that is taken, and what BFGS learns of that."""
+    xp = namespace(move)
+    bend = (move * change).sum(axis=1)
+    bent = taken & (bend > EPS * (move**2).sum(axis=1))
+    # Where a function is flat, the first step tells how flat (Nocedal and Wright, equation 6.20).
+    scale = xp.where(s.fresh, xp.maximum(bend / (change**2).sum(axis=1), 1.0), 1.0)
+    inverse = scale[:, None, None] * s.inverse
+    turned = _times(inverse, change)
+    along = (0.5 * (1.0 + (change * turned).sum(axis=1) / bend))[:, None] * move - turned
+    half = (along / bend[:, None])[:, :, None] * move[:, None, :]
+    learned = inverse + half + half.swapaxes(1, 2)
+    return bent, xp.where(bent[:, None, None], learned, s.inverse)

@@ -1,4 +1,4 @@
-"""The three programs of a channel that XLA compiles; whatever else inference does compiles nothing.
+"""The programs of a channel that XLA compiles; whatever else inference does compiles nothing.
 
 Rows of texts are taken tile by tile in a loop whose length is data: one program serves any number
 of texts.  Points are whitened, ``u = loc + scale * w``, in units of the prior; prior, labels and
@@ -25,9 +25,6 @@ from cordial_ppl.readings import Readings
 POINTS, STEPS = 1024, 8
 """Points whose density is computed side by side, and how often at most in one call."""
 
-SEARCHES = 20
-"""Points whose gradient is computed in one call."""
-
 DRAWS, TEXTS = 128, 512
 """Draws and texts of one prediction call."""
 
@@ -48,14 +45,14 @@ def log_densities(
     Returns:
         Log prior density (of the unconstrained parameters) and log likelihood, nats.
     """
-    flat = _colour(prior, points)
+    flat = colour(prior, points)
 
     def add(tile: Array, total: Array) -> Array:
-        readings, labels = _rows(data, tile)
+        readings, labels = take_tile(data, tile)
         each = jax.vmap(lambda u: target.log_likelihood(u, readings, labels))(flat)
         return total + each.astype(total.dtype)
 
-    readings, _ = _rows(data, jnp.zeros((), jnp.int32))
+    readings, _ = take_tile(data, jnp.zeros((), jnp.int32))
     powers = jax.vmap(lambda u: target.log_powers(u, readings))(flat).astype(points.dtype)
     likelihood = jax.lax.fori_loop(0, data.tiles, add, powers)
     own = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
@@ -153,61 +150,6 @@ def _walk(target: Target) -> Callable[..., Any]:
     return compiled(run)
 
 
-def gradient(
-    target: Target,
-    prior: Prior,
-    data: Data,
-    points: Float[np.ndarray, "A P"],
-    index: Int[np.ndarray, " A"],
-) -> tuple[Float[np.ndarray, " A"], Float[np.ndarray, "A P"]]:
-    """Log density of whitened points, each with a data set of its own, and its gradient.
-
-    Args:
-        target: the channel.
-        prior: locations and scales, one of each a data set, ``[D, P]``.
-        data: the data sets, every array but ``tiles`` with an axis of length D in front.
-        points: any number of points.
-        index: the data set of each.
-
-    Returns:
-        Log of prior times likelihood, nats, and its derivatives by the whitened coordinates.
-    """
-    run, found = _gradient(target), []
-    for start in range(0, len(points), SEARCHES):
-        rows = slice(start, start + SEARCHES)
-        count = len(points[rows])
-        own = pad_rows(points[rows], SEARCHES, 0.0), pad_rows(index[rows], SEARCHES, 0)
-        found.append([np.asarray(part)[:count] for part in run(prior, data, *own)])
-    values, slopes = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return values, slopes
-
-
-@lru_cache(maxsize=512)
-def _gradient(target: Target) -> Callable[..., Any]:
-    def one(prior: Prior, data: Data, point: Array, place: Array) -> tuple[Array, Array]:
-        own = Prior(prior.loc[place], prior.scale[place])
-        histogram = data.histogram[place]
-
-        def prior_density(w: Array) -> Array:
-            readings, _ = _rows(data, jnp.zeros((), jnp.int32), place)
-            silent = readings._replace(histogram=histogram)
-            flat = own.loc + own.scale * w
-            return target.log_prior(flat, own, silent) + target.log_powers(flat, silent)
-
-        def add(tile: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-            readings, labels = _rows(data, tile, place)
-
-            def likelihood(w: Array) -> Array:
-                return target.log_likelihood(own.loc + own.scale * w, readings, labels)
-
-            found = jax.value_and_grad(likelihood)(point)
-            return jax.tree.map(jnp.add, total, found)
-
-        return jax.lax.fori_loop(0, data.tiles, add, jax.value_and_grad(prior_density)(point))
-
-    return compiled(jax.vmap(one, (None, None, 0, 0)), xla_backend_optimization_level=1)
-
-
 def predict(
     target: Target,
     draws: Float[np.ndarray, "S P"],
@@ -246,7 +188,7 @@ def predict(
             np.full(TEXTS, -1, np.int32),
             np.asarray(readings.histogram, kind),
             {k: repeat_rows(v[rows], TEXTS) for k, v in readings.covariates.items()},
-            np.int32(-(-texts // _tile(TEXTS))),
+            np.int32(-(-texts // tile_of(TEXTS))),
         )
         own = texts_last(pad_rows(places[rows], TEXTS, 0.0))
         for start in range(0, len(draws), DRAWS):
@@ -262,10 +204,10 @@ def predict(
 def _predict(target: Target) -> Callable[..., Any]:
     def run(draws: Array, weights: Array, data: Data, values: Array) -> tuple[Array, Array]:
         rows, kind = data.labels.shape[0], draws.dtype
-        tile = _tile(rows)
+        tile = tile_of(rows)
 
         def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-            readings, _ = _rows(data, index)
+            readings, _ = take_tile(data, index)
             probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(kind)
             each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
@@ -283,19 +225,20 @@ def _predict(target: Target) -> Callable[..., Any]:
     return compiled(run)
 
 
-def _colour(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
+def colour(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
+    """Unconstrained parameters of whitened points."""
     return jnp.asarray(prior.loc)[None] + jnp.asarray(prior.scale)[None] * points
 
 
-def _tile(rows: int) -> int:
+def tile_of(rows: int) -> int:
     """Rows to compute at a time: an accelerator takes them all, few draws twice as many."""
     return math.gcd(2 * TILE if rows == TEXTS else TILE, rows) if on_cpu() else rows
 
 
-def _rows(data: Data, index: Array, *place: Array) -> tuple[Readings, Int[Array, " tile"]]:
+def take_tile(data: Data, index: Array, *place: Array) -> tuple[Readings, Int[Array, " tile"]]:
     """One tile of the texts with their labels, of one of several data sets."""
     rows = data.labels.shape[-1]
-    tile = _tile(rows)
+    tile = tile_of(rows)
 
     def cut(values: Any) -> Array:
         values, axis = jnp.asarray(values), len(place)
