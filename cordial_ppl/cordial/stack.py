@@ -392,11 +392,13 @@ class Stack(Estimator):
     def _predict(
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
-        def weighted(name: str) -> np.ndarray:
-            probs = self.fits_[name].predict_centred(logits, covariates)
-            return self.weights_[name] * probs
+        def predict(name: str) -> np.ndarray:
+            return self.fits_[name].predict_centred(logits, covariates)
 
         used = [name for name, weight in self.weights_.items() if weight > 0]
+        mixed = np.zeros((len(logits), logits.shape[-1]))
         with ThreadPoolExecutor(max_workers=workers(len(used))) as pool:
-            probs = sum(pool.map(weighted, used))
-        return probs / np.sum(probs, axis=1, keepdims=True)
+            for name, probs in zip(used, pool.map(predict, used), strict=True):
+                mixed += self.weights_[name] * probs
+        mixed /= mixed.sum(axis=1, keepdims=True)
+        return mixed
