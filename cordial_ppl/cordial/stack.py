@@ -31,6 +31,7 @@ from cordial_ppl.cordial.members import (
 )
 from cordial_ppl.cordial.settings import (
     check_counts,
+    check_effort,
     check_level,
     check_list,
     check_mapping,
@@ -156,7 +157,7 @@ class Stack(Estimator):
         }
         self.weight_counts = counts | check_counts(weight_counts, self.members)
         self.seed = check_seed(seed)
-        self.effort = effort
+        self.effort = check_effort(effort)
 
     @property
     def has_default_prior(self) -> bool:
