@@ -57,7 +57,7 @@ def data_of(logits, labels, histogram=None, **covariates):
 
 
 def problem_of(channel, labels):
-    target = build_target(CHANNELS.get(channel, channel), 5)
+    target = build_target(CHANNELS[channel] if isinstance(channel, str) else channel, 5)
     return Problem(target, single(target.prior), data_of(LOGITS[:24], labels))
 
 

@@ -109,4 +109,4 @@ def as_texts(
 @lru_cache(maxsize=16)
 def prior_draws(target: Target, count: int) -> Callable[..., Any]:
     """``Target.sample_prior`` of so many draws, compiled: a function of key, prior and readings."""
-    return compiled(lambda *given: target.sample_prior(*given, count))
+    return compiled(lambda key, prior, own: target.sample_prior(key, prior, own, count))
