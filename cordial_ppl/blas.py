@@ -9,7 +9,7 @@ from functools import wraps
 from threading import Lock
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_limits
 
 LOCK = Lock()
 INSIDE: list[Any] = []
@@ -19,13 +19,16 @@ INSIDE: list[Any] = []
 def on_one_core[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     """Let a function use one thread of BLAS, and give back what there were before.
 
-    Of several functions that run at once, the last one to end gives them back.
+    Of several functions that run at once, the first one to start sets the limit and the last one to
+    end gives the threads back.  They can be of different threads, of which threadpoolctl obeys one
+    alone, the first to set a limit, as long as it lives: after each call that thread gives way.
     """
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         with LOCK:
             INSIDE.append(INSIDE[0] if INSIDE else threadpool_limits(1, "blas"))
+            OpenBLASController.clear_controlling_thread()
         try:
             return function(*args, **kwargs)
         finally:
@@ -33,5 +36,6 @@ def on_one_core[**P, R](function: Callable[P, R]) -> Callable[P, R]:
                 limit = INSIDE.pop()
                 if not INSIDE:
                     limit.restore_original_limits()
+                    OpenBLASController.clear_controlling_thread()
 
     return run

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import jax
+import jaxtyping
 import pytest
 from hypothesis import settings
-from jaxtyping import install_import_hook
 
 # Programs that were compiled are found again by the next run and by other workers.
 PROGRAMS = Path(__file__).parent.parent / ".cache" / "programs"
@@ -19,9 +19,27 @@ jax.config.update("jax_enable_x64", X64)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
+# Wrapping a function takes milliseconds, and some that are made inside others are made thousands of
+# times: such a one is checked the first time.
+WRAP, WRAPPED = jaxtyping.jaxtyped, set()
+
+
+def wrap_once(*, typechecker):
+    def wrap(own):
+        code = getattr(own, "__code__", own)
+        if code in WRAPPED:
+            return own
+        WRAPPED.add(code)
+        return WRAP(own, typechecker=typechecker)
+
+    return wrap
+
+
+jaxtyping.jaxtyped = wrap_once
+
 # The numeric tower: a whole number is welcome where a float is annotated, as for type checkers.
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
-install_import_hook("cordial_ppl", CHECKER)
+jaxtyping.install_import_hook("cordial_ppl", CHECKER)
 
 settings.register_profile("cordial", deadline=None)
 settings.load_profile("cordial")

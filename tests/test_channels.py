@@ -14,6 +14,8 @@ from scipy.special import log_softmax, softmax
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.kernel import kernel, reading
+from cordial_ppl.channels.kernel import softmax as quick_softmax
+from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.programs import density
 from cordial_ppl.inference.target import Prior, build_target
@@ -204,6 +206,25 @@ def test_nothing_overflows_at_the_ends(drawn):
         assert np.isfinite(value) and np.isfinite(slope).all()
         assert (np.asarray(probs) > 0).all()
         np.testing.assert_allclose(np.sum(probs, axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [5, 17])
+def test_scores_far_beyond_what_32_bits_resolve(size):
+    """Scores of 1e10, such as a steep profile has, are rounded to the nearest thousand."""
+    rng = np.random.default_rng(0)
+    options = np.arange(size, dtype=np.float32)[:, None]
+
+    @compiled
+    @jax.vmap
+    def profile(steep, skew, centres):
+        distance = options - centres[None]
+        side = jnp.exp(jnp.where(distance > 0, -skew, skew))
+        return quick_softmax(-(steep * side * distance**2))
+
+    steep, skew = np.exp(rng.uniform(0.0, 15.0, 512)), rng.uniform(-4.0, 4.0, 512)
+    centres = np.tile(rng.uniform(-80.0, 80.0, (512, 1)), (1, 8))
+    found = profile(*(np.asarray(part, np.float32) for part in (steep, skew, centres)))
+    np.testing.assert_allclose(np.sum(found, axis=1), 1.0, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["bridge", "mixture-vector"])

@@ -15,7 +15,7 @@ from scipy import stats
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference import sampler
-from cordial_ppl.inference.batch import PRECISION, Batch, DeviceBatch, Problem
+from cordial_ppl.inference.batch import PRECISION, Batch, DeviceBatch, Problem, make_batch
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.importance import effective_sample_size, khat_limit
 from cordial_ppl.inference.programs import density, predict
@@ -55,8 +55,8 @@ def data_of(logits, labels, histogram=None, **covariates):
     return pad(Labelled(logits, labels, covariates), labels, np.asarray(own), PRECISION)
 
 
-def problem_of(name, labels):
-    target = build_target(CHANNELS[name], 5)
+def problem_of(channel, labels):
+    target = build_target(CHANNELS[channel] if isinstance(channel, str) else channel, 5)
     return Problem(target, single(target.prior), data_of(LOGITS[:24], labels))
 
 
@@ -264,30 +264,37 @@ def test_posteriors_are_calibrated():
         assert stats.chisquare(counts).pvalue > 1e-3
 
 
-def test_problems_side_by_side_are_sampled_and_carried_as_alone():
+def test_problems_on_an_accelerator_are_sampled_and_carried_as_alone(monkeypatch):
     """Compiled, each stage draws other numbers from the same distribution; priors differ."""
     loc, scale = build_target(CHANNELS["location"], 5).prior
     priors = single((loc, scale)), single((loc + 0.5, 0.5 * scale))
-    whole, folds = (
-        [
-            problem_of("location", own)._replace(prior=prior)
-            for own, prior in zip((labels, labels[::-1].copy()), priors, strict=True)
+    both = [(own, own[::-1].copy()) for own in (LABELS, KEPT)]
+
+    def make(channel, labels):
+        return [
+            problem_of(channel, own)._replace(prior=prior)
+            for own, prior in zip(labels, priors, strict=True)
         ]
-        for labels in (LABELS, KEPT)
-    )
-    batches = [DeviceBatch(problems, [(0,), (1,)]) for problems in (whole, folds)]
+
+    alone = [make(CHANNELS["location"], labels) for labels in both]
+    expected = [[run(own, place) for place, own in enumerate(problems)] for problems in alone]
+    for room in ("data", "programs", "batch"):
+        monkeypatch.setattr(f"cordial_ppl.inference.{room}.on_cpu", lambda: False)
+    # Programs are remembered by target: those of an accelerator are for one of its own.
+    there = Channel("location there", CHANNELS["location"].model)
+    batches = [make_batch(make(there, labels), [(0,), (1,)]) for labels in both]
+    assert all(isinstance(batch, DeviceBatch) for batch in batches)
     states = sample(batches[0], DEFAULT_EFFORT)
     carried = carry(batches[1], states, DEFAULT_EFFORT)
     # Those that are carried are weighed: fewer than they look.
-    for problems, batch, found, limit in zip(
-        (whole, folds), batches, (states, carried), (0.15, 0.3), strict=True
+    for problems, theirs, batch, found, limit in zip(
+        alone, expected, batches, (states, carried), (0.15, 0.3), strict=True
     ):
-        for place, own in enumerate(batch.apart(found)):
-            problem, alone = problems[place], run(problems[place], place)
-            assert rms(predicted(problem, own), predicted(problem, alone)) < 0.015
+        for problem, other, own in zip(problems, theirs, batch.apart(found), strict=True):
+            assert rms(predicted(problem, own), predicted(problem, other)) < 0.015
             weights = np.exp(own.log_weights)
             assert weights.sum() == pytest.approx(1, abs=1e-4)
-            points = alone.particles.points
+            points = other.particles.points
             gap = (weights @ own.particles.points - points.mean(axis=0)) / points.std(axis=0)
             assert np.abs(gap).max() < limit
     assert all(map(good, batches[0].apart(states)))
@@ -296,6 +303,7 @@ def test_problems_side_by_side_are_sampled_and_carried_as_alone():
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
 @pytest.mark.parametrize("limit", [-1.0, np.inf], ids=["moved", "weighed"])
 def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
+    """On texts that have no label: `test_fit` looks for a lean to a text's own."""
     whole, alone, problem = fitted(name, False, 0), fitted(name, True, 2), problem_of(name, KEPT)
     monkeypatch.setattr(sampler, "khat_limit", lambda draws: limit)
     (carried,) = carry(Batch([problem], [(1,)]), [whole], DEFAULT_EFFORT)

@@ -197,7 +197,9 @@ def users_of(posterior):
     return named["value"] if "value" in named else named["sigma"][:, None] * named["scaled"]
 
 
-@pytest.mark.parametrize("kind", [cp.UserShift, UserIntercept])
+@pytest.mark.parametrize(
+    "kind", [cp.UserShift, pytest.param(UserIntercept, marks=pytest.mark.nightly)]
+)
 def test_the_grid_agrees_with_nuts(kind, monkeypatch):
     """Sigma's posterior, every user's, and what they predict, within NUTS's own error.
 

@@ -81,7 +81,9 @@ def softmax(scores: Float[AnyArray, "K *n"]) -> Float[Array, "K *n"]:
     Returns:
         Probabilities, of the same shape.
     """
-    scores, few = jnp.asarray(scores), len(scores) <= MOST_WRITTEN_OUT
+    # Computed once: of scores of 1e10, computed anew and rounded another way, the largest would not
+    # be zero less itself, but a thousand.
+    scores, few = optimization_barrier(jnp.asarray(scores)), len(scores) <= MOST_WRITTEN_OUT
     largest = reduce(jnp.maximum, scores) if few else jnp.max(scores, axis=0)
     terms = optimization_barrier(jnp.exp(scores - largest[None]))
     return terms * (1 / _total(terms))[None]

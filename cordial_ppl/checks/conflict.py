@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
-from cordial_ppl.checks.texts import Texts
+from cordial_ppl.checks.texts import Texts, prior_draws
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.export import draw_options
 from cordial_ppl.inference.posterior import Posterior
@@ -36,8 +36,8 @@ def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
     prior = target.prior if posterior.prior is None else posterior.prior
     rng = np.random.default_rng([seed, 11])
     with jax.enable_x64(True):
-        draws = target.sample_prior(
-            jax.random.key(int(rng.integers(2**31))), prior, texts.readings, DRAWS + SETS
+        draws = prior_draws(target, DRAWS + SETS)(
+            jax.random.key(int(rng.integers(2**31))), prior, texts.readings
         )
         logs = np.asarray(_log_probs(target)(draws, texts.readings))
     made = draw_options(np.exp(logs[DRAWS:]), rng)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
-from cordial_ppl.checks.texts import Texts
+from cordial_ppl.checks.texts import Texts, prior_draws
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.target import Target
 from cordial_ppl.readings import Readings
@@ -73,7 +73,7 @@ def _search(
             Readings(texts.as_said(own - own.mean(axis=1, keepdims=True)), histogram, extra)
             for own in (low, high)
         ]
-        draws = target.sample_prior(key, target.prior, readings[0], DRAWS)
+        draws = prior_draws(target, DRAWS)(key, target.prior, readings[0])
         lower, higher = (np.asarray(_probs(target)(draws, own)) for own in readings)
     found = violation(lower, higher)
     undefined = float((~np.isfinite(found)).mean())

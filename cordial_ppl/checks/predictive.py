@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
-from cordial_ppl.checks.texts import Texts
+from cordial_ppl.checks.texts import Texts, prior_draws
 from cordial_ppl.compilation import compiled
 from cordial_ppl.readings import Readings
 
@@ -30,7 +30,7 @@ def check_prior_predictive(texts: Texts, seed: int) -> Finding:
     extra = {k: np.resize(v, size) for k, v in texts.known.covariates.items()}
     readings = Readings(texts.as_said(logits), np.full(size, 1 / size), extra)
     with jax.enable_x64(True):
-        draws = target.sample_prior(jax.random.key(seed), target.prior, readings, DRAWS)
+        draws = prior_draws(target, DRAWS)(jax.random.key(seed), target.prior, readings)
         each = np.asarray(compiled(jax.vmap(target.probs, (0, None)))(draws, readings))
     usable = np.isfinite(each).all(axis=(1, 2))
     if usable.mean() < USABLE:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from scipy.stats import chi2, kstest, norm
 
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
-from cordial_ppl.checks.texts import Texts
+from cordial_ppl.checks.texts import Texts, prior_draws
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case, fit_cases
@@ -84,7 +84,7 @@ def simulate(
     rng = np.random.default_rng([seed, 9])
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(seed), 3)
-        truth = target.sample_prior(keys[0], target.prior, readings, sets)
+        truth = prior_draws(target, sets)(keys[0], target.prior, readings)
         labels = np.asarray(_label(target)(truth, readings, jax.random.split(keys[1], sets)))
     cases = [
         Case(

@@ -1,12 +1,15 @@
 """The texts that a channel is checked with: given, or made up."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.channel import Channel
+from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.inference.tracing import find_covariates
@@ -101,3 +104,9 @@ def as_texts(
     histogram = np.asarray(label_histogram(known.labels, size))
     extra = {name: values[:UNSEEN] for name, values in covariates.items()}
     return Texts(target, known, Readings(unseen[:UNSEEN], histogram, extra), made_up)
+
+
+@lru_cache(maxsize=16)
+def prior_draws(target: Target, count: int) -> Callable[..., Any]:
+    """``Target.sample_prior`` of so many draws, compiled: a function of key, prior and readings."""
+    return compiled(lambda key, prior, own: target.sample_prior(key, prior, own, count))

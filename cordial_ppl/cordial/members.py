@@ -25,6 +25,9 @@ from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.priors import NamedPrior, Source, reading_spread, resolve
 
+BLOCK = 8192
+"""Texts that a calibrator predicts at a time: what it computes on the way stays small."""
+
 
 @dataclass(frozen=True, eq=False)
 class CalibratorFit:
@@ -45,8 +48,12 @@ class CalibratorFit:
     ) -> Float[np.ndarray, "m K"]:
         """Probabilities of validated, centred readings."""
         del covariates
-        probs = np.exp(self.calibrator.log_probs(self.params, logits))
-        return probs / probs.sum(axis=1, keepdims=True)
+        found = np.empty((len(logits), logits.shape[-1]))
+        for start in range(0, len(logits), BLOCK):
+            rows = slice(start, start + BLOCK)
+            probs = np.exp(self.calibrator.log_probs(self.params, logits[rows]))
+            found[rows] = probs / probs.sum(axis=1, keepdims=True)
+        return found
 
 
 Fitted = Posterior | CalibratorFit

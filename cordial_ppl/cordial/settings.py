@@ -7,9 +7,13 @@ import numpy as np
 
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.inference.fit import METHODS
+from cordial_ppl.inference.sampler import Effort
 
 LARGEST_SEED = 2**32 - 1
 LARGEST_COUNT = float(np.finfo(np.float64).max)
+
+LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_ess=0.0, repairs=0)
+"""Fewer particles are too few to fit the tail of their weights to."""
 
 
 def check_method(method: str) -> str:
@@ -50,6 +54,20 @@ def check_seed(seed: Any) -> int:
     if not whole or not 0 <= seed <= LARGEST_SEED:
         raise InputError(f"seed must be a whole number 0..{LARGEST_SEED}; got {quote(seed)}.")
     return int(seed)
+
+
+def check_effort(effort: Effort) -> Effort:
+    """Return how much work to do, or raise an ``InputError`` that names the first wrong number."""
+    for name, least in LEAST_EFFORT._asdict().items():
+        value = getattr(effort, name)
+        whole = isinstance(least, int)
+        kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+        if not isinstance(value, kinds) or isinstance(value, bool) or not value >= least:
+            kind = "whole number" if whole else "number"
+            raise InputError(
+                f"effort.{name} must be a {kind} of {least:g} or more; got {quote(value)}."
+            )
+    return effort
 
 
 def check_level(level: Any) -> float:

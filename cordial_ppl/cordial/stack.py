@@ -31,6 +31,7 @@ from cordial_ppl.cordial.members import (
 )
 from cordial_ppl.cordial.settings import (
     check_counts,
+    check_effort,
     check_level,
     check_list,
     check_mapping,
@@ -156,7 +157,7 @@ class Stack(Estimator):
         }
         self.weight_counts = counts | check_counts(weight_counts, self.members)
         self.seed = check_seed(seed)
-        self.effort = effort
+        self.effort = check_effort(effort)
 
     @property
     def has_default_prior(self) -> bool:
@@ -392,11 +393,13 @@ class Stack(Estimator):
     def _predict(
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
-        def weighted(name: str) -> np.ndarray:
-            probs = self.fits_[name].predict_centred(logits, covariates)
-            return self.weights_[name] * probs
+        def predict(name: str) -> np.ndarray:
+            return self.fits_[name].predict_centred(logits, covariates)
 
         used = [name for name, weight in self.weights_.items() if weight > 0]
+        mixed = np.zeros((len(logits), logits.shape[-1]))
         with ThreadPoolExecutor(max_workers=workers(len(used))) as pool:
-            probs = sum(pool.map(weighted, used))
-        return probs / np.sum(probs, axis=1, keepdims=True)
+            for name, probs in zip(used, pool.map(predict, used), strict=True):
+                mixed += self.weights_[name] * probs
+        mixed /= mixed.sum(axis=1, keepdims=True)
+        return mixed

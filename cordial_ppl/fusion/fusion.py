@@ -22,6 +22,7 @@ from cordial_ppl.cordial.judges import Cordial
 from cordial_ppl.cordial.members import ChannelMember, warn_if_doubtful
 from cordial_ppl.cordial.settings import (
     check_counts,
+    check_effort,
     check_flag,
     check_level,
     check_list,
@@ -131,7 +132,7 @@ class Fusion(Estimator):
         self.channels = check_list("channels", channels)
         self.weight_counts = check_mapping("weight_counts", weight_counts)
         self.seed = check_seed(seed)
-        self.effort = effort
+        self.effort = check_effort(effort)
         self._stack(0)  # Settings of the stacks are checked there.
         if self.readers is not None:
             check_names(self.readers, COUNTS)
