@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.arrays import FLOOR, Probabilities
-from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel_to_counts
+from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel
 from cordial_ppl.inference.minimise import minimise
 from cordial_ppl.synthetic.gap import FAR, STARTS, affine_channel
 
@@ -58,14 +58,12 @@ def fit_channels(reading: Probabilities, folds: Float[np.ndarray, "S folds n K"]
 
     def strongest(draw: int) -> float:
         """The best strength, by the labels of the folds."""
-        fitted = shrink_channel_to_counts(
-            reading, rest[draw, :, None], fold_centres[draw], strengths
-        )
+        fitted = shrink_channel(reading, rest[draw, :, None], fold_centres[draw], strengths)
         own = np.log(np.maximum(reading @ fitted, FLOOR))
         return strengths[(folds[draw, :, None] * own).sum(axis=(0, 2, 3)).argmax()]
 
     chosen = np.array([[UNSHRUNK] * draws, [strongest(draw) for draw in range(draws)]])
-    full, shrunk = shrink_channel_to_counts(reading, whole, centres, chosen)
+    full, shrunk = shrink_channel(reading, whole, centres, chosen)
     return Channels(centres, full, shrunk)
 
 
