@@ -85,7 +85,7 @@ def test_several_cases_are_fitted_as_each_alone():
         together = fit_cases(TARGET, cases, method=method)
         for case, found in zip(cases, together, strict=True):
             (alone,) = fit_cases(TARGET, [case], method=method)
-            np.testing.assert_allclose(found.posterior.draws, alone.posterior.draws, atol=1e-6)
+            np.testing.assert_allclose(found.fitted.draws, alone.fitted.draws, atol=1e-6)
             both = np.asarray(found.held_out), np.asarray(alone.held_out)
             np.testing.assert_allclose(*both, rtol=0, atol=1e-6)
 
@@ -110,10 +110,10 @@ def test_every_method_comes_with_its_figures(method):
 
 
 def test_the_worst_fold_is_told():
-    assert 0 < fit(LABELS, "default").posterior.diagnostics.fold_khat < 2
-    assert np.isnan(fit(LABELS, "mode").posterior.diagnostics.fold_khat)
+    assert 0 < fit(LABELS, "default").fitted.diagnostics.fold_khat < 2
+    assert np.isnan(fit(LABELS, "mode").fitted.diagnostics.fold_khat)
     alone = fit(LABELS, "default", None)
-    assert np.isnan(alone.posterior.diagnostics.fold_khat) and alone.held_out is None
+    assert np.isnan(alone.fitted.diagnostics.fold_khat) and alone.held_out is None
 
 
 def test_seeds():

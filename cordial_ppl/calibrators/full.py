@@ -117,8 +117,8 @@ def _leap(
     """Two steps of EM and a leap along their line; how far the first step went."""
 
     def objective(channel: np.ndarray) -> np.ndarray:
-        terms = counts * np.log(probs @ channel), prior * np.log(channel)
-        return sum(term.sum(axis=(1, 2)) for term in terms)
+        likelihood = (counts * np.log(probs @ channel)).sum(axis=(1, 2))
+        return likelihood + (prior * np.log(channel)).sum(axis=(1, 2))
 
     def update(channel: np.ndarray) -> np.ndarray:
         # Text i adds q_i(y) T(z_i | y) / p_i(z_i) to the count of y and z_i.
@@ -139,7 +139,7 @@ def _leap(
 
 
 def fit_scalar(
-    name: str, logits: Float[AnyArray, "n K"], labels: Int[AnyArray, "*sets n"]
+    name: str, logits: Float[np.ndarray, "n K"], labels: Int[np.ndarray, "*sets n"]
 ) -> Scalar:
     """Fit a scalar channel at its posterior mode.
 
