@@ -8,12 +8,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Float, Float64, Int
 
-from cordial_ppl.arrays import Histogram, Labels, Mask
 from cordial_ppl.containers import as_numbers
 from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name_rows, quote
 
@@ -259,24 +256,20 @@ def readings_from_counts(
 
 
 def label_histogram(
-    labels: Labels, size: int, mask: Mask | None = None, pseudo_counts: Any = 1.0
-) -> Histogram:
+    labels: Int[Any, " n"], size: int, pseudo_counts: Any = 1.0
+) -> Float64[np.ndarray, " K"]:
     """Share of each label, (count_k + a_k) / (n + sum_j a_j); with one pseudo-count by default.
 
     Args:
         labels: Positions 0..K-1, [n]; others (a padded -1) are not counted.
         size: Number of options K.
-        mask: True for the labels to count, [n]; all by default.
         pseudo_counts: The pseudo-count a_k of each option, [K], or one number for all.
 
     Returns:
-        The shares, [K]; they sum to one. JAX arrays give a JAX array, also while traced.
+        The shares, [K]; they sum to one.
     """
-    xp = jnp if isinstance(labels, jax.Array) or isinstance(mask, jax.Array) else np
-    hits = xp.asarray(labels)[:, None] == xp.arange(size)[None, :]
-    if mask is not None:
-        hits = hits & xp.asarray(mask)[:, None]
-    counts = hits.sum(axis=0, dtype=float) + pseudo_counts
+    hits = np.asarray(labels)[:, None] == np.arange(size)
+    counts = hits.sum(axis=0) + pseudo_counts
     return counts / counts.sum()
 
 

@@ -14,7 +14,9 @@ from cordial_ppl.arrays import FLOOR
 MIN_LABELS = 8
 """With fewer labels weights would be chance: they are what their prior says."""
 
-MAX_ROUNDS = 200
+MAX_ROUNDS = 2000
+"""A dozen are enough, but where members are missing Newton's step is a rougher guess."""
+
 EPS = float(np.finfo(np.float64).eps)
 LEAST = EPS**2
 
@@ -50,8 +52,6 @@ def prior_weights(prior_counts: Float[np.ndarray, " M"]) -> Float[np.ndarray, " 
 def stack_weights(
     log_probs: Float[np.ndarray, "n M"],
     prior_counts: Float[np.ndarray, " M"],
-    floor: float = FLOOR,
-    min_labels: int = MIN_LABELS,
     present: Bool[np.ndarray, "n M"] | None = None,
 ) -> Float[np.ndarray, " M"]:
     """Mixture weights with the highest posterior under a `Dirichlet(1 + prior_counts)` prior.
@@ -71,36 +71,32 @@ def stack_weights(
     Args:
         log_probs: log probability that each member gave to the observed label out of fold, nats.
         prior_counts: `a`, nonnegative: 0 for maximum likelihood, 1 for one label's worth a member.
-        floor: the least probability that is believed.
-        min_labels: fewer labels than this, or none, give the weights of the prior alone.
         present: which members say something of which text; by default all of all.
 
     Returns:
-        Weights `[M]`, nonnegative, summing to one.
+        Weights `[M]`, nonnegative, summing to one; those of the prior with fewer than eight labels.
 
     Source:
         Dempster, Laird and Rubin (1977), "Maximum likelihood from incomplete data via the EM
         algorithm"; Hunter and Lange (2004), "A tutorial on MM algorithms".
     """
-    logs, prior = np.maximum(log_probs, math.log(floor)), np.asarray(prior_counts, np.float64)
+    logs, prior = np.maximum(log_probs, math.log(FLOOR)), np.asarray(prior_counts, np.float64)
     there = np.ones_like(logs) if present is None else np.asarray(present, np.float64)
     spoken = there.any(axis=1)
     logs, there = np.where(there, logs, -np.inf)[spoken], there[spoken]
-    if len(logs) < max(min_labels, 1):
+    if len(logs) < MIN_LABELS:
         return prior_weights(prior)
     # A row's scale moves no weight; one as the best member's keeps every mixture away from zero.
     probs = np.exp(logs - logs.max(axis=1, keepdims=True))
-    whole = bool(there.all())
     total = len(logs) + prior.sum()
 
     def objective(weights: np.ndarray) -> float:
-        mixed = np.log(probs @ weights) - (0.0 if whole else np.log(there @ weights))
+        mixed = np.log(probs @ weights) - np.log(there @ weights)
         return float(mixed.sum() + prior[prior > 0] @ np.log(weights[prior > 0]))
 
     def pull(weights: np.ndarray) -> np.ndarray:
         """What the slopes are to equal: the slope of what the weights are scaled by."""
-        scale = (1 / (there @ weights)) @ there + prior.sum()
-        return np.full(len(prior), total) if whole else np.maximum(scale, LEAST)
+        return np.maximum((1 / (there @ weights)) @ there + prior.sum(), LEAST)
 
     def slopes(weights: np.ndarray) -> np.ndarray:
         """Slope of the log posterior; at its top it is `pull` for every weight above zero."""
@@ -122,8 +118,7 @@ def stack_weights(
         return moved / moved.sum()
 
     weights = np.full(len(prior), 1 / len(prior))
-    # Where members are missing Newton's step is a rougher guess.
-    for _ in range(MAX_ROUNDS if whole else 10 * MAX_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         plain = update(weights)
         bold = leap(plain)
         weights = bold if objective(bold) >= objective(plain) else plain

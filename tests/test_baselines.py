@@ -285,7 +285,7 @@ def test_order_changes_nothing_where_there_are_no_folds():
     np.testing.assert_allclose(shuffled.weights, whole.weights, rtol=1e-7, atol=1e-8)
     fit_batch = fitter("batch")
     batch = fit_batch(LOGITS[order], LABELS)
-    np.testing.assert_allclose(batch.log_mean, fit_batch(LOGITS, LABELS).log_mean, rtol=1e-12)
+    np.testing.assert_allclose(batch.bias, fit_batch(LOGITS, LABELS).bias, rtol=1e-12)
 
 
 def test_dirichlet_follows_the_names_of_the_options():
@@ -302,14 +302,12 @@ def test_batch_calibration_takes_out_the_mean():
     fit_batch = fitter("batch")
     params = fit_batch(LOGITS, LABELS)
     stated = softmax(LOGITS, axis=1)
-    np.testing.assert_allclose(np.exp(params.log_mean), stated.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(np.exp(-params.bias), stated.mean(axis=0), rtol=1e-12)
     shifted = LOGITS + np.array([[0.0, 3.0, 0.0, 0.0, 0.0]])
     same = np.where(np.arange(30) < 10, 0, -1)
     first = fit_batch(LOGITS, same)
-    np.testing.assert_allclose(
-        first.log_mean, fit_batch(LOGITS[:10], LABELS[:10]).log_mean, rtol=1e-12
-    )
-    assert params.log_mean[1] < fit_batch(shifted, LABELS).log_mean[1]
+    np.testing.assert_allclose(first.bias, fit_batch(LOGITS[:10], LABELS[:10]).bias, rtol=1e-12)
+    assert params.bias[1] > fit_batch(shifted, LABELS).bias[1]
 
 
 @pytest.mark.parametrize("name", NAMES)

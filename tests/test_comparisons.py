@@ -15,7 +15,6 @@ from cordial_ppl.calibrators.full import (
     fit_scalar,
     full_log_probs,
     shrink_channel,
-    shrink_channel_to_counts,
 )
 from cordial_ppl.calibrators.vector import vector_log_probs
 from cordial_ppl.cordial.comparisons import FULL_CHANNELS
@@ -43,6 +42,10 @@ def fitter(name):
     return CALIBRATORS[name].fit
 
 
+def one_hot(labels):
+    return (labels[:, None] == np.arange(5)).astype(float)
+
+
 def penalised(channel, strength):
     """The penalised negative log likelihood of a channel, written anew."""
     own = (STATED @ channel)[np.arange(30), LABELS]
@@ -52,20 +55,24 @@ def penalised(channel, strength):
 @pytest.mark.parametrize("case", REFERENCE["cases"], ids=lambda case: f"{case['lam']}")
 def test_an_independent_implementation_fits_the_same_channel(case):
     assert penalised(np.array(case["T"]), case["lam"]) == pytest.approx(case["obj"], abs=1e-8)
-    found = np.asarray(shrink_channel(STATED, LABELS, CENTRE, case["lam"]))
+    found = np.asarray(shrink_channel(STATED, one_hot(LABELS), CENTRE, case["lam"]))
     np.testing.assert_allclose(found, case["T"], rtol=0, atol=case["tol"])
     assert penalised(found, case["lam"]) == pytest.approx(case["obj"], abs=1e-8)
 
 
 def test_the_ends_of_the_penalty():
     """Strong, the centre; weak, and with readings that leave no doubt, the table of counts."""
-    np.testing.assert_allclose(shrink_channel(STATED, LABELS, CENTRE, 1e9), CENTRE, atol=1e-6)
+    np.testing.assert_allclose(
+        shrink_channel(STATED, one_hot(LABELS), CENTRE, 1e9), CENTRE, atol=1e-6
+    )
     none = np.full(30, -1)
-    np.testing.assert_allclose(shrink_channel(STATED, none, CENTRE, 0.3), CENTRE, atol=1e-12)
+    np.testing.assert_allclose(
+        shrink_channel(STATED, one_hot(none), CENTRE, 0.3), CENTRE, atol=1e-12
+    )
     certain = np.eye(5)[LABELS]
     labels = np.where(np.arange(30) < 20, LABELS, (LABELS + 1) % 5)
     table = certain.T @ np.eye(5)[labels]
-    found = shrink_channel(certain, labels, CENTRE, 1e-9)
+    found = shrink_channel(certain, one_hot(labels), CENTRE, 1e-9)
     np.testing.assert_allclose(found, table / table.sum(axis=1, keepdims=True), atol=1e-8)
 
 
@@ -73,8 +80,8 @@ def test_a_count_is_the_same_reading_several_times():
     counts = np.random.default_rng(0).poisson(0.4, (30, 5)).astype(float)
     rows, labels = np.nonzero(counts)
     often = np.repeat(np.arange(len(rows)), counts[rows, labels].astype(int))
-    single = shrink_channel(STATED[rows[often]], labels[often], CENTRE, 3.0)
-    counted = shrink_channel_to_counts(STATED, counts, CENTRE, 3.0)
+    single = shrink_channel(STATED[rows[often]], one_hot(labels[often]), CENTRE, 3.0)
+    counted = shrink_channel(STATED, counts, CENTRE, 3.0)
     np.testing.assert_allclose(counted, single, atol=1e-8)
 
 
@@ -82,7 +89,7 @@ def test_a_count_is_the_same_reading_several_times():
 @settings(max_examples=40)
 def test_no_channel_nearby_is_better(seed, strength):
     rng = np.random.default_rng(seed)
-    found = np.asarray(shrink_channel(STATED, LABELS, CENTRE, strength))
+    found = np.asarray(shrink_channel(STATED, one_hot(LABELS), CENTRE, strength))
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     best = penalised(found, strength)
     for size in (1e-3, 0.1):

@@ -78,7 +78,7 @@ def test_by_default_it_hardly_depends_on_it():
     labels = [LABELS, *map(change, rows)]
     fits = fit_cases(TARGET, [Case(Labelled(LOGITS, own, {}), FOLDS) for own in labels])
     unseen = [np.asarray(found.held_out) for found in fits]
-    seen = [found.posterior.predict_proba(LOGITS) for found in fits]
+    seen = [found.fitted.predict_proba(LOGITS) for found in fits]
 
     def lean(probs):
         """What moves from a text's own label to the one that it is changed to."""
@@ -111,7 +111,7 @@ def test_several_cases_are_fitted_as_each_alone():
         together = fit_cases(TARGET, cases, method=method)
         for case, found in zip(cases, together, strict=True):
             (alone,) = fit_cases(TARGET, [case], method=method)
-            np.testing.assert_allclose(found.posterior.draws, alone.posterior.draws, atol=1e-6)
+            np.testing.assert_allclose(found.fitted.draws, alone.fitted.draws, atol=1e-6)
             both = np.asarray(found.held_out), np.asarray(alone.held_out)
             np.testing.assert_allclose(*both, rtol=0, atol=1e-6)
 
@@ -146,10 +146,10 @@ def test_the_worst_fold_is_told(monkeypatch):
     monkeypatch.setattr("cordial_ppl.inference.fit.carry", watched)
     found = fit(LABELS, "default")
     assert len(set(figures)) == 4
-    assert found.posterior.diagnostics.fold_khat == pytest.approx(max(figures))
-    assert np.isnan(fit(LABELS, "mode").posterior.diagnostics.fold_khat)
+    assert found.fitted.diagnostics.fold_khat == pytest.approx(max(figures))
+    assert np.isnan(fit(LABELS, "mode").fitted.diagnostics.fold_khat)
     alone = fit(LABELS, "default", None)
-    assert np.isnan(alone.posterior.diagnostics.fold_khat) and alone.held_out is None
+    assert np.isnan(alone.fitted.diagnostics.fold_khat) and alone.held_out is None
     assert len(figures) == 4
 
 

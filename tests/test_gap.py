@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel_to_counts
+from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel
 from cordial_ppl.errors import InputError
 from cordial_ppl.sweep.channels import fit_channels
 from cordial_ppl.sweep.gap import ExcessLosses, excess_losses
@@ -95,12 +95,10 @@ def test_the_strength_is_the_best_of_a_loop_over_folds(sample):
         whole, held_out = folds[draw].sum(axis=0), np.zeros(len(STRENGTHS))
         for out in folds[draw]:
             centre = nearest(reading, whole - out)
-            fitted = [
-                shrink_channel_to_counts(reading, whole - out, centre, own) for own in STRENGTHS
-            ]
+            fitted = [shrink_channel(reading, whole - out, centre, own) for own in STRENGTHS]
             held_out -= [(out * np.log(reading @ own)).sum() for own in fitted]
         best = STRENGTHS[int(np.argmin(held_out))]
-        expected = shrink_channel_to_counts(reading, whole, nearest(reading, whole), best)
+        expected = shrink_channel(reading, whole, nearest(reading, whole), best)
         np.testing.assert_allclose(fits.shrunk[draw], expected, atol=1e-3)
 
 

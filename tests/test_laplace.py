@@ -162,8 +162,8 @@ def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
     expected = normalise(np.asarray(density) + 0.5 * (white**2).sum(axis=1) / 1.5**2)
     np.testing.assert_allclose(np.log(found.weights), expected, rtol=0, atol=1e-6)
     # A posterior that is nearly Gaussian has the efficiency of the inflation alone.
-    assert found.ess / DRAWS == pytest.approx(1.203**-2, abs=0.1)
-    assert found.khat < 0.7
+    assert found.diagnostics.ess / DRAWS == pytest.approx(1.203**-2, abs=0.1)
+    assert found.diagnostics.khat < 0.7
 
 
 def test_a_direction_without_data_is_as_wide_as_the_prior():

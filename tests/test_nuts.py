@@ -15,7 +15,6 @@ import cordial_ppl as cp
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.nuts import CHAINS, sample_nuts
-from cordial_ppl.inference.posterior import diagnose
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.readings import Readings, as_logits, label_histogram
 from cordial_ppl.synthetic import reviews
@@ -61,9 +60,10 @@ def exact(target, prior):
 
 def check(found, target, prior):
     mean, spread = exact(target, prior)
-    assert found.ess > 200
-    assert found.draws.mean() == pytest.approx(mean, abs=4 * spread / np.sqrt(found.ess))
-    assert found.draws.std() == pytest.approx(spread, rel=4 / np.sqrt(found.ess))
+    ess = found.diagnostics.ess
+    assert ess > 200
+    assert found.draws.mean() == pytest.approx(mean, abs=4 * spread / np.sqrt(ess))
+    assert found.draws.std() == pytest.approx(spread, rel=4 / np.sqrt(ess))
 
 
 def test_scales_count_as_in_our_own_density():
@@ -109,7 +109,7 @@ def test_chains_begin_at_different_points_of_the_prior(channel):
     few = sample_nuts(target, None, READINGS, LABELS, jax.random.key(0), draws=4 * CHAINS, warmup=0)
     begin = few.draws.reshape(CHAINS, 4, target.size)[:, 0]
     assert (begin.std(axis=0) > 0.02).all() and np.isfinite(begin).all()
-    assert few.ess == 0, "chains that have not met are not believed"
+    assert few.diagnostics.ess == 0, "chains that have not met are not believed"
     if channel.name == "cut":
         assert (begin > 0).all()
 
@@ -122,7 +122,7 @@ def test_the_default_agrees_with_nuts(name, size):
     default = cp.fit_channel(name, LOGITS[:20], LABELS, seed=1)
     assert default.target.size == size
     cloud = sample_nuts(default.target, None, READINGS, LABELS, jax.random.key(0))
-    judged = diagnose("nuts", cloud)
+    judged = cloud.diagnostics
     reference = replace(default, draws=cloud.draws, weights=cloud.weights, diagnostics=judged)
     error = default.predict_proba(LOGITS[20:]) - reference.predict_proba(LOGITS[20:])
     assert np.sqrt(np.mean(error**2)) < 0.02

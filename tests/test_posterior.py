@@ -16,10 +16,10 @@ from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.cloud import Cloud
+from cordial_ppl.inference.cloud import diagnose
 from cordial_ppl.inference.fit import fit_channel
 from cordial_ppl.inference.importance import khat_limit
-from cordial_ppl.inference.posterior import Diagnostics, Posterior, diagnose
+from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.readings import Readings, as_logits
 
 NAN = float("nan")
@@ -37,9 +37,9 @@ POSTERIOR = Posterior(
 LOGITS = as_logits(RNG.normal(size=(20, 3)) * 3)
 
 
-def cloud(khat=0.3, ess=200.0, acceptance=0.4, weighed=4000, **figures):
-    draws, weights = np.zeros((4000, 1)), np.full(4000, 1 / 4000)
-    return Cloud(draws, weights, khat, ess, weighed, acceptance, **figures)
+def judge(method, **figures):
+    known = {"khat": 0.3, "ess": 200.0, "acceptance": 0.4, "weighed": 4000}
+    return diagnose(method, np.zeros((4000, 1)), **known | figures)
 
 
 @pytest.mark.float32
@@ -64,7 +64,7 @@ def cloud(khat=0.3, ess=200.0, acceptance=0.4, weighed=4000, **figures):
     ],
 )
 def test_the_verdict(method, figures, trusted):
-    found = diagnose(method, cloud(**figures))
+    found = judge(method, **figures)
     assert found.trusted is trusted
     assert found.method == method
     assert found.repairs == figures.get("repairs", 0)
@@ -161,12 +161,9 @@ def test_covariates_are_checked():
     ],
 )
 def test_divergences_are_judged_and_repaired_folds_are_not(figures, trusted):
-    sampled = cloud(khat=NAN, weighed=0)
-    plain = diagnose("nuts", sampled)
+    plain = judge("nuts", khat=NAN, weighed=0)
     assert plain.trusted and plain.divergences == 0 and np.isnan(plain.fold_khat)
-    divergent = np.arange(4000) < figures.get("divergences", 0)
-    own = {name: value for name, value in figures.items() if name in Cloud._fields}
-    found = diagnose("nuts", sampled._replace(transitions={"diverging": divergent}, **own))
+    found = judge("nuts", khat=NAN, weighed=0, **figures)
     assert found.trusted is trusted
     assert {name: getattr(found, name) for name in figures} == figures
 

@@ -280,7 +280,7 @@ def test_a_batch_depends_on_no_other(judge, tmp_path):
     expected = calibrated_columns(judge, read_readings(path))
     table = pq.read_table(path)
     parts = [table.slice(start, 30) for start in range(0, 100, 30)]
-    predictor = BatchPredictor(judge, fill=128)
+    predictor = BatchPredictor(judge)
     with ThreadPoolExecutor(2) as pool:
         backwards = list(pool.map(predictor, parts[::-1]))
     assert_same(pa.concat_tables(backwards[::-1]), expected)

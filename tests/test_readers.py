@@ -56,7 +56,7 @@ def test_golden_values():
 def test_golden_mode():
     texts = Labelled(LOGITS, np.array(REFERENCE["labels"]), {})
     case = Case(texts, histogram=np.array(REFERENCE["histogram"]))
-    found = fit_cases(target_of(4), [case], method="mode")[0].posterior.draws[0]
+    found = fit_cases(target_of(4), [case], method="mode")[0].fitted.draws[0]
     np.testing.assert_allclose(found, REFERENCE["mode"], rtol=0, atol=1e-6)
     best = log_posterior(jnp.asarray(found))
     np.testing.assert_allclose(best, REFERENCE["log_posterior_at_mode"], rtol=0, atol=1e-8)

@@ -185,17 +185,8 @@ def test_histogram_of_the_labels_that_count(labels, data):
     positions = np.array(labels)
     kept = positions[mask]
     expected = [(np.sum(kept == k) + 1) / (len(kept) + 4) for k in range(4)]
-    np.testing.assert_allclose(label_histogram(positions, 4, mask), expected)
+    np.testing.assert_allclose(label_histogram(kept, 4), expected)
     np.testing.assert_allclose(label_histogram(np.where(mask, positions, -1), 4), expected)
-
-
-def test_histogram_of_traced_labels():
-    labels, mask = jnp.array([0, 2, 2, 1]), jnp.array([[True] * 4, [True, True, False, False]])
-    both = jax.jit(jax.vmap(lambda m: label_histogram(labels, 3, m)))(mask)
-    for row, kept in zip(np.asarray(both), np.asarray(mask), strict=True):
-        np.testing.assert_allclose(
-            row, label_histogram(np.asarray(labels), 3, kept), rtol=4 * np.finfo(row.dtype).eps
-        )
 
 
 def test_readings_are_a_pytree():
@@ -204,16 +195,16 @@ def test_readings_are_a_pytree():
 
 
 @given(st.integers(0, 10**6))
-def test_a_bucket_holds_its_rows_without_much_waste(n):
+def test_a_bucket_holds_its_rows(n):
     size = bucket(n)
-    assert size >= max(n, 8)
+    assert size >= n
     assert bucket(size) == size
-    assert n <= 16 or size < 1.5 * n
+    assert n <= 24 or size < 6 * n
 
 
 def test_the_buckets():
-    sizes = sorted({bucket(n) for n in range(257)})
-    assert sizes == [8, 16, 24, 32, 48, 64, 96, 128, 192, 256]
+    sizes = sorted({bucket(n) for n in range(2049)})
+    assert sizes == [24, 128, 512, 2048]
 
 
 def test_padding():

@@ -25,7 +25,10 @@ from cordial_ppl.inference.target import Prior
         ({"seed": -1}, r"whole number 0\.\.4294967295; got -1"),
         ({"effort": cp.Effort(particles=1)}, "effort.particles must be .* 64 or more; got 1"),
         ({"effort": cp.Effort(proposals=0)}, "effort.proposals must be .* 1 or more; got 0"),
-        ({"effort": cp.Effort(moves=1.5)}, "effort.moves must be a whole number .* got 1.5"),
+        (
+            {"effort": cp.Effort()._replace(moves=1.5)},
+            "effort.moves must be a whole number .* got 1.5",
+        ),
         ({"effort": cp.Effort(least_ess=np.nan)}, "effort.least_ess must be .* got nan"),
     ],
 )

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cordial_ppl.arrays import chunks
 from cordial_ppl.bulk.predictor import BatchPredictor
 from cordial_ppl.bulk.texts import ROWS
 from cordial_ppl.compilation import workers
@@ -46,8 +45,7 @@ def predict_table(
     Raises:
         FileError: A file cannot be read or written; nothing is left behind.
     """
-    fill = next(chunks(survey.texts))[1]
-    predictor = BatchPredictor(judge, replace(survey.layout, chosen={}), fill=fill)
+    predictor = BatchPredictor(judge, replace(survey.layout, chosen={}))
     kept = (keep(block, survey.layout.chosen).table for block in table.blocks(rows=rows))
     jobs = jobs or workers(-(-survey.texts // ROWS))
     done = 0

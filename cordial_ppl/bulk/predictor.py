@@ -36,7 +36,6 @@ class BatchPredictor:
             options without a reading too; by default each batch is looked at by itself, and all of
             its rows count.
         channels: The channel files that the judge was fitted with, if any; their code is run.
-        fill: Rows that a batch is filled up to before it is predicted, as in `predict_texts`.
 
     Raises:
         FileError: The judge's file cannot be read or is damaged.
@@ -49,14 +48,12 @@ class BatchPredictor:
         layout: Layout | None = None,
         *,
         channels: Sequence[str | Path | Channel] = (),
-        fill: int = 0,
     ):
         """Load the judge."""
         self.judge = judge if isinstance(judge, Stack) else load(judge, channels=channels)
         if not isinstance(self.judge, Stack):
             raise InputError(f"{judge} is no judge of one reader, as `cordial fit` writes it.")
         self.layout = layout
-        self.fill = fill
 
     def __call__(self, batch: pa.Table | pa.RecordBatch) -> pa.Table:
         """Predict the texts of a batch.
@@ -86,7 +83,7 @@ class BatchPredictor:
         logits = np.empty((0, layout.scale.size))
         if texts:
             logits = read_logits(columns, layout.kind, layout.scale, tell)
-        found = predict_texts(self.judge, logits, covariates, fill=self.fill)
+        found = predict_texts(self.judge, logits, covariates)
         written = {
             "item_id": pa.array(texts, pa.string()),
             **{name: pa.array(found[name]) for name in found if name != "label"},

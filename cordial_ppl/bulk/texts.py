@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.arrays import chunks, repeat_rows
 from cordial_ppl.compilation import workers
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ def predict_texts(
     judge: "Stack | Fusion",
     logits: Float[np.ndarray, "n *readers K"],
     covariates: Mapping[str, Float[np.ndarray, " n"]],
-    *,
-    fill: int = 0,
 ) -> dict[str, Sequence | np.ndarray]:
     """Predict texts, on all cores.
 
@@ -34,28 +31,19 @@ def predict_texts(
         judge: The fitted judge.
         logits: Centred logits (nats).
         covariates: What the judge was fitted with beside them, by name.
-        fill: Rows that a batch is filled up to before it is predicted. XLA compiles a program for
-            each number of rows up to 4,096, and two programs may round differently: batches of one
-            table that are filled up to the same number get the numbers of the whole table.
 
     Returns:
         The columns `p_<option>`, `mean`, `low`, `high` and `label`.
     """
     count = len(logits)
     parts = [slice(start, start + ROWS) for start in range(0, count, ROWS)]
-    if len(parts) > 1:
-        fill = max(fill, next(chunks(count))[1])
 
     def predict(rows: slice) -> Float[np.ndarray, "_ _"]:
-        own, size = logits[rows], len(logits[rows])
-        extra = {name: column[rows] for name, column in covariates.items()}
-        if size < fill:
-            own = repeat_rows(own, fill)
-            extra = {name: repeat_rows(column, fill) for name, column in extra.items()}
+        own, extra = logits[rows], {name: column[rows] for name, column in covariates.items()}
         probs = judge.predict_proba(own, extra)
         mean = probs @ judge.scale_.values
         low, high = judge.predict_interval(own, LEVEL, extra, mean=mean)
-        return np.column_stack([probs, mean, low, high])[:size]
+        return np.column_stack([probs, mean, low, high])
 
     names = *(f"p_{option}" for option in judge.scale_.options), "mean", "low", "high"
     found = np.empty((0, len(names)))

@@ -9,7 +9,7 @@ the labels and whatever classes lack.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cordial_ppl.calibrators.batch import Batch, batch_log_probs, fit_batch
+from cordial_ppl.calibrators.baselines import fit_batch, fit_histogram, fit_raw
 from cordial_ppl.calibrators.dirichlet import (
     Dirichlet,
     concatenated_log_probs,
@@ -23,9 +23,7 @@ from cordial_ppl.calibrators.full import (
     fit_full_vector,
     full_log_probs,
 )
-from cordial_ppl.calibrators.histogram import Shares, fit_histogram, histogram_log_probs
 from cordial_ppl.calibrators.odds import Odds, fit_odds, fit_odds_validated, odds_log_probs
-from cordial_ppl.calibrators.raw import fit_raw
 from cordial_ppl.calibrators.temperature import Temperature, fit_temperature, temperature_log_probs
 from cordial_ppl.calibrators.vector import Vector, fit_vector, vector_log_probs
 
@@ -58,9 +56,9 @@ CALIBRATORS: dict[str, Calibrator] = {
         Calibrator("concatenated", fit_concatenated, concatenated_log_probs, Dirichlet),
         Calibrator("full", fit_full_temperature, full_log_probs, Full),
         Calibrator("full-vector", fit_full_vector, full_log_probs, Full),
-        Calibrator("histogram", fit_histogram, histogram_log_probs, Shares),
-        Calibrator("raw", fit_raw, temperature_log_probs, Temperature),
-        Calibrator("batch", fit_batch, batch_log_probs, Batch),
+        Calibrator("histogram", fit_histogram, vector_log_probs, Vector),
+        Calibrator("raw", fit_raw, vector_log_probs, Vector),
+        Calibrator("batch", fit_batch, vector_log_probs, Vector),
     )
 }
 

@@ -12,26 +12,21 @@ FOLDS = 4
 EPS = float(np.finfo(np.float64).eps)
 
 
-def spread_folds(
-    labels: Int[AnyArray, "*sets n"], folds: int = FOLDS
-) -> Int[np.ndarray, "*sets n"]:
-    """Assign the labelled texts of each sample to folds at random, whatever their labels.
+def spread_folds(labels: Int[AnyArray, " n"], folds: int = FOLDS) -> Int[np.ndarray, " n"]:
+    """Assign labelled texts to folds at random, whatever their labels.
 
     The fold of a text depends on how many labelled texts there are and how many come before it, so
     that padding and hidden texts change nothing.  Sizes differ by at most one.
 
     Args:
-        labels: positions `[*sets, n]` on the scale; -1 marks texts to ignore.
+        labels: positions `[n]` on the scale; -1 marks texts to ignore.
         folds: number of folds.
 
     Returns:
         The fold of each text, 0..folds-1, and -1 for a text to ignore.
     """
-    seen = np.asarray(labels) >= 0
-    found = np.full(seen.shape, -1)
-    for place in np.ndindex(seen.shape[:-1]):
-        count = np.count_nonzero(seen[place])
-        found[place][seen[place]] = np.random.default_rng(0).permutation(count) % folds
+    seen, found = np.flatnonzero(np.asarray(labels) >= 0), np.full(len(labels), -1)
+    found[seen] = np.random.default_rng(0).permutation(len(seen)) % folds
     return found
 
 

@@ -61,23 +61,23 @@ class Scalar(NamedTuple):
 
 def shrink_channel(
     probs: Float[AnyArray, "*#sets n K"],
-    labels: Int[np.ndarray, "*#sets n"],
+    counts: Float[np.ndarray, "*#sets n K"],
     centre: Float[np.ndarray, "*#sets K K"],
     strength: Float[np.ndarray, "..."] | float,
 ) -> Float[np.ndarray, "*#sets K K"]:
     r"""Fit a channel whose rows are drawn to those of another.
 
-    .. math:: \max_T\; \sum_i \log \sum_y T(z_i \mid y)\, q_i(y)
+    .. math:: \max_T\; \sum_{iz} c_{iz} \log \sum_y T(z \mid y)\, q_i(y)
         - \lambda \sum_y \mathrm{KL}(T^0_y \,\|\, T_y)
 
     This is concave.  In closed form an EM step is
-    ``T(z|y) = (lambda T0(z|y) + sum_(i: z_i = z) r_i(y)) / (lambda + sum_i r_i(y))``, where ``r``
+    ``T(z|y) = (lambda T0(z|y) + sum_i c_iz r_iz(y)) / (lambda + sum_iz c_iz r_iz(y))``, where ``r``
     is the posterior of the stated option given the label: ``lambda T0`` acts as pseudo-counts.  Two
     steps are followed by a leap along the line that they draw, where that is better still.
 
     Args:
         probs: readings q, shape ``[*sets, n, K]``; leading axes are broadcast.
-        labels: positions ``[*sets, n]`` on the scale, 0..K-1; -1 marks texts to ignore.
+        counts: how often each reading got each label, shape ``[*sets, n, K]``.
         centre: T^0, positive, a row a stated option.
         strength: lambda > 0, in labels a row.
 
@@ -88,27 +88,6 @@ def shrink_channel(
         Dempster, Laird and Rubin (1977), "Maximum likelihood from incomplete data via the EM
         algorithm"; Varadhan and Roland (2008), "Simple and globally convergent methods for
         accelerating the convergence of any EM algorithm".
-    """
-    chosen = np.asarray(labels)[..., None] == np.arange(probs.shape[-1])
-    return shrink_channel_to_counts(probs, chosen.astype(np.float64), centre, strength)
-
-
-def shrink_channel_to_counts(
-    probs: Float[AnyArray, "*#sets n K"],
-    counts: Float[np.ndarray, "*#sets n K"],
-    centre: Float[np.ndarray, "*#sets K K"],
-    strength: Float[np.ndarray, "..."] | float,
-) -> Float[np.ndarray, "*#sets K K"]:
-    """Fit the channel of :func:`shrink_channel` to readings that have several labels, or none.
-
-    Args:
-        probs: readings q, shape ``[*sets, n, K]``; leading axes are broadcast.
-        counts: how often each reading got each label, shape ``[*sets, n, K]``.
-        centre: T^0, positive, a row a stated option.
-        strength: lambda > 0, in labels a row.
-
-    Returns:
-        The channel T; its rows sum to one.
     """
     prior = np.asarray(strength)[..., None, None] * centre
     shape = np.broadcast_shapes(prior.shape[:-2], probs.shape[:-2], counts.shape[:-2])
@@ -138,9 +117,8 @@ def _leap(
     """Two steps of EM and a leap along their line; how far the first step went."""
 
     def objective(channel: np.ndarray) -> np.ndarray:
-        return (counts * np.log(probs @ channel)).sum((1, 2)) + (prior * np.log(channel)).sum(
-            (1, 2)
-        )
+        likelihood = (counts * np.log(probs @ channel)).sum(axis=(1, 2))
+        return likelihood + (prior * np.log(channel)).sum(axis=(1, 2))
 
     def update(channel: np.ndarray) -> np.ndarray:
         # Text i adds q_i(y) T(z_i | y) / p_i(z_i) to the count of y and z_i.
@@ -160,37 +138,39 @@ def _leap(
     return np.where(better[:, None, None], leap, twice), np.abs(move).max(axis=(1, 2))
 
 
-def fit_scalar(name: str, logits: BatchLogits, labels: BatchLabels) -> Scalar:
+def fit_scalar(
+    name: str, logits: Float[np.ndarray, "n K"], labels: Int[np.ndarray, "*sets n"]
+) -> Scalar:
     """Fit a scalar channel at its posterior mode.
 
     Args:
         name: "scalar" or "scalar-vector".
-        logits: readings `[*sets, n, K]`, nats.
+        logits: readings `[n, K]`, nats.
         labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
 
     Returns:
         The channel at the mode; at the mode of the prior if there are no labels.
     """
-    size = logits.shape[-1]
+    *shape, texts = labels.shape
+    size = logits.shape[1]
     target = build_target(CHANNELS[name], size)
-    shape = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])
-    texts = np.broadcast_to(logits, shape + logits.shape[-2:])
-    marks = np.broadcast_to(labels, shape + labels.shape[-1:])
-    data = []
-    for place in np.ndindex(shape):
-        own = Labelled(texts[place], marks[place], {})
-        data.append(pad(own, own.labels, np.asarray(label_histogram(own.labels, size)), np.float64))
+    data = [
+        pad(Labelled(logits, own, {}), own, label_histogram(own, size), np.float64)
+        for own in labels.reshape(-1, texts)
+    ]
     loc, scale = target.prior
-    modes = np.stack([loc + scale * found.mean for found in find_modes(target, target.prior, data)])
-    named = {site.name: modes[:, site.slice] for site in target.sites}
-    nothing = np.zeros((len(data), size))
-    weights = np.exp(named.get("log_scale", nothing) - named["temperature"])
-    log_odds = named["strength_log_odds"].reshape(shape)
+    modes = loc + scale * np.stack([own.mean for own in find_modes(target, target.prior, data)])
+    named = {
+        site.name: modes[:, site.slice].reshape((*shape, *site.shape)) for site in target.sites
+    }
+    zeros = np.zeros((*shape, size))
+    weights = np.exp(named.get("log_scale", zeros) - named["temperature"][..., None])
+    log_odds = named["strength_log_odds"]
     return Scalar(
-        Vector(weights.reshape(*shape, size), named.get("bias", nothing).reshape(*shape, size)),
+        Vector(weights, named.get("bias", zeros)),
         expit(log_odds),
         expit(-log_odds),
-        np.reshape([own.histogram for own in data], (*shape, size)),
+        np.reshape([own.histogram for own in data], zeros.shape),
     )
 
 
@@ -217,7 +197,8 @@ def fit_full(name: str, logits: BatchLogits, labels: BatchLabels) -> Full:
         # The scalar channel is the same for every strength.
         scalar = fit_scalar(name, logits, labels[0])
         probs = np.exp(vector_log_probs(scalar.reading, logits))
-        channel = shrink_channel(probs, labels, scalar.channel, strength)
+        counts = (labels[..., None] == np.arange(probs.shape[-1])).astype(np.float64)
+        channel = shrink_channel(probs, counts, scalar.channel, strength)
         weights, bias = (np.broadcast_to(part, channel.shape[:-1]) for part in scalar.reading)
         return Full(weights, bias, channel)
 

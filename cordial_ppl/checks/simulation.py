@@ -99,7 +99,7 @@ def simulate(
         some = range(start, min(start + BLOCK, sets))
         fits = fit_cases(target, [cases[number] for number in some], method=method)
         for number, fit in zip(some, fits, strict=True):
-            chosen = _thin(fit.posterior.draws, fit.posterior.weights, rng)
+            chosen = _thin(fit.fitted.draws, fit.fitted.weights, rng)
             points = np.vstack([np.asarray(truth[number])[None], chosen])
             with jax.enable_x64(True):
                 likelihood = np.asarray(_likelihood(target)(points, readings, labels[number]))

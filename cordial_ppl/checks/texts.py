@@ -101,7 +101,7 @@ def as_texts(
     *readers, size = known.logits.shape[1:]
     with jax.enable_x64(True):
         target = build_target(channel, size, tuple(known.covariates), *readers)
-    histogram = np.asarray(label_histogram(known.labels, size))
+    histogram = label_histogram(known.labels, size)
     extra = {name: values[:UNSEEN] for name, values in covariates.items()}
     return Texts(target, known, Readings(unseen[:UNSEEN], histogram, extra), made_up)
 

@@ -11,6 +11,7 @@ from cordial_ppl.cordial.frames import check_columns, column_names, like
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError, NotFittedError, name_rows
+from cordial_ppl.inference.data import Labelled
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import accuracy
@@ -79,24 +80,18 @@ class Estimator(Parameters, ABC):
         check_columns(logits, None, scale.options)
         codes = encode(labels, scale, len(readings))
         extra = as_covariates(covariates, len(readings))
-        self.fit_centred(readings, codes, extra, scale)
+        self.fit_labelled(Labelled(readings, codes, extra), scale)
         names = column_names(logits)
         if names is not None:
             self.feature_names_in_ = names
         return self
 
-    def fit_centred[T: "Estimator"](
-        self: T,
-        logits: Float[np.ndarray, "n *readers K"],
-        labels: np.ndarray,
-        covariates: dict[str, np.ndarray],
-        scale: Scale,
-    ) -> T:
-        """Learn from readings that are validated and centred, and labels 0..K-1."""
-        self._fit(logits, labels, covariates)
+    def fit_labelled[T: "Estimator"](self: T, texts: Labelled, scale: Scale) -> T:
+        """Learn from labelled texts that are validated and centred."""
+        self._fit(texts)
         vars(self).pop("feature_names_in_", None)
         self.scale_ = scale
-        self.covariates_ = tuple(covariates)
+        self.covariates_ = tuple(texts.covariates)
         return self
 
     def predict_proba(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
@@ -187,13 +182,8 @@ class Estimator(Parameters, ABC):
         return ()
 
     @abstractmethod
-    def _fit(
-        self,
-        logits: Float[np.ndarray, "n *readers K"],
-        labels: np.ndarray,
-        covariates: dict[str, np.ndarray],
-    ) -> None:
-        """Fit on validated, centred readings."""
+    def _fit(self, texts: Labelled) -> None:
+        """Fit to validated, centred readings."""
 
     @abstractmethod
     def _predict(

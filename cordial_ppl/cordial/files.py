@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
@@ -34,18 +34,8 @@ LEARNED = "covariates", "weights", "losses", "provenance"
 """What a file has as it is: settings, and what was learned, of which the attributes end in "_"."""
 
 
-class Contents(NamedTuple):
-    """What a file holds of a fitted stack.
-
-    Attributes:
-        kind: name of its class.
-        settings: arguments that a stack is made with.
-        learned: what the fit found, by the name of the stack's attribute.
-    """
-
-    kind: str
-    settings: dict[str, Any]
-    learned: dict[str, Any]
+Contents = tuple[str, dict[str, Any], dict[str, Any]]
+"""What a file holds of a fitted stack: the name of its class, settings, and learned attributes."""
 
 
 def pack(stack: "Stack") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -192,7 +182,7 @@ def _unpack(
         "seen_": seen,
         "label_counts_": counts,
     }
-    return Contents(meta["estimator"], settings, learned)
+    return meta["estimator"], settings, learned
 
 
 def unpack_posterior(

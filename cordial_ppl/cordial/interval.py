@@ -1,11 +1,16 @@
-"""Credible intervals of a text's expected position on the scale."""
+"""Mixtures of fitted members, and intervals of a text's expected position on the scale."""
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.cordial.estimator import Estimator
+from cordial_ppl.cordial.frames import like
+from cordial_ppl.cordial.settings import check_level
+from cordial_ppl.errors import InputError
 from cordial_ppl.inference.posterior import Posterior
 
 BLOCK = 512
@@ -15,44 +20,69 @@ ROUNDING = 1e-9
 """Share of the weight that a quantile may fall short of its own: what sums in 64 bits may lose."""
 
 
-def mean_interval(
-    members: Sequence[tuple[Any, Float[np.ndarray, "m ..."]]],
-    shares: Float[np.ndarray, "m M"],
-    covariates: Mapping[str, np.ndarray],
-    values: Float[np.ndarray, " K"],
-    level: float,
-) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
-    """Quantiles of the expected position over members and over the draws of each channel.
+class MixtureEstimator(Estimator):
+    """A weighted mixture of fitted members: base of the stack and of the fusion."""
 
-    A channel contributes the draws that it predicts with, a calibrator its one answer, each with
-    the member's weight.
+    @abstractmethod
+    def _mixture(
+        self, logits: Float[np.ndarray, "m *readers K"]
+    ) -> tuple[list[tuple[Any, np.ndarray]], Float[np.ndarray, "m M"]]:
+        """Fitted members, each with the readings that it sees, and their weights in each text."""
 
-    Args:
-        members: fitted members, each with the validated, centred readings that it sees.
-        shares: weight of each member in each text's mixture.
-        covariates: per-text covariates.
-        values: position of each option.
-        level: probability inside the interval.
+    def predict_interval(
+        self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
+    ) -> tuple[Any, Any]:
+        """Credible interval of each text's expected position on the scale.
 
-    Returns:
-        Lower and upper ends.
-    """
-    used = [member for member, own in zip(members, shares.T, strict=True) if own.any()]
-    shares = shares[:, shares.any(axis=0)]
-    weights = [fit.kept[1] if isinstance(fit, Posterior) else np.ones(1) for fit, _ in used]
-    found = []
-    for start in range(0, len(shares), BLOCK):
-        rows = slice(start, start + BLOCK)
-        extra = {name: column[rows] for name, column in covariates.items()}
-        means = [
-            fit.expected(logits[rows], extra, values)
-            if isinstance(fit, Posterior)
-            else (fit.predict_centred(logits[rows], extra) @ values)[None]
-            for fit, logits in used
-        ]
-        found.append(quantiles(means, weights, shares[rows], level))
-    low, high = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return low, high
+        The uncertainty is that of the few labels: parameters of the channels vary over their
+        posteriors, members over their weights.  It is not the spread of single labels.  A channel
+        contributes the draws that it predicts with, a calibrator its one answer.  Where the
+        quantiles miss ``predict_mean``, as they can with ``inference="mode"``, whose members have
+        one answer each, the interval is widened to it.
+
+        Args:
+            logits: option logits, as in ``predict_proba``.
+            level: probability inside the interval, between 0 and 1.
+            covariates: per-text covariates, as in ``fit``.
+            mean: what ``predict_mean`` says of the same texts, where that is already known.
+
+        Returns:
+            Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``; of a data
+            frame, series "low" and "high".
+
+        Raises:
+            InputError: ``level`` is not between 0 and 1, the readings cannot be used, or ``mean``
+                is of another length.
+            NotFittedError: there was no fit yet.
+        """
+        level = check_level(level)
+        readings, extra = self._enter(logits, covariates)
+        values = self.scale_.values
+        if mean is None:
+            mean = self._predict(readings, extra) @ values
+        elif np.shape(mean) != (len(readings),):
+            raise InputError(
+                f"mean must have one number for each of {len(readings)} texts; got shape "
+                f"{np.shape(mean)}."
+            )
+        members, shares = self._mixture(readings)
+        used = [member for member, own in zip(members, shares.T, strict=True) if own.any()]
+        shares = shares[:, shares.any(axis=0)]
+        weights = [fit.kept[1] if isinstance(fit, Posterior) else np.ones(1) for fit, _ in used]
+        low, high = np.array(mean, np.float64), np.array(mean, np.float64)
+        for start in range(0, len(readings), BLOCK):
+            rows = slice(start, start + BLOCK)
+            own = {name: column[rows] for name, column in extra.items()}
+            means = [
+                fit.expected(seen[rows], own, values)
+                if isinstance(fit, Posterior)
+                else (fit.predict_centred(seen[rows], own) @ values)[None]
+                for fit, seen in used
+            ]
+            ends = quantiles(means, weights, shares[rows], level)
+            low[rows] = np.minimum(low[rows], ends[0])
+            high[rows] = np.maximum(high[rows], ends[1])
+        return like(logits, low, "low"), like(logits, high, "high")
 
 
 def quantiles(

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -19,7 +19,7 @@ from cordial_ppl.calibrators import CALIBRATORS, Calibrator
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import workers
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.inference.fit import Case, fit_cases
+from cordial_ppl.inference.fit import Case, Fit, fit_cases
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Target, build_target
@@ -59,18 +59,6 @@ class CalibratorFit:
 Fitted = Posterior | CalibratorFit
 
 
-class MemberFit(NamedTuple):
-    """A member fitted to one data set.
-
-    Attributes:
-        fitted: the fit to all labels.
-        held_out: probabilities of each text by a fit without its fold; None without folds.
-    """
-
-    fitted: Fitted
-    held_out: Float[np.ndarray, "n K"] | None
-
-
 @dataclass(frozen=True, eq=False)
 class CalibratorMember:
     """A logit-space calibrator, by name."""
@@ -82,7 +70,7 @@ class CalibratorMember:
         """Members with the same key are fitted alike: the name says all."""
         return (self.name,)
 
-    def fit(self, cases: Sequence[Case]) -> list[MemberFit]:
+    def fit(self, cases: Sequence[Case]) -> list[Fit]:
         """Fit to every data set with its folds, all at once."""
         calibrator = CALIBRATORS[self.name]
         logits = np.stack([case.texts.logits for case in cases])
@@ -95,7 +83,7 @@ class CalibratorMember:
             if case.folds is not None:
                 probs = np.exp(calibrator.log_probs(rest, case.texts.logits))
                 held_out = probs[case.folds, np.arange(len(case.folds))]
-            fits.append(MemberFit(CalibratorFit(calibrator, whole), held_out))
+            fits.append(Fit(CalibratorFit(calibrator, whole), held_out))
         return fits
 
 
@@ -141,7 +129,7 @@ class ChannelMember:
         with jax.enable_x64(True):
             return build_target(self.channel, size, tuple(covariates), *readers)
 
-    def fit(self, cases: Sequence[Case]) -> list[MemberFit]:
+    def fit(self, cases: Sequence[Case]) -> list[Fit]:
         """Fit to every data set with its folds."""
         first = cases[0].texts
         *readers, size = first.logits.shape[1:]
@@ -155,15 +143,14 @@ class ChannelMember:
             )
             for case in cases
         ]
-        fits = fit_cases(target, own, method=self.method, effort=self.effort)
-        return [MemberFit(fit.posterior, fit.held_out) for fit in fits]
+        return fit_cases(target, own, method=self.method, effort=self.effort)
 
 
 Member = CalibratorMember | ChannelMember
 
 
 @on_one_core
-def fit_members(members: Sequence[Member], cases: Sequence[Case]) -> list[list[MemberFit]]:
+def fit_members(members: Sequence[Member], cases: Sequence[Case]) -> list[list[Fit]]:
     """Fit members side by side, each as soon as there is a thread.
 
     Args:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.comparisons import FULL_CHANNELS
 from cordial_ppl.cordial.estimator import Estimator
@@ -14,7 +15,6 @@ from cordial_ppl.cordial.members import CalibratorFit, CalibratorMember, Member
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
-from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
@@ -45,11 +45,9 @@ class LogitCalibrator(Estimator):
         """Fitted parameters, a NamedTuple of arrays."""
         return self.fit_.params
 
-    def _fit(
-        self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
-    ) -> None:
-        case = Case(Labelled(logits, labels, covariates))
-        self.fit_ = cast(CalibratorFit, CalibratorMember(self.name).fit([case])[0].fitted)
+    def _fit(self, texts: Labelled) -> None:
+        calibrator = CALIBRATORS[self.name]
+        self.fit_ = CalibratorFit(calibrator, calibrator.fit(texts.logits, texts.labels))
 
     def _predict(
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]
@@ -142,7 +140,8 @@ class LabelFree(LogitCalibrator):
         del labels, covariates
         readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[1])
-        return self.fit_centred(readings, np.zeros(len(readings), np.int64), {}, scale)
+        texts = Labelled(readings, np.zeros(len(readings), np.int64), {})
+        return self.fit_labelled(texts, scale)
 
     def parts(self, labels: int) -> tuple[Member, ...]:
         """None that labels are needed for."""

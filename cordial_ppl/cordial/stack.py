@@ -16,11 +16,10 @@ from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.compilation import workers
-from cordial_ppl.cordial.estimator import Estimator, encode
+from cordial_ppl.cordial.estimator import encode
 from cordial_ppl.cordial.files import KIND, Contents, pack
 from cordial_ppl.cordial.fingerprints import fingerprints
-from cordial_ppl.cordial.frames import like
-from cordial_ppl.cordial.interval import mean_interval
+from cordial_ppl.cordial.interval import MixtureEstimator
 from cordial_ppl.cordial.members import (
     CalibratorMember,
     ChannelMember,
@@ -32,14 +31,13 @@ from cordial_ppl.cordial.members import (
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_effort,
-    check_level,
     check_list,
     check_mapping,
     check_method,
     check_names,
     check_seed,
 )
-from cordial_ppl.cordial.weighing import ExpectedLoss, mean_loss, weigh
+from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.export import to_datatree
@@ -61,7 +59,7 @@ PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 FOLDS = 4
 
 
-class Stack(Estimator):
+class Stack(MixtureEstimator):
     """Weighted mixture of channels and logit-space calibrators; base of the named ones.
 
     Args:
@@ -207,48 +205,6 @@ class Stack(Estimator):
             resolve(part.prior, target, reading_spread(logits))
         self.prior.check(targets)
 
-    def predict_interval(
-        self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
-    ) -> tuple[Any, Any]:
-        """Credible interval of each text's expected position on the scale.
-
-        The uncertainty is that of the few labels: parameters of the channels vary over their
-        posteriors, members over their weights.  It is not the spread of single labels.  Where the
-        quantiles miss ``predict_mean``, as they can with ``inference="mode"``, whose members have
-        one answer each, the interval is widened to it.
-
-        Args:
-            logits: option logits, shape ``[m, K]``.
-            level: probability inside the interval, between 0 and 1.
-            covariates: per-text covariates, as in ``fit``.
-            mean: what ``predict_mean`` says of the same texts, where that is already known.
-
-        Returns:
-            Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``; of a data
-            frame, series "low" and "high".
-
-        Raises:
-            InputError: ``level`` is not between 0 and 1, the readings cannot be used, or ``mean``
-                is of another length.
-            NotFittedError: there was no fit yet.
-        """
-        level = check_level(level)
-        readings, extra = self._enter(logits, covariates)
-        values = self.scale_.values
-        members = [(self.fits_[name], readings) for name in self.weights_]
-        weights = np.array(list(self.weights_.values()))
-        shares = np.broadcast_to(weights, (len(readings), len(weights)))
-        low, high = mean_interval(members, shares, extra, values, level)
-        if mean is None:
-            mean = self._predict(readings, extra) @ values
-        elif np.shape(mean) != (len(readings),):
-            raise InputError(
-                f"mean must have one number for each of {len(readings)} texts; got shape "
-                f"{np.shape(mean)}."
-            )
-        low, high = np.minimum(low, np.asarray(mean)), np.maximum(high, np.asarray(mean))
-        return like(logits, low, "low"), like(logits, high, "high")
-
     def summary(self) -> str:
         """The reader's faults, the members' weights and the expected log loss in plain words."""
         return self.describe().text
@@ -359,36 +315,38 @@ class Stack(Estimator):
     @staticmethod
     def restore(contents: Contents) -> "Stack":
         """Make a fitted stack of what a file held."""
-        stack = Stack.NAMED[contents.kind].assemble(**contents.settings)
-        vars(stack).update(contents.learned)
+        kind, settings, learned = contents
+        stack = Stack.NAMED[kind].assemble(**settings)
+        vars(stack).update(learned)
         return stack
 
-    def _fit(
-        self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
-    ) -> None:
-        texts, parts = Labelled(logits, labels, covariates), self.parts(len(labels))
+    def _fit(self, texts: Labelled) -> None:
+        logits, labels, covariates = texts
+        parts = self.parts(len(labels))
         self.check(logits, covariates)
         folds = held_out = None
         if self.folded and len(labels) >= MIN_LABELS:
             folds = assign_folds(len(labels), FOLDS, np.random.default_rng(self.seed))
         fits = [fit for (fit,) in fit_members(parts, [Case(texts, folds, (self.seed,))])]
-        names = [part.name for part in parts]
-        self.fits_ = {name: fit.fitted for name, fit in zip(names, fits, strict=True)}
-        self.losses_, self.out_of_fold_ = {}, None
         if folds is not None:
             held_out = np.stack([fit.held_out for fit in fits if fit.held_out is not None], axis=-1)
-            chosen = held_out[np.arange(len(labels)), labels]
-            self.losses_ = dict(zip(names, map(mean_loss, chosen.T), strict=True))
-        counts = np.array([self.weight_counts[name] for name in names])
-        weights, self.expected_ = weigh(texts, folds, held_out, counts)
-        self.weights_ = dict(zip(names, weights.tolist(), strict=True))
-        if held_out is not None:
-            mixed = held_out @ weights
-            self.out_of_fold_ = mixed / mixed.sum(axis=1, keepdims=True)
+        names = [part.name for part in parts]
+        mixture = weigh(texts, folds, held_out, np.array([self.weight_counts[n] for n in names]))
+        self.fits_ = {name: fit.fitted for name, fit in zip(names, fits, strict=True)}
+        self.weights_ = dict(zip(names, mixture.weights.tolist(), strict=True))
+        self.losses_ = dict(zip(names, mixture.losses, strict=False))
+        self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
         self.provenance_, self.seen_ = {}, fingerprints(logits, labels)
         self.label_counts_ = np.bincount(labels, minlength=logits.shape[-1])
         for posterior in self.posteriors_.values():
             warn_if_doubtful(posterior)
+
+    def _mixture(
+        self, logits: np.ndarray
+    ) -> tuple[list[tuple[Any, np.ndarray]], Float[np.ndarray, "m M"]]:
+        weights = np.array(list(self.weights_.values()))
+        shares = np.broadcast_to(weights, (len(logits), len(weights)))
+        return [(self.fits_[name], logits) for name in self.weights_], shares
 
     def _predict(
         self, logits: np.ndarray, covariates: dict[str, np.ndarray]

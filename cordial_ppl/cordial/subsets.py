@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import FLOOR
 from cordial_ppl.blas import on_one_core
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.members import CalibratorMember, Member, MemberFit
+from cordial_ppl.cordial.members import CalibratorMember, Member
 from cordial_ppl.cordial.single import LabelFree
 from cordial_ppl.cordial.stack import FOLDS, Stack
+from cordial_ppl.cordial.weighing import weigh
 from cordial_ppl.inference.data import Labelled
-from cordial_ppl.inference.fit import Case
+from cordial_ppl.inference.fit import Case, Fit
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
-from cordial_ppl.stacking import assign_folds, stack_weights
+from cordial_ppl.stacking import assign_folds
 
 
 class Texts(NamedTuple):
@@ -54,7 +54,7 @@ class BatchFit(NamedTuple):
     diagnostics: Sequence[Sequence[Diagnostics]]
 
 
-Fits = tuple[Sequence[MemberFit], Float[np.ndarray, "S m K"]]
+Fits = tuple[Sequence[Fit], Float[np.ndarray, "S m K"]]
 """A member's fits, one a subset, and what they say of the report texts."""
 
 
@@ -111,7 +111,7 @@ def fit_subsets(
                 results[name] = _without_labels(estimator, pool, len(subsets), report)
             else:
                 own = [found[part.key].result() for part in needed[name]]
-                results[name] = _mix(estimator, own, labels[subsets])
+                results[name] = _mix(estimator, own, cases)
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
     return results
@@ -143,17 +143,16 @@ def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts
     return BatchFit(np.broadcast_to(probs, (draws, *probs.shape)), np.ones((draws, 1)), ())
 
 
-def _mix(estimator: Estimator, found: Sequence[Fits], labels: Int[np.ndarray, "S n"]) -> BatchFit:
+def _mix(estimator: Estimator, found: Sequence[Fits], cases: Sequence[Case]) -> BatchFit:
     """Weigh the members of every subset, and predict with their mixture."""
     fits, said = zip(*found, strict=True)
-    weights = np.full((len(labels), len(fits)), 1 / len(fits))
+    weights = np.full((len(cases), len(fits)), 1 / len(fits))
     if isinstance(estimator, Stack) and estimator.folded:
-        members = estimator.parts(labels.shape[1])
+        members = estimator.parts(len(cases[0].texts.labels))
         counts = np.array([estimator.weight_counts[part.name] for part in members])
-        for place, own in enumerate(labels):
+        for place, case in enumerate(cases):
             held_out = np.stack([fit[place].held_out for fit in fits], axis=-1)
-            chosen = held_out[np.arange(len(own)), own]
-            weights[place] = stack_weights(np.log(np.maximum(chosen, FLOOR)), counts)
+            weights[place] = weigh(case.texts, case.folds, held_out, counts).weights
     probs = sum(own[:, None, None] * each for own, each in zip(weights.T, said, strict=True))
     channels = [fit for fit in fits if isinstance(fit[0].fitted, Posterior)]
     diagnostics = [[own.fitted.diagnostics for own in fit] for fit in channels]

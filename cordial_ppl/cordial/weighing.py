@@ -33,14 +33,31 @@ class ExpectedLoss(NamedTuple):
     labels: int
 
 
+class Mixture(NamedTuple):
+    """Weighed members, and what they say of the labelled texts without having seen their labels.
+
+    Attributes:
+        weights: of the members; they sum to one.
+        expected: log losses to expect.
+        losses: mean out-of-fold log loss of each member, nats; none without folds.
+        out_of_fold: probabilities of the mixture; None without folds, or where there is a text
+            that no member says anything of.
+    """
+
+    weights: Float[np.ndarray, " M"]
+    expected: ExpectedLoss
+    losses: tuple[float, ...] = ()
+    out_of_fold: Float[np.ndarray, "n K"] | None = None
+
+
 def weigh(
     texts: Labelled,
     folds: Int[np.ndarray, " n"] | None,
     held_out: Float[np.ndarray, "n K M"] | None,
     counts: Float[np.ndarray, " M"],
     present: Bool[np.ndarray, "n M"] | None = None,
-) -> tuple[Float[np.ndarray, " M"], ExpectedLoss]:
-    """Weights of the members, and the log loss to expect of their mixture.
+) -> Mixture:
+    """Weigh members: without folds by the prior alone.
 
     Args:
         texts: the labelled texts.
@@ -48,25 +65,27 @@ def weigh(
         held_out: each member's probabilities of texts that it has not seen; None without folds.
         counts: Dirichlet pseudo-counts of the members.
         present: which members say something of which text; by default all of all.
-
-    Returns:
-        Weights that sum to one, those of the prior without folds, and the losses.
     """
     labels, rows = texts.labels, np.arange(len(texts.labels))
     raw_loss = mean_loss(stated(texts.logits)[rows, labels])
     if held_out is None or folds is None:
         nothing = float("nan")
-        return prior_weights(counts), ExpectedLoss(nothing, nothing, raw_loss, len(labels))
+        expected = ExpectedLoss(nothing, nothing, raw_loss, len(labels))
+        return Mixture(prior_weights(counts), expected)
     chosen = held_out[rows, labels]
+    present = np.ones(chosen.shape, bool) if present is None else present
     weights = stack_weights(np.log(np.maximum(chosen, FLOOR)), counts, present=present)
-    if present is None:
-        mixed = chosen @ weights
-    else:
-        mixed = np.sum(chosen * shares_of(weights, present), axis=1)[present.any(axis=1)]
-    size = texts.logits.shape[-1]
+    mixed = np.einsum("nkm,nm->nk", held_out, shares_of(weights, present))
+    known, size = present.any(axis=1), texts.logits.shape[-1]
     histograms = np.stack([label_histogram(own, size) for own in hold_out(labels, folds)])
-    histogram_loss = mean_loss(histograms[folds, labels])
-    return weights, ExpectedLoss(mean_loss(mixed), histogram_loss, raw_loss, len(labels))
+    expected = ExpectedLoss(
+        mean_loss(mixed[rows, labels][known]),
+        mean_loss(histograms[folds, labels]),
+        raw_loss,
+        len(labels),
+    )
+    mixed = mixed / mixed.sum(axis=1, keepdims=True) if known.all() else None
+    return Mixture(weights, expected, tuple(map(mean_loss, chosen.T)), mixed)
 
 
 def shares_of(

@@ -7,7 +7,7 @@ channel over all readers give the weights of a second stack.
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -15,16 +15,13 @@ from jaxtyping import Bool, Float
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.compilation import workers
-from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.frames import like
-from cordial_ppl.cordial.interval import mean_interval
+from cordial_ppl.cordial.interval import MixtureEstimator
 from cordial_ppl.cordial.judges import Cordial
 from cordial_ppl.cordial.members import ChannelMember, warn_if_doubtful
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_effort,
     check_flag,
-    check_level,
     check_list,
     check_mapping,
     check_method,
@@ -53,7 +50,7 @@ SETTINGS = ("average", "inference", "weight_counts", "seed")
 """Arguments that a file keeps as they are."""
 
 
-class Fusion(Estimator):
+class Fusion(MixtureEstimator):
     r"""Several readers' calibrated predictions, stacked.
 
     .. math:: \hat p(z \mid x) = \sum_r \omega_r\, \hat p_r(z \mid x)
@@ -187,45 +184,6 @@ class Fusion(Estimator):
         }
         return DataTree(children=children)
 
-    def predict_interval(
-        self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
-    ) -> tuple[Any, Any]:
-        """Credible interval of each text's expected position on the scale, as `Stack` gives it.
-
-        Args:
-            logits: option logits, shape ``[m, R, K]``, or ``[m, K]`` a reader by name.
-            level: probability inside the interval, between 0 and 1.
-            covariates: per-text covariates, as in ``fit``.
-            mean: what ``predict_mean`` says of the same texts, where that is already known.
-
-        Returns:
-            Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``; of data
-            frames, series "low" and "high".
-
-        Raises:
-            InputError: ``level`` is not between 0 and 1, or the readings cannot be used.
-            NotFittedError: there was no fit yet.
-        """
-        level = check_level(level)
-        readings, extra = self._enter(logits, covariates)
-        views, present = self._views(readings, self._spreads)
-        shares = self._shares(present)
-        members, own = [], []
-        for place, (fit, seen) in enumerate(zip(self.fits_.values(), views, strict=True)):
-            if isinstance(fit, Posterior):
-                members.append((fit, seen))
-                own.append(shares[:, place])
-                continue
-            for name, weight in fit.weights_.items():
-                # What stands for a missing reading has no share.
-                members.append((fit.fits_[name], np.nan_to_num(seen)))
-                own.append(shares[:, place] * weight)
-        values, share = self.scale_.values, np.stack(own, axis=1)
-        low, high = mean_interval(members, share, extra, values, level)
-        mean = self._predict(readings, extra) @ values if mean is None else np.asarray(mean)
-        low, high = np.minimum(low, mean), np.maximum(high, mean)
-        return like(logits, low, "low"), like(logits, high, "high")
-
     def save(self, path: str | Path) -> None:
         """Write the fitted fusion to one file of plain data; ``cp.load`` reads it back.
 
@@ -320,10 +278,9 @@ class Fusion(Estimator):
         views += [pool(logits, spreads) if name == AVERAGE else logits for name in more]
         return views, np.hstack([present, np.ones((len(present), len(more)), bool)])
 
-    def _fit(
-        self, logits: np.ndarray, labels: np.ndarray, covariates: dict[str, np.ndarray]
-    ) -> None:
-        readers, (texts, _, size) = self._named, logits.shape
+    def _fit(self, texts: Labelled) -> None:
+        logits, labels, covariates = texts
+        readers, (count, _, size) = self._named, logits.shape
         members = self._members(readers)
         check_counts(self.weight_counts, members)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | self.weight_counts
@@ -334,9 +291,8 @@ class Fusion(Estimator):
         views, present = self._views(logits, spreads)
         # Members must not share their random numbers, or their errors correlate.
         seeds = np.random.SeedSequence(self.seed).generate_state(len(members)).tolist()
-        folds = assign_folds(texts, FOLDS, np.random.default_rng(self.seed))
-        enough = texts >= MIN_LABELS
-        folds, labelled = folds if enough else None, Labelled(logits, labels, covariates)
+        enough = count >= MIN_LABELS
+        folds = assign_folds(count, FOLDS, np.random.default_rng(self.seed)) if enough else None
         whole = self._stack(0)
 
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
@@ -345,31 +301,44 @@ class Fusion(Estimator):
                 prior = joint_prior(whole.prior, size, each, tuple(covariates))
                 counts = whole.prior.pseudo_counts
                 joint = ChannelMember(JOINT, 0, self.inference, prior, counts, self.effort)
-                (found,) = joint.fit([Case(labelled, folds, (seeds[place],))])
-                return cast(Posterior, found.fitted), found.held_out
+                (found,) = joint.fit([Case(texts, folds, (seeds[place],))])
+                return found
             rows = present[:, place]
             extra = {name: column[rows] for name, column in covariates.items()}
-            own = views[place][rows], labels[rows], extra, scale
-            stack = self._stack(seeds[place]).fit_centred(*own)
+            own = Labelled(views[place][rows], labels[rows], extra)
+            stack = self._stack(seeds[place]).fit_labelled(own, scale)
             return stack, stack.out_of_fold_
 
         with ThreadPoolExecutor(max_workers=workers(len(members))) as threads:
             found = list(threads.map(fit, range(len(members))))
         self.readers_, self._spreads = readers, spreads
         self.fits_ = {name: own for name, (own, _) in zip(members, found, strict=True)}
-        held_out = np.zeros((texts, size, len(members)))
+        held_out = np.zeros((count, size, len(members)))
         known = present & [own is not None for _, own in found]
         for place, (own, unseen) in enumerate(found):
             held_out[known[:, place], :, place] = 0.0 if unseen is None else unseen
             if isinstance(own, Posterior):
                 warn_if_doubtful(own)
         prior = np.array([counts[name] for name in members])
-        weights, self.expected_ = weigh(labelled, folds, held_out if enough else None, prior, known)
-        self.weights_ = dict(zip(members, weights.tolist(), strict=True))
-        self.out_of_fold_ = None
-        if known.any(axis=1).all():
-            mixed = np.einsum("nkm,nm->nk", held_out, shares_of(weights, known))
-            self.out_of_fold_ = mixed / mixed.sum(axis=1, keepdims=True)
+        mixture = weigh(texts, folds, held_out if enough else None, prior, known)
+        self.weights_ = dict(zip(members, mixture.weights.tolist(), strict=True))
+        self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
+
+    def _mixture(
+        self, logits: np.ndarray
+    ) -> tuple[list[tuple[Any, np.ndarray]], Float[np.ndarray, "m M"]]:
+        views, present = self._views(logits, self._spreads)
+        shares, members, own = self._shares(present), [], []
+        for place, (fit, seen) in enumerate(zip(self.fits_.values(), views, strict=True)):
+            if isinstance(fit, Posterior):
+                members.append((fit, seen))
+                own.append(shares[:, place])
+                continue
+            for name, weight in fit.weights_.items():
+                # What stands for a missing reading has no share.
+                members.append((fit.fits_[name], np.nan_to_num(seen)))
+                own.append(shares[:, place] * weight)
+        return members, np.stack(own, axis=1)
 
     def _shares(self, present: Bool[np.ndarray, "m M"]) -> Float[np.ndarray, "m M"]:
         """Weight of each member in each text's mixture."""

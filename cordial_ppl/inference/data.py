@@ -91,14 +91,22 @@ def pad(
         histogram: smoothed label histogram.
         dtype: precision that the program works in.
     """
-    count = len(labels)
-    rows = capacity(count)
+    padded = pad_texts(texts._replace(labels=labels), capacity(len(labels)))
     return Data(
-        logits=texts_last(pad_rows(texts.logits.astype(dtype), rows, 0.0)),
-        labels=pad_rows(labels.astype(np.int32), rows, -1),
+        logits=texts_last(padded.logits.astype(dtype)),
+        labels=padded.labels.astype(np.int32),
         histogram=np.asarray(histogram, dtype),
-        covariates={k: repeat_rows(v.astype(dtype), rows) for k, v in texts.covariates.items()},
-        tiles=np.int32(-(-count // TILE) if on_cpu() else 1),
+        covariates={name: own.astype(dtype) for name, own in padded.covariates.items()},
+        tiles=np.int32(-(-len(labels) // TILE) if on_cpu() else 1),
+    )
+
+
+def pad_texts(texts: Labelled, rows: int) -> Labelled:
+    """Append texts without a label, that nothing is read of; covariates are the last text's."""
+    return Labelled(
+        pad_rows(texts.logits, rows, 0.0),
+        pad_rows(texts.labels, rows, -1),
+        {name: repeat_rows(own, rows) for name, own in texts.covariates.items()},
     )
 
 

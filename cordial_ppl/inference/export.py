@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.arrays import bucket, pad_rows, repeat_rows
+from cordial_ppl.arrays import bucket
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.data import Labelled, pad_texts
 from cordial_ppl.inference.nuts import CHAINS
-from cordial_ppl.inference.target import Prior, Target, name_parameters
+from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings, label_histogram
 
 if TYPE_CHECKING:
@@ -77,17 +77,17 @@ def to_datatree(
         silent = posterior.silence()
         before = np.asarray(target.sample_prior(jax.random.key(seed), prior, silent, PRIOR_DRAWS))
         terms, powers = map(np.asarray, _priors(target)(jnp.asarray(draws), prior, silent))
-    named = name_parameters(target, draws)
+    named = target.name(draws)
     groups: dict[str, dict[str, np.ndarray]] = {
         "posterior": _by_chain(named, chains),
-        "prior": _by_chain(name_parameters(target, before), 1),
+        "prior": _by_chain(target.name(before), 1),
     }
     density = terms.sum(axis=1) + powers
     if data is not None:
         known, probs = _labels(target, draws, histogram, data)
         guessed = _labels(target, before, histogram, data)[1]
         density += known.sum(axis=1)
-        own = np.asarray(label_histogram(data.labels, len(histogram)))
+        own = label_histogram(data.labels, len(histogram))
         fitted = np.allclose(own, histogram, rtol=0, atol=1e-6)
         left = _left_out(target, draws, data, len(histogram)) if fitted else known
         groups["log_likelihood"] = _by_chain({"label": left}, chains)
@@ -137,11 +137,9 @@ def _labels(
 ) -> tuple[Float[np.ndarray, "S n"], Float[np.ndarray, "S n K"]]:
     """Log likelihood of each label, and probabilities of the options, under each draw."""
     count = len(data.labels)
-    size = bucket(count)
-    logits, labels = pad_rows(data.logits, size, 0.0), pad_rows(data.labels, size, -1)
-    extra = {name: repeat_rows(own, size) for name, own in data.covariates.items()}
+    logits, labels, extra = pad_texts(data, bucket(count))
     with jax.enable_x64(True):
-        readings = Readings(logits, histogram, extra)
+        readings = Readings(logits, histogram, dict(extra))
         known, probs = _pointwise(target)(jnp.asarray(draws), readings, labels)
     return np.asarray(known)[:, :count], np.asarray(probs)[:, :count]
 
@@ -154,7 +152,7 @@ def _left_out(
     found = np.empty((len(draws), len(labels)))
     for option in np.unique(labels):
         rows = np.flatnonzero(labels == option)
-        others = np.asarray(label_histogram(np.delete(labels, rows[0]), size))
+        others = label_histogram(np.delete(labels, rows[0]), size)
         found[:, rows] = _labels(target, draws, others, data)[0][:, rows]
     return found
 

@@ -17,12 +17,12 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.batch import PRECISION, Problem, make_batch
-from cordial_ppl.inference.cloud import Cloud
+from cordial_ppl.inference.cloud import NOTHING, Cloud, diagnose
 from cordial_ppl.inference.data import Labelled, hold_out, pad
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.laplace import find_modes, sample_laplace
 from cordial_ppl.inference.nuts import sample_nuts
-from cordial_ppl.inference.posterior import LITERAL, Posterior, diagnose, precision
+from cordial_ppl.inference.posterior import LITERAL, Posterior, precision
 from cordial_ppl.inference.programs import predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
@@ -70,7 +70,7 @@ class Case(NamedTuple):
         if self.histogram is not None:
             return self.histogram
         size = self.texts.logits.shape[-1]
-        return np.asarray(label_histogram(labels, size, None, self.pseudo_counts))
+        return label_histogram(labels, size, self.pseudo_counts)
 
     @property
     def masks(self) -> list[Int[np.ndarray, " n"]]:
@@ -78,15 +78,15 @@ class Case(NamedTuple):
         return [] if self.folds is None else hold_out(self.texts.labels, self.folds)
 
 
-class ChannelFit(NamedTuple):
-    """A channel fitted to one case.
+class Fit(NamedTuple):
+    """A channel, or another member of a stack, fitted to one data set.
 
     Attributes:
-        posterior: given all labels.
-        held_out: probabilities of each text by a posterior without its fold; None without folds.
+        fitted: the fit to all labels; of a channel its posterior.
+        held_out: probabilities of each text by a fit without its fold; None without folds.
     """
 
-    posterior: Posterior
+    fitted: Any
     held_out: Float[np.ndarray, "n K"] | None
 
 
@@ -96,7 +96,7 @@ def fit_cases(
     *,
     method: str = "default",
     effort: Effort = DEFAULT_EFFORT,
-) -> list[ChannelFit]:
+) -> list[Fit]:
     """Fit a channel to several data sets.
 
     Args:
@@ -156,13 +156,12 @@ def _carried(
     folds: list[list[Cloud]] = [[] for _ in cases]
     for (at, *_), state in zip(jobs, batch.apart(carry(batch, start, effort)), strict=True):
         folds[at].append(_cloud(cases[at], state, effort))
-    return [
-        (
-            cloud._replace(fold_khat=max(fold.khat for fold in own)) if own else cloud,
-            own,
-        )
-        for cloud, own in zip(clouds, folds, strict=True)
-    ]
+    found = []
+    for cloud, own in zip(clouds, folds, strict=True):
+        worst = max((fold.diagnostics.khat for fold in own), default=NOTHING)
+        judged = cloud.diagnostics._replace(fold_khat=worst)
+        found.append((cloud._replace(diagnostics=judged), own))
+    return found
 
 
 def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str) -> list[Found]:
@@ -181,7 +180,11 @@ def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str)
         draws = prior.loc + prior.scale * np.stack([mode.mean for mode in modes])
         norms = [mode.gradient_norm for mode in modes]
         clouds = [
-            Cloud(draw[None], np.ones(1), ess=1.0, gradient_norm=norm)
+            Cloud(
+                draw[None],
+                np.ones(1),
+                diagnose("mode", draw[None], ess=1.0, gradient_norm=norm),
+            )
             for draw, norm in zip(draws, norms, strict=True)
         ]
     else:
@@ -207,20 +210,20 @@ def _cloud(case: Case, state: State, effort: Effort) -> Cloud:
     """What a state says of the posterior."""
     loc, scale = cast(Prior, case.prior)
     weights = np.exp(np.asarray(state.log_weights, np.float64))
-    return Cloud(
-        draws=loc + scale * np.asarray(state.particles.points, np.float64),
-        weights=weights / weights.sum(),
+    draws = loc + scale * np.asarray(state.particles.points, np.float64)
+    found = diagnose(
+        "default",
+        draws,
+        weighed=effort.proposals * effort.particles,
         khat=float(state.khat),
         ess=float(state.ess),
-        weighed=effort.proposals * effort.particles,
         acceptance=float(state.acceptance),
         repairs=max(int(state.rounds) - 1, 0),
     )
+    return Cloud(draws, weights / weights.sum(), found)
 
 
-def _fit(
-    target: Target, case: Case, method: str, cloud: Cloud, folds: Sequence[Cloud]
-) -> ChannelFit:
+def _fit(target: Target, case: Case, method: str, cloud: Cloud, folds: Sequence[Cloud]) -> Fit:
     """A fit as its users see it, with its diagnostics judged and its held-out predictions."""
     texts, own = case.texts, case.prior
     posterior = Posterior(
@@ -228,7 +231,7 @@ def _fit(
         histogram=case.shares(texts.labels),
         draws=cloud.draws,
         weights=cloud.weights,
-        diagnostics=diagnose(method, cloud),
+        diagnostics=cloud.diagnostics,
         covariates=tuple(texts.covariates),
         readers=texts.logits.shape[1] if texts.logits.ndim == 3 else None,
         prior=None if own is target.prior else own,
@@ -236,7 +239,7 @@ def _fit(
         transitions=cloud.transitions,
     )
     if case.folds is None:
-        return ChannelFit(posterior, None)
+        return Fit(posterior, None)
     held_out, kind = np.empty((len(texts.labels), target.options)), precision(method)
     for fold, (labels, found) in enumerate(zip(case.masks, folds, strict=True)):
         rows = case.folds == fold
@@ -253,7 +256,7 @@ def _fit(
         else:
             probs = probs[np.flatnonzero(rows)]
         held_out[rows] = probs / probs.sum(axis=1, keepdims=True)
-    return ChannelFit(posterior, held_out)
+    return Fit(posterior, held_out)
 
 
 def fit_channel(
@@ -301,7 +304,7 @@ def fit_channel(
     with jax.enable_x64(True):
         target = build_target(chosen, size, tuple(extra), *readers)
     case = Case(Labelled(readings, codes, extra), seed=(seed,), prior=prior)
-    return fit_cases(target, [case], method=method)[0].posterior
+    return fit_cases(target, [case], method=method)[0].fitted
 
 
 def fit_laplace(channel: str | Channel, readings, labels, **settings) -> Posterior:

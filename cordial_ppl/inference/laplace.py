@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.inference.cloud import Cloud
+from cordial_ppl.inference.cloud import Cloud, diagnose
 from cordial_ppl.inference.data import Data
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
 from cordial_ppl.inference.modes import SEARCHES, search_modes, weigh_and_predict
@@ -188,16 +188,13 @@ def sample_laplace(
     """
     noise = np.stack([rng.standard_normal((draws, target.size)) for rng in rngs])
     points, log_weights, probs = laplace_weights(target, prior, data, modes, noise)
-    loc, scale = (np.broadcast_to(part, (len(data), target.size)) for part in prior)
-    return [
-        Cloud(
-            draws=loc[at] + scale[at] * points[at],
-            weights=np.exp(normalise(own)),
-            khat=float(pareto_smooth(own)[1]),
-            ess=float(effective_sample_size(own)),
-            weighed=draws,
-            gradient_norm=modes[at].gradient_norm,
-            probs=probs[at],
-        )
-        for at, own in enumerate(log_weights)
-    ]
+    loc, scale = (np.broadcast_to(part, (len(data), target.size))[:, None] for part in prior)
+    clouds = []
+    for own, logs, mode, unseen in zip(
+        loc + scale * points, log_weights, modes, probs, strict=True
+    ):
+        figures = {"khat": float(pareto_smooth(logs)[1]), "ess": float(effective_sample_size(logs))}
+        norm = mode.gradient_norm
+        found = diagnose("laplace", own, weighed=draws, gradient_norm=norm, **figures)
+        clouds.append(Cloud(own, np.exp(normalise(logs)), found, probs=unseen))
+    return clouds

@@ -17,9 +17,10 @@ from numpyro import handlers
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import MCMC, NUTS, init_to_sample
 
-from cordial_ppl.arrays import pad_rows, repeat_rows, wide_bucket
+from cordial_ppl.arrays import bucket
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.cloud import Cloud
+from cordial_ppl.inference.cloud import Cloud, diagnose
+from cordial_ppl.inference.data import Labelled, pad_texts
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import HANDLERS
 from cordial_ppl.readings import Readings
@@ -86,31 +87,29 @@ def sample_nuts(
         warmup: warm-up steps of each chain.
 
     Returns:
-        Equally weighted draws, chain after chain; ``ess`` is the smallest over the parameters, and
-        zero if the chains disagree (R-hat above 1.05).
+        Equally weighted draws, chain after chain.  Their ``ess`` is the smallest over the
+        parameters, and zero if the chains disagree (R-hat above 1.05).
     """
     replaced = prior is not None and prior is not target.prior
-    rows = wide_bucket(len(labels))
+    texts = Labelled(readings.logits, labels, readings.covariates)
+    logits, marks, extra = pad_texts(texts, bucket(len(labels)))
     with jax.enable_x64(True):
-        padded = Readings(
-            pad_rows(readings.logits, rows, 0.0),
-            readings.histogram,
-            {name: repeat_rows(own, rows) for name, own in readings.covariates.items()},
-        )
         run = _program(target, replaced, -(-draws // CHAINS), warmup)
-        chains, figures = jax.device_get(
-            run(key, prior if replaced else None, padded, pad_rows(labels, rows, -1))
-        )
+        padded = Readings(logits, readings.histogram, dict(extra))
+        found = run(key, prior if replaced else None, padded, marks)
+        chains, figures = jax.device_get(found)
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
     points = chains.reshape(-1, target.size)[:draws]
-    return Cloud(
-        draws=points,
-        weights=np.full(len(points), 1 / len(points)),
+    # Like the draws: chain after chain.
+    transitions = {name: np.ravel(figures[own])[:draws] for name, own in FIELDS.items()}
+    found = diagnose(
+        "nuts",
+        points,
         ess=float(np.min(effective_sample_size(chains))) if agree else 0.0,
         acceptance=float(np.mean(figures["accept_prob"])),
-        # Like the draws: chain after chain.
-        transitions={name: np.ravel(figures[own])[:draws] for name, own in FIELDS.items()},
+        divergences=int(np.sum(transitions["diverging"])),
     )
+    return Cloud(points, np.full(len(points), 1 / len(points)), found, transitions=transitions)
 
 
 @lru_cache(maxsize=64)

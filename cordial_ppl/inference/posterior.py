@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -11,11 +11,10 @@ from jaxtyping import Float, Shaped
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
-from cordial_ppl.inference.cloud import Cloud
+from cordial_ppl.inference.cloud import Diagnostics
 from cordial_ppl.inference.data import Labelled
-from cordial_ppl.inference.importance import khat_limit
 from cordial_ppl.inference.programs import DRAWS, predict
-from cordial_ppl.inference.target import Prior, Target, build_target, name_parameters
+from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.thinning import make_probes, thin
 from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, name_readers
 
@@ -29,67 +28,6 @@ LITERAL = ("laplace", "mode")
 def precision(method: str) -> Any:
     """Precision of predictions: the paper's figures are compared digit by digit."""
     return np.float64 if method in LITERAL else np.float32
-
-
-LEAST_ESS = 50.0
-LEAST_ACCEPTANCE = 0.02
-
-
-class Diagnostics(NamedTuple):
-    """How a posterior was found and whether it can be believed; NaN where a figure has no meaning.
-
-    Attributes:
-        method: "default", "laplace", "mode" or "nuts".
-        khat: Pareto shape of the importance weights: above `khat_limit` they are not reliable.
-        ess: effective sample size of the importance weights, or of the NUTS draws.
-        acceptance: acceptance rate of the last moves.
-        gradient_norm: largest component of the gradient at the mode, in prior-whitened coordinates.
-        repairs: how often the draws were moved and weighed again.
-        trusted: whether all figures are within their limits.
-        fold_khat: worst Pareto shape of the weights that carry the draws over to the folds of the
-            labels; where it was high, they were moved too.  NaN without folds, or where each
-            was fitted afresh.
-        divergences: how many transitions of NUTS diverged.
-    """
-
-    method: str
-    khat: float
-    ess: float
-    acceptance: float
-    gradient_norm: float
-    repairs: int
-    trusted: bool
-    fold_khat: float = float("nan")
-    divergences: int = 0
-
-
-def diagnose(method: str, cloud: Cloud) -> Diagnostics:
-    """Judge a cloud of draws.
-
-    Draws are trusted with k-hat within `khat_limit`, an effective sample size of at least 50, moves
-    of which at least 2 % are accepted, a gradient below 1e-4 at the mode, no divergent transition
-    of NUTS, and not one that is not finite; a figure that a method does not have is not held
-    against it, nor are the weights of the folds, which only the stack's weights and the expected
-    loss depend on.  ``inference="mode"`` is judged by its gradient alone: trusted says that it is a
-    mode, not that one point is enough.
-
-    Args:
-        method: "default", "laplace", "mode" or "nuts".
-        cloud: the draws.
-    """
-    divergences = int(np.sum(cloud.transitions.get("diverging", 0)))
-    poor = (
-        cloud.khat > khat_limit(cloud.weighed)
-        or cloud.acceptance < LEAST_ACCEPTANCE
-        or cloud.gradient_norm > 1e-4
-        or not np.isfinite(np.asarray(cloud.draws)).all()
-        # Where one transition diverges, chains may keep out of a region, and no other figure tells
-        # (Betancourt 2017, arXiv:1701.02434): as NumPyro and ArviZ, which warn of the first.
-        or divergences > 0
-        or (method != "mode" and not cloud.ess >= LEAST_ESS)
-    )
-    figures = {name: getattr(cloud, name) for name in Diagnostics._fields if hasattr(cloud, name)}
-    return Diagnostics(method=method, trusted=not poor, divergences=divergences, **figures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +71,7 @@ class Posterior:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Draws of the named parameters in their own units, each of shape ``[S, ...]``."""
-        return name_parameters(self.target, self.draws)
+        return self.target.name(self.draws)
 
     def mean(self) -> dict[str, np.ndarray]:
         """Posterior mean of each parameter in its own units."""
@@ -171,7 +109,7 @@ class Posterior:
         with jax.enable_x64(True):
             key = jax.random.key(seed)
             flat = self.target.sample_prior(key, prior, self.silence(), draws)
-            return name_parameters(self.target, np.asarray(flat))
+            return self.target.name(np.asarray(flat))
 
     def to_datatree(self, **settings: Any) -> "DataTree":
         """Convert for ArviZ: `cordial_ppl.inference.export.to_datatree` with this posterior."""

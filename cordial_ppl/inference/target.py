@@ -5,7 +5,8 @@ Gaussian in the unconstrained space is evaluated from its location and scale, wh
 and not constants: priors that were overridden or learned run through the same compiled program.
 """
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -67,10 +68,6 @@ class Target:
             for index in np.ndindex(site.shape)
         ]
 
-    def unravel(self, flat: Float[Array, " P"]) -> dict[str, Array]:
-        """Split a flat vector into the unconstrained value of each site."""
-        return {site.name: site.unravel(flat) for site in self.sites}
-
     def parameters(self, flat: Float[Array, " P"]) -> dict[str, Array]:
         """Named parameters in their own units; a log odds becomes the parameter itself."""
         return {
@@ -79,6 +76,17 @@ class Target:
             else jax.nn.sigmoid(site.unravel(flat))
             for site in self.sites
         }
+
+    def name(self, draws: Float[np.ndarray, "S P"]) -> dict[str, Float[np.ndarray, "S ..."]]:
+        """Named parameters in their own units of draws of the unconstrained ones."""
+        with jax.enable_x64(True):
+            named = self._named(jnp.asarray(draws))
+        # A compiled function sorts the names; the model's own order says more.
+        return {site.parameter: np.asarray(named[site.parameter]) for site in self.sites}
+
+    @cached_property
+    def _named(self) -> Callable[..., dict[str, Array]]:
+        return compiled(jax.vmap(self.parameters))
 
     def log_likelihood(
         self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
@@ -264,18 +272,3 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
             f"reading they are {np.round(np.asarray(probs[1]), 4).tolist()}. Normalise them, by "
             "jax.nn.log_softmax for example, before observe."
         )
-
-
-def name_parameters(
-    target: Target, draws: Float[np.ndarray, "S P"]
-) -> dict[str, Float[np.ndarray, "S ..."]]:
-    """Named parameters in their own units of draws of the unconstrained ones."""
-    with jax.enable_x64(True):
-        named = _named(target)(jnp.asarray(draws))
-    # A compiled function sorts the names; the model's own order says more.
-    return {site.parameter: np.asarray(named[site.parameter]) for site in target.sites}
-
-
-@lru_cache(maxsize=256)
-def _named(target: Target):
-    return compiled(jax.vmap(target.parameters))

@@ -92,7 +92,7 @@ class UserEffect(Parameters):
         codes, names = as_labelled(population, labels, users, scale)
         times = as_order(order, len(codes))
         self.scale_ = scale
-        self._histogram = np.asarray(label_histogram(codes, scale.size))
+        self._histogram = label_histogram(codes, scale.size)
         self._index: dict[str, int] = {}
         self._totals = np.zeros((0, len(self._grid)))
         self._counts = np.zeros(0, np.int64)

@@ -67,7 +67,7 @@ def fit_mode(target: Target, texts: Labelled) -> tuple[ModeFit, float]:
         coordinates, which is zero at a mode.
     """
     loc, scale = target.prior
-    histogram = np.asarray(label_histogram(texts.labels, target.options))
+    histogram = label_histogram(texts.labels, target.options)
     data = pad(texts, texts.labels, histogram, np.float64)
     (found,) = find_modes(target, target.prior, [data])
     spread = np.sqrt(np.sum(found.factor**2, axis=1))

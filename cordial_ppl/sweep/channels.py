@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.arrays import FLOOR, Probabilities
-from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel_to_counts
+from cordial_ppl.arrays import FLOOR, AnyArray
+from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel
 from cordial_ppl.inference.minimise import minimise
 from cordial_ppl.synthetic.gap import FAR, STARTS, affine_channel
 
@@ -31,14 +31,16 @@ class Channels(NamedTuple):
     shrunk: Float[np.ndarray, "S K K"]
 
 
-def fit_channels(reading: Probabilities, folds: Float[np.ndarray, "S folds n K"]) -> Channels:
+def fit_channels(
+    reading: Float[AnyArray, "n K"], folds: Float[np.ndarray, "S folds n K"]
+) -> Channels:
     """Fit the affine channel and the full one, the latter with and without shrinkage.
 
     The strength of the shrinkage has the least log loss on folds that a fit has not seen, with
     probabilities floored at 0.0001, ties to the stronger; every fold has its own affine fit.
 
     Args:
-        reading: Probabilities q, shape [n, K].
+        reading: Float[AnyArray, "n K"] q, shape [n, K].
         folds: How often each reading got each label, in each fold of each draw.
 
     Returns:
@@ -58,26 +60,24 @@ def fit_channels(reading: Probabilities, folds: Float[np.ndarray, "S folds n K"]
 
     def strongest(draw: int) -> float:
         """The best strength, by the labels of the folds."""
-        fitted = shrink_channel_to_counts(
-            reading, rest[draw, :, None], fold_centres[draw], strengths
-        )
+        fitted = shrink_channel(reading, rest[draw, :, None], fold_centres[draw], strengths)
         own = np.log(np.maximum(reading @ fitted, FLOOR))
         return strengths[(folds[draw, :, None] * own).sum(axis=(0, 2, 3)).argmax()]
 
     chosen = np.array([[UNSHRUNK] * draws, [strongest(draw) for draw in range(draws)]])
-    full, shrunk = shrink_channel_to_counts(reading, whole, centres, chosen)
+    full, shrunk = shrink_channel(reading, whole, centres, chosen)
     return Channels(centres, full, shrunk)
 
 
 def fit_affine(
-    reading: Probabilities,
+    reading: Float[AnyArray, "n K"],
     counts: Float[np.ndarray, "fits n K"],
     starts: Float[np.ndarray, "fits T 4"],
 ) -> Float[np.ndarray, "fits 4"]:
     """Fit the four-parameter channel by maximum likelihood, to many draws of labels at once.
 
     Args:
-        reading: Probabilities q, shape [n, K].
+        reading: Float[AnyArray, "n K"] q, shape [n, K].
         counts: How often each reading got each label, for each fit.
         starts: Where the searches begin, several for each fit, of which the best end is kept.
 
