@@ -53,7 +53,7 @@ class Effort(NamedTuple):
 
     Attributes:
         particles: number of particles S, and of the draws returned.
-        proposals: points proposed at a time, in multiples of the particles.
+        proposals: points proposed at a time, in multiples of the particles; half as many to begin.
         moves: moves of every particle at each temperature, in blocks of four.
         last_moves: moves after the importance step, in blocks of four.
         least_ess: effective sample size of the proposals below which they are repeated.
