@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from excess import ExcessLosses, excess_losses
+from likeliest import fit_channels
+from populations import AFFINE, affine_channel, known_gap, nearest_affine
 from scipy.optimize import minimize
 
 from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel
 from cordial_ppl.errors import InputError
-from cordial_ppl.sweep.channels import fit_channels
-from cordial_ppl.sweep.gap import ExcessLosses, excess_losses
-from cordial_ppl.synthetic import affine_channel, known_gap, nearest_affine
-from cordial_ppl.synthetic.gap import AFFINE
 
 TEXTS, K, DRAWS, FOLDS = 150, 4, 32, 4
 DELTAS = 0.02, 0.08

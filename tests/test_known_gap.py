@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from populations import affine_channel, known_gap, nearest_affine
 from scipy.optimize import minimize
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.synthetic import affine_channel, known_gap, nearest_affine
 
 PHI = np.array([0.4, -0.2, 0.6, 1.1])
 
