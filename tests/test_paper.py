@@ -1,5 +1,7 @@
 """The paper's own tables and figures: what was planted is found, and one program makes them all."""
 
+from dataclasses import replace
+
 import known_gap
 import make
 import numpy as np
@@ -150,15 +152,13 @@ def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):
         return full
 
     monkeypatch.setattr(make, "run_sweep", run)
-    monkeypatch.setattr(make, "gap_table", lambda: reversal_shares(full))
+    monkeypatch.setattr(make, "gap_table", lambda: replace(reversal_shares(full), name="known-gap"))
+    monkeypatch.setattr(make, "write_product", lambda product, folder: [product.name])
     assert make.main(["-o", str(tmp_path)]) == 0
     ((config, folder),) = asked
     assert (config.draws, folder) == (20, tmp_path) and "mode" in [m.name for m in config.methods]
-    assert {path.stem for path in tmp_path.iterdir()} == set(make.OF_A_SWEEP)
-    said = capsys.readouterr().out
-    assert all(f"{name}: " in said for name in (*make.OF_A_SWEEP, "known-gap"))
-    for name, product in make.OF_A_SWEEP.items():
-        assert product(full).name == name
+    names = [*make.OF_A_SWEEP, "known-gap"]
+    assert capsys.readouterr().out.splitlines() == [f"{name}: {name}" for name in names]
 
 
 def test_a_product_that_cannot_be_made_is_said_and_the_others_are_made(

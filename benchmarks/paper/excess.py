@@ -18,7 +18,6 @@ from cordial_ppl import scores
 from cordial_ppl.analyses import label_equivalents
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.calibrators.crossvalidation import FOLDS
-from cordial_ppl.errors import InputError
 
 TEXTS = 500
 """Readings of a population: labels are drawn of the same ones again and again."""
@@ -116,14 +115,7 @@ def excess_losses(gap: KnownGap, budgets: Sequence[int], draws: int, seed: int =
 
     Returns:
         The excess log losses (nats) of each fit.
-
-    Raises:
-        InputError: there is no draw, no budget, or a budget without labels.
     """
-    if draws < 1 or not len(budgets) or min(budgets) < 1:
-        raise InputError(
-            f"draws and budgets must be positive; got draws={draws} and budgets={list(budgets)}."
-        )
     rng = np.random.default_rng(seed)
     texts, size = gap.truth.shape
     rows = rng.integers(0, texts, (draws, max(budgets)))

@@ -41,7 +41,7 @@ def gap_table(
         The product `known-gap`.
 
     Raises:
-        InputError: fewer than three options, or a gap that is out of reach.
+        InputError: a gap is out of reach with this seed.
     """
     found = [around_crossover(delta, size, draws, seed) for size in sizes for delta in deltas]
     table = Table.of([row for losses in found for row in _rows(losses)])
