@@ -44,7 +44,7 @@ METHODS: dict[str, Callable[[int], Estimator]] = {
 LARGEST_LOOP = 10
 """Fits that a loop is timed over."""
 TEXTS, PREDICTED = 2000, 8
-GRIDS = Path(__file__).parent
+GRIDS = Path(__file__).parent / "paper"
 
 
 def draw(n: int, count: int, seed: int) -> np.ndarray:

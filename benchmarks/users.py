@@ -27,10 +27,11 @@ from pathlib import Path
 
 import numpy as np
 from members import without
+from rivals import UserIntercept, UserReliability, UserTemperature
 
 from cordial_ppl import Cordial, ProportionalOdds, UserShift, scores
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.personal import UserEffect, UserIntercept, UserReliability, UserTemperature
+from cordial_ppl.personal import UserEffect
 from cordial_ppl.stacking import assign_folds
 from cordial_ppl.synthetic import TASKS as EMBEDDED
 from cordial_ppl.synthetic import SyntheticTask, benchmark

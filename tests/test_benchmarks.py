@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
-import pytest
+import posterior
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
@@ -24,15 +24,7 @@ def test_real_readings_are_asked_for():
     assert "CORDIAL_DATA must name a folder" in done.stderr and "SummEval" in done.stderr
 
 
-@pytest.fixture
-def posterior(monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER)
-    import posterior  # pyright: ignore[reportMissingImports]
-
-    return posterior
-
-
-def test_references_are_of_the_same_data_and_prior(posterior, monkeypatch, tmp_path):
+def test_references_are_of_the_same_data_and_prior(monkeypatch, tmp_path):
     sampled = []
 
     def sample(*given, **settings):

@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
+from excess import ExcessLosses, excess_losses
+from likeliest import fit_channels
+from populations import AFFINE, affine_channel, known_gap, nearest_affine
 from scipy.optimize import minimize
+from scipy.special import softmax
 
 from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel
 from cordial_ppl.errors import InputError
-from cordial_ppl.sweep.channels import fit_channels
-from cordial_ppl.sweep.gap import ExcessLosses, excess_losses
-from cordial_ppl.synthetic import affine_channel, known_gap, nearest_affine
-from cordial_ppl.synthetic.gap import AFFINE
 
 TEXTS, K, DRAWS, FOLDS = 150, 4, 32, 4
+PHI = np.array([0.4, -0.2, 0.6, 1.1])
 DELTAS = 0.02, 0.08
 MULTIPLES = 0.25, 0.5, 1, 2, 40
 
@@ -33,7 +34,7 @@ def losses(populations):
 def sample(populations):
     """Readings, 2000 labels of each draw by fold, and the channels fitted to them."""
     gap, rng = populations[0.02], np.random.default_rng(1)
-    reading = np.exp(gap.logits) / np.exp(gap.logits).sum(axis=1, keepdims=True)
+    reading = softmax(gap.logits, axis=1)
     rows = rng.integers(0, TEXTS, (DRAWS, FOLDS, 500))
     labels = gap.draw(rng, rows.ravel()).reshape(rows.shape)
     folds = np.zeros((DRAWS, FOLDS, TEXTS, K))
@@ -124,7 +125,59 @@ def test_overtaking_out_of_reach_throughout_and_after_a_lead_that_is_lost():
     assert 200 < back.overtaking("full") < 300
 
 
-@pytest.mark.parametrize(("budgets", "draws"), [([], 3), ([0, 8], 3), ([8], 0)])
-def test_nothing_to_fit_is_refused(populations, budgets, draws):
-    with pytest.raises(InputError, match="must be positive; got draws="):
-        excess_losses(populations[0.02], budgets, draws)
+@pytest.fixture(scope="module", params=[0.001, 0.01, 0.09])
+def gap(request):
+    return known_gap(request.param, seed=2), request.param
+
+
+def test_the_gap_is_the_one_asked_for_and_is_what_the_nearest_channel_loses(gap):
+    made, delta = gap
+    reading = softmax(made.logits, axis=1)
+    assert made.delta == pytest.approx(delta, rel=1.001e-3)
+    assert made.excess(reading @ made.nearest) == pytest.approx(made.delta, rel=1e-9)
+    np.testing.assert_allclose(made.truth, reading @ made.channel, atol=1e-12)
+    np.testing.assert_allclose(made.truth.sum(axis=1), 1.0)
+    assert made.excess(made.truth) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_no_other_search_finds_a_nearer_affine_channel(gap):
+    made, _ = gap
+    reading, size = softmax(made.logits, axis=1), made.channel.shape[0]
+
+    def loss(phi):
+        return made.excess(reading @ affine_channel(np.clip(phi, -6, 6), size)[0])
+
+    for start in (made.phi, np.array([1.5, -1.0, -0.5, 0.0])):
+        found = minimize(loss, start, method="Nelder-Mead", options={"maxiter": 250})
+        assert found.fun > made.delta - 1e-3 * made.delta
+
+
+def test_labels_follow_the_truth():
+    made = known_gap(0.03, n=400)
+    rows = np.tile(np.arange(400), 500)
+    drawn = made.draw(np.random.default_rng(0), rows)
+    shares = np.bincount(drawn, minlength=5) / len(drawn)
+    np.testing.assert_allclose(shares, made.truth.mean(axis=0), atol=0.005)
+
+
+def test_the_affine_channel_is_the_papers_and_its_derivatives_are_right():
+    channel, slopes = affine_channel(PHI, 5)
+    offset, gain, kappa, rho = PHI[0], np.exp(PHI[1]), np.exp(PHI[2]), 1 / (1 + np.exp(-PHI[3]))
+    for y in range(5):
+        g = np.exp(-kappa * (np.arange(5) - gain * y - offset) ** 2)
+        np.testing.assert_allclose(channel[y], rho * g / g.sum() + (1 - rho) / 5)
+    for k, step in enumerate(1e-6 * np.eye(4)):
+        rise = affine_channel(PHI + step, 5)[0] - affine_channel(PHI - step, 5)[0]
+        np.testing.assert_allclose(slopes[k], rise / 2e-6, atol=1e-8)
+
+
+def test_the_nearest_channel_to_an_affine_one_is_itself():
+    rng = np.random.default_rng(0)
+    reading = rng.dirichlet(np.full(5, 0.3), 500)
+    target = reading @ affine_channel(PHI, 5)[0]
+    np.testing.assert_allclose(nearest_affine(reading, target), PHI, atol=1e-4)
+
+
+def test_a_gap_out_of_reach_is_refused():
+    with pytest.raises(InputError, match="nats at most; got delta=2. Take another seed"):
+        known_gap(2, n=100)

@@ -50,6 +50,8 @@ def test_what_is_installed_is_imported():
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     code = "\n".join(path.read_text() for path in (root / "cordial_ppl").rglob("*.py"))
     used = set(re.findall(r"^ *(?:import|from) (\w+)", code, flags=re.MULTILINE))
+    beside = {path.stem for path in (root / "benchmarks").rglob("*.py")}
+    assert not beside & set(re.findall(r"^ *(?:import|from) (\w+) ", code, flags=re.MULTILINE))
     names = {re.split(r"[\[>=]", line)[0] for line in project["dependencies"]}
     modules = {"scikit-learn": "sklearn", "arviz": "arviz_base"}
     assert {modules.get(name, name) for name in names} <= used

@@ -1,7 +1,6 @@
 """Differences between methods, what they are worth in labels, and where curves cross."""
 
 import dataclasses
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +8,9 @@ from planted import DRAWS, SIZE, cell, row, rows, sweep
 
 from cordial_ppl import scores
 from cordial_ppl.analyses import paired_interval
-from cordial_ppl.errors import InputError
-from cordial_ppl.products import PRODUCTS, known_gap
+from cordial_ppl.products import PRODUCTS
 from cordial_ppl.products.differences import intervals
 from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.gap import ExcessLosses
 
 
 def test_intervals_are_those_of_one_method_at_a_time():
@@ -48,13 +45,12 @@ def test_few_draws_resolve_nothing():
     curves = PRODUCTS["curves"](results)
     assert [r["resolved"] for r in rows(curves, method="logit-stack")] == [False, True]
     assert [line[-2:] for line in curves.shown.rows][0] == ("+0.100", "**+0.100**")
-    assert not rows(PRODUCTS["readers"](results))[0]["resolved"]
     assert row(PRODUCTS["crossover"](results))["observed"] == 50
-    for name in ("curves", "readers", "crossover"):
+    for name in ("curves", "crossover"):
         assert "fewer than 3 shared draws" in PRODUCTS[name](results).notes[-2]
     single = sweep({("music", "main", 20): plan})
     assert row(PRODUCTS["crossover"](single))["observed"] is None
-    assert "report texts only" in PRODUCTS["averaging"](single, other="dirichlet").notes[0]
+    assert "report texts only" in PRODUCTS["curves"](single).notes[0]
 
 
 def test_equivalents_of_curves_straight_in_log_n_are_exact():
@@ -118,43 +114,3 @@ def test_the_crossover_is_predicted_from_the_gap_and_observed_when_resolved():
     film = row(product, task="film")
     assert film["predicted"] == film["observed"] == np.inf and film["ratio"] is None
     assert product.shown.rows[1] == ("film", "main", 3, 200, "-0.100", "never", "> 200", "–")
-
-
-def test_the_known_gap_shows_the_parameters_and_the_crossover(monkeypatch):
-    def exact(delta, options, draws, seed):
-        """What theory says: d / (2 n), whence the lines cross where they should."""
-        budgets = np.round((options * (options - 1) - 4) / (2 * delta) * 2.0 ** np.arange(-3, 3))
-        cost = np.full((len(budgets), draws), 1 / (2 * budgets[:, None]))
-        full = options * (options - 1)
-        return ExcessLosses(delta, options, budgets.astype(int), 4 * cost, full * cost, 2 * cost)
-
-    monkeypatch.setattr(known_gap, "around_crossover", exact)
-    product = known_gap.gap_table(sweep({("music", "main", 20): {"cordial": 0.5}}), deltas=(0.01,))
-    found = product.table.records()
-    assert {own["fit"] for own in found} == {"affine", "full", "shrunk"}
-    dimensions = {"affine": 4, "full": 6, "shrunk": 2}
-    for own in found:
-        assert own["d"] == pytest.approx(dimensions[own["fit"]])
-        gap = 0.01 if own["fit"] == "affine" else 0.0
-        assert own["over_truth"] == pytest.approx(own["excess"] + gap, rel=1e-3)
-    assert "over_truth, which the figure shows, has delta besides" in product.notes[-1]
-    (shown,) = product.shown.records()
-    assert (shown["K"], shown["n*"], shown["d, full"]) == (3, "100", "6.0")
-    assert float(shown["full overtakes, / n*"]) == pytest.approx(1, abs=0.03)
-    assert float(shown["full, shrunk overtakes, / n*"]) < 0.2
-    assert product.draw is not None
-    figure = product.draw()
-    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
-    np.testing.assert_allclose(lines["affine"].get_ydata(), lines["gap + d / (2 n)"].get_ydata())
-
-
-def test_two_options_have_no_known_gap():
-    results = sweep({("music", "main", 20): {"cordial": 0.5}})
-    (key,) = results.cells
-    own = results.cells[key]
-    tables = {
-        name: getattr(own, name)[..., :2, :2] for name in ("given_stated", "saturated", "empirical")
-    }
-    two = replace(own, stated=own.stated[:2], **tables)
-    with pytest.raises(InputError, match="three options or more"):
-        known_gap.gap_table(Results(results.config, {key: two}))

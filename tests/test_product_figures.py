@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from planted import drawn, row, rows, sweep, two_tasks
 
-from cordial_ppl.errors import InputError
 from cordial_ppl.products import PRODUCTS
 from cordial_ppl.products.figure import looking
 
@@ -77,17 +76,17 @@ def test_who_leads_ours_is_in_sight_however_far():
 def test_a_row_of_panels_holds_one_tasks_readers():
     pairs = [("music", "a"), ("music", "b"), ("music", "c"), ("film", "d"), ("books", "e")]
     losses = {"raw": 1.0, "cordial": 0.5}
-    figure = drawn(PRODUCTS["reversals"](sweep({(*pair, 20): losses for pair in pairs})))
+    figure = drawn(PRODUCTS["curves"](sweep({(*pair, 20): losses for pair in pairs})))
     found = {}
     for axis in figure.axes:
         place = axis.get_subplotspec()
         found.setdefault(place.rowspan.start, []).append(axis.get_title())
     assert list(found.values()) == [["music, a", "music, b", "music, c"], ["film, d"], ["books, e"]]
-    single = drawn(PRODUCTS["reversals"](sweep({(t, "a", 5): losses for t in "abcde"})))
+    single = drawn(PRODUCTS["curves"](sweep({(t, "a", 5): losses for t in "abcde"})))
     assert [axis.get_subplotspec().rowspan.start for axis in single.axes] == [0, 0, 0, 0, 1]
 
 
-@pytest.mark.parametrize("name", ["curves", "reliability", "reversals"])
+@pytest.mark.parametrize("name", ["curves", "reliability"])
 @pytest.mark.parametrize("readers", [2, 3])
 def test_long_names_are_whole_and_apart(name, readers):
     losses = {"raw": 2.0, "logit-stack": 0.6, "dirichlet": 0.7, "cordial": 0.5}
@@ -126,42 +125,3 @@ def test_reliability_shows_the_mean_tables_and_their_divergence():
     np.testing.assert_array_equal(shown[[0, 2]], [[0.5, 0.5, 0], [0, 0, 1]])
     for axis in (empirical, raw, ours, stack, dirichlet):
         assert [patch.get_hatch() for patch in axis.patches] == ["/////"]
-
-
-def test_reversals_are_shares_of_fits():
-    losses = {"raw": 2.0, "vector": 0.9, "shots": 0.9, "cordial": 0.5}
-    reversed_ = {"vector": [1, 1, 0, 1], "shots": np.nan}
-    results = sweep(
-        {("music", "main", n): {"losses": losses, "reversed": reversed_} for n in (5, 20)}
-    )
-    product = PRODUCTS["reversals"](results)
-    assert row(product, n=5, method="vector")["reversed"] == 0.75
-    shown = {line[2]: line[3:] for line in product.shown.rows}
-    assert shown["Vector scaling"] == ("75 %", "75 %")
-    assert shown["CORDIAL, default"] == ("0 %", "0 %") and shown["shots"] == ("–", "–")
-    (axis,) = drawn(product).axes
-    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
-    assert lines.keys() == {"Vector scaling", "CORDIAL, default"}
-    np.testing.assert_array_equal(lines["Vector scaling"], 0.75)
-    np.testing.assert_array_equal(lines["CORDIAL, default"], 0)
-
-
-def test_averaging_compares_a_variant_with_its_base():
-    losses = {"cordial": 0.4, "paper": 0.3, "mode": 0.5, "plain": 0.6}
-    bases = {"mode": "cordial", "plain": "paper"}
-    results = sweep({("music", "main", n): losses for n in (5, 20)}, bases)
-    product = PRODUCTS["averaging"](results)
-    assert [r["difference"] for r in product.table.records()] == pytest.approx([0.1, 0.1])
-    (axis,) = drawn(product).axes
-    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
-    np.testing.assert_allclose(lines["mode"], 0.1)
-    assert len(axis.collections) == 1
-    other = PRODUCTS["averaging"](results, other="plain")
-    assert row(other, n=5)["difference"] == pytest.approx(0.3)
-
-
-def test_averaging_says_what_to_add_to_the_file(results):
-    with pytest.raises(InputError, match=r'\[method.mode\] with base = "cordial" and inference'):
-        PRODUCTS["averaging"](results)
-    with pytest.raises(InputError, match="got 'raw' for both"):
-        PRODUCTS["averaging"](results, ours="raw", other="raw")

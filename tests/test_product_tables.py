@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted import DRAWS, cell, row, rows, sweep
+from planted import DRAWS, cell, row, sweep
 
 from cordial_ppl.cli.sweep import _shown
 from cordial_ppl.products import PRODUCTS, Table
@@ -43,8 +43,6 @@ def test_wins_are_counted_up_to_100_labels_and_not_against_other_forms_of_ours()
         "CORDIAL, default is at most as high as CORDIAL, literal in 0"
     )
     assert "Higher, by nats: music, main, 2 (0.400); music, main, 100 (0.400); " in product.notes[3]
-    with_stack = sweep({k: c | {"logit-stack": 0.7} for k, c in cells.items()}, {"fast": "cordial"})
-    assert "3 methods in 1 of 2 settings" in PRODUCTS["readers"](with_stack, n=50).notes[0]
     of_raw = PRODUCTS["table"](results, ours="raw")
     assert "of 4 methods in 0 of 3" in of_raw.notes[0]
 
@@ -99,9 +97,6 @@ def test_an_unknown_lead_is_no_loss():
     assert "3 methods in 1 of 1 settings" in first
     assert first.endswith("Unknown, with too few shared draws: music, main, 20.")
     assert "in 1 of 1 of them. Unknown" in forms
-    readers = PRODUCTS["readers"](results)
-    assert "in 1 of 1 settings" in readers.notes[0] and "Unknown" in readers.notes[0]
-    assert (rows(readers)[0]["settings"], rows(readers)[0]["best"]) == (1, 1)
 
 
 def test_the_printed_table_says_failed_only_of_methods_that_did():
@@ -135,28 +130,6 @@ def test_scores_are_by_method_and_ours_minus_the_stacks_is_paired():
         "CORDIAL, default minus Logit stack (LS)",
         "-0.050",
     ) in product.shown.rows
-
-
-def test_readers_have_gains_wins_and_the_most_that_ours_trails():
-    def losses(best):
-        return {"raw": 2.0, "logit-stack": 0.6, "odds": best, "cordial": 0.5}
-
-    plan = {4: 0.1, 5: 0.47, 20: 0.49, 100: 0.5, 200: 0.1}
-    cells = {("music", "small", n): losses(best) for n, best in plan.items()}
-    cells |= {("film", "small", n): losses(0.7) for n in plan}
-    cells |= {("music", "large", n): losses(0.7) for n in plan}
-    product = PRODUCTS["readers"](sweep(cells))
-    music = row(product, reader="small", task="music")
-    assert (music["settings"], music["best"]) == (3, 1)
-    assert music["trails_by_at_most"] == pytest.approx(0.03)
-    assert music["gain"] == pytest.approx(0.1) and music["resolved"]
-    both = row(product, reader="small", task="all")
-    assert (both["settings"], both["best"]) == (6, 4)
-    assert both["trails_by_at_most"] == pytest.approx(0.03)
-    assert [r["task"] for r in rows(product, reader="large")] == ["music"]
-    large = ("large", "music", "0.500", "+0.100", "[+0.100, +0.100]", "3 of 3", "–")
-    assert large in product.shown.rows
-    assert "4 methods in 7 of 9 settings" in product.notes[0]
 
 
 def test_a_table_in_markdown_keeps_its_cells_apart():

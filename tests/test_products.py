@@ -7,7 +7,7 @@ import pytest
 from planted import drawn, sweep, two_tasks
 
 from cordial_ppl.errors import CordialWarning, FileError, InputError
-from cordial_ppl.products import ALL, PRODUCTS, write_product
+from cordial_ppl.products import PRODUCTS, write_product
 
 
 @pytest.fixture
@@ -16,14 +16,8 @@ def results():
 
 
 def test_every_product_goes_by_its_name(results):
-    cells = {
-        key: dict(zip(own.methods, own.losses.mean((1, 2)), strict=True)) | {"mode": 0.6}
-        for key, own in results.cells.items()
-    }
-    full = sweep(cells, {"mode": "cordial"})
-    for name in ALL:
-        make = PRODUCTS[name]
-        product = make(full)
+    for name, make in PRODUCTS.items():
+        product = make(results)
         assert product.name == name
         assert product.caption.endswith(".") and ". " not in product.caption
         assert all(len(line) == len(product.shown.header) for line in product.shown.rows)
@@ -36,7 +30,6 @@ def test_every_product_goes_by_its_name(results):
         ("reliability", "raw"),
         ("reliability", "dirichlet"),
         ("scores", "logit-stack"),
-        ("readers", "logit-stack"),
         ("crossover", "dirichlet"),
     ],
 )
@@ -48,7 +41,7 @@ def test_a_missing_method_is_named(results, name, method):
         PRODUCTS[name](sweep(cells))
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name != "averaging"])
+@pytest.mark.parametrize("name", PRODUCTS)
 def test_a_sweep_without_ours_is_refused(results, name):
     cells = {
         key: {m: 1.0 for m in own.methods if m != "cordial"} for key, own in results.cells.items()
@@ -59,16 +52,14 @@ def test_a_sweep_without_ours_is_refused(results, name):
         PRODUCTS[name](results, ours="own")
 
 
-@pytest.mark.parametrize("name", ["table", "curves", "equivalents", "readers"])
+@pytest.mark.parametrize("name", ["table", "curves", "equivalents"])
 def test_ours_alone_is_compared_with_nothing(name):
-    losses = {"cordial": 0.5, "paper": 0.5, "logit-stack": 0.6}
-    alone = {m: losses[m] for m in ("cordial", "paper")} if name != "readers" else losses
-    results = sweep({("music", "main", 20): alone}, {"logit-stack": "cordial"})
+    results = sweep({("music", "main", 20): {"cordial": 0.5, "paper": 0.5}})
     with pytest.raises(InputError, match="the sweep has none"):
         PRODUCTS[name](results)
 
 
-@pytest.mark.parametrize("name", ["reliability", "equivalents", "readers"])
+@pytest.mark.parametrize("name", ["reliability", "equivalents"])
 def test_a_missing_budget_is_named(results, name):
     with pytest.raises(InputError, match="needs fits to 50 labels, which 'music' read by 'main'"):
         PRODUCTS[name](results, n=50)
@@ -77,13 +68,13 @@ def test_a_missing_budget_is_named(results, name):
 
 
 def test_files_hold_the_table_the_page_and_the_figure(results, tmp_path):
-    product = PRODUCTS["reversals"](results)
+    product = PRODUCTS["curves"](results)
     written = write_product(product, tmp_path)
     assert [path.name for path in written] == [
-        "reversals.csv",
-        "reversals.md",
-        "reversals.png",
-        "reversals.pdf",
+        "curves.csv",
+        "curves.md",
+        "curves.png",
+        "curves.pdf",
     ]
     assert sorted(tmp_path.iterdir()) == sorted(written)
     with written[0].open(newline="", encoding="utf-8") as file:
@@ -92,7 +83,9 @@ def test_files_hold_the_table_the_page_and_the_figure(results, tmp_path):
     assert first[:4] == ["music", "main", "5", "raw"]
     page = written[1].read_text("utf-8")
     assert page.startswith(f"# {product.title}\n\n{product.caption}\n\n![")
-    assert "| music | main | Raw reading | 0 % | 0 % | 0 % | 0 % |" in page
+    assert (
+        "| music | main | Raw reading | **+1.500** | **+1.500** | **+1.500** | **+1.500** |" in page
+    )
     assert written[2].read_bytes().startswith(b"\x89PNG")
     assert written[3].read_bytes().startswith(b"%PDF")
     before = written[3].read_bytes()
@@ -101,10 +94,10 @@ def test_files_hold_the_table_the_page_and_the_figure(results, tmp_path):
 
 
 def test_nothing_is_left_behind_where_a_file_cannot_be_written(results, tmp_path):
-    (tmp_path / "reversals.pdf").mkdir()
+    (tmp_path / "curves.pdf").mkdir()
     with pytest.raises(FileError, match="it is a folder"):
-        write_product(PRODUCTS["reversals"](results), tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["reversals.pdf"]
+        write_product(PRODUCTS["curves"](results), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["curves.pdf"]
     with pytest.raises(FileError, match="nowhere"):
         write_product(PRODUCTS["table"](results), tmp_path / "nowhere")
 
@@ -118,10 +111,10 @@ def test_without_matplotlib_tables_are_written_and_figures_left_out(results, tmp
         return real(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    product = PRODUCTS["reversals"](results)
+    product = PRODUCTS["curves"](results)
     with pytest.warns(CordialWarning, match=r'pip install "cordial-ppl\[plots\]"'):
         written = write_product(product, tmp_path)
-    assert [path.name for path in written] == ["reversals.csv", "reversals.md"]
+    assert [path.name for path in written] == ["curves.csv", "curves.md"]
     assert "| Raw reading |" in written[1].read_text() and "![" not in written[1].read_text()
     assert len(write_product(PRODUCTS["table"](results), tmp_path)) == 2
     with pytest.raises(InputError, match=r'pip install "cordial-ppl\[plots\]"'):

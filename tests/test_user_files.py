@@ -5,7 +5,6 @@ import pytest
 
 import cordial_ppl as cp
 from cordial_ppl import storage
-from cordial_ppl.personal import UserReliability, UserTemperature
 
 RNG = np.random.default_rng(0)
 PROBS = RNG.dirichlet(np.ones(5), 40)
@@ -13,14 +12,13 @@ LABELS = RNG.integers(0, 5, 40)
 WHO = [f"user {row % 7}" for row in range(40)]
 
 
-@pytest.mark.parametrize("kind", [cp.UserShift, UserTemperature, UserReliability])
 @pytest.mark.parametrize("settings", [{}, {"average": False, "sigma": "cross-validated"}])
-def test_what_is_loaded_goes_on_as_what_was_saved(tmp_path, kind, settings):
+def test_what_is_loaded_goes_on_as_what_was_saved(tmp_path, settings):
     names = ["a", "b", "c", "d", "e"]
-    saved = kind(names, **settings).fit(PROBS, [names[z] for z in LABELS], WHO)
+    saved = cp.UserShift(names, **settings).fit(PROBS, [names[z] for z in LABELS], WHO)
     saved.save(tmp_path / "users.cordial")
     loaded = cp.load(tmp_path / "users.cordial")
-    assert type(loaded) is kind and loaded.options == tuple(names)
+    assert type(loaded) is cp.UserShift and loaded.options == tuple(names)
     assert (loaded.average, loaded.sigma) == (saved.average, saved.sigma)
     assert loaded.sigma_ == saved.sigma_ and loaded.counts_ == saved.counts_
     for own in (saved, loaded):
@@ -42,7 +40,6 @@ def test_a_number_for_sigma(tmp_path):
 @pytest.mark.parametrize(
     ("meta", "arrays"),
     [
-        ({"effect": "whim"}, {}),
         ({"users": ["a"] * 7}, {}),
         ({"users": ["a", "b"]}, {}),
         ({"users": list(range(7))}, {}),
@@ -74,12 +71,17 @@ def test_nothing_is_saved_before_the_fit(tmp_path):
         cp.UserShift().save(tmp_path / "x")
 
 
-def test_an_effect_of_ones_own_is_not_saved(tmp_path):
+def test_another_effect_is_neither_saved_nor_loaded(tmp_path):
     class UserWhim(cp.UserShift):
         effect = cp.UserShift.effect._replace(name="whim")
 
-    with pytest.raises(cp.InputError, match="only a named effect .* can be saved; 'whim' is"):
+    with pytest.raises(cp.InputError, match="only the shift of UserShift can be saved; got 'whim'"):
         UserWhim().fit(PROBS, LABELS, WHO).save(tmp_path / "x")
+    cp.UserShift().fit(PROBS, LABELS, WHO).save(tmp_path / "x")
+    found, stored = storage.read(tmp_path / "x", "users")
+    storage.write(tmp_path / "x", "users", found | {"effect": "temperature"}, stored)
+    with pytest.raises(cp.FileError, match="holds users' temperature, and only a shift can be"):
+        cp.load(tmp_path / "x")
 
 
 def test_a_judge_is_not_users(tmp_path):

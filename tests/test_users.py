@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from rivals import UserIntercept, UserReliability, UserTemperature
 from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
@@ -18,8 +19,8 @@ from cordial_ppl.arrays import FLOOR
 from cordial_ppl.checks import check_channel, run
 from cordial_ppl.inference import fit
 from cordial_ppl.inference.nuts import sample_nuts
-from cordial_ppl.personal import UserEffect, UserIntercept, UserReliability, UserTemperature
-from cordial_ppl.personal.effects import EFFECTS, Effect, shift
+from cordial_ppl.personal import UserEffect
+from cordial_ppl.personal.effects import SHIFT, Effect, shift
 from cordial_ppl.personal.evidence import highest, log_likelihoods, predict_values
 from cordial_ppl.personal.history import arrange
 from cordial_ppl.personal.spreads import SPREAD_PROBS, SPREADS, log_evidence, log_normals
@@ -59,7 +60,7 @@ def test_golden_shifts(case):
 def test_golden_modes(case):
     """The estimator's own mode, on a grid as fine as the golden value's tolerance."""
     probs = np.array(case["p"])
-    fine = EFFECTS["shift"]._replace(low=lambda _: 0.0, high=lambda _: 1.2, step=lambda _: 1e-6)
+    fine = SHIFT._replace(low=lambda _: 0.0, high=lambda _: 1.2, step=lambda _: 1e-6)
     fine = fine._replace(linear=False)
 
     class Fine(UserEffect):
@@ -85,7 +86,7 @@ def test_a_shift_moves_the_mean_by_no_more_and_in_order(probs, delta, further):
     assert mean * delta >= -1e-12
 
 
-@pytest.mark.parametrize("effect", EFFECTS.values(), ids=lambda effect: effect.name)
+@pytest.mark.parametrize("effect", [kind.effect for kind in KINDS], ids=lambda effect: effect.name)
 @given(probs=distributions)
 def test_zero_changes_nothing(effect, probs):
     grid = effect.grid(SIZE)
@@ -210,7 +211,7 @@ def test_the_grid_agrees_with_nuts(kind, monkeypatch):
     probs, labels, _, _ = made(seed=3, users=COUNT, each=16, alpha=8.0)
     users = np.repeat(np.arange(COUNT), 16)
     fitted = kind().fit(probs, labels, users)
-    channel = cp.user_channel(COUNT, kind.effect.name)
+    channel = cp.user_channel(COUNT, kind.effect)
     found = cp.fit_nuts(channel, np.log(probs), labels, covariates={"user": users})
     ess = found.diagnostics.ess
     assert ess > 200
@@ -230,8 +231,8 @@ def test_the_grid_agrees_with_a_channel_of_known_sigma(kind):
     probs, labels, _, _ = made(seed=3, users=COUNT, each=16, alpha=8.0)
     users = np.repeat(np.arange(COUNT), 16)
     fitted = kind(sigma=0.5).fit(probs, labels, users)
-    channel = cp.user_channel(COUNT + 1, kind.effect.name, 0.5)
-    assert channel is cp.user_channel(COUNT + 1, kind.effect.name, 0.5)
+    channel = cp.user_channel(COUNT + 1, kind.effect, 0.5)
+    assert channel is cp.user_channel(COUNT + 1, kind.effect, 0.5)
     found = cp.fit_channel(channel, np.log(probs), labels, covariates={"user": users})
     values = users_of(found)
     spread = values.std(axis=0)
@@ -258,7 +259,7 @@ def test_users_of_a_channel_are_whole_numbers():
     )
     with pytest.raises(cp.InputError, match="found 2 in row 0"):
         found.predict_proba(np.log(probs), {"user": [2, 0, 0, 0]})
-    with pytest.raises(cp.InputError, match="effect must be one of shift"):
+    with pytest.raises(cp.InputError, match="effect must be a .*Effect; got 'gain'"):
         cp.user_channel(2, "gain")
     with pytest.raises(cp.InputError, match="must be a user"):
         cp.user_channel(0)
@@ -363,7 +364,7 @@ def test_evidence_is_the_integral_over_values():
     np.testing.assert_allclose(log_evidence(totals, logs), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("effect", EFFECTS.values(), ids=lambda effect: effect.name)
+@pytest.mark.parametrize("effect", [kind.effect for kind in KINDS], ids=lambda effect: effect.name)
 def test_likelihoods_are_those_of_the_moved_predictions(effect):
     """Also where an effect is a matrix, and predictions are averages of what is moved."""
     histogram = np.array([0.1, 0.1, 0.1, 0.3, 0.4])
@@ -396,7 +397,7 @@ def test_long_scales():
 
 @pytest.mark.parametrize("size", [2, 5, 7, 21, 101])
 def test_spreads_and_steps_are_shares_of_the_scale(size):
-    effect = EFFECTS["shift"]
+    effect = SHIFT
     grid, spreads = effect.grid(size), effect.unit(size) * SPREADS
     assert -grid[0] == grid[-1] == pytest.approx(size - 1)
     assert len(grid) <= 801 and (grid == 0).sum() == 1

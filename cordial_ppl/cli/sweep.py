@@ -55,13 +55,13 @@ def sweep(
     labels.
     """
     from cordial_ppl.cli.output import show_json
-    from cordial_ppl.products import ALL, PRODUCTS, write_product
+    from cordial_ppl.products import PRODUCTS, write_product
 
     unknown = [name for name in analyse or () if name not in (*PRODUCTS, "all")]
     if unknown:
         raise InputError(f"--analyse may be all, {', '.join(PRODUCTS)}; got {unknown[0]!r}.")
     asked = dict.fromkeys(analyse or ())
-    wanted = [name for own in asked for name in (ALL if own == "all" else (own,))]
+    wanted = [name for own in asked for name in (PRODUCTS if own == "all" else (own,))]
     with working("loading", quiet), leaving_at_once():
         from cordial_ppl.sweep import read_config, run_sweep
 

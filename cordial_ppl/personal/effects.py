@@ -2,14 +2,13 @@ r"""What may differ from user to user: one number each, which turns the populati
 
 An effect maps the population's probabilities of one text and a user's value to the user's
 probabilities; a value of zero leaves the text as it is.  Users' values are normal around zero.
-The shift is the paper's; the others are what it is compared with.
+The shift is the paper's.
 """
 
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -68,65 +67,6 @@ def shift(
     return jnp.sum(probs[:, None] * shares, axis=0)
 
 
-def temper(
-    probs: Float[Array, " K"], value: Float[Array, ""], histogram: Float[Array, " K"] | None = None
-) -> Float[Array, " K"]:
-    r"""Make a prediction more or less confident: a temperature of one's own.
-
-    .. math:: p_u(z) \propto p(z)^{1 / e^{v}}
-
-    Args:
-        probs: probabilities of the options.
-        value: v, the log temperature.
-        histogram: not used.
-    """
-    del histogram
-    return jax.nn.softmax(_log(probs) * jnp.exp(-value))
-
-
-def intercept(
-    probs: Float[Array, " K"], value: Float[Array, ""], histogram: Float[Array, " K"] | None = None
-) -> Float[Array, " K"]:
-    r"""Random intercept of ordinal regression, on the cumulative logits of a prediction.
-
-    .. math:: \operatorname{logit} P_u(z \le t) = \operatorname{logit} P(z \le t) - v
-
-    On the predictions of a proportional-odds regression this is the regression with a random
-    intercept (Agresti 2010, "Analysis of Ordinal Categorical Data", Section 10.1).
-
-    Args:
-        probs: probabilities of the options.
-        value: v, in units of the logit; positive moves mass up the scale.
-        histogram: not used.
-    """
-    del histogram
-    below = jnp.cumsum(probs)[:-1]
-    above = jnp.cumsum(probs[::-1])[::-1][1:]
-    moved = jax.nn.sigmoid(_log(below) - _log(above) - value)
-    ends = jnp.zeros(1, probs.dtype), jnp.ones(1, probs.dtype)
-    return jnp.diff(jnp.concatenate([ends[0], moved, ends[1]]))
-
-
-def rely(
-    probs: Float[Array, " K"], value: Float[Array, ""], histogram: Float[Array, " K"]
-) -> Float[Array, " K"]:
-    r"""Draw a prediction to the label histogram: a reliability of one's own (Remark 1).
-
-    .. math:: p_u(z) = \beta p(z) + (1 - \beta) \pi(z), \qquad \beta = e^{-|v|}
-
-    Args:
-        probs: probabilities of the options.
-        value: v; its sign does not matter.
-        histogram: pi, the smoothed label histogram.
-    """
-    reliability = jnp.exp(-jnp.abs(value))
-    return reliability * probs + (1 - reliability) * histogram
-
-
-def _log(probs: Array) -> Array:
-    return jnp.log(jnp.maximum(probs, jnp.finfo(probs.dtype).tiny))
-
-
 def _shift_step(size: int) -> float:
     """A twentieth of a class; on long scales, such that no more than 801 shifts are told apart."""
     return 0.05 * max(1.0, (size - 1) / 20)
@@ -141,20 +81,13 @@ def _shift_unit(size: int) -> float:
     return 2.0 ** math.floor(math.log2((size - 1) / 4))
 
 
-EFFECTS: dict[str, Effect] = {
-    effect.name: effect
-    for effect in (
-        Effect(
-            "shift",
-            shift,
-            low=lambda size: 1.0 - size,
-            high=lambda size: size - 1.0,
-            step=_shift_step,
-            unit=_shift_unit,
-            linear=True,
-        ),
-        Effect("temperature", temper, lambda _: -3.0, lambda _: 3.0, lambda _: 0.05),
-        Effect("intercept", intercept, lambda _: -8.0, lambda _: 8.0, lambda _: 0.1, lambda _: 2.0),
-        Effect("reliability", rely, lambda _: 0.0, lambda _: 6.0, lambda _: 0.05, linear=True),
-    )
-}
+SHIFT = Effect(
+    "shift",
+    shift,
+    low=lambda size: 1.0 - size,
+    high=lambda size: size - 1.0,
+    step=_shift_step,
+    unit=_shift_unit,
+    linear=True,
+)
+"""A shift along the scale, in classes."""

@@ -1,4 +1,4 @@
-"""The estimator of a per-user effect on a population's predictions; base of the named ones."""
+"""The estimator of a per-user effect on a population's predictions; base of `UserShift`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ U = TypeVar("U", bound="UserEffect")
 
 
 class UserEffect(Parameters):
-    r"""One value a user on top of a population's calibrated predictions; base of the named ones.
+    r"""One value a user on top of a population's calibrated predictions; base of `UserShift`.
 
     .. math:: v_u \sim N(0, \sigma^2), \qquad z \sim f(p(\cdot \mid x), v_u)
 
@@ -188,7 +188,7 @@ class UserEffect(Parameters):
 
         Raises:
             NotFittedError: there was no fit yet.
-            InputError: this is no named effect, such as a shift, but one's own.
+            InputError: the effect is no shift.
             FileError: the file cannot be written.
         """
         self._check_fitted()

@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 
 from cordial_ppl import storage
 from cordial_ppl.cordial.files import blaming
-from cordial_ppl.errors import InputError
-from cordial_ppl.personal.effects import EFFECTS, Effect
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.personal.effects import SHIFT, Effect
 from cordial_ppl.personal.spreads import Spreads
 from cordial_ppl.scale import Scale
 
@@ -47,14 +47,11 @@ def write(path: str | Path, state: State) -> None:
     """Write what a fitted estimator has learned to one file.
 
     Raises:
-        InputError: the effect has no name that ``read`` would know.
+        InputError: the effect is none that ``read`` would know.
         FileError: the file cannot be written.
     """
-    if EFFECTS.get(state.effect.name) != state.effect:
-        raise InputError(
-            f"only a named effect ({', '.join(EFFECTS)}) can be saved; {state.effect.name!r} is "
-            "one's own."
-        )
+    if state.effect != SHIFT:
+        raise InputError(f"only the shift of UserShift can be saved; got {state.effect.name!r}.")
     sigma = state.settings["sigma"]
     meta = {
         "effect": state.effect.name,
@@ -75,14 +72,20 @@ def read(path: str | Path) -> State:
     """Read what a fitted estimator has learned.
 
     Raises:
-        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
+        FileError: the file cannot be read, is damaged, was changed, is of a newer version, or holds
+            an effect that is no shift.
     """
     meta, arrays = storage.read(path, KIND)
+    if meta.get("effect") != SHIFT.name:
+        raise FileError(
+            f"{path} holds users' {meta.get('effect')}, and only a shift can be loaded: fit "
+            "cordial_ppl.UserShift to their labels and save it."
+        )
     with blaming(path):
         deviations, log_shares, evidence = (arrays.pop(name) for name in STORED)
         spreads = Spreads(deviations, np.zeros((len(deviations), 0)), log_shares, evidence)
         state = State(
-            effect=EFFECTS[meta["effect"]],
+            effect=SHIFT,
             scale=Scale(tuple(meta["options"])),
             settings={name: meta[name] for name in ("named", "average", "sigma")},
             names=meta["users"],

@@ -15,7 +15,7 @@ from jaxtyping import Array, Int
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.errors import InputError
-from cordial_ppl.personal.effects import EFFECTS
+from cordial_ppl.personal.effects import SHIFT, Effect
 from cordial_ppl.readings import Readings
 
 USER = "user"
@@ -23,7 +23,7 @@ USER = "user"
 
 
 @lru_cache(maxsize=64)
-def user_channel(users: int, effect: str = "shift", sigma: float | None = None) -> Channel:
+def user_channel(users: int, effect: Any = SHIFT, sigma: float | None = None) -> Channel:
     r"""Channel of labels by several users on top of a population's predictions.
 
     .. math:: \sigma \sim \mathrm{HalfNormal}(\mathrm{unit}), \qquad \Delta_u \sim N(0, \sigma^2),
@@ -40,25 +40,25 @@ def user_channel(users: int, effect: str = "shift", sigma: float | None = None) 
     Args:
         users: how many users there are.  A target knows no data, so their number is part of the
             channel; one more than have labels leaves room for a user of whom nothing is known.
-        effect: "shift" (Section 2.7 of the paper), "temperature", "intercept" or "reliability".
+        effect: what differs between users, an ``Effect``; by default the shift (Section 2.7 of the
+            paper).
         sigma: standard deviation of users' values, where it is known.
 
     Returns:
         The channel, always the same one for these arguments.
 
     Raises:
-        InputError: there is no user, no such effect, or sigma is not above 0.
+        InputError: there is no user, the effect is none, or sigma is not above 0.
     """
-    if effect not in EFFECTS:
-        raise InputError(f"effect must be one of {', '.join(EFFECTS)}; got {effect!r}.")
+    if not isinstance(effect, Effect):
+        raise InputError(f"effect must be a cordial_ppl.personal.effects.Effect; got {effect!r}.")
     if users < 1 or (sigma is not None and not sigma > 0):
         raise InputError(f"there must be a user, and sigma above 0; got {users} and {sigma}.")
-    rule = EFFECTS[effect]
 
     def model(readings: Readings, labels: Int[Any, " n"] | None = None) -> None:
         spread: Any = sigma
         if sigma is None:
-            spread = numpyro.sample("sigma", dist.HalfNormal(rule.unit(len(readings.histogram))))
+            spread = numpyro.sample("sigma", dist.HalfNormal(effect.unit(len(readings.histogram))))
         with numpyro.plate(USER, users):
             if sigma is None:
                 values = spread * jnp.asarray(numpyro.sample("scaled", dist.Normal(0.0, 1.0)))
@@ -67,10 +67,10 @@ def user_channel(users: int, effect: str = "shift", sigma: float | None = None) 
         whose = jnp.asarray(readings.covariates[USER]).astype(int)
 
         def moved(text: Array, user: Array) -> Array:
-            return rule.apply(text, values[user], jnp.asarray(readings.histogram))
+            return effect.apply(text, values[user], jnp.asarray(readings.histogram))
 
         probs = jax.vmap(moved)(jax.nn.softmax(jnp.asarray(readings.logits), axis=1), whose)
         floored = jnp.maximum(probs, FLOOR)
         observe(None, labels, probs=floored / jnp.sum(floored, axis=1, keepdims=True))
 
-    return Channel(f"user {effect}", model, levels=((USER, users),))
+    return Channel(f"user {effect.name}", model, levels=((USER, users),))

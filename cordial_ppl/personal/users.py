@@ -1,10 +1,10 @@
-"""The effects that have a name, and what is saved of them."""
+"""Users who differ by a shift, and how a saved fit of them is loaded."""
 
 from pathlib import Path
 
 from cordial_ppl.cordial.files import blaming
 from cordial_ppl.personal import files
-from cordial_ppl.personal.effects import EFFECTS, Effect
+from cordial_ppl.personal.effects import SHIFT
 from cordial_ppl.personal.estimator import UserEffect
 
 
@@ -15,37 +15,11 @@ class UserShift(UserEffect):
     sigma="cross-validated"``, here on a grid of 0.05 classes.
     """
 
-    effect = EFFECTS["shift"]
+    effect = SHIFT
 
 
-class UserTemperature(UserEffect):
-    """Per-user temperature: makes a user's predictions more or less confident."""
-
-    effect = EFFECTS["temperature"]
-
-
-class UserIntercept(UserEffect):
-    """Per-user intercept on the cumulative logits.
-
-    On the predictions of ``ProportionalOdds`` it is random-intercept ordinal regression.
-    """
-
-    effect = EFFECTS["intercept"]
-
-
-class UserReliability(UserEffect):
-    """Per-user reliability: how far a user's prediction is drawn to the label histogram."""
-
-    effect = EFFECTS["reliability"]
-
-
-KINDS: dict[Effect, type[UserEffect]] = {
-    kind.effect: kind for kind in (UserShift, UserTemperature, UserIntercept, UserReliability)
-}
-
-
-def load(path: str | Path) -> UserEffect:
-    """Read a fitted estimator of what sets users apart.
+def load(path: str | Path) -> UserShift:
+    """Read a fitted `UserShift`.
 
     Args:
         path: a file that ``save`` wrote.
@@ -55,4 +29,4 @@ def load(path: str | Path) -> UserEffect:
     """
     state = files.read(path)
     with blaming(path):
-        return KINDS[state.effect].restore(state)
+        return UserShift.restore(state)

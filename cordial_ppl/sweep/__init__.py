@@ -1,8 +1,7 @@
 """Comparisons of calibrators on many subsets of the labels: the file, the run and its results.
 
 `methods` and `config` say what is compared, `tasks` loads the texts and draws the subsets, `run`
-makes one `cell` after the other, which `scoring` fills, and `results` is what is left. Beside them,
-`gap` compares `channels` on labels whose true probabilities are known.
+makes one `cell` after the other, which `scoring` fills, and `results` is what is left.
 """
 
 from cordial_ppl.sweep.config import SweepConfig, TaskSource, parse_config, read_config

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from excess import PARAMETERS, ExcessLosses, around_crossover
 from jaxtyping import Float
 
-from cordial_ppl.errors import InputError
 from cordial_ppl.products.figure import INK, PAGE, Figure, Style, looking, new_figure
 from cordial_ppl.products.product import Product, Record, Table, number
-from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.gap import PARAMETERS, ExcessLosses, around_crossover
 
+SIZES = (3, 5, 7)
 DELTAS = (0.001, 0.01, 0.09)
 DRAWS = 30
 FITS = {
@@ -22,15 +21,18 @@ FITS = {
 
 
 def gap_table(
-    results: Results, *, deltas: Sequence[float] = DELTAS, draws: int = DRAWS, seed: int = 0
+    sizes: Sequence[int] = SIZES,
+    deltas: Sequence[float] = DELTAS,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> Product:
     """Return what estimating a channel costs, and where the full one overtakes.
 
-    Labels come from a channel that the affine family misses by a known delta. It takes of the sweep
-    only the numbers of options, three or more, and fits for some minutes.
+    Labels come from a channel that the affine family misses by a known delta; the fits take some
+    minutes.
 
     Args:
-        results: the sweep.
+        sizes: numbers of options, three or more.
         deltas: gaps (nats).
         draws: samples of labels for each gap and number of labels.
         seed: seed of the populations and of the samples.
@@ -39,11 +41,8 @@ def gap_table(
         The product `known-gap`.
 
     Raises:
-        InputError: no task has three options or more.
+        InputError: a gap is out of reach with this seed.
     """
-    sizes = sorted({len(cell.stated) for cell in results.cells.values()} - {2})
-    if not sizes:
-        raise InputError("a gap to the affine channels needs a task of three options or more.")
     found = [around_crossover(delta, size, draws, seed) for size in sizes for delta in deltas]
     table = Table.of([row for losses in found for row in _rows(losses)])
     return Product(

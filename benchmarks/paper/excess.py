@@ -1,6 +1,6 @@
 r"""When a full channel overtakes the affine one, on labels whose true probabilities are known.
 
-The labels come from `synthetic.known_gap`: the best affine channel loses delta to the truth, the
+The labels come from `populations.known_gap`: the best affine channel loses delta to the truth, the
 best full one nothing. By maximum likelihood from n labels each loses about `d / (2 n)` besides, d
 its number of parameters, whence the crossover `n* = (d_u - d_s) / (2 delta)`.
 """
@@ -10,15 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from likeliest import fit_channels
+from populations import KnownGap, known_gap
 from scipy.special import softmax
 
 from cordial_ppl import scores
 from cordial_ppl.analyses import label_equivalents
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.calibrators.crossvalidation import FOLDS
-from cordial_ppl.errors import InputError
-from cordial_ppl.sweep.channels import fit_channels
-from cordial_ppl.synthetic import KnownGap, known_gap
 
 TEXTS = 500
 """Readings of a population: labels are drawn of the same ones again and again."""
@@ -116,14 +115,7 @@ def excess_losses(gap: KnownGap, budgets: Sequence[int], draws: int, seed: int =
 
     Returns:
         The excess log losses (nats) of each fit.
-
-    Raises:
-        InputError: there is no draw, no budget, or a budget without labels.
     """
-    if draws < 1 or not len(budgets) or min(budgets) < 1:
-        raise InputError(
-            f"draws and budgets must be positive; got draws={draws} and budgets={list(budgets)}."
-        )
     rng = np.random.default_rng(seed)
     texts, size = gap.truth.shape
     rows = rng.integers(0, texts, (draws, max(budgets)))

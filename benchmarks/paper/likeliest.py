@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from populations import FAR, STARTS, affine_channel
 
 from cordial_ppl.arrays import FLOOR, AnyArray
 from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel
 from cordial_ppl.inference.minimise import minimise
-from cordial_ppl.synthetic.gap import FAR, STARTS, affine_channel
 
 UNSHRUNK = 1e-6
 """Pseudo-counts a row that change no estimate but keep every probability positive."""
@@ -40,7 +40,7 @@ def fit_channels(
     probabilities floored at 0.0001, ties to the stronger; every fold has its own affine fit.
 
     Args:
-        reading: Float[AnyArray, "n K"] q, shape [n, K].
+        reading: probabilities q that go into the channel.
         folds: How often each reading got each label, in each fold of each draw.
 
     Returns:
@@ -77,7 +77,7 @@ def fit_affine(
     """Fit the four-parameter channel by maximum likelihood, to many draws of labels at once.
 
     Args:
-        reading: Float[AnyArray, "n K"] q, shape [n, K].
+        reading: probabilities q that go into the channel.
         counts: How often each reading got each label, for each fit.
         starts: Where the searches begin, several for each fit, of which the best end is kept.
 
