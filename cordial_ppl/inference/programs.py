@@ -97,7 +97,9 @@ def walk(
 
     Further arguments are those of :func:`log_densities`.
     """
-    run, rate = _walk(target), np.zeros_like(log_step)
+    run, kind = _walk(target), particles.points.dtype
+    temper, log_step = np.asarray(temper, kind), np.asarray(log_step, kind)
+    rate = np.zeros_like(log_step)
     for first in range(0, len(normal), STEPS):
         given = (pad_rows(own[first : first + STEPS], STEPS, 1.0) for own in (uniform, normal))
         steps = np.int32(min(STEPS, len(normal) - first))
