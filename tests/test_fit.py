@@ -2,11 +2,16 @@
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.data import Labelled, capacity, hold_out, pad
@@ -151,6 +156,23 @@ def test_the_worst_fold_is_told(monkeypatch):
     alone = fit(LABELS, "default", None)
     assert np.isnan(alone.fitted.diagnostics.fold_khat) and alone.held_out is None
     assert len(figures) == 4
+
+
+def edged(readings, labels=None):
+    """A channel that is no number where its slope is steep."""
+    slope = numpyro.sample("slope", dist.Normal(1.0, 0.5))
+    scores = jnp.where(slope > 1.5, jnp.nan, slope) * readings.logits
+    observe(jax.nn.log_softmax(scores, axis=1), labels)
+
+
+@pytest.mark.parametrize("method", ["default", "laplace", "mode"])
+def test_draws_without_a_density_have_no_weight(method):
+    target = build_target(Channel("edged", edged), 5)
+    case = Case(Labelled(LOGITS, LABELS, {}), FOLDS)
+    (found,) = fit_cases(target, [case], method=method)
+    np.testing.assert_allclose(np.asarray(found.held_out).sum(axis=1), 1.0, rtol=1e-12)
+    draws, weights = found.fitted.draws[:, 0], found.fitted.weights
+    assert weights @ (draws > 1.5) == 0
 
 
 def test_seeds():

@@ -82,7 +82,8 @@ def test_particles_from_elsewhere_arrive():
 def test_a_tempered_target_is_wider():
     """At power 1/4 a unit Gaussian likelihood has standard deviation 2."""
     points = np.random.default_rng(3).normal(0.0, 2.0, (COUNT, 1))
-    moved, _, _ = run(unit, points, around([0.0], [[1.7]]), temper=0.25)
+    moved, _, rate = run(unit, points, around([0.0], [[1.7]]), temper=0.25)
+    assert rate > 0.5 and np.abs(moved.points - points).mean() > 0.5
     assert_quantiles(moved.points[:, 0], 2 * stats.norm.ppf(LEVELS))
 
 
@@ -99,8 +100,9 @@ def test_points_without_density_are_never_entered():
     def half(x):
         return jnp.where(x[:, 0] > 0, -0.5 * x[:, 0] ** 2, jnp.nan)
 
-    moved, _, _ = run(half, points, around([0.0], [[1.0]]))
-    assert (moved.points > 0).all()
+    moved, log_step, rate = run(half, points, around([0.0], [[1.0]]))
+    assert (moved.points > 0).all() and np.isfinite(log_step) and 0.1 < rate < 0.9
+    assert np.abs(moved.points - points).mean() > 0.3
     assert_quantiles(moved.points[:, 0], stats.halfnorm.ppf(LEVELS))
 
 

@@ -24,6 +24,7 @@ from cordial_ppl.inference.sampler import (
     Effort,
     begin,
     carry,
+    climb,
     next_temper,
     sample,
     settle,
@@ -309,10 +310,27 @@ def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
     (carried,) = carry(Batch([problem], [(1,)]), [whole], DEFAULT_EFFORT)
     kept = (carried.particles.points == whole.particles.points).all()
     assert kept == (limit > 0) and carried.khat < 2
+    # Those that are resampled are copies until they are moved.
+    assert len(np.unique(carried.particles.points[:, 0])) > 0.9 * DEFAULT_EFFORT.particles
     found, expected, unchanged = (predicted(problem, each) for each in (carried, alone, whole))
     # Both sides carry Monte Carlo error; weights alone, of a few draws, more of it.
     assert rms(found, expected) < (0.03 if limit > 0 else 0.015)
     assert rms(found, expected) < rms(unchanged, expected)
+
+
+def test_particles_are_moved_at_each_temperature():
+    batch = Batch([problem_of("mixture", LABELS)], [(0,)])
+    begun = batch.run(begin, DEFAULT_EFFORT)
+    assert begun[0].temper < 1 and np.isnan(begun[0].acceptance)
+    (climbed,) = batch.run(climb, DEFAULT_EFFORT, begun)
+    stayed = np.isin(climbed.particles.points[:, 0], begun[0].particles.points[:, 0])
+    assert climbed.acceptance > 0.2 and stayed.mean() < 0.2
+
+
+def test_without_last_moves_draws_are_believed():
+    effort = Effort(last_moves=0)
+    (state,) = sample(Batch([problem_of("location", LABELS)], [(0,)]), effort)
+    assert np.isnan(state.acceptance) and state.khat < 0.7
 
 
 def test_moves_keep_the_log_density_of_where_particles_are():

@@ -34,10 +34,11 @@ class Problem(NamedTuple):
     prior: Prior
     data: Data
 
-    def evaluate(self, points: Float[Any, "M P"]) -> tuple[Any, Any]:
-        """Log prior and log likelihood of whitened points, nats."""
-        run: Callable[..., Any] = log_densities if isinstance(points, jax.Array) else density
-        return run(self.target, self.prior, self.data, points)
+    def evaluate(self, points: Float[Any, "M P"], particles: int) -> tuple[Any, Any]:
+        """Log prior and log likelihood of whitened points, as many at once as particles."""
+        if isinstance(points, jax.Array):
+            return log_densities(self.target, self.prior, self.data, points)
+        return density(self.target, self.prior, self.data, points, particles)
 
     def move(
         self,
@@ -58,7 +59,7 @@ class Problem(NamedTuple):
         start = particles, around, temper, log_step
         if not isinstance(particles.points, jax.Array):
             return walk(self.target, self.prior, self.data, *start, *numbers)
-        found = move(self.evaluate, *start, *numbers)
+        found = move(lambda own: self.evaluate(own, count), *start, *numbers)
         return found.particles, found.log_step, found.rate
 
 

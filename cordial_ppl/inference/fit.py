@@ -101,7 +101,7 @@ def fit_cases(
 
     Args:
         target: the channel.
-        cases: the data sets, on an accelerator with equally many texts.
+        cases: the data sets, with equally many texts on an accelerator or by a literal method.
         method: "default", "laplace", "mode" or "nuts".
         effort: how much work the default does, and NUTS to carry its draws to the folds.
     """
@@ -292,7 +292,7 @@ def fit_channel(
     """
     if method not in METHODS:
         raise InputError(f"inference must be one of {', '.join(METHODS)}; got {method!r}.")
-    if not isinstance(seed, int | np.integer) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed must be a whole number from 0 up; got {seed!r}.")
     chosen = load_channel(channel)
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)

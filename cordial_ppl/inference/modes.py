@@ -130,8 +130,10 @@ def _weigh_and_predict(target: Target) -> Callable[..., Any]:
                 readings, labels = take_tile(data, index, place)
                 scores, each = jax.vmap(lambda u: target.pointwise(u, readings, labels))(flat)
                 total += jnp.where(step < data.tiles, scores.sum(axis=1), 0.0)
-                weights = jax.nn.softmax(total)
-                mixed = jnp.stack([weights @ each[..., option] for option in range(size)])
+                # A draw without a density has no weight, and nothing it predicts counts.
+                weights = jax.nn.softmax(jnp.where(jnp.isfinite(total), total, -jnp.inf))
+                said = jnp.where(weights[:, None, None] > 0, each, 0.0)
+                mixed = jnp.stack([weights @ said[..., option] for option in range(size)])
                 where = place.astype(jnp.int32), jnp.int32(0), index * tile
                 return total, jax.lax.dynamic_update_slice(probs, mixed[None], where)
 

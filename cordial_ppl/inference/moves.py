@@ -72,7 +72,7 @@ class Walk(NamedTuple):
         particles: where they are.
         standard: their coordinates in the Gaussian.
         log_step: log of the typical step b, adapted towards an acceptance of 0.4.
-        rate: acceptance rate of the last move.
+        rate: acceptance rate of the last move; NaN before the first.
     """
 
     particles: Particles
@@ -113,7 +113,9 @@ def move(
 
 def set_out(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> Walk:
     """A walk that has not begun."""
-    return Walk(particles, around.whiten(particles.points), log_step, jnp.zeros_like(log_step))
+    return Walk(
+        particles, around.whiten(particles.points), log_step, jnp.full_like(log_step, jnp.nan)
+    )
 
 
 def propose(walk: Walk, normal: Float[Array, "S P_and_1"]) -> Float[Array, "S P"]:

@@ -7,17 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 Source = np.random.Generator | jax.Array
-"""A generator, which moves on with each use; or a key, which does not, or one for each problem."""
+"""A generator, which moves on with each use; or a key, which does not."""
 
 
 def split(source: Source, count: int) -> list[Any]:
-    """Independent sources: of a generator itself, over and over; of keys, as many of each."""
+    """Independent sources: of a generator itself, over and over; of a key, as many keys."""
     if isinstance(source, np.random.Generator):
         return [source] * count
-    if source.ndim == 0:
-        return [*jax.random.split(source, count)]
-    keys = jax.vmap(lambda key: jax.random.split(key, count))(source)
-    return [keys[:, place] for place in range(count)]
+    return [*jax.random.split(source, count)]
 
 
 def normal_and_uniform(

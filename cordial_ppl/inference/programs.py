@@ -23,7 +23,7 @@ from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 
 POINTS, STEPS = 1024, 8
-"""Points whose density is computed side by side, and how often at most in one call."""
+"""Points whose density is computed side by side by default, and how often at most in one call."""
 
 DRAWS, TEXTS = 128, 512
 """Draws and texts of one prediction call."""
@@ -61,14 +61,14 @@ def log_densities(
 
 
 def density(
-    target: Target, prior: Prior, data: Data, points: Float[np.ndarray, "S P"]
+    target: Target, prior: Prior, data: Data, points: Float[np.ndarray, "S P"], rows: int = POINTS
 ) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
     """Log prior and log likelihood of any number of whitened points, in the precision of the data.
 
-    Arguments and results are those of :func:`log_densities`.
+    Arguments and results are those of :func:`log_densities`; ``rows`` points are computed side by
+    side, by the program that moves as many particles.
     """
     run, (count, size) = _walk(target), points.shape
-    rows = min(POINTS, count)
     nowhere = _nowhere(rows, size, points.dtype)
     found = np.empty((2, count), points.dtype)
     for start in range(0, count, STEPS * rows):
@@ -98,8 +98,7 @@ def walk(
     Further arguments are those of :func:`log_densities`.
     """
     run, kind = _walk(target), particles.points.dtype
-    temper, log_step = np.asarray(temper, kind), np.asarray(log_step, kind)
-    rate = np.zeros_like(log_step)
+    temper, log_step, rate = (np.asarray(own, kind) for own in (temper, log_step, np.nan))
     for first in range(0, len(normal), STEPS):
         given = (pad_rows(own[first : first + STEPS], STEPS, 1.0) for own in (uniform, normal))
         steps = np.int32(min(STEPS, len(normal) - first))
@@ -233,7 +232,7 @@ def colour(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
 
 
 def tile_of(rows: int) -> int:
-    """Rows to compute at a time: an accelerator takes them all, few draws twice as many."""
+    """Rows to compute at a time: all of them on an accelerator, and more where draws are few."""
     return math.gcd(2 * TILE if rows == TEXTS else TILE, rows) if on_cpu() else rows
 
 

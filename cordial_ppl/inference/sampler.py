@@ -161,19 +161,20 @@ def begin(problem: Problem, effort: Effort, source: Source) -> State:
     points, comb = normal_and_uniform(first, (total, size), ())
     if not problem.target.gaussian:
         points = _draw_prior(problem, second, total)
-    found = Particles(points, *problem.evaluate(points))
+    found = Particles(points, *problem.evaluate(points, effort.particles))
     xp = namespace(points)
     zero = xp.zeros((), points.dtype)
     nothing = xp.zeros_like(found.log_prior)
     state = State(
         particles=found,
         log_weights=nothing,
+        # Of the right shapes; what is resampled gives it.
         around=Gaussian(points[0], points[:size], points[:size]),
         temper=zero,
         log_step=zero + first_step(size),
         khat=zero + xp.inf,
         ess=zero,
-        acceptance=zero,
+        acceptance=zero + xp.nan,
         rounds=xp.zeros((), xp.int32),
     )
     return _raise_temper(state, comb, effort.particles / 2 * multiple**0.5, effort)
@@ -207,7 +208,7 @@ def weigh(problem: Problem, effort: Effort, source: Source, state: State) -> Sta
     """
     first, second = split(source, 2)
     proposals, log_proposal, comb = _propose(state, first, effort.proposals * effort.particles)
-    found = Particles(proposals, *problem.evaluate(proposals))
+    found = Particles(proposals, *problem.evaluate(proposals, effort.particles))
     log_weights = found.log_prior - log_proposal + found.log_likelihood
     smoothed, khat = pareto_smooth(log_weights)
     ess, whole = effective_sample_size(log_weights), namespace(khat).ones_like(state.temper)
@@ -222,7 +223,7 @@ def weigh(problem: Problem, effort: Effort, source: Source, state: State) -> Sta
 
 def settle(problem: Problem, points: Float[np.ndarray, "S P"]) -> State:
     """The state of whitened draws from the posterior itself, equally weighted."""
-    found = Particles(points, *problem.evaluate(points))
+    found = Particles(points, *problem.evaluate(points, len(points)))
     none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
     weights = _equal(found, len(points))
     step = zero + first_step(points.shape[1])
@@ -231,9 +232,9 @@ def settle(problem: Problem, points: Float[np.ndarray, "S P"]) -> State:
 
 def reweigh(problem: Problem, effort: Effort, source: Source, whole: State) -> State:
     """Weigh the particles of another posterior for this one."""
-    del effort, source
+    del source
     old = whole.particles
-    own = Particles(old.points, *problem.evaluate(old.points))
+    own = Particles(old.points, *problem.evaluate(old.points, effort.particles))
     change = own.log_prior + own.log_likelihood - old.log_prior - old.log_likelihood
     smoothed, khat = pareto_smooth(change)
     ess = effective_sample_size(smoothed)
@@ -272,7 +273,7 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
         weights = log_weights + _raised(candidate - temper, log_likelihood)
         return xp.log(effective_sample_size(weights) / least_ess)
 
-    # Regula falsi, with the Illinois halving of an end that stays.
+    # Regula falsi that halves the other end each time.
     low, high, above, below = temper, one, excess(temper), excess(one)
     at_once = (below > 0) | (temper >= one)
     for _ in range(SECANTS):

@@ -93,7 +93,7 @@ class Target:
     ) -> Float[Array, ""]:
         """Log likelihood of the labels in nats; rows labelled -1 count nothing."""
         label = self._trace(flat, readings, labels)[LABEL_SITE]
-        # Apart from the sum, which is no loop over neighbours, the logarithms are.
+        # The barrier keeps the sum out of the loop over logarithms, which is vectorised without it.
         return jnp.sum(jax.lax.optimization_barrier(_score(label, labels))).astype(flat.dtype)
 
     def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
