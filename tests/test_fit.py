@@ -160,8 +160,8 @@ def test_the_worst_fold_is_told(monkeypatch):
 
 def edged(readings, labels=None):
     """A channel that is no number where its slope is steep."""
-    slope = numpyro.sample("slope", dist.Normal(1.0, 0.5))
-    scores = jnp.where(slope > 1.5, jnp.nan, slope) * readings.logits
+    slope: Any = numpyro.sample("slope", dist.Normal(0.5, 0.5))
+    scores = jnp.where(slope > 0.6, jnp.nan, slope) * readings.logits
     observe(jax.nn.log_softmax(scores, axis=1), labels)
 
 
@@ -172,7 +172,8 @@ def test_draws_without_a_density_have_no_weight(method):
     (found,) = fit_cases(target, [case], method=method)
     np.testing.assert_allclose(np.asarray(found.held_out).sum(axis=1), 1.0, rtol=1e-12)
     draws, weights = found.fitted.draws[:, 0], found.fitted.weights
-    assert weights @ (draws > 1.5) == 0
+    steep = draws > 0.6
+    assert weights @ steep == 0 and (method != "laplace" or steep.any())
 
 
 def test_seeds():
