@@ -44,7 +44,11 @@ class Gaussian(NamedTuple):
 
     def colour(self, standard: Float[Any, "S P"]) -> Any:
         """Points of this Gaussian for standard normal ones."""
-        return self.mean[None] + standard @ self.factor.T
+        return self.mean[None] + self.stretch(standard)
+
+    def stretch(self, standard: Float[Any, "*many S P"]) -> Any:
+        """The same without the mean."""
+        return standard @ self.factor.T
 
     def whiten(self, points: Float[Any, "S P"]) -> Any:
         """Standard normal points for those of this Gaussian."""
@@ -101,10 +105,10 @@ def move(
         normal: standard normal numbers, one for each coordinate and one for the size of the step.
         uniform: uniform numbers in (0, 1].
     """
+    shaken = around.stretch(normal[..., :-1])
 
     def once(place: Array, walk: Walk) -> Walk:
-        standard = propose(walk, normal[place])
-        points = around.colour(standard)
+        standard, points = propose(walk, around.mean, normal[place], shaken[place])
         proposed = Particles(points, *evaluate(points))
         return decide(walk, standard, proposed, temper, uniform[place])
 
@@ -113,15 +117,28 @@ def move(
 
 def set_out(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> Walk:
     """A walk that has not begun."""
-    return Walk(
-        particles, around.whiten(particles.points), log_step, jnp.full_like(log_step, jnp.nan)
-    )
+    never = namespace(particles.points).full_like(log_step, np.nan)
+    return Walk(particles, around.whiten(particles.points), log_step, never)
 
 
-def propose(walk: Walk, normal: Float[Array, "S P_and_1"]) -> Float[Array, "S P"]:
-    """Coordinates that particles may move to."""
+def propose(
+    walk: Walk,
+    mean: Float[Array, " P"],
+    normal: Float[Array, "S P_and_1"],
+    shaken: Float[Array, "S P"],
+) -> tuple[Float[Array, "S P"], Float[Array, "S P"]]:
+    """Where particles may move to, in the coordinates of the Gaussian and as points.
+
+    Args:
+        walk: where they are.
+        mean: of the Gaussian.
+        normal: standard normal numbers, the last column for the size of the step.
+        shaken: the others, stretched by the Gaussian's factor.
+    """
     step = jnp.minimum(jnp.exp(walk.log_step + STEP_SPREAD * normal[:, -1:]), 1.0)
-    return jnp.sqrt(1 - step**2) * walk.standard + step * normal[:, :-1]
+    kept = jnp.sqrt(1 - step**2)
+    points = mean[None] + kept * (walk.particles.points - mean[None]) + step * shaken
+    return kept * walk.standard + step * normal[:, :-1], points
 
 
 def decide(

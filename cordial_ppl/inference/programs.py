@@ -73,10 +73,9 @@ def density(
     found = np.empty((2, count), points.dtype)
     for start in range(0, count, STEPS * rows):
         block = points[start : start + STEPS * rows]
-        given = np.zeros((STEPS * rows, size + 1), points.dtype)
-        given[: len(block), :size] = block
+        given = pad_rows(block, STEPS * rows, 0.0).reshape(STEPS, rows, size)
         steps = np.int32(-(-len(block) // rows))
-        parts = run(prior, data, *nowhere, given.reshape(STEPS, rows, -1), steps, np.False_)[1]
+        parts = run(prior, data, *nowhere, given, steps, np.False_)[1]
         for own, part in zip(found, parts, strict=True):
             own[start : start + len(block)] = np.asarray(part).ravel()[: len(block)]
     return found[0], found[1]
@@ -98,25 +97,26 @@ def walk(
     Further arguments are those of :func:`log_densities`.
     """
     run, kind = _walk(target), particles.points.dtype
-    temper, log_step, rate = (np.asarray(own, kind) for own in (temper, log_step, np.nan))
+    temper, log_step = np.asarray(temper, kind), np.asarray(log_step, kind)
+    now = set_out(particles, around, log_step)
     for first in range(0, len(normal), STEPS):
-        given = (pad_rows(own[first : first + STEPS], STEPS, 1.0) for own in (uniform, normal))
-        steps = np.int32(min(STEPS, len(normal) - first))
-        start = prior, data, particles, around, temper, log_step
-        found, log_step, rate = run(*start, *given, steps, np.True_)[0]
-        particles = Particles(*map(np.asarray, found))
-        log_step, rate = np.asarray(log_step), np.asarray(rate)
-    return particles, log_step, rate
+        some = slice(first, first + STEPS)
+        own = uniform[some], normal[some], around.stretch(normal[some, :, :-1])
+        given = (pad_rows(part, STEPS, 1.0) for part in own)
+        steps = np.int32(len(own[0]))
+        # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
+        found, _ = run(prior, data, now, around.mean, temper, *given, steps, np.True_)
+        now = jax.tree.map(np.asarray, found)
+    return now.particles, now.log_step, now.rate
 
 
 @lru_cache(maxsize=512)
 def _nowhere(rows: int, size: int, kind: np.dtype) -> tuple[Any, ...]:
     """What a walk would begin with, where points are only evaluated."""
-    zero, line = np.zeros((), kind), np.zeros(rows, kind)
-    particles = Particles(np.zeros((rows, size), kind), line, line)
-    square = np.zeros((size, size), kind)
+    zero, line, points = np.zeros((), kind), np.zeros(rows, kind), np.zeros((rows, size), kind)
+    now = Walk(Particles(points, line, line), points, zero, zero)
     uniform = np.ones((STEPS, rows), kind)
-    return particles, Gaussian(square[0], square, square), zero, zero, uniform
+    return now, points[0], zero, uniform, np.zeros((STEPS, rows, size + 1), kind)
 
 
 @lru_cache(maxsize=512)
@@ -126,27 +126,25 @@ def _walk(target: Target) -> Callable[..., Any]:
     def run(
         prior: Prior,
         data: Data,
-        particles: Particles,
-        around: Gaussian,
+        begin: Walk,
+        mean: Array,
         temper: Array,
-        log_step: Array,
         uniform: Array,
         normal: Array,
+        shaken: Array,
         steps: Array,
         walking: Array,
-    ) -> tuple[Any, tuple[Array, Array]]:
+    ) -> tuple[Walk, tuple[Array, Array]]:
         def once(place: Array, state: tuple[Walk, tuple]) -> tuple[Walk, tuple]:
             now, logs = state
-            standard = propose(now, normal[place])
-            points = jnp.where(walking, around.colour(standard), normal[place, :, :-1])
+            standard, moved = propose(now, mean, normal[place], shaken[place])
+            points = jnp.where(walking, moved, shaken[place])
             found = log_densities(target, prior, data, points)
             now = decide(now, standard, Particles(points, *found), temper, uniform[place])
             return now, tuple(own.at[place].set(new) for own, new in zip(logs, found, strict=True))
 
         logs = (jnp.zeros_like(uniform),) * 2
-        state = set_out(particles, around, log_step), logs
-        now, logs = jax.lax.fori_loop(0, steps, once, state)
-        return (now.particles, now.log_step, now.rate), logs
+        return jax.lax.fori_loop(0, steps, once, (begin, logs))
 
     return compiled(run)
 
