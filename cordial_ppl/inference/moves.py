@@ -47,7 +47,7 @@ class Gaussian(NamedTuple):
         return self.mean[None] + self.stretch(standard)
 
     def stretch(self, standard: Float[Any, "*many S P"]) -> Any:
-        """The same without the mean."""
+        """Points around zero, of any number of sets of standard normal ones."""
         return standard @ self.factor.T
 
     def whiten(self, points: Float[Any, "S P"]) -> Any:

@@ -92,19 +92,32 @@ def walk(
     normal: Float[np.ndarray, "moves S P_and_1"],
     uniform: Float[np.ndarray, "moves S"],
 ) -> tuple[Particles, Any, Any]:
-    """Move particles, in any number of moves; see `cordial_ppl.inference.moves.move`.
+    """Move particles, in any number of moves: `cordial_ppl.inference.moves.move` for NumPy arrays.
 
-    Further arguments are those of :func:`log_densities`.
+    Args:
+        target: the channel.
+        prior: location and scale of the unconstrained parameters.
+        data: labelled texts.
+        particles: where they are.
+        around: a Gaussian that resembles the tempered posterior.
+        temper: power of the likelihood, between 0 and 1.
+        log_step: log of the typical step to begin with.
+        normal: standard normal numbers, one for each coordinate and one for the size of the step.
+        uniform: uniform numbers in (0, 1].
+
+    Returns:
+        The particles, the adapted log step, and the acceptance rate of the last move; NaN without
+        a move.
     """
     run, kind = _walk(target), particles.points.dtype
     temper, log_step = np.asarray(temper, kind), np.asarray(log_step, kind)
     now = set_out(particles, around, log_step)
     for first in range(0, len(normal), STEPS):
         some = slice(first, first + STEPS)
+        # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
         own = uniform[some], normal[some], around.stretch(normal[some, :, :-1])
         given = (pad_rows(part, STEPS, 1.0) for part in own)
         steps = np.int32(len(own[0]))
-        # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
         found, _ = run(prior, data, now, around.mean, temper, *given, steps, np.True_)
         now = jax.tree.map(np.asarray, found)
     return now.particles, now.log_step, now.rate
