@@ -121,7 +121,7 @@ def test_a_prior_that_fights_the_labels(sound, loc, scale):
     known = texts.known
     posterior = cp.fit_channel(texts.target.channel, known.logits, known.labels, prior=prior)
     line = check_conflict(texts, posterior, 0)
-    sensitivity = check_sensitivity(texts, posterior, line, 0)
+    sensitivity = check_sensitivity(posterior, line, 0)
     if scale == 1.0:
         assert line.status == sensitivity.status == "pass" and line.figures["p"] > 0.1
     else:

@@ -1,4 +1,4 @@
-"""A channel beside the package's own, by how well each predicts labels that are left out."""
+"""A channel beside the package's channels, by how well each predicts labels that are left out."""
 
 import warnings
 from typing import Any
@@ -15,49 +15,47 @@ from cordial_ppl.inference.posterior import Posterior
 def check_comparison(texts: Texts, posterior: Posterior, seed: int) -> list[Finding]:
     """Estimate the expected log predictive density by leaving labels out (PSIS-LOO).
 
-    A label that is left out is left out of the histogram too.  It passes where it is better than
-    that histogram by two standard errors.
+    A label that is left out is left out of the histogram too.  The channel passes where it is
+    better than that histogram by two standard errors.
 
     Source: Vehtari, Gelman and Gabry (2017), Statistics and Computing 27; ArviZ computes it.
     """
     import arviz as az
 
-    known = texts.known
+    name, known = "labels left out", texts.known
     others = [name for name in PAPER_CHANNELS if CHANNELS[name] is not posterior.channel]
-    fits = [fit_channel(name, known.logits, known.labels, seed=seed) for name in others]
+    fits = [fit_channel(other, known.logits, known.labels, seed=seed) for other in others]
     try:
         with warnings.catch_warnings():
             # Influential labels are counted below.
             warnings.simplefilter("ignore", UserWarning)
-            found: list[Any] = [
+            loos: list[Any] = [
                 az.loo(each.to_datatree(seed=seed), pointwise=True) for each in (posterior, *fits)
             ]
     except ValueError as error:
-        words = f"cannot be told, for draws hardly differ ({error})"
-        return [Finding("labels left out", WARN, words)]
-    own, *rest = (np.asarray(each.elpd_i) for each in found)
-    elpds = dict(zip(others, rest, strict=True))
+        return [Finding(name, WARN, f"unknown, because draws hardly differ ({error})")]
+    elpd, *rest = (np.asarray(each.elpd_i) for each in loos)
     count, size = len(known.labels), texts.target.options
     # The histogram of the other labels, with one pseudo-count an option.
     counts = np.bincount(known.labels, minlength=size)[known.labels]
-    nothing = np.log(counts / (count - 1 + size))
-    limit = float(found[0].good_k)
-    poor = int((np.asarray(found[0].pareto_k) > limit).sum())
-    lines = []
-    gain, error = _difference(own, nothing)
-    words = f"log loss {-own.mean():.3f}, label histogram {-nothing.mean():.3f}"
-    words += f": {'better' if gain > 0 else 'worse'} by {abs(gain):.3f} ± {error:.3f} nats a label"
-    figures = {"log_loss": float(-own.mean()), "histogram": float(-nothing.mean())}
-    figures |= {"influential": poor}
+    histogram = np.log(counts / (count - 1 + size))
+    limit = float(loos[0].good_k)
+    poor = int((np.asarray(loos[0].pareto_k) > limit).sum())
+    gain, error = _difference(elpd, histogram)
+    words = f"log loss {-elpd.mean():.3f}, label histogram {-histogram.mean():.3f}: "
+    words += f"{'better' if gain > 0 else 'worse'} by {abs(gain):.3f} ± {error:.3f} nats a label"
     words += f"; {poor} of {count} labels are influential (k-hat above {limit:.2f})" if poor else ""
+    losses = {"log_loss": float(-elpd.mean()), "histogram": float(-histogram.mean())}
     status = PASS if gain > 2 * error else WARN
-    lines.append(Finding("labels left out", status, words, figures))
-    if elpds:
-        best = max(elpds, key=lambda name: elpds[name].sum())
-        gain, error = _difference(own, elpds[best])
-        words = f"{'better' if gain > 0 else 'worse'} than {best}, the best of the package's own, "
-        words += f"by {abs(gain):.3f} ± {error:.3f} nats a label"
-        figures = {name: float(-values.mean()) for name, values in elpds.items()}
+    lines = [Finding(name, status, words, {**losses, "influential": poor})]
+    if others:
+        figures = {o: float(-values.mean()) for o, values in zip(others, rest, strict=True)}
+        best = min(figures, key=lambda other: figures[other])
+        gain, error = _difference(elpd, rest[others.index(best)])
+        words = (
+            f"{'better' if gain > 0 else 'worse'} than {best}, the best of the package's "
+            f"channels, by {abs(gain):.3f} ± {error:.3f} nats a label"
+        )
         status = WARN if gain < -2 * error else PASS
         lines.append(Finding("beside other channels", status, words, figures))
     return lines

@@ -9,15 +9,15 @@ from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tracing import find_covariates
 
 SIZES = (2, 3, 5, 7)
-"""Numbers of options that a channel must be for."""
+"""Numbers of options for which a channel must work."""
 
 READERS = 2
-"""Of a channel of several."""
+"""Readers of a channel that reads several."""
 
 
 def check_contract(channel: Channel) -> Finding:
-    """Trace the channel for several numbers of options, and say what its parameters are."""
-    sizes = []
+    """Trace the channel for several numbers of options, and name its parameters."""
+    sizes = {}
     for size in SIZES:
         try:
             with jax.enable_x64(True):
@@ -26,14 +26,10 @@ def check_contract(channel: Channel) -> Finding:
                 target = build_target(channel, size, covariates, readers)
         except ChannelError as error:
             return Finding("contract", FAIL, f"with {size} options: {error}")
-        sizes.append(target.size)
+        sizes[size] = target.size
     names = [site.parameter for site in target.sites]
-    replaceable = [site.parameter for site in target.sites if site.gaussian]
-    covariates = find_covariates(channel, SIZES[-1])
+    fixed = [site.parameter for site in target.sites if not site.gaussian]
     words = f"{len(names)} parameters: {', '.join(names)}"
     words += f"; covariates: {', '.join(covariates)}" if covariates else ""
-    if len(replaceable) < len(names):
-        fixed = [name for name in names if name not in replaceable]
-        words += f"; priors that cannot be replaced by name: {', '.join(fixed)}"
-    figures = {"parameters": dict(zip(SIZES, sizes, strict=True)), "covariates": list(covariates)}
-    return Finding("contract", PASS, words, figures)
+    words += f"; priors that cannot be replaced by name: {', '.join(fixed)}" if fixed else ""
+    return Finding("contract", PASS, words, {"parameters": sizes, "covariates": list(covariates)})

@@ -5,7 +5,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 PASS, WARN, FAIL = "pass", "warn", "fail"
-SEVERITY = (PASS, WARN, FAIL)
+
+
+def status(p_value: float) -> str:
+    """The verdict on a p-value: doubtful below .05, wrong below .005."""
+    return FAIL if p_value < 0.005 else WARN if p_value < 0.05 else PASS
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Report:
     @property
     def status(self) -> str:
         """The worst of the findings."""
-        return max((each.status for each in self.findings), key=SEVERITY.index)
+        return max((each.status for each in self.findings), key=(PASS, WARN, FAIL).index)
 
     @property
     def text(self) -> str:
@@ -54,8 +58,7 @@ class Report:
         Raises:
             KeyError: that was not checked.
         """
-        found = {each.name: each for each in self.findings}
-        return found[name]
+        return {each.name: each for each in self.findings}[name]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""

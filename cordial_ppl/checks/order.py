@@ -1,17 +1,11 @@
 """Ordinal coherence: readings that are ordered must be predicted in that order (Proposition 1)."""
 
-from functools import lru_cache
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
-from cordial_ppl.checks.texts import Texts, prior_draws
-from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.target import Target
-from cordial_ppl.readings import Readings
+from cordial_ppl.checks.texts import Texts, predictions, prior_draws
 
 DRAWS, PAIRS = 256, 256
 SATURATED = 1e4
@@ -56,50 +50,36 @@ def violation(
 
 def _search(
     name: str,
-    status: str,
+    reversed_status: str,
     texts: Texts,
     rng: np.random.Generator,
     low: Float[np.ndarray, "pairs K"],
     high: Float[np.ndarray, "pairs K"],
 ) -> Finding:
     """Look for a pair of readings, and parameters under which they are predicted reversed."""
-    target, size = texts.target, texts.target.options
-    histogram = rng.dirichlet(np.ones(size))
-    # Two texts that differ in their reading alone.
-    extra = {k: np.resize(v, len(low)) for k, v in texts.known.covariates.items()}
+    target = texts.target
+    histogram = rng.dirichlet(np.ones(target.options))
+    low, high = (logits - logits.mean(axis=1, keepdims=True) for logits in (low, high))
     with jax.enable_x64(True):
         key = jax.random.key(int(rng.integers(2**31)))
-        readings = [
-            Readings(texts.as_said(own - own.mean(axis=1, keepdims=True)), histogram, extra)
-            for own in (low, high)
-        ]
+        readings = [texts.plain(logits, histogram) for logits in (low, high)]
         draws = prior_draws(target, DRAWS)(key, target.prior, readings[0])
-        lower, higher = (np.asarray(_probs(target)(draws, own)) for own in readings)
+        lower, higher = (np.asarray(predictions(target)(draws, each)) for each in readings)
     found = violation(lower, higher)
     undefined = float((~np.isfinite(found)).mean())
     if undefined:
         words = f"predictions are not finite for {100 * undefined:.2g} % of draws and readings"
-        # Within the contract's range that is another line's failure.
+        # Within the contract's range another line fails for that.
         return Finding(name, WARN, words, {"not_finite": undefined})
     draw, pair = np.unravel_index(found.argmax(), found.shape)
     worst, share = float(found[draw, pair]), float((found > TOLERANCE).any(axis=1).mean())
     figures: dict[str, object] = {"worst": worst, "share_of_draws": share}
     if worst <= TOLERANCE:
-        count = f"{len(low)} pairs of readings under {DRAWS} draws from the prior"
-        return Finding(name, PASS, f"kept by {count}", figures)
-    logits = [np.round(own[pair] - own[pair].mean(), 1) for own in (low, high)]
-    figures |= {"lower": logits[0].tolist(), "higher": logits[1].tolist()}
+        words = f"kept by {len(low)} pairs of readings under {DRAWS} draws from the prior"
+        return Finding(name, PASS, words, figures)
+    figures |= {"lower": low[pair].round(1).tolist(), "higher": high[pair].round(1).tolist()}
     words = (
-        f"reversed by up to {worst:.2g}, under {100 * share:.2g} % of the prior: "
-        f"logits {_say(logits[0])} are predicted above {_say(logits[1])}"
+        f"reversed by up to {worst:.2g}, under {100 * share:.2g} % of the prior: logits "
+        f"{figures['lower']} are predicted above {figures['higher']}"
     )
-    return Finding(name, status, words, figures)
-
-
-@lru_cache(maxsize=8)
-def _probs(target: Target):
-    return compiled(jax.vmap(lambda flat, own: target.probs(jnp.asarray(flat), own), (0, None)))
-
-
-def _say(logits: np.ndarray) -> str:
-    return "[" + ", ".join(f"{value:g}" for value in logits) + "]"
+    return Finding(name, reversed_status, words, figures)

@@ -12,22 +12,16 @@ from cordial_ppl.inference.posterior import Posterior
 
 RMS_LIMIT = 0.02
 MEAN_LIMIT = 0.3
-"""Distance of posterior means in posterior standard deviations, besides NUTS' own error."""
+"""Distance of posterior means in posterior standard deviations, besides NUTS' error."""
 
 LITERAL_RMS = 0.05
 
 
 def fit(texts: Texts, method: str, seed: int = 0) -> Posterior:
     """Fit the channel to the labelled texts."""
-    known = texts.known
-    return fit_channel(
-        texts.target.channel,
-        known.logits,
-        known.labels,
-        method=method,
-        seed=seed,
-        covariates=known.covariates,
-    )
+    channel, known = texts.target.channel, texts.known
+    settings = {"method": method, "seed": seed, "covariates": known.covariates}
+    return fit_channel(channel, known.logits, known.labels, **settings)
 
 
 def check_times(texts: Texts, seed: int) -> tuple[Posterior, Finding]:
@@ -37,14 +31,13 @@ def check_times(texts: Texts, seed: int) -> tuple[Posterior, Finding]:
         start = time.perf_counter()
         posterior = fit(texts, "default", seed + run)
         times.append(time.perf_counter() - start)
-    count = len(texts.known.labels)
+    first, again = times
     words = (
-        f"first fit of {count} labels {times[0]:.1f} s, with what has to be compiled; again "
-        f"{times[1]:.2f} s"
+        f"first fit of {len(texts.known.labels)} labels {first:.1f} s, with what has to be "
+        f"compiled; again {again:.2f} s"
     )
-    figures = {"first": times[0], "again": times[1]}
-    status = WARN if times[0] > 60 or times[1] > 5 else PASS
-    return posterior, Finding("time", status, words, figures)
+    status = WARN if first > 60 or again > 5 else PASS
+    return posterior, Finding("time", status, words, {"first": first, "again": again})
 
 
 def check_posteriors(texts: Texts, default: Posterior, seed: int) -> Iterator[Finding]:
@@ -66,8 +59,7 @@ def check_posteriors(texts: Texts, default: Posterior, seed: int) -> Iterator[Fi
         return
     words = f"effective sample size {found.ess:.0f}, {found.divergences} divergences"
     yield Finding("NUTS", PASS if found.trusted else WARN, words, figures)
-    others = {"default": default, "laplace": fit(texts, "laplace", seed)}
-    for name, posterior in others.items():
+    for name, posterior in {"default": default, "laplace": fit(texts, "laplace", seed)}.items():
         means, rms, worst, place = compare(texts, posterior, reference)
         trusted = posterior.diagnostics.trusted
         figures = {"means": means, "rms": rms, "worst": worst, "trusted": trusted}
@@ -80,7 +72,7 @@ def check_posteriors(texts: Texts, default: Posterior, seed: int) -> Iterator[Fi
         elif rms <= RMS_LIMIT and means <= MEAN_LIMIT + 2.0 / np.sqrt(found.ess):
             status = PASS
         else:
-            # What its own diagnostics flag is known to its user.
+            # The user knows of what the posterior's diagnostics flag.
             status = FAIL if trusted and rms > RMS_LIMIT else WARN
         yield Finding(f"{name} against NUTS", status, words, figures)
 
@@ -94,9 +86,9 @@ def compare(
         The three, and the name of the coordinate whose mean is furthest off.
     """
     centre, spread = reference.draws.mean(axis=0), reference.draws.std(axis=0)
-    off = np.abs(posterior.weights @ posterior.draws - centre) / spread
+    distances = np.abs(posterior.weights @ posterior.draws - centre) / spread
     unseen = texts.unseen
     probs = [p.predict_centred(unseen.logits, unseen.covariates) for p in (posterior, reference)]
     errors = np.abs(probs[0] - probs[1])
-    place = texts.target.coordinates[int(off.argmax())]
-    return float(off.max()), float(np.sqrt((errors**2).mean())), float(errors.max()), place
+    place = texts.target.coordinates[int(distances.argmax())]
+    return float(distances.max()), float(np.sqrt((errors**2).mean())), float(errors.max()), place

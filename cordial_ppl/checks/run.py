@@ -49,7 +49,7 @@ def check_channel(
     Args:
         channel: name of a channel, path of a channel file (whose code is run), or ``Channel``.
         logits: readings to check it with, shape ``[n, K]``, or ``[n, R, K]`` of several readers;
-            by default made-up reviews.
+            by default synthetic reviews.
         labels: labels of the first of these texts, shape ``[m]`` with ``m <= n``, names or 0..K-1.
         covariates: covariates of the texts, each of shape ``[n]``.
         simulations: data sets for simulation-based calibration; none by default.
@@ -71,22 +71,31 @@ def check_channel(
             f"simulation-based calibration needs {LEAST_SETS} data sets or more; got {simulations}."
         )
     chosen = load_channel(channel)
-    given = None if logits is None else _enter(chosen, logits, labels, covariates)
+
+    def texts() -> Texts:
+        if logits is None:
+            return make_texts(chosen, seed)
+        return _given(chosen, logits, labels, covariates)
+
     findings: list[Finding] = []
-    steps = len(STEPS) + (simulations > 0)
-    for number, step in enumerate(_steps(chosen, given, simulations, seed, progress, keep)):
+    steps = STEPS + ("simulations",) * (simulations > 0)
+
+    def tell(done: float) -> None:
+        progress(min(done / len(steps), 1.0), steps[min(int(done), len(steps) - 1)])
+
+    found = _steps(chosen, texts, simulations, seed, lambda part: tell(len(STEPS) + part), keep)
+    for number, step in enumerate(found):
         findings += step
-        done = min(number + 1, steps)
-        progress(done / steps, STEPS[done] if done < len(STEPS) else "simulations")
+        tell(number + 1)
     return Report(chosen.name, tuple(findings))
 
 
 def _steps(
     channel: Channel,
-    given: tuple[Labelled, np.ndarray, dict[str, np.ndarray]] | None,
+    enter: Callable[[], Texts],
     simulations: int,
     seed: int,
-    progress: Callable[[float, str], None],
+    progress: Callable[[float], None],
     keep: Callable[[Ranks], None],
 ) -> Iterator[list[Finding]]:
     contract = check_contract(channel)
@@ -94,7 +103,7 @@ def _steps(
     if contract.status == FAIL:
         return
     rng = np.random.default_rng([seed, 3])
-    texts = make_texts(channel, seed) if given is None else as_texts(channel, *given)
+    texts = enter()
     density = check_density(texts, rng)
     yield density
     if density[0].status == FAIL:
@@ -106,49 +115,38 @@ def _steps(
         # NUTS takes longest, and most of that is XLA's time.
         found = pool.submit(lambda: [*check_posteriors(texts, posterior, seed)])
         conflict = check_conflict(texts, posterior, seed)
-        priors = [check_sensitivity(texts, posterior, conflict, seed), conflict]
+        priors = [check_sensitivity(posterior, conflict, seed), conflict]
         yield found.result()
     yield priors
-    yield check_comparison(texts, posterior, seed) if _comparable(texts) else []
+    # Leaving out simulated labels says nothing, nor does leaving out one of two; and the package's
+    # channels, which it is compared with, read one reader.
+    comparable = not texts.synthetic and not channel.several and len(texts.known.labels) > 2
+    yield check_comparison(texts, posterior, seed) if comparable else []
     if simulations:
-        share = len(STEPS) / (len(STEPS) + 1)
-
-        def tell(part: float) -> None:
-            progress(share + (1 - share) * part, "simulations")
-
-        ranks = simulate(texts, simulations, seed=seed, progress=tell)
+        ranks = simulate(texts, simulations, seed=seed, progress=progress)
         keep(ranks)
         yield [check_simulation(ranks)]
 
 
-def _comparable(texts: Texts) -> bool:
-    """Whether leaving out labels would say anything: not made-up ones, nor a single one.
-
-    The package's own channels, which it is compared with, read one reader.
-    """
-    several = texts.target.channel.several
-    return not texts.made_up and not several and len(texts.known.labels) > 2
-
-
-def _enter(
+def _given(
     channel: Channel, logits: Any, labels: Any, covariates: Mapping[str, Any] | None
-) -> tuple[Labelled, np.ndarray, dict[str, np.ndarray]]:
+) -> Texts:
     readings = as_logits_of_readers(logits) if channel.several else as_logits(logits)
     if labels is None:
         raise InputError("readings need labels: give logits and labels, or neither.")
     size = readings.shape[-1]
     codes = Scale.default(size).encode(labels)
-    if len(codes) > len(readings):
-        raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
+    count = len(codes)
+    if count > len(readings):
+        raise InputError(f"{len(readings)} rows of logits came with {count} labels.")
     needed = find_covariates(channel, size)
-    given = {name: values for name, values in (covariates or {}).items() if name in needed}
-    missing = [name for name in needed if name not in given]
+    missing = [name for name in needed if name not in (covariates or {})]
     if missing:
         raise InputError(
             f"channel {channel.name!r} asks for the covariate {missing[0]!r}: give it too."
         )
-    extra = as_covariates(given, len(readings), levels=channel.levels)
-    count = len(codes)
+    extra = as_covariates(covariates, len(readings), needed, levels=channel.levels)
     known = Labelled(readings[:count], codes, {name: v[:count] for name, v in extra.items()})
     rest = slice(count, None) if count < len(readings) else slice(None)
-    return known, readings[rest], {name: values[rest] for name, values in extra.items()}
+    unseen = {name: values[rest] for name, values in extra.items()}
+    return as_texts(channel, known, readings[rest], unseen)

@@ -9,27 +9,24 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float
 from scipy.stats import chi2, kstest, norm
 
-from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
-from cordial_ppl.checks.texts import Texts, prior_draws
+from cordial_ppl.checks.finding import Finding, status
+from cordial_ppl.checks.texts import Texts, predictions, prior_draws
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.export import draw_options
 from cordial_ppl.inference.fit import Case, fit_cases
+from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.target import Target
-from cordial_ppl.readings import Readings
 
 RANKS = 100
-"""Draws that a true value is ranked among."""
+"""Draws among which a true value is ranked."""
 
 BLOCK = 20
-"""Data sets that are fitted between two reports of how far it is."""
-
-DOUBTFUL, WRONG = 0.05, 0.005
-"""p-values, multiplied by the number of tests, below which ranks are not uniform."""
+"""Data sets that are fitted between two reports of progress."""
 
 
 class Ranks(NamedTuple):
@@ -52,10 +49,9 @@ class Ranks(NamedTuple):
         normal scores ("spread") a posterior that is too narrow or too wide (Cook, Gelman and Rubin
         2006, J. Comp. Graph. Stat. 15), which the first hardly does.
         """
-        squares = (norm.ppf(self.values) ** 2).sum(axis=0)
-        below = chi2.cdf(squares, len(self.values))
+        below = chi2.cdf((norm.ppf(self.values) ** 2).sum(axis=0), len(self.values))
         return {
-            "ks": np.array([kstest(own, "uniform").pvalue for own in self.values.T]),
+            "ks": np.array([kstest(ranks, "uniform").pvalue for ranks in self.values.T]),
             "spread": 2.0 * np.minimum(below, 1.0 - below),
         }
 
@@ -83,82 +79,54 @@ def simulate(
     target, readings = texts.target, texts.readings
     rng = np.random.default_rng([seed, 9])
     with jax.enable_x64(True):
-        keys = jax.random.split(jax.random.key(seed), 3)
-        truth = prior_draws(target, sets)(keys[0], target.prior, readings)
-        labels = np.asarray(_label(target)(truth, readings, jax.random.split(keys[1], sets)))
-    cases = [
-        Case(
-            Labelled(readings.logits, own, readings.covariates),
-            seed=(seed, 9, number),
-            histogram=np.asarray(readings.histogram),
-        )
-        for number, own in enumerate(labels)
-    ]
-    found = []
+        truth = prior_draws(target, sets)(jax.random.key(seed), target.prior, readings)
+        labels = draw_options(np.asarray(predictions(target)(truth, readings)), rng)
+    histogram = np.asarray(readings.histogram)
+    ranks = []
     for start in range(0, sets, BLOCK):
         some = range(start, min(start + BLOCK, sets))
-        fits = fit_cases(target, [cases[number] for number in some], method=method)
-        for number, fit in zip(some, fits, strict=True):
-            chosen = _thin(fit.fitted.draws, fit.fitted.weights, rng)
+        cases = [
+            Case(
+                Labelled(readings.logits, labels[number], readings.covariates),
+                seed=(seed, 9, number),
+                histogram=histogram,
+            )
+            for number in some
+        ]
+        for number, fit in zip(some, fit_cases(target, cases, method=method), strict=True):
+            order = rng.permutation(len(fit.fitted.weights))
+            with np.errstate(divide="ignore"):
+                weights = np.log(fit.fitted.weights[order])
+            chosen = fit.fitted.draws[order[resample(rng.random(), weights, RANKS)]]
             points = np.vstack([np.asarray(truth[number])[None], chosen])
             with jax.enable_x64(True):
                 likelihood = np.asarray(_likelihood(target)(points, readings, labels[number]))
-            both = np.column_stack([points, likelihood])
-            found.append(_rank(both[0], both[1:], rng))
+            true, *others = np.column_stack([points, likelihood])
+            below, ties = (np.sum(compare(others, true), 0) for compare in (np.less, np.equal))
+            ranks.append((below + rng.random(len(true)) * (ties + 1)) / (RANKS + 1))
         progress(some.stop / sets)
-    return Ranks((*target.coordinates, "log likelihood"), np.array(found))
+    return Ranks((*target.coordinates, "log likelihood"), np.array(ranks))
 
 
 def check_simulation(ranks: Ranks) -> Finding:
-    """Judge whether ranks are uniform."""
+    """Test whether ranks are uniform."""
     names, tests = ranks.names, ranks.p_values
     test = min(tests, key=lambda name: tests[name].min())
     place = int(tests[test].argmin())
     count = len(names) * len(tests)
     worst = float(min(1.0, tests[test][place] * count))
-    own = ranks.values[:, place]
+    values = ranks.values[:, place]
     words = (
-        f"{len(own)} data sets: least uniform is the rank of {names[place]} "
-        f"(p {worst:.2g} after {count} tests; mean rank {own.mean():.2f}, normal scores with a "
-        f"standard deviation of {norm.ppf(own).std():.2f})"
+        f"{len(values)} data sets: least uniform is the rank of {names[place]} "
+        f"(p {worst:.2g} after {count} tests; mean rank {values.mean():.2f}, normal scores with a "
+        f"standard deviation of {norm.ppf(values).std():.2f})"
     )
     figures: dict[str, Any] = {"p": worst}
-    figures |= {
-        name: {of: float(p) for of, p in zip(names, values, strict=True)}
-        for name, values in tests.items()
-    }
-    status = FAIL if worst < WRONG else WARN if worst < DOUBTFUL else PASS
-    return Finding("simulation-based calibration", status, words, figures)
-
-
-def _thin(
-    draws: Float[np.ndarray, "S P"], weights: Float[np.ndarray, " S"], rng: np.random.Generator
-) -> Float[np.ndarray, "ranks P"]:
-    """As many draws as ranks are counted in, taken with their weights."""
-    comb = (np.arange(RANKS) + rng.random()) / RANKS
-    order = rng.permutation(len(weights))
-    total = np.cumsum(weights[order])
-    index = np.minimum(np.searchsorted(total, comb * total[-1]), len(order) - 1)
-    return draws[order[index]]
-
-
-def _rank(
-    truth: Float[np.ndarray, " Q"], draws: Float[np.ndarray, "ranks Q"], rng: np.random.Generator
-) -> Float[np.ndarray, " Q"]:
-    below = (draws < truth).sum(axis=0)
-    ties = (draws == truth).sum(axis=0)
-    return (below + rng.random(len(truth)) * (ties + 1)) / (len(draws) + 1)
+    for name, p_values in tests.items():
+        figures[name] = dict(zip(names, p_values.tolist(), strict=True))
+    return Finding("simulation-based calibration", status(worst), words, figures)
 
 
 @lru_cache(maxsize=8)
-def _label(target: Target) -> Callable[..., Int[Array, "S n"]]:
-    def one(flat: Array, readings: Readings, key: Array) -> Array:
-        probs = target.probs(flat, readings)
-        return jax.random.categorical(key, jnp.log(probs), axis=1)
-
-    return compiled(jax.vmap(one, (0, None, 0)))
-
-
-@lru_cache(maxsize=8)
-def _likelihood(target: Target) -> Callable[..., Float[Array, " S"]]:
+def _likelihood(target: Target):
     return compiled(jax.vmap(target.log_likelihood, (0, None, None)))

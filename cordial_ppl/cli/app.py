@@ -9,11 +9,10 @@ import typer
 from typer.core import TyperGroup
 
 from cordial_ppl.cli.ask import ask
-from cordial_ppl.cli.calibrate import calibrate
+from cordial_ppl.cli.calibrate import calibrate, fit
 from cordial_ppl.cli.check import check
 from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.fuse import fuse
-from cordial_ppl.cli.judge import fit
 from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
 from cordial_ppl.cli.predict import predict

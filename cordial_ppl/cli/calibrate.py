@@ -1,10 +1,12 @@
-"""`cordial calibrate`: fit on the labelled texts and calibrate all of them."""
+"""`cordial calibrate` and its first half, `cordial fit`; the second half is `cordial predict`."""
 
-from cordial_ppl.cli.messages import count, say, working
+from cordial_ppl.cli.messages import count, working
 from cordial_ppl.cli.options import (
+    ENDING,
     Channels,
     Inference,
     Json,
+    JudgeOut,
     LabelsPath,
     Method,
     Options,
@@ -38,31 +40,49 @@ def calibrate(
 ) -> None:
     """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
     from cordial_ppl.cli.fitting import fit_tables
-    from cordial_ppl.cli.output import calibrated_columns, check_output, show_json, show_summary
+    from cordial_ppl.cli.output import calibrated_columns, check_output, show_fit
     from cordial_ppl.tables import write_table
 
-    names, chosen = split_options(options), choose_prior(prior, prior_of)
+    settings = {"prior": choose_prior(prior, prior_of), "seed": seed, "inference": inference.value}
+    chosen = {"options": split_options(options), "reader": reader, "task": task}
     check_output(output, [readings, labels, *([prior] if prior else [])])
-    table, labelled, judge = fit_tables(
-        readings,
-        labels,
-        options=names,
-        reader=reader,
-        task=task,
-        inference=inference,
-        seed=seed,
-        channels=channel,
-        prior=chosen,
-        quiet=quiet,
+    table, labelled, calibrator = fit_tables(
+        readings, labels, chosen, settings, channels=channel, quiet=quiet
     )
     with working("calibrating", quiet):
-        write_table(output, calibrated_columns(judge, table))
+        write_table(output, calibrated_columns(calibrator, table))
     texts = len(table.item_ids)
-    summary = judge.describe()
-    if json:
-        counts = {"output": str(output), "texts": texts, "labels": labelled}
-        show_json({**counts, "summary": summary.to_dict()})
-    elif not quiet:
-        show_summary(summary)
-        found = f"{count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
-        say(f"wrote {output}: {found}")
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
+    counts = {"output": str(output), "texts": texts, "labels": labelled}
+    show_fit(calibrator, counts, done, json=json, quiet=quiet)
+
+
+def fit(
+    readings: ReadingsPath,
+    labels: LabelsPath,
+    output: JudgeOut,
+    options: Options = None,
+    reader: Reader = None,
+    task: Task = None,
+    channel: Channels = None,
+    prior: PriorPath = None,
+    prior_of: PriorOf = None,
+    seed: Seed = 0,
+    inference: Method = Inference.DEFAULT,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit on the labelled texts of READINGS and save the calibrator."""
+    from cordial_ppl.cli.fitting import fit_tables
+    from cordial_ppl.cli.output import check_output, show_fit
+
+    settings = {"prior": choose_prior(prior, prior_of), "seed": seed, "inference": inference.value}
+    chosen = {"options": split_options(options), "reader": reader, "task": task}
+    check_output(output, [readings, labels, *([prior] if prior else [])], endings=[ENDING])
+    _, labelled, calibrator = fit_tables(
+        readings, labels, chosen, settings, channels=channel, quiet=quiet
+    )
+    calibrator.save(output)
+    done = f"wrote {output}: a calibrator fitted on {count(labelled, 'label')}"
+    counts = {"output": str(output), "labels": labelled}
+    show_fit(calibrator, counts, done, json=json, quiet=quiet)

@@ -31,7 +31,7 @@ def demo(
         logits,
         [reviews.options[z] for z in labels],
         reviews.options,
-        inference=inference,
+        inference=inference.value,
         seed=seed,
         quiet=quiet,
     )

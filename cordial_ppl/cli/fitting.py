@@ -1,14 +1,13 @@
-"""From two tables to a fitted judge, and from a judge to what there is to say of it."""
+"""From two tables to a fitted calibrator."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once, working
-from cordial_ppl.cli.options import Inference, PriorChoice
 from cordial_ppl.errors import CordialWarning, InputError, naming
 from cordial_ppl.scale import Scale, SettingNeeded
 from cordial_ppl.tables import (
@@ -28,80 +27,58 @@ if TYPE_CHECKING:
 def fit_tables(
     readings: Path,
     labels: Path,
+    chosen: Mapping[str, Any],
+    settings: Mapping[str, Any],
     *,
-    options: tuple[str, ...] | None,
-    reader: str | None,
-    task: str | None,
-    inference: Inference,
-    seed: int,
     channels: list[Path] | None,
-    prior: PriorChoice,
     quiet: bool,
 ) -> tuple[ReadingTable, int, "Stack"]:
-    """Read both tables and fit a judge on the texts that have labels.
+    """Read both tables and fit a calibrator on the texts that have labels.
 
     Args:
         readings: Table of readings.
         labels: Table of labels.
-        options: The options in the scale's order; None as in the readings.
-        reader: The reader to take.
-        task: The task to take.
-        inference: How posteriors are found.
-        seed: Seed of everything random.
+        chosen: What is read: `options`, `reader` and `task`.
+        settings: Settings of `Cordial`: `prior`, `inference` and `seed`.
         channels: Files of further channels.
-        prior: File of a learned prior, or priors by parameter.
         quiet: Whether to show nothing.
 
     Returns:
-        The readings of all texts, the number of labels, and the judge.
+        The readings of all texts, the number of labels, and the calibrator.
 
     Raises:
         InputError: A table is not as it must be, or they do not fit together.
         ChannelError: A file's model breaks the contract of a channel.
     """
-    table, found = read_labelled(readings, labels, options=options, reader=reader, task=task)
+    table, found = read_labelled(readings, labels, **chosen)
     rows, covariates = match_labels(table, found), covariates_of(table, channels)
-    judge = fit_judge(
+    calibrator = fit_judge(
         table.logits[rows],
         table.scale.decode(found.labels),
         table.scale.options,
         covariates={name: values[rows] for name, values in covariates.items()},
-        inference=inference,
-        seed=seed,
         channels=channels,
-        prior=prior,
         quiet=quiet,
+        **settings,
     )
-    judge.provenance_ = read_provenance(table.extras, rows.tolist())
-    return table, len(found.labels), judge
+    calibrator.provenance_ = read_provenance(table.extras, rows.tolist())
+    return table, len(found.labels), calibrator
 
 
 def read_labelled(
-    readings: Path,
-    labels: Path,
-    *,
-    options: tuple[str, ...] | None,
-    reader: str | None,
-    task: str | None,
+    readings: Path, labels: Path, *, task: str | None, **chosen: Any
 ) -> tuple[ReadingTable, LabelTable]:
-    """Read both tables.
-
-    Args:
-        readings: Table of readings.
-        labels: Table of labels.
-        options: The options in the scale's order; None as in the readings.
-        reader: The reader to take.
-        task: The task to take.
+    """Read both tables; `chosen` are the `options` and the `reader` to take.
 
     Raises:
         InputError: A table is not as it must be, or they do not fit together.
     """
-    table = read_readings(readings, options=options, reader=reader, task=task)
+    table = read_readings(readings, task=task, **chosen)
     return table, read_label_table(labels, table.scale, task, table.kind)
 
 
 def read_label_table(path: Path, scale: Scale, task: str | None, kind: str) -> LabelTable:
-    """Read the labels; where they start at 1 and the options at 0, say what to name otherwise.
+    """Read the labels; where they start at 1 and the options at 0, say how to name the options.
 
     Args:
         path: Table of labels.
@@ -117,7 +94,7 @@ def read_label_table(path: Path, scale: Scale, task: str | None, kind: str) -> L
     except SettingNeeded as error:
         if error.setting != "options" or kind == "rating":
             raise
-        # Options that are named by columns cannot be named otherwise by --options.
+        # Options that are named by columns cannot be renamed by --options.
         first, last = error.value[0], error.value[-1]
         raise InputError(
             f"{error.problem} If your scale starts at 1, name the columns of the readings "
@@ -137,13 +114,9 @@ def covariates_of(
 ) -> dict[str, np.ndarray]:
     """Read the columns that channel files ask for beside the readings.
 
-    Args:
-        table: The readings.
-        channels: Files of channels, whose code is run.
-
     Raises:
-        InputError: A column is not there, or is none of finite numbers.
-        ChannelError: A file is no channel.
+        InputError: A column is missing, or does not hold finite numbers.
+        ChannelError: A file does not hold a channel.
     """
     if not channels:
         return {}
@@ -165,36 +138,27 @@ def fit_judge(
     options: tuple[str, ...],
     *,
     covariates: dict[str, np.ndarray] | None = None,
-    inference: Inference = Inference.DEFAULT,
-    seed: int = 0,
     channels: list[Path] | None = None,
-    prior: PriorChoice = None,
     quiet: bool = False,
+    **settings: Any,
 ) -> "Stack":
-    """Fit a judge, with a sign of life on stderr.
+    """Fit a calibrator, with a sign of life on stderr.
 
     Args:
         logits: Logits [n, K] of the labelled texts (nats).
         labels: Their options, by name.
         options: The K options.
-        covariates: What is known of the labelled texts beside their readings.
-        inference: How posteriors are found.
-        seed: Seed of everything random.
+        covariates: Covariates of the labelled texts.
         channels: Files of further channels.
-        prior: File of a learned prior, or priors by parameter.
         quiet: Whether to show nothing.
-
-    Returns:
-        The judge.
+        settings: Settings of `Cordial`: `prior`, `inference` and `seed`.
 
     Raises:
-        InputError: The labels are none that can be learned from.
+        InputError: Nothing can be learned from these labels.
         ChannelError: A file's model breaks the contract of a channel.
     """
     with working("fitting", quiet), leaving_at_once():
         from cordial_ppl.cordial import Cordial
 
         further = tuple(map(str, channels or ()))
-        settings = {"inference": inference.value, "prior": prior, "seed": seed}
-        judge = Cordial(options, channels=further, **settings)
-        return judge.fit(logits, labels, covariates)
+        return Cordial(options, channels=further, **settings).fit(logits, labels, covariates)

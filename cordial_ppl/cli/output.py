@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cordial_ppl.bulk.texts import predict_texts, rename_extras
+from cordial_ppl.cli.messages import say
 from cordial_ppl.errors import InputError
 from cordial_ppl.tables import ReaderTables, ReadingTable, check_writable
 
@@ -90,3 +91,15 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]])
 def show_json(content: dict[str, Any]) -> None:
     """Print JSON on stdout."""
     typer.echo(json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2))
+
+
+def show_fit(
+    calibrator: "Stack", counts: dict[str, Any], done: str, *, json: bool, quiet: bool
+) -> None:
+    """Show what was fitted: its summary and one line on stderr, or all of it as JSON."""
+    summary = calibrator.describe()
+    if json:
+        show_json({**counts, "summary": summary.to_dict()})
+    elif not quiet:
+        show_summary(summary)
+        say(done)
