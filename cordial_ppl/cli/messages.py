@@ -6,7 +6,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import typer
 from rich.console import Console
@@ -44,23 +43,9 @@ def progressing(quiet: bool) -> Iterator[Callable[[float, str], None]]:
     if quiet or not STDERR.is_terminal:
         yield lambda share, label: None
         return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import Progress, TimeElapsedColumn
 
-    columns: list[Any] = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    ]
+    columns = *Progress.get_default_columns(), TimeElapsedColumn()
     with Progress(*columns, console=STDERR, transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda share, label: bar.update(task, completed=share, description=label)
