@@ -74,8 +74,7 @@ def test_names_and_commands_are_there(name):
             compile(fence.code, name, "exec")
         if fence.language in ("sh", "bash"):
             for command, *arguments in pages.commands(fence):
-                asked = command == "read" and "--model" in arguments
-                found = known["ask" if asked else command]
+                found = known[command]
                 found.make_parser(found.context_class(found)).parse_args(arguments)
     for attribute in set(re.findall(r"\bcp\.(\w+)", DOCUMENTS[name])):
         assert hasattr(cp, attribute), f"{name} names cp.{attribute}"

@@ -25,13 +25,6 @@ from cordial_ppl.cli.sweep import sweep
 class Commands(TyperGroup):
     """The commands; what one of them raises on purpose becomes a message and an exit status."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command: `read` with a model is `ask`."""
-        name, command, rest = super().resolve_command(ctx, args)
-        if name == "read" and _has_model(self.commands["ask"], ctx, rest):
-            return super().resolve_command(ctx, ["ask", *rest])
-        return name, command, rest
-
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         with reporting():
@@ -48,14 +41,6 @@ app = typer.Typer(
 )
 
 
-def _has_model(command: Any, ctx: Any, args: list[str]) -> bool:
-    """Whether arguments name a model: "--model" may also be what another option is given."""
-    # What is wrong with them, the command itself says better.
-    lenient = type(ctx)(command, resilient_parsing=True, ignore_unknown_options=True)
-    given, _, _ = command.make_parser(lenient).parse_args(list(args))
-    return "model" in given
-
-
 def _show_version(wanted: bool) -> bool:
     if wanted:
         from importlib.metadata import version
@@ -69,7 +54,7 @@ def _show_version(wanted: bool) -> bool:
 def cordial(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Say which it is."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Turn a language model's ratings into calibrated probabilities with twenty labels.
