@@ -1,9 +1,8 @@
-"""A server of ours on this machine that speaks chat completions, and misbehaves as it is told."""
+"""A server on this machine that speaks chat completions, and misbehaves as it is told."""
 
 import json
 import math
 import threading
-import time
 from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +13,7 @@ STARS = {"awful": 1, "poor": 2, "fair": 3, "good": 4, "superb": 5}
 
 
 def stars_of(content):
-    """What the model thinks of a text: a star for each of our words, from the last of them."""
+    """What the model thinks of a text: the stars of the last of our words in it."""
     words = [word for word in content.replace(".", " ").split() if word in STARS]
     return STARS[words[-1]]
 
@@ -57,16 +56,14 @@ def completion(stars, number=1, logprobs=True, alone=False):
 class Loopback:
     """What the server does, and what was asked of it.
 
-    `script` maps the number of a request (from 0) to (status, body, headers), or to "hang", "drip"
-    (a byte now and then, for 5 s) and "garbage"; others are answered as `respond` says.
+    `script` maps the number of a request (from 0) to (status, body), or to (status, body, headers),
+    or to "hang"; other requests are answered by `respond`.
     """
 
     def __init__(self):
         self.url = ""
         self.script = {}
         self.asked = []
-        self.times = []
-        self.dripped = False
         self.answered = Counter()
         self.keys = []
         self.at_once = self.most_at_once = 0
@@ -79,7 +76,7 @@ class Loopback:
     def usual(self, request):
         logprobs = bool(request.get("logprobs"))
         stars = stars_of(request["messages"][-1]["content"])
-        return 200, completion(stars, request.get("n", 1), logprobs), {}
+        return 200, completion(stars, request.get("n", 1), logprobs)
 
     def handle(self, handler):
         content = handler.rfile.read(int(handler.headers["content-length"]))
@@ -87,7 +84,6 @@ class Loopback:
         with self.lock:
             number = len(self.asked)
             self.asked.append(request)
-            self.times.append(time.monotonic())
             self.keys.append(handler.headers.get("authorization"))
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
@@ -100,11 +96,8 @@ class Loopback:
             if told == "hang":
                 self.release.wait(20)
                 return
-            if told == "drip":
-                self.drip(handler)
-                return
-            status, body, headers = (200, "{no json", {}) if told == "garbage" else told
-            if status == 200 and told != "garbage":
+            status, body, headers = (*told, {})[:3]
+            if status == 200:
                 with self.lock:
                     self.answered[request["messages"][-1]["content"]] += 1
         finally:
@@ -114,28 +107,18 @@ class Loopback:
         handler.send_response(status)
         handler.send_header("content-type", "application/json")
         handler.send_header("content-length", str(len(text)))
-        for name, value in headers.items():
+        # Otherwise the client waits for half a second and more.
+        for name, value in ({"retry-after-ms": "10"} | headers).items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(text)
-
-    def drip(self, handler):
-        handler.send_response(200)
-        handler.send_header("content-length", "100")
-        handler.end_headers()
-        for _ in range(100):
-            handler.wfile.write(b" ")
-            handler.wfile.flush()
-            if self.release.wait(0.05):
-                return
-        self.dripped = True
 
 
 class Listening(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        """Whoever hangs up is none of the test's business."""
+        """Ignore clients that hang up."""
 
 
 @contextmanager

@@ -10,11 +10,11 @@ Tokens = list[int]
 
 
 class Tokenised(NamedTuple):
-    """A prompt and what may follow it, as tokens.
+    """A prompt and its options, as tokens.
 
     Attributes:
-        prompt: Tokens that all options have before them.
-        options: The tokens of each option after these.
+        prompt: The tokens before every option.
+        options: The tokens of each option.
     """
 
     prompt: Tokens
@@ -29,9 +29,9 @@ class Tokenised(NamedTuple):
 def tokenise(tokenizer: Any, messages: Messages, options: Sequence[str]) -> Tokenised:
     """Turn a prompt and its options into tokens.
 
-    A prompt is read with each option behind it, as a model meets them; what all have in common is
-    the prompt.  Where an option's tokens are the beginning of another's ("1" and "10"), the end of
-    the answer is a token of every option.
+    The prompt is tokenised with each option behind it, as the model would read them; the tokens
+    that all have in common are the prompt. If one option's tokens begin another's ("1" and "10"),
+    the end of the answer counts as a token of every option.
 
     Args:
         tokenizer: A tokenizer of `transformers`.
@@ -42,52 +42,46 @@ def tokenise(tokenizer: Any, messages: Messages, options: Sequence[str]) -> Toke
         The tokens.
 
     Raises:
-        InputError: The tokenizer writes options alike, or has no token to begin with.
+        InputError: Two options have the same tokens, or the tokenizer has no first token.
     """
     chat = bool(getattr(tokenizer, "chat_template", None))
-    prompt, before, end = _write(tokenizer, messages, chat)
+    if chat:
+        prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        before, end = "", tokenizer.eos_token or "\n"
+    else:
+        prompt, before, end = _as_text(messages), " ", "\n"
 
     def encode(text: str) -> Tokens:
-        # A conversation's template writes the special tokens itself.
+        # A chat template writes the special tokens itself.
         return tokenizer(text, add_special_tokens=not chat)["input_ids"]
 
     wholes = [encode(f"{prompt}{before}{option}") for option in options]
     if len(set(map(tuple, wholes))) < len(wholes):
         raise InputError(
-            f"the model's tokenizer cannot tell the options {', '.join(options)} apart."
+            f"the model's tokenizer writes some of the options {', '.join(options)} alike."
         )
-    if any(_begins(one, other) for one in wholes for other in wholes if one is not other):
+    if any(a == b[: len(a)] for a in wholes for b in wholes if a is not b):
         wholes = [encode(f"{prompt}{before}{option}{end}") for option in options]
-    shared = _shared(encode(prompt), wholes)
+    shared, alone = 0, encode(prompt)
+    # At least one token is left for each option.
+    longest = min(len(alone), *(len(whole) - 1 for whole in wholes))
+    while shared < longest and all(whole[shared] == alone[shared] for whole in wholes):
+        shared += 1
     if shared > 0:
-        return Tokenised(wholes[0][:shared], [whole[shared:] for whole in wholes])
+        return Tokenised(alone[:shared], [whole[shared:] for whole in wholes])
     start = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
     if start is None:
-        raise InputError("the model's tokenizer has no token that a text begins with.")
+        raise InputError("the model's tokenizer has no token to begin a text with.")
     return Tokenised([start], wholes)
 
 
-def _write(tokenizer: Any, messages: Messages, chat: bool) -> tuple[str, str, str]:
-    """A conversation as text, what goes before an option, and what ends it."""
-    if chat:
-        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        return text, "", tokenizer.eos_token or "\n"
+def _as_text(messages: Messages) -> str:
+    """Write a conversation for a model without a chat template; each question ends in a colon."""
     text = ""
-    for own in messages:
-        said = own["content"]
-        # Without turns, what asks for an answer ends with a colon.
-        asking = said if said.endswith(":") else f"{said}\nAnswer:"
-        text += f" {said}\n\n" if own["role"] == "assistant" else asking
-    return text, " ", "\n"
-
-
-def _begins(one: Tokens, other: Tokens) -> bool:
-    return other[: len(one)] == one
-
-
-def _shared(prompt: Tokens, wholes: Sequence[Tokens]) -> int:
-    """How many tokens all have in common; of each option one is left at least."""
-    shared, end = 0, min(len(prompt), *(len(whole) - 1 for whole in wholes))
-    while shared < end and all(whole[shared] == prompt[shared] for whole in wholes):
-        shared += 1
-    return shared
+    for message in messages:
+        said = message["content"]
+        if message["role"] == "assistant":
+            text += f" {said}\n\n"
+        else:
+            text += said if said.endswith(":") else f"{said}\nAnswer:"
+    return text
