@@ -130,7 +130,7 @@ class Asking(Asker):
         return self.samples > 0 or has_alternatives(body)
 
     async def _run(self, waiting: Iterator[Question], show: Show) -> None:
-        async with self.server:
+        async with self.server.client:
             await self._work(waiting, show, alone=True)
             async with asyncio.TaskGroup() as workers:
                 for _ in range(self.concurrency):

@@ -9,7 +9,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,12 @@ MARK = 0x434F5244
 """SQLite's `application_id`, which tells our files from those of other programs."""
 
 VERSION = 1
+
+TABLE = """
+CREATE TABLE answers
+(key TEXT PRIMARY KEY, settings TEXT NOT NULL, body TEXT NOT NULL, date TEXT NOT NULL)
+WITHOUT ROWID
+"""
 
 
 class Answer(NamedTuple):
@@ -78,11 +84,11 @@ class Cache:
             "SELECT settings, body, date FROM answers WHERE key = ?", (key,)
         ).fetchone()
         try:
-            found = row and Answer(json.loads(row[0]), json.loads(row[1]), str(row[2]))
+            settings, body = json.loads(row[0]), json.loads(row[1])
         except (ValueError, TypeError, RecursionError):
             return None
-        whole = found and isinstance(found.settings, dict) and isinstance(found.body, dict)
-        return found if whole else None
+        whole = isinstance(settings, dict) and isinstance(body, dict)
+        return Answer(settings, body, str(row[2])) if whole else None
 
     def put(self, key: str, answer: Answer) -> None:
         """Write an answer to disk.
@@ -112,19 +118,26 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
         FileError: The file cannot be written, is not a cache, or another run uses it.
     """
     try:
-        connection = sqlite3.connect(path, timeout=1.0)
-        try:
+        with closing(sqlite3.connect(path, timeout=1.0)) as connection:
             # Bytes that are not UTF-8 make an answer damaged, not the run fail.
             connection.text_factory = lambda text: text.decode(errors="replace")
             # Two runs would pay for the same answers. The lock ends with the process.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            _check(connection, path)
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    connection.execute(f"PRAGMA application_id = {MARK}")
+                    connection.execute(f"PRAGMA user_version = {VERSION}")
+                    connection.execute(TABLE)
+            (mark,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if (mark, version) != (MARK, VERSION):
+                owner = "program" if mark != MARK else "version of cordial"
+                raise FileError(f"{path} is a file of another {owner}: write to another file.")
             # A killed process loses nothing; a power cut may lose the last answers.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             yield Cache(connection)
-        finally:
-            connection.close()
     # The schema of a damaged file may not be UTF-8.
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
@@ -132,21 +145,3 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
                 f"another run uses the cache {path}: wait until it ends, or write to another file."
             ) from error
         raise FileError(f"{path} cannot be used as a cache of answers: {error}.") from error
-
-
-def _check(connection: sqlite3.Connection, path: str | Path) -> None:
-    """Create the table in an empty file; refuse files of other programs and versions."""
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-            connection.execute(f"PRAGMA application_id = {MARK}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-            connection.execute(
-                "CREATE TABLE answers (key TEXT PRIMARY KEY, settings TEXT NOT NULL, "
-                "body TEXT NOT NULL, date TEXT NOT NULL) WITHOUT ROWID"
-            )
-    (mark,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if (mark, version) != (MARK, VERSION):
-        owner = "program" if mark != MARK else "version of cordial"
-        raise FileError(f"{path} is a file of another {owner}: move it, or write to another file.")

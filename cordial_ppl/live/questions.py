@@ -33,22 +33,11 @@ class Questions:
         texts: The texts.
         prompt: The prompt.
         orders: Orders of the options.
-
-    Raises:
-        InputError: There are several orders, but the prompt does not list the options.
     """
 
     texts: Texts
     prompt: Prompt
     orders: Sequence[Order]
-
-    def __post_init__(self) -> None:
-        """Check that orders make a difference."""
-        if len(self.orders) > 1 and not self.prompt.lists_options:
-            raise InputError(
-                "--permutations lists the options in several orders, but the prompt has no "
-                "{options}."
-            )
 
     def __len__(self) -> int:
         """The number of questions."""
@@ -61,7 +50,8 @@ class Questions:
 
     def about(self, position: int) -> Iterator[Question]:
         """Go through the questions about one text."""
-        item, fields = self.texts.item_ids[position], self.texts.fields(position)
+        item = self.texts.item_ids[position]
+        fields = {name: column[position] for name, column in self.texts.cells.items()}
         for order in self.orders:
             yield Question(item, self.prompt.messages(fields, order, item))
 
@@ -90,8 +80,13 @@ def read_questions(
 
     Raises:
         FileError: A file cannot be read or is not what its ending says.
-        InputError: A table lacks something, or there are fewer texts or orders than asked for.
+        InputError: A table lacks something, there are fewer texts or orders than asked for, or
+            several orders of options that the prompt does not list.
     """
+    if permutations > 1 and not prompt.lists_options:
+        raise InputError(
+            "--permutations lists the options in several orders, but the prompt has no {options}."
+        )
     if demonstrations is not None:
         examples = read_demonstrations(
             demonstrations, prompt.scale, prompt.columns, shots, seed=seed

@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,7 +31,7 @@ class Refused(ServerError):
 
 
 class Server:
-    """A server, to be used in `async with`.
+    """A server, for one run.
 
     A key is taken from the environment. `OPENAI_API_KEY` is sent to OpenAI and to servers on this
     machine only, another variable to the server it is named for, and no key over plain http to
@@ -44,11 +43,12 @@ class Server:
         key_variable: The environment variable that holds the key, if not the usual one.
 
     Attributes:
+        client: The client, to be entered with `async with`.
         has_answered: Whether the server is known to answer, so that a 403 is about the text.
 
     Raises:
-        InputError: The address is malformed or contains a secret, the key is missing or malformed
-            or would be sent unencrypted, or `openai` is not installed.
+        InputError: The address is malformed or may contain a secret, the key is missing or
+            malformed or would be sent unencrypted, or `openai` is not installed.
     """
 
     def __init__(self, model: str, url: str | None = None, key_variable: str | None = None):
@@ -58,28 +58,32 @@ class Server:
         self.url = url.rstrip("/").removesuffix("/chat/completions")
         self._key = self._find_key(named=key_variable is not None)
         self.has_answered = False
+        self.client = self._openai.AsyncOpenAI(
+            # Without a key of ours, the client would take OPENAI_API_KEY.
+            api_key=self._key or "none",
+            base_url=self.url,
+            timeout=TIMEOUT,
+            max_retries=RETRIES,
+            http_client=self._openai.DefaultAsyncHttpxClient(follow_redirects=False),
+        )
 
     def _find_key(self, named: bool) -> str:
-        """Return the key to send, or nothing; see the class for the rule."""
         try:
             parts = urlsplit(self.url)
-            more = parts.username or parts.password or parts.query or parts.fragment
+            secret = parts.username or parts.password or parts.query or parts.fragment
         except ValueError:
-            parts, more = urlsplit(""), None
-        host = parts.hostname
-        if parts.scheme not in ("http", "https") or not host or more:
-            # What was given may contain a key.
+            parts, secret = urlsplit(""), None
+        if parts.scheme not in ("http", "https") or not parts.hostname or secret:
+            # What was given is not quoted, as it may contain a key.
             raise InputError(
                 "a server's address must be like http://localhost:8000/v1, with nothing before the "
                 "host or after the path; keys come from the environment."
             )
-        here = _is_this_machine(host)
-        trusted = here or host == urlsplit(OPENAI).hostname
-        key = os.environ.get(self.key_variable, "").strip() if named or trusted else ""
-        if not (key.isascii() and key.isprintable() and " " not in key):
+        here = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        trusted = named or here or parts.hostname == urlsplit(OPENAI).hostname
+        key = os.environ.get(self.key_variable, "").strip() if trusted else ""
+        if not (key.isascii() and key.isprintable() and " " not in key) or (named and not key):
             raise InputError(f"the environment variable {self.key_variable} does not hold a key.")
-        if not key and named:
-            raise InputError(f"the environment variable {self.key_variable} is empty or not set.")
         if not key and self.url == OPENAI:
             raise InputError(
                 f"{OPENAI} needs a key in the environment variable {self.key_variable}. Name "
@@ -91,22 +95,6 @@ class Server:
                 "read it on the way: use an address that begins with https."
             )
         return key
-
-    async def __aenter__(self) -> "Server":
-        """Open connections."""
-        # Without a key of ours, the client would take OPENAI_API_KEY.
-        self._client = self._openai.AsyncOpenAI(
-            api_key=self._key or "none",
-            base_url=self.url,
-            timeout=TIMEOUT,
-            max_retries=RETRIES,
-            http_client=self._openai.DefaultAsyncHttpxClient(follow_redirects=False),
-        )
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Close the connections."""
-        await self._client.close()
 
     async def complete(self, messages: Messages, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Ask for a completion.
@@ -123,7 +111,7 @@ class Server:
             Refused: The server does not answer this request.
             ServerError: No answer came; the same request may get one later.
         """
-        ask = self._client.chat.completions.with_raw_response.create
+        ask = self.client.chat.completions.with_raw_response.create
         try:
             response = await ask(model=self.model, messages=messages, **settings)
         except self._openai.APIStatusError as error:
@@ -187,10 +175,3 @@ def load(module: str, extra: str) -> Any:
         raise InputError(
             f"asking a model this way needs {module}: pip install 'cordial-ppl[{extra}]'."
         ) from error
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

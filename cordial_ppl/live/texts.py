@@ -1,5 +1,6 @@
 """The tables that prompts are filled from: texts to rate, and labelled texts as examples."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +30,6 @@ class Texts:
     cells: Mapping[str, list[str]]
     extras: Mapping[str, list]
 
-    def fields(self, position: int) -> dict[str, str]:
-        """Return the columns of one text."""
-        return {name: column[position] for name, column in self.cells.items()}
-
     def pass_on(self, readings: Mapping[str, Any]) -> tuple[dict[str, list], list[str]]:
         """Choose the columns to write beside the readings.
 
@@ -45,14 +42,13 @@ class Texts:
         """
         places = {item: i for i, item in enumerate(self.item_ids)}
         rows = [places[item] for item in readings["item_id"]]
-        kinds = ("rating", *(f"{kind}_" for kind in KINDS))
-        dropped = [
-            name
-            for name in self.extras
-            if name in readings or name.startswith(kinds[1:]) or name == kinds[0]
-        ]
-        kept = {name: cells for name, cells in self.extras.items() if name not in dropped}
-        return {name: [cells[i] for i in rows] for name, cells in kept.items()}, dropped
+        taken = re.compile("rating$|" + "|".join(f"{kind}_" for kind in KINDS))
+        dropped = [name for name in self.extras if name in readings or taken.match(name)]
+        return {
+            name: [cells[i] for i in rows]
+            for name, cells in self.extras.items()
+            if name not in dropped
+        }, dropped
 
 
 def read_texts(path: str | Path, needed: Collection[str]) -> Texts:
