@@ -16,89 +16,65 @@ if TYPE_CHECKING:
     from cordial_ppl.live.asker import Asker
     from cordial_ppl.live.cache import Cache
 
-NAMED = 3
-"""Texts that a warning names."""
-
 
 def ask(
     texts: Annotated[
         Path,
         typer.Argument(
             metavar="TEXTS",
-            help="Table of texts (.csv, .parquet, .jsonl): item_id, text, and other columns that "
-            "the prompt uses.",
+            help="Table (.csv, .parquet, .jsonl): item_id, text, other columns of the prompt.",
         ),
     ],
     out: ReadingsOut,
-    model: Annotated[str, typer.Option(metavar="NAME", help="The model to ask.")],
+    model: Annotated[str, typer.Option(help="The model to ask.")],
     options: Annotated[
         str,
-        typer.Option(
-            metavar="A,B,...", help="The options in the scale's order, such as 1,2,3,4,5."
-        ),
+        typer.Option(metavar="A,B,...", help="The options in the scale's order, as 1,2,3,4,5."),
     ],
     prompt: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The whole prompt: text with {text}, {options}, and other columns in braces.",
-        ),
+        typer.Option(help="The whole prompt: text with {text}, {options}, columns in braces."),
     ] = None,
-    question: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the prompt asks about the text.")
-    ] = None,
+    question: Annotated[str | None, typer.Option(help="What to ask about the text.")] = None,
     demonstrations: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Labelled texts to show as examples: text and label."),
+        Path | None, typer.Option(help="Labelled texts to show as examples: text and label.")
     ] = None,
-    shots: Annotated[int, typer.Option(min=1, metavar="N", help="How many examples to show.")] = 10,
+    shots: Annotated[int, typer.Option(min=1, help="How many examples to show.")] = 10,
     permutations: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="List the options in N orders, and average the readings."
-        ),
+        int, typer.Option(min=1, help="Orders of the options to average the readings over.")
     ] = 1,
     server: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="The server, such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or "
-            "OpenAI.",
+            help="Such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or OpenAI.",
         ),
     ] = None,
     key_variable: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help="The environment variable that holds the key; by default OPENAI_API_KEY, for "
-            "OpenAI and servers on this machine only.",
+            help="The environment variable of the key; by default OPENAI_API_KEY, for OpenAI and "
+            "servers on this machine only.",
         ),
     ] = None,
     samples: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="Sample N answers a text, if the model has no logprobs."
-        ),
+        int, typer.Option(min=0, help="Answers a text to sample, from a model without logprobs.")
     ] = 0,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Tokens of an answer, at most; 16.")
+        int | None, typer.Option(min=1, help="Tokens of an answer, at most; 16.")
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Questions at once, at most; 8.")
+        int | None, typer.Option(min=1, help="Questions at once, at most; 8.")
     ] = None,
     local: Annotated[
-        bool,
-        typer.Option("--local", help="Run the model here: a Hugging Face model, folder or name."),
+        bool, typer.Option("--local", help="Run a Hugging Face model here, a folder or a name.")
     ] = False,
     spell: Spelled = None,
     after: After = None,
     reader: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What to call the reader; by default the model's name."),
+        str | None, typer.Option(help="What to call the reader; by default as the model.")
     ] = None,
-    task: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to call the task, if anything.")
-    ] = None,
+    task: Annotated[str | None, typer.Option(help="What to call the task, if anything.")] = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -111,6 +87,7 @@ def ask(
     from cordial_ppl.cli.reading import as_json, read_spellings, report, warn
     from cordial_ppl.formats import collect
     from cordial_ppl.formats.answers import as_pattern
+    from cordial_ppl.live.asker import name_failures
     from cordial_ppl.live.cache import open_cache
     from cordial_ppl.live.prompt import Prompt, read_template
     from cordial_ppl.live.questions import read_questions
@@ -135,15 +112,10 @@ def ask(
         from cordial_ppl.live.local import LocalModel
         from cordial_ppl.live.scoring import Scoring
 
-        reject_unused(
-            {
-                "--server": server,
-                "--key-variable": key_variable,
-                "--samples": samples,
-                "--max-tokens": max_tokens,
-                "--concurrency": concurrency,
-            }
-        )
+        given = ("--server", server), ("--key-variable", key_variable), ("--samples", samples)
+        given += ("--max-tokens", max_tokens), ("--concurrency", concurrency)
+        if unused := [name for name, value in given if value]:
+            raise InputError(f"{', '.join(unused)}: for servers only, not with --local.")
         with working(f"loading {model}", quiet):
             way = partial(Scoring, questions, model, LocalModel.load(model))
     else:
@@ -170,32 +142,22 @@ def ask(
     read, written = asker.tokens
     if json:
         took = {"requests": asker.asked, "tokens_read": read, "tokens_written": written}
-        lost = {"missing": asker.failures, "held_back": dropped}
-        return show_json({**as_json(found, model), **took, **lost})
+        took |= {"missing": asker.failures, "held_back": dropped}
+        return show_json(as_json(found, model) | took)
     if not quiet:
         if asker.asked:
             say(asker.progress[1])
         report(found, model, out, None)
     if asker.failures:
-        named = [f"{item!r} ({why})" for item, why in list(asker.failures.items())[:NAMED]]
-        more = f" and {len(asker.failures) - NAMED} more" if len(asker.failures) > NAMED else ""
-        texts_without = f"{count(len(asker.failures), 'text')} without an answer"
-        say(f"warning: {texts_without} are left out: {', '.join(named)}{more}")
+        texts_lost = count(len(asker.failures), "text")
+        named = name_failures(asker.failures)
+        say(f"warning: {texts_lost} without an answer are left out: {named}")
     warn(found)
     if samples and (found.unread or found.unread_samples):
         say("warning: if answers ended before they named an option, raise --max-tokens")
     if dropped:
-        say(
-            "warning: columns that would be taken for readings are not passed on: "
-            + ", ".join(dropped)
-        )
-
-
-def reject_unused(given: dict[str, object]) -> None:
-    """Refuse options that do nothing with a model on this machine."""
-    names = [name for name, value in given.items() if value]
-    if names:
-        raise InputError(f"only a server takes {', '.join(names)}: leave that or --local out.")
+        names = ", ".join(dropped)
+        say(f"warning: columns that would be taken for readings are not passed on: {names}")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A way to a model, and the records that are made of its answers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from cordial_ppl.formats.evidence import Answers, Record, Sequences, Several, Tokens
@@ -10,6 +10,9 @@ from cordial_ppl.live.questions import Question, Questions
 
 Show = Callable[[float, str], None]
 """Reports progress: the share that is done, and one line about it."""
+
+NAMED = 3
+"""Failures that a message names."""
 
 
 class Found(NamedTuple):
@@ -114,3 +117,10 @@ class Asker(ABC):
 def join(words: Iterable[str]) -> str:
     """Join different words in order: "gpt-4o; gpt-4o-mini"."""
     return "; ".join(dict.fromkeys(words))
+
+
+def name_failures(failures: Mapping[str, str]) -> str:
+    """Name the first texts without an answer: "'t5' (status 400: too long) and 7 more"."""
+    named = [f"{item!r} ({why})" for item, why in list(failures.items())[:NAMED]]
+    rest = len(failures) - len(named)
+    return ", ".join(named) + (f" and {rest} more" if rest else "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cordial_ppl.errors import InputError, ServerError
-from cordial_ppl.live.asker import Asker, Found, Show, join
+from cordial_ppl.live.asker import Asker, Found, Show, join, name_failures
 from cordial_ppl.live.cache import Answer, Cache, answer_today, key_of
 from cordial_ppl.live.completions import (
     WRONG,
@@ -26,9 +26,6 @@ HOPELESS = 10
 
 SEVERAL = 100
 """Samples in one request, at most."""
-
-NAMED = 3
-"""Failures that a message names."""
 
 
 class Asking(Asker):
@@ -58,7 +55,7 @@ class Asking(Asker):
         logprobs = {} if samples else {"logprobs": True, "top_logprobs": TOP}
         self._best = {"temperature": float(samples > 0), "max_tokens": max_tokens, **logprobs}
         self._wanted = max(samples, 1)
-        self._settings = self._wished = self._best | ({"n": samples} if samples > 1 else {})
+        self._settings = self._best | ({"n": samples} if samples > 1 else {})
         # Questions without an answer that the same command may get later.
         self._failed: dict[str, str] = {}
         self._in_a_row = 0
@@ -88,13 +85,11 @@ class Asking(Asker):
             raise group.exceptions[0] from None
         unasked = sum(1 for _ in waiting)
         if unasked or self._failed or not self.done:
-            failed = self._failed | self.failures
-            named = [f"{item!r} ({why})" for item, why in list(failed.items())[:NAMED]]
-            more = f" and {len(failed) - NAMED} more" if len(failed) > NAMED else ""
             number = len(self.questions)
             raise ServerError(
-                f"{number - self.done} of {number} questions got no answer: {', '.join(named)}"
-                + (f"{more}. The others were not asked." if unasked else f"{more}.")
+                f"{number - self.done} of {number} questions got no answer: "
+                f"{name_failures(self._failed | self.failures)}."
+                + (" The others were not asked." if unasked else "")
             )
 
     def find(self, question: Question) -> Found | None:
@@ -143,9 +138,8 @@ class Asking(Asker):
                 await self._ask(question)
             except Refused as refusal:
                 self.failures[question.item_id] = str(refusal)
-                # A server that answers others refuses this text, else perhaps the settings.
+                # A server that answers others refuses this text.
                 self._in_a_row += not self.done
-                self._settings = self._settings if self._has_answered else self._wished
                 continue
             except ServerError as error:
                 self._failed[question.item_id] = str(error)
@@ -170,20 +164,24 @@ class Asking(Asker):
 
     async def _request(self, question: Question, number: int) -> tuple[dict[str, Any], Completion]:
         """Send a request; while the server has answered none, ask for less after a refusal."""
+        settings = self._settings
         while True:
-            settings = {name: value for name, value in self._settings.items() if name != "n"}
-            if number > 1 and "n" in self._settings:
-                settings["n"] = number
+            sent = {name: value for name, value in settings.items() if name != "n"}
+            if number > 1 and "n" in settings:
+                sent["n"] = number
             try:
-                return settings, await self.server.complete(question.messages, settings)
+                body = await self.server.complete(question.messages, sent)
             except Refused as refusal:
-                less = None if self._has_answered else concede(self._settings, str(refusal))
+                less = None if self._has_answered else concede(settings, str(refusal))
                 if less is not None:
-                    self._settings = less
+                    settings = less
                 elif "logprob" in str(refusal) and not self._has_answered:
                     raise self._no_logprobs(str(refusal)) from refusal
                 else:
                     raise
+            else:
+                self._settings = settings
+                return sent, body
 
     def _no_logprobs(self, reason: str) -> InputError:
         return InputError(
