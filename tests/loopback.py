@@ -23,33 +23,18 @@ def completion(stars, number=1, logprobs=True, alone=False):
     weights = {str(k): 0.5 ** abs(k - stars) for k in range(1, 6)}
     total = sum(weights.values())
     top = [{"token": t, "logprob": math.log(w / total)} for t, w in weights.items()]
-    choices = [
-        {
-            "index": i,
-            "finish_reason": "stop",
-            "message": {"role": "assistant", "content": str(stars)},
-            "logprobs": {
-                "content": [
-                    {
-                        "token": str(stars),
-                        "logprob": top[stars - 1]["logprob"],
-                        "top_logprobs": [] if alone else top,
-                    }
-                ]
-            }
-            if logprobs
-            else None,
-        }
-        for i in range(number)
-    ]
-    usage = {"prompt_tokens": 40, "completion_tokens": number}
+    entry = top[stars - 1] | {"top_logprobs": [] if alone else top}
+    choice = {
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": str(stars)},
+        "logprobs": {"content": [entry]} if logprobs else None,
+    }
     return {
-        "id": "x",
         "object": "chat.completion",
         "created": 1760000000,
         "model": "tiny-2025",
-        "choices": choices,
-        "usage": usage,
+        "choices": [choice | {"index": i} for i in range(number)],
+        "usage": {"prompt_tokens": 40, "completion_tokens": number},
     }
 
 
@@ -79,8 +64,7 @@ class Loopback:
         return 200, completion(stars, request.get("n", 1), logprobs)
 
     def handle(self, handler):
-        content = handler.rfile.read(int(handler.headers["content-length"]))
-        request = json.loads(content)
+        request = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
         with self.lock:
             number = len(self.asked)
             self.asked.append(request)
@@ -88,27 +72,24 @@ class Loopback:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            if self.hold_from is not None and number >= self.hold_from:
+            held = self.hold_from is not None and number >= self.hold_from
+            told = "hang" if held else self.script.get(number) or self.respond(request)
+            if told == "hang":
                 self.held.release()
                 self.release.wait(20)
                 return
-            told = self.script.get(number) or self.respond(request)
-            if told == "hang":
-                self.release.wait(20)
-                return
-            status, body, headers = (*told, {})[:3]
-            if status == 200:
-                with self.lock:
-                    self.answered[request["messages"][-1]["content"]] += 1
         finally:
             with self.lock:
                 self.at_once -= 1
+        status, body, headers = (*told, {})[:3]
+        if status == 200:
+            with self.lock:
+                self.answered[request["messages"][-1]["content"]] += 1
         text = (body if isinstance(body, str) else json.dumps(body)).encode()
         handler.send_response(status)
-        handler.send_header("content-type", "application/json")
-        handler.send_header("content-length", str(len(text)))
-        # Otherwise the client waits for half a second and more.
-        for name, value in ({"retry-after-ms": "10"} | headers).items():
+        # Without the second, the client waits for half a second and more before it tries again.
+        usual = {"content-length": str(len(text)), "retry-after-ms": "10"}
+        for name, value in (usual | headers).items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(text)

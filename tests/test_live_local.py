@@ -22,25 +22,6 @@ CHAT = (
 
 
 def tokenizer(chat):
-    """Words as tokens, of every text that is used here."""
-    words = " ".join(
-        (*OPTIONS, *TEXTS, "Rate the text below on scale from to lowest highest Answer with one of")
-    )
-    pieces = ["[UNK]", "<|user|>", "<|assistant|>", "<|end|>", *"0123456789.,:;()'", "10"]
-    vocabulary = {word: i for i, word in enumerate(dict.fromkeys([*pieces, *words.split()]))}
-    model = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
-    special = ["<|user|>", "<|assistant|>", "<|end|>"]
-    model.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    model.add_special_tokens(special)
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=model,
-        unk_token="[UNK]",
-        eos_token="<|end|>",
-        chat_template=CHAT if chat else None,
-    )
-
-
-def tokenizer_of_bytes(chat):
     """Bytes and merges of them as tokens, as Qwen2 has them."""
     model = tokenizers.Tokenizer(tokenizers.models.BPE())
     model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -60,20 +41,6 @@ def tokenizer_of_bytes(chat):
     )
 
 
-def network_of_places(size):
-    """A network that learns a vector for each place, as GPT-2: padding must not shift the text."""
-    torch.manual_seed(0)
-    config = transformers.GPT2Config(
-        vocab_size=size,
-        n_positions=256,
-        n_embd=32,
-        n_layer=2,
-        n_head=4,
-        initializer_range=0.2,
-    )
-    return transformers.GPT2LMHeadModel(config)
-
-
 def network(size):
     torch.manual_seed(0)
     config = transformers.Qwen2Config(
@@ -88,6 +55,14 @@ def network(size):
         initializer_range=0.2,
     )
     return transformers.Qwen2ForCausalLM(config)
+
+
+def network_of_places(size):
+    """A network that learns a vector for each place, as GPT-2: padding must not shift the text."""
+    torch.manual_seed(0)
+    sizes = {"n_positions": 256, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    config = transformers.GPT2Config(vocab_size=size, initializer_range=0.2, **sizes)
+    return transformers.GPT2LMHeadModel(config)
 
 
 @pytest.fixture(params=["chat", "plain", "places"])
@@ -150,7 +125,7 @@ def test_a_batch_is_halved_where_memory_is_short(local, monkeypatch):
 
 
 def test_from_texts_to_readings(cordial, tmp_path):
-    words = tokenizer_of_bytes(chat=True)
+    words = tokenizer(chat=True)
     words.save_pretrained(tmp_path / "tiny")
     network(len(words)).save_pretrained(tmp_path / "tiny")
     rows = [f"t{i},{text}\n" for i, text in enumerate((*TEXTS * 3, "good " * 300))]
@@ -174,7 +149,7 @@ def test_from_texts_to_readings(cordial, tmp_path):
 
 @pytest.mark.parametrize("options", [OPTIONS, tuple(map(str, range(1, 11)))])
 def test_tokens_are_those_of_the_whole_text(options):
-    words = tokenizer_of_bytes(chat=False)
+    words = tokenizer(chat=False)
     local = LocalModel(network(len(words)), words)
     for text in TEXTS[:2]:
         tokens = local.tokenise(messages(text), options)

@@ -22,9 +22,7 @@ TOO_LONG = 400, {"error": {"message": "the context is too long"}}
 
 
 def of_message(message):
-    return 200, completion(4, logprobs=False) | {
-        "choices": [{"message": message, "finish_reason": "stop"}]
-    }
+    return 200, {"choices": [{"message": message, "finish_reason": "stop"}]}
 
 
 def impossible(score):
@@ -135,15 +133,13 @@ def test_a_text_that_is_refused_is_left_out(ask, server, refusal, numbers):
     assert list(found["missing"]) == [f"t{k}" for k in numbers] and found["requests"] == 0
 
 
-def test_a_refused_text_does_not_cost_samples_one_by_one(ask, server):
+def test_one_refusal_changes_nothing_for_others(ask, server):
     server.respond = refusing(server, (0,))
     ask("--samples", "4")
     # The refused text is tried with one sample too; the others give four at once.
     assert [request.get("n") for request in server.asked] == [4, None, *[4] * 11]
-
-
-def test_one_order_refused_leaves_a_text_out(ask, server):
-    server.script = {3: TOO_LONG}
+    # One order refused leaves a text out.
+    server.respond, server.script = server.usual, {16: TOO_LONG}
     assert "1 text without an answer" in ask("--permutations", "5", "--concurrency", "1").output
     assert read_columns("out.csv").cells["item_id"][0] == "t1" and len(logprobs()) == 11
 
@@ -247,7 +243,7 @@ def test_a_key_that_was_not_sent(ask, server, monkeypatch):
         (("--key-variable", "NO_SUCH"), "the environment variable NO_SUCH does not hold a key"),
         (("--key-variable", "WORDS"), "the environment variable WORDS does not hold a key"),
         (("--permutations", "121"), "5 options have 120 orders"),
-        (("--local", "--samples", "3"), "only a server takes --samples: leave that or --local out"),
+        (("--local", "--samples", "3"), "--samples: for servers only, not with --local"),
         (("--demonstrations", "texts.csv"), "no column 'label'"),
         (("--prompt", "nowhere.txt"), "cannot read nowhere.txt"),
         (("--prompt", "prompt.txt", "--permutations", "2"), "the prompt has no {options}"),
