@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 KEY = "sk-not-to-be-written-0123456789"
 
@@ -18,7 +19,7 @@ def stars_of(content):
     return STARS[words[-1]]
 
 
-def completion(stars, number=1, logprobs=True, alone=False):
+def completion(stars, number=1, logprobs=True, alone=False) -> dict[str, Any]:
     """A response as servers send it: an option's weight halves with each star's distance."""
     weights = {str(k): 0.5 ** abs(k - stars) for k in range(1, 6)}
     total = sum(weights.values())

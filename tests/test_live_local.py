@@ -9,6 +9,7 @@ tokenizers = pytest.importorskip("tokenizers")
 
 from cordial_ppl.errors import InputError  # noqa: E402
 from cordial_ppl.live.local import LocalModel  # noqa: E402
+from cordial_ppl.live.tokens import tokenise  # noqa: E402
 from cordial_ppl.tables.files import read_columns  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -91,7 +92,7 @@ def plain_loop(local, tokens):
 
 @pytest.mark.parametrize("options", [OPTIONS, tuple(map(str, range(1, 11))), ("film", "book")])
 def test_log_likelihoods_are_those_of_a_plain_loop(local, options):
-    asked = [local.tokenise(messages(text), options) for text in TEXTS]
+    asked = [tokenise(local.tokenizer, messages(text), options) for text in TEXTS]
     assert len({len(own.prompt) for own in asked}) == len(TEXTS)
     scores = local.score(asked)
     loop = np.array([plain_loop(local, own) for own in asked])
@@ -103,13 +104,13 @@ def test_log_likelihoods_are_those_of_a_plain_loop(local, options):
 
 def test_probabilities_of_all_continuations_sum_to_one(local):
     # Every token of the vocabulary is an option of one token: nothing else can follow.
-    tokens = local.tokenise(messages("film"), ("good", "bad"))
+    tokens = tokenise(local.tokenizer, messages("film"), ("good", "bad"))
     everything = tokens._replace(options=[[k] for k in range(len(local.tokenizer))])
     assert np.exp(local.score([everything])[0]).sum() == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_batch_is_halved_where_memory_is_short(local, monkeypatch):
-    asked = [local.tokenise(messages(text), OPTIONS) for text in TEXTS]
+    asked = [tokenise(local.tokenizer, messages(text), OPTIONS) for text in TEXTS]
     usual, forward, most = local.score(asked), local.model.forward, 2
 
     def limited(input_ids, **others):
@@ -152,7 +153,7 @@ def test_tokens_are_those_of_the_whole_text(options):
     words = tokenizer(chat=False)
     local = LocalModel(network(len(words)), words)
     for text in TEXTS[:2]:
-        tokens = local.tokenise(messages(text), options)
+        tokens = tokenise(local.tokenizer, messages(text), options)
         for option, own in zip(options, tokens.options, strict=True):
             said = words.decode([*tokens.prompt, *own])
             end = "\n" if "10" in options else ""

@@ -95,7 +95,7 @@ def test_each_text_gets_its_own_scores(tmp_path, monkeypatch):
     with open_cache("cache") as cache:
         asking = ask(cache, model)
         assert shares[-1] == 1.0 and len(cache) == 9
-        asked = [model.tokenise(question.messages, OPTIONS) for question in questions]
+        asked = [tokenise(model.tokenizer, own.messages, OPTIONS) for own in questions]
         for question, tokens in zip(questions, asked, strict=True):
             found = asking.find(question)
             assert found is not None and isinstance(found.evidence, Sequences)

@@ -92,13 +92,12 @@ def ask(
     from cordial_ppl.live.prompt import Prompt, read_template
     from cordial_ppl.live.questions import read_questions
     from cordial_ppl.scale import Scale
-    from cordial_ppl.tables import check_writable, write_table
+    from cordial_ppl.tables import write_table
 
     scale = Scale(split_options(options) or ())
     spellings, before = read_spellings(spell), as_pattern(after)
     check_output(out, [path for path in (texts, prompt, demonstrations) if path is not None])
     cache = out.with_name(f"{out.name}.cache")
-    check_writable(cache, endings=None)
     questions = read_questions(
         texts,
         Prompt(scale, read_template(prompt), question),

@@ -16,9 +16,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.live.prompt import Messages
 from cordial_ppl.live.server import load
-from cordial_ppl.live.tokens import Tokenised, Tokens, tokenise
+from cordial_ppl.live.tokens import Tokenised, Tokens
 
 
 class LocalModel:
@@ -76,10 +75,6 @@ class LocalModel:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot load the model {name!r} to {device!r}: {reason}") from error
         return cls(model.float() if device == "cpu" else model, tokenizer, _version(name, model))
-
-    def tokenise(self, messages: Messages, options: Sequence[str]) -> Tokenised:
-        """Turn a prompt and its options into tokens."""
-        return tokenise(self.tokenizer, messages, options)
 
     def score(self, questions: Sequence[Tokenised]) -> list[Float64[np.ndarray, " K"]]:
         """Compute the log-likelihoods of all options after each of several prompts.

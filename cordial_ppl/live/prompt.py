@@ -86,17 +86,17 @@ class Prompt:
             raise InputError("a question is given (--question), but the prompt has no {question}.")
 
     @cached_property
-    def columns(self) -> frozenset[str]:
-        """The columns of the table that the prompt uses."""
-        fields = find_fields(self.template)
-        if "question" in fields and (self.question is not None or self.template == TEMPLATE):
-            fields = fields - {"question"} | find_fields(self.question or QUESTION)
-        return fields - RESERVED
+    def text(self) -> str:
+        """The template with the question in it; without a question `{question}` is a column."""
+        if self.question is None and self.template != TEMPLATE:
+            return self.template
+        question = self.question or QUESTION
+        return FIELD.sub(lambda it: question if it[2] == "question" else it[0], self.template)
 
     @cached_property
-    def lists_options(self) -> bool:
-        """Whether the prompt lists the options."""
-        return "options" in find_fields(self.template) | find_fields(self.question or "")
+    def columns(self) -> frozenset[str]:
+        """The columns of the table that the prompt uses."""
+        return find_fields(self.text) - RESERVED
 
     def messages(self, fields: Mapping[str, str], order: Order, item_id: str = "") -> Messages:
         """Ask about a text.
@@ -135,22 +135,13 @@ class Prompt:
             "lowest": options[0],
             "highest": options[-1],
         }
-        if "question" not in self.columns:
-            values["question"] = fill(self.question or QUESTION, values)
-        return fill(self.template, values).strip()
+        # Only once: braces in a text do nothing.
+        return FIELD.sub(lambda it: values[it[2]] if it[2] else f"{{{it[1]}}}", self.text).strip()
 
 
 def find_fields(template: str) -> frozenset[str]:
     """Find the names of the fields of a template."""
     return frozenset(found[2] for found in FIELD.finditer(template) if found[2])
-
-
-def fill(template: str, values: Mapping[str, str]) -> str:
-    """Replace the fields of a template by their values, once: braces in values do nothing."""
-    return FIELD.sub(
-        lambda found: values[found[2]] if found[2] else f"{{{found[1]}}}",
-        template,
-    )
 
 
 def read_template(path: str | Path | None) -> str:

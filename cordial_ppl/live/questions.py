@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.live.prompt import Messages, Order, Prompt
+from cordial_ppl.live.prompt import Messages, Order, Prompt, find_fields
 from cordial_ppl.live.texts import Texts, read_demonstrations, read_texts
 
 
@@ -83,7 +83,7 @@ def read_questions(
         InputError: A table lacks something, there are fewer texts or orders than asked for, or
             several orders of options that the prompt does not list.
     """
-    if permutations > 1 and not prompt.lists_options:
+    if permutations > 1 and "options" not in find_fields(prompt.text):
         raise InputError(
             "--permutations lists the options in several orders, but the prompt has no {options}."
         )

@@ -10,7 +10,7 @@ from cordial_ppl.live.asker import Asker, Found, Show
 from cordial_ppl.live.cache import Cache, answer_today, key_of
 from cordial_ppl.live.local import LocalModel
 from cordial_ppl.live.questions import Question, Questions
-from cordial_ppl.live.tokens import Tokenised
+from cordial_ppl.live.tokens import Tokenised, tokenise
 
 BATCH = 16
 """Prompts that go through the model together."""
@@ -73,7 +73,7 @@ class Scoring(Asker):
     def _tokenised(self) -> Iterator[tuple[Question, Tokenised]]:
         """Go through the questions to ask, as tokens; note those that are too long."""
         for question in self.unanswered():
-            tokens = self.scorer.tokenise(question.messages, self.options)
+            tokens = tokenise(self.scorer.tokenizer, question.messages, self.options)
             longest = self.scorer.longest
             if tokens.length <= longest:
                 yield question, tokens
