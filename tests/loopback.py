@@ -82,7 +82,7 @@ class Loopback:
         finally:
             with self.lock:
                 self.at_once -= 1
-        status, body, headers = (*told, {})[:3]
+        status, body, *more = told
         if status == 200:
             with self.lock:
                 self.answered[request["messages"][-1]["content"]] += 1
@@ -90,7 +90,7 @@ class Loopback:
         handler.send_response(status)
         # Without the second, the client waits for half a second and more before it tries again.
         usual = {"content-length": str(len(text)), "retry-after-ms": "10"}
-        for name, value in (usual | headers).items():
+        for name, value in (usual | dict(*more)).items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(text)

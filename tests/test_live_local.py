@@ -8,8 +8,7 @@ transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
 from cordial_ppl.errors import InputError  # noqa: E402
-from cordial_ppl.live.local import LocalModel  # noqa: E402
-from cordial_ppl.live.tokens import tokenise  # noqa: E402
+from cordial_ppl.live.local import LocalModel, tokenise  # noqa: E402
 from cordial_ppl.tables.files import read_columns  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")

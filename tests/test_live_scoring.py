@@ -12,10 +12,9 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Sequences
 from cordial_ppl.live import scoring
 from cordial_ppl.live.cache import open_cache
-from cordial_ppl.live.local import LocalModel
+from cordial_ppl.live.local import LocalModel, tokenise
 from cordial_ppl.live.prompt import Prompt
 from cordial_ppl.live.questions import read_questions
-from cordial_ppl.live.tokens import tokenise
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables.files import read_columns
 

@@ -164,7 +164,7 @@ def test_orders_of_options_cancel_what_places_add(ask, server):
         logits = {name: bias[i] - 0.7 * abs(int(name) - stars) for i, name in enumerate(listed)}
         total = np.logaddexp.reduce(list(logits.values()))
         top = [{"token": t, "logprob": float(v - total)} for t, v in logits.items()]
-        body = completion(stars) | {"model": f"tiny-{len(server.asked) % 2}"}
+        body: dict = completion(stars) | {"model": f"tiny-{len(server.asked) % 2}"}
         entry = {"logprob": top[0]["logprob"], "top_logprobs": top}
         body["choices"][0]["logprobs"]["content"][0] |= entry
         return 200, body

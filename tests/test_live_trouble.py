@@ -107,7 +107,7 @@ def test_failures_are_named_and_the_rest_is_kept(ask, server, monkeypatch, told,
     server.respond = refusing(server, (7,), told)
     shown = ask(status=1).output
     assert "1 of 12 questions got no answer: 't7' (" in shown and words in shown
-    assert "out.csv.cache; the same command resumes" in shown
+    assert "11 of 12 answers are in out.csv.cache: the same command resumes" in shown
     assert sorted(path.name for path in Path().iterdir()) == ["out.csv.cache", "texts.csv"]
     monkeypatch.setattr("cordial_ppl.live.server.TIMEOUT", 30.0)
     asked, server.respond = len(server.asked), server.usual

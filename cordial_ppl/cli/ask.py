@@ -26,22 +26,22 @@ def ask(
         ),
     ],
     out: ReadingsOut,
-    model: Annotated[str, typer.Option(help="The model to ask.")],
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model to ask.")],
     options: Annotated[
         str,
         typer.Option(metavar="A,B,...", help="The options in the scale's order, as 1,2,3,4,5."),
     ],
     prompt: Annotated[
         Path | None,
-        typer.Option(help="The whole prompt: text with {text}, {options}, columns in braces."),
+        typer.Option(metavar="FILE", help="The whole prompt: {text}, {options}, other columns."),
     ] = None,
-    question: Annotated[str | None, typer.Option(help="What to ask about the text.")] = None,
+    question: Annotated[str | None, typer.Option(metavar="TEXT", help="What to ask.")] = None,
     demonstrations: Annotated[
-        Path | None, typer.Option(help="Labelled texts to show as examples: text and label.")
+        Path | None, typer.Option(metavar="FILE", help="Labelled texts to show as examples.")
     ] = None,
-    shots: Annotated[int, typer.Option(min=1, help="How many examples to show.")] = 10,
+    shots: Annotated[int, typer.Option(min=1, metavar="N", help="Examples to show.")] = 10,
     permutations: Annotated[
-        int, typer.Option(min=1, help="Orders of the options to average the readings over.")
+        int, typer.Option(min=1, metavar="N", help="Orders of the options to average over.")
     ] = 1,
     server: Annotated[
         str | None,
@@ -53,18 +53,19 @@ def ask(
     key_variable: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="The environment variable of the key; by default OPENAI_API_KEY, for OpenAI and "
             "servers on this machine only.",
         ),
     ] = None,
     samples: Annotated[
-        int, typer.Option(min=0, help="Answers a text to sample, from a model without logprobs.")
+        int, typer.Option(min=0, metavar="N", help="Sample N answers a text; no logprobs needed.")
     ] = 0,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of an answer, at most; 16.")
+        int | None, typer.Option(min=1, metavar="N", help="Tokens of an answer, at most; 16.")
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Questions at once, at most; 8.")
+        int | None, typer.Option(min=1, metavar="N", help="Questions at once, at most; 8.")
     ] = None,
     local: Annotated[
         bool, typer.Option("--local", help="Run a Hugging Face model here, a folder or a name.")
@@ -72,9 +73,9 @@ def ask(
     spell: Spelled = None,
     after: After = None,
     reader: Annotated[
-        str | None, typer.Option(help="What to call the reader; by default as the model.")
+        str | None, typer.Option(metavar="NAME", help="What to call the reader; by default MODEL.")
     ] = None,
-    task: Annotated[str | None, typer.Option(help="What to call the task, if anything.")] = None,
+    task: Annotated[str | None, typer.Option(metavar="NAME", help="What to call the task.")] = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -164,13 +165,9 @@ def resumable(asker: "Asker", cache: Path) -> Iterator[None]:
     """Say where the answers are if not all came."""
     try:
         yield
-    except ServerError as error:
-        raise ServerError(
-            f"{error} The answers so far are in {cache}; the same command resumes from there."
-        ) from error
-    except KeyboardInterrupt:
-        say(
-            f"stopped: {asker.done:,} of {len(asker.questions):,} answers are in {cache}; the same "
-            "command resumes from there"
-        )
+    except (ServerError, KeyboardInterrupt) as error:
+        kept = f"{asker.done:,} of {len(asker.questions):,} answers are in {cache}"
+        if isinstance(error, ServerError):
+            raise ServerError(f"{error} {kept}: the same command resumes.") from error
+        say(f"stopped: {kept}; the same command resumes")
         raise

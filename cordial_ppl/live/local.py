@@ -10,14 +10,94 @@ import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.live.prompt import Messages
 from cordial_ppl.live.server import load
-from cordial_ppl.live.tokens import Tokenised, Tokens
+
+Tokens = list[int]
+
+
+class Tokenised(NamedTuple):
+    """A prompt and its options, as tokens.
+
+    Attributes:
+        prompt: The tokens before every option.
+        options: The tokens of each option.
+    """
+
+    prompt: Tokens
+    options: list[Tokens]
+
+    @property
+    def length(self) -> int:
+        """The number of tokens with the longest option."""
+        return len(self.prompt) + max(map(len, self.options))
+
+
+def tokenise(tokenizer: Any, messages: Messages, options: Sequence[str]) -> Tokenised:
+    """Turn a prompt and its options into tokens.
+
+    The prompt is tokenised with each option behind it, as the model would read them; the tokens
+    that all have in common are the prompt. If one option's tokens begin another's ("1" and "10"),
+    the end of the answer counts as a token of every option.
+
+    Args:
+        tokenizer: A tokenizer of `transformers`.
+        messages: The conversation.
+        options: The options.
+
+    Returns:
+        The tokens.
+
+    Raises:
+        InputError: Two options have the same tokens, or the tokenizer has no first token.
+    """
+    chat = bool(getattr(tokenizer, "chat_template", None))
+    if chat:
+        prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        before, end = "", tokenizer.eos_token or "\n"
+    else:
+        prompt, before, end = _as_text(messages), " ", "\n"
+
+    def encode(text: str) -> Tokens:
+        # A chat template writes the special tokens itself.
+        return tokenizer(text, add_special_tokens=not chat)["input_ids"]
+
+    wholes = [encode(f"{prompt}{before}{option}") for option in options]
+    if len(set(map(tuple, wholes))) < len(wholes):
+        raise InputError(
+            f"the model's tokenizer writes some of the options {', '.join(options)} alike."
+        )
+    if any(a == b[: len(a)] for a in wholes for b in wholes if a is not b):
+        wholes = [encode(f"{prompt}{before}{option}{end}") for option in options]
+    shared, alone = 0, encode(prompt)
+    # At least one token is left for each option.
+    longest = min(len(alone), *(len(whole) - 1 for whole in wholes))
+    while shared < longest and all(whole[shared] == alone[shared] for whole in wholes):
+        shared += 1
+    if shared > 0:
+        return Tokenised(alone[:shared], [whole[shared:] for whole in wholes])
+    start = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+    if start is None:
+        raise InputError("the model's tokenizer has no token to begin a text with.")
+    return Tokenised([start], wholes)
+
+
+def _as_text(messages: Messages) -> str:
+    """Write a conversation for a model without a chat template; each question ends in a colon."""
+    text = ""
+    for message in messages:
+        said = message["content"]
+        if message["role"] == "assistant":
+            text += f" {said}\n\n"
+        else:
+            text += said if said.endswith(":") else f"{said}\nAnswer:"
+    return text
 
 
 class LocalModel:

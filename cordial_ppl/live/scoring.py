@@ -8,9 +8,8 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Sequences
 from cordial_ppl.live.asker import Asker, Found, Show
 from cordial_ppl.live.cache import Cache, answer_today, key_of
-from cordial_ppl.live.local import LocalModel
+from cordial_ppl.live.local import LocalModel, Tokenised, tokenise
 from cordial_ppl.live.questions import Question, Questions
-from cordial_ppl.live.tokens import Tokenised, tokenise
 
 BATCH = 16
 """Prompts that go through the model together."""
