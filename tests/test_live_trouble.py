@@ -227,6 +227,7 @@ def test_a_key_goes_where_it_is_meant_to_go(monkeypatch, url, variable, sent, gi
 
 def test_a_key_that_was_not_sent(ask, server, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}")
     server.respond = lambda _: (401, {"error": "who are you?"})
     shown = ask(status=2).output
     assert "needs a key: name the environment variable that holds one, --key-variable" in shown

@@ -58,9 +58,11 @@ class Server:
         self.url = url.rstrip("/").removesuffix("/chat/completions")
         self._key = self._find_key(named=key_variable is not None)
         self.has_answered = False
+        key = self._key or "none"
         self.client = self._openai.AsyncOpenAI(
-            # Without a key of ours, the client would take OPENAI_API_KEY.
-            api_key=self._key or "none",
+            # Otherwise the client would take a key from OPENAI_API_KEY or OPENAI_CUSTOM_HEADERS.
+            api_key=key,
+            default_headers={"Authorization": f"Bearer {key}"},
             base_url=self.url,
             timeout=TIMEOUT,
             max_retries=RETRIES,
