@@ -91,20 +91,12 @@ def server():
 @pytest.fixture
 def ask(cordial, server, monkeypatch, tmp_path):
     """Ask our server about twelve texts."""
-    import functools
-
     from asked_texts import OPTIONS, write_texts
     from loopback import KEY
-
-    from cordial_ppl.live import patience
-    from cordial_ppl.live.server import Server
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    assert Server  # and with it the annotations, which name the real one
-    impatient = functools.partial(patience.Patience, first=0.01)
-    monkeypatch.setattr(patience, "Patience", impatient)
     write_texts(tmp_path / "texts.csv")
 
     def run(*arguments, status=0):

@@ -1,12 +1,12 @@
-"""A server of ours on this machine that speaks chat completions, and misbehaves as it is told."""
+"""A server on this machine that speaks chat completions, and misbehaves as it is told."""
 
 import json
 import math
 import threading
-import time
 from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 KEY = "sk-not-to-be-written-0123456789"
 
@@ -14,59 +14,42 @@ STARS = {"awful": 1, "poor": 2, "fair": 3, "good": 4, "superb": 5}
 
 
 def stars_of(content):
-    """What the model thinks of a text: a star for each of our words, from the last of them."""
+    """What the model thinks of a text: the stars of the last of our words in it."""
     words = [word for word in content.replace(".", " ").split() if word in STARS]
     return STARS[words[-1]]
 
 
-def completion(stars, number=1, logprobs=True, alone=False):
+def completion(stars, number=1, logprobs=True, alone=False) -> dict[str, Any]:
     """A response as servers send it: an option's weight halves with each star's distance."""
     weights = {str(k): 0.5 ** abs(k - stars) for k in range(1, 6)}
     total = sum(weights.values())
     top = [{"token": t, "logprob": math.log(w / total)} for t, w in weights.items()]
-    choices = [
-        {
-            "index": i,
-            "finish_reason": "stop",
-            "message": {"role": "assistant", "content": str(stars)},
-            "logprobs": {
-                "content": [
-                    {
-                        "token": str(stars),
-                        "logprob": top[stars - 1]["logprob"],
-                        "top_logprobs": [] if alone else top,
-                    }
-                ]
-            }
-            if logprobs
-            else None,
-        }
-        for i in range(number)
-    ]
-    usage = {"prompt_tokens": 40, "completion_tokens": number}
+    entry = top[stars - 1] | {"top_logprobs": [] if alone else top}
+    choice = {
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": str(stars)},
+        "logprobs": {"content": [entry]} if logprobs else None,
+    }
     return {
-        "id": "x",
         "object": "chat.completion",
         "created": 1760000000,
         "model": "tiny-2025",
-        "choices": choices,
-        "usage": usage,
+        "choices": [choice | {"index": i} for i in range(number)],
+        "usage": {"prompt_tokens": 40, "completion_tokens": number},
     }
 
 
 class Loopback:
     """What the server does, and what was asked of it.
 
-    `script` maps the number of a request (from 0) to (status, body, headers), or to "hang", "drip"
-    (a byte now and then, for 5 s) and "garbage"; others are answered as `respond` says.
+    `script` maps the number of a request (from 0) to (status, body), or to (status, body, headers),
+    or to "hang"; other requests are answered by `respond`.
     """
 
     def __init__(self):
         self.url = ""
         self.script = {}
         self.asked = []
-        self.times = []
-        self.dripped = False
         self.answered = Counter()
         self.keys = []
         self.at_once = self.most_at_once = 0
@@ -79,63 +62,45 @@ class Loopback:
     def usual(self, request):
         logprobs = bool(request.get("logprobs"))
         stars = stars_of(request["messages"][-1]["content"])
-        return 200, completion(stars, request.get("n", 1), logprobs), {}
+        return 200, completion(stars, request.get("n", 1), logprobs)
 
     def handle(self, handler):
-        content = handler.rfile.read(int(handler.headers["content-length"]))
-        request = json.loads(content)
+        request = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
         with self.lock:
             number = len(self.asked)
             self.asked.append(request)
-            self.times.append(time.monotonic())
             self.keys.append(handler.headers.get("authorization"))
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            if self.hold_from is not None and number >= self.hold_from:
+            held = self.hold_from is not None and number >= self.hold_from
+            told = "hang" if held else self.script.get(number) or self.respond(request)
+            if told == "hang":
                 self.held.release()
                 self.release.wait(20)
                 return
-            told = self.script.get(number) or self.respond(request)
-            if told == "hang":
-                self.release.wait(20)
-                return
-            if told == "drip":
-                self.drip(handler)
-                return
-            status, body, headers = (200, "{no json", {}) if told == "garbage" else told
-            if status == 200 and told != "garbage":
-                with self.lock:
-                    self.answered[request["messages"][-1]["content"]] += 1
         finally:
             with self.lock:
                 self.at_once -= 1
+        status, body, *more = told
+        if status == 200:
+            with self.lock:
+                self.answered[request["messages"][-1]["content"]] += 1
         text = (body if isinstance(body, str) else json.dumps(body)).encode()
         handler.send_response(status)
-        handler.send_header("content-type", "application/json")
-        handler.send_header("content-length", str(len(text)))
-        for name, value in headers.items():
+        # Without the second, the client waits for half a second and more before it tries again.
+        usual = {"content-length": str(len(text)), "retry-after-ms": "10"}
+        for name, value in (usual | dict(*more)).items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(text)
-
-    def drip(self, handler):
-        handler.send_response(200)
-        handler.send_header("content-length", "100")
-        handler.end_headers()
-        for _ in range(100):
-            handler.wfile.write(b" ")
-            handler.wfile.flush()
-            if self.release.wait(0.05):
-                return
-        self.dripped = True
 
 
 class Listening(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        """Whoever hangs up is none of the test's business."""
+        """Ignore clients that hang up."""
 
 
 @contextmanager

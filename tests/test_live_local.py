@@ -8,7 +8,7 @@ transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
 from cordial_ppl.errors import InputError  # noqa: E402
-from cordial_ppl.live.local import LocalModel  # noqa: E402
+from cordial_ppl.live.local import LocalModel, tokenise  # noqa: E402
 from cordial_ppl.tables.files import read_columns  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -22,25 +22,6 @@ CHAT = (
 
 
 def tokenizer(chat):
-    """Words as tokens, of every text that is used here."""
-    words = " ".join(
-        (*OPTIONS, *TEXTS, "Rate the text below on scale from to lowest highest Answer with one of")
-    )
-    pieces = ["[UNK]", "<|user|>", "<|assistant|>", "<|end|>", *"0123456789.,:;()'", "10"]
-    vocabulary = {word: i for i, word in enumerate(dict.fromkeys([*pieces, *words.split()]))}
-    model = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
-    special = ["<|user|>", "<|assistant|>", "<|end|>"]
-    model.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    model.add_special_tokens(special)
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=model,
-        unk_token="[UNK]",
-        eos_token="<|end|>",
-        chat_template=CHAT if chat else None,
-    )
-
-
-def tokenizer_of_bytes(chat):
     """Bytes and merges of them as tokens, as Qwen2 has them."""
     model = tokenizers.Tokenizer(tokenizers.models.BPE())
     model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -60,20 +41,6 @@ def tokenizer_of_bytes(chat):
     )
 
 
-def network_of_places(size):
-    """A network that learns a vector for each place, as GPT-2: padding must not move the text."""
-    torch.manual_seed(0)
-    config = transformers.GPT2Config(
-        vocab_size=size,
-        n_positions=256,
-        n_embd=32,
-        n_layer=2,
-        n_head=4,
-        initializer_range=0.2,
-    )
-    return transformers.GPT2LMHeadModel(config)
-
-
 def network(size):
     torch.manual_seed(0)
     config = transformers.Qwen2Config(
@@ -88,6 +55,14 @@ def network(size):
         initializer_range=0.2,
     )
     return transformers.Qwen2ForCausalLM(config)
+
+
+def network_of_places(size):
+    """A network that learns a vector for each place, as GPT-2: padding must not shift the text."""
+    torch.manual_seed(0)
+    sizes = {"n_positions": 256, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    config = transformers.GPT2Config(vocab_size=size, initializer_range=0.2, **sizes)
+    return transformers.GPT2LMHeadModel(config)
 
 
 @pytest.fixture(params=["chat", "plain", "places"])
@@ -114,99 +89,74 @@ def plain_loop(local, tokens):
     return found
 
 
-def test_log_likelihoods_are_those_of_a_plain_loop(local):
-    asked = [local.tokenise(messages(text), OPTIONS) for text in TEXTS]
+@pytest.mark.parametrize("options", [OPTIONS, tuple(map(str, range(1, 11))), ("film", "book")])
+def test_log_likelihoods_are_those_of_a_plain_loop(local, options):
+    asked = [tokenise(local.tokenizer, messages(text), options) for text in TEXTS]
     assert len({len(own.prompt) for own in asked}) == len(TEXTS)
-    assert {len(option) for option in asked[0].options} == {1, 2, 3}
     scores = local.score(asked)
     loop = np.array([plain_loop(local, own) for own in asked])
-    assert np.ptp(loop, axis=1).min() > 1.0
     np.testing.assert_allclose(scores, loop, rtol=0, atol=1e-5)
+    assert np.ptp(loop, axis=1).min() > 0.1
     for own, score in zip(asked, scores, strict=True):
         np.testing.assert_allclose(local.score([own])[0], score, rtol=0, atol=1e-5)
 
 
-def test_a_prompt_ends_where_options_differ_from_it(local):
-    tokens = local.tokenise(messages("film"), OPTIONS)
-    names = local.tokenizer.convert_ids_to_tokens(tokens.prompt)
-    if local.tokenizer.chat_template:
-        assert names == "<|user|> Rate the text . film <|end|> <|assistant|>".split()
-    else:
-        assert names == "Rate the text . film Answer :".split()
-    assert [local.tokenizer.decode(option) for option in tokens.options] == list(OPTIONS)
-
-
-def test_an_option_that_begins_another_ends_with_the_answer(local):
-    short = local.tokenise(messages("film"), ("very good", "very good film", "bad"))
-    ends = [local.tokenizer.convert_ids_to_tokens(option)[-1] for option in short.options]
-    if local.tokenizer.chat_template:
-        assert ends == ["<|end|>"] * 3
-    np.testing.assert_allclose(local.score([short])[0], plain_loop(local, short), rtol=0, atol=1e-5)
-
-
-def test_options_that_a_tokenizer_writes_alike(local):
-    with pytest.raises(InputError, match="cannot tell the options lovely, awful apart"):
-        local.tokenise(messages("film"), ("lovely", "awful"))
-
-
 def test_probabilities_of_all_continuations_sum_to_one(local):
     # Every token of the vocabulary is an option of one token: nothing else can follow.
-    tokens = local.tokenise(messages("film"), ("good", "bad"))
+    tokens = tokenise(local.tokenizer, messages("film"), ("good", "bad"))
     everything = tokens._replace(options=[[k] for k in range(len(local.tokenizer))])
     assert np.exp(local.score([everything])[0]).sum() == pytest.approx(1.0, abs=1e-5)
 
 
+def test_a_batch_is_halved_where_memory_is_short(local, monkeypatch):
+    asked = [tokenise(local.tokenizer, messages(text), OPTIONS) for text in TEXTS]
+    usual, forward, most = local.score(asked), local.model.forward, 2
+
+    def limited(input_ids, **others):
+        if len(input_ids) > most * (len(OPTIONS) if "logits_to_keep" not in others else 1):
+            raise torch.cuda.OutOfMemoryError
+        return forward(input_ids=input_ids, **others)
+
+    monkeypatch.setattr(local.model, "forward", limited)
+    np.testing.assert_allclose(local.score(asked), usual, rtol=0, atol=1e-5)
+    most = 0
+    with pytest.raises(InputError, match="not enough memory for a prompt of"):
+        local.score(asked)
+
+
 def test_from_texts_to_readings(cordial, tmp_path):
-    words = tokenizer_of_bytes(chat=True)
+    words = tokenizer(chat=True)
     words.save_pretrained(tmp_path / "tiny")
     network(len(words)).save_pretrained(tmp_path / "tiny")
-    rows = [f"t{i},{text}\n" for i, text in enumerate(TEXTS * 3)]
+    rows = [f"t{i},{text}\n" for i, text in enumerate((*TEXTS * 3, "good " * 300))]
     (tmp_path / "texts.csv").write_text("item_id,text\n" + "".join(rows))
     options = ",".join(OPTIONS)
     command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--options", options)
-    cordial(*command, "--local", "--batch", "3")
+    shown = cordial(*command, "--local").output
+    assert "1 text without an answer" in shown and "'tiny' reads at most 256" in shown
     columns = read_columns("out.csv")
     assert list(columns.cells["item_id"]) == [f"t{i}" for i in range(12)]
-    assert set(columns.cells["reader_decoding"]) == {"log-likelihood of options, float32"}
     found = np.array([[float(c) for c in columns.cells[f"logprob_{o}"]] for o in OPTIONS]).T
     assert np.isfinite(found).all()
     # The same texts again are the same readings, and no work.
     np.testing.assert_array_equal(found[:4], found[4:8])
     first = (tmp_path / "out.csv").read_text()
-    shown = cordial(*command, "--local").output
+    assert "requests" not in cordial(*command, "--local").output
     assert (tmp_path / "out.csv").read_text() == first
-    assert "requests/s" not in shown
-    # Orders are averaged on the logarithmic scale.
-    shown = cordial(*command, "--local", "--permutations", "2", "--explain", "1").output
-    assert all(shown.count(f"'{option}'") == 2 for option in OPTIONS)
-
-
-def test_a_model_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="cannot load the model"):
         LocalModel.load(str(tmp_path))
 
 
-def test_tokens_are_those_of_the_whole_text():
-    words = tokenizer_of_bytes(chat=False)
+@pytest.mark.parametrize("options", [OPTIONS, tuple(map(str, range(1, 11)))])
+def test_tokens_are_those_of_the_whole_text(options):
+    words = tokenizer(chat=False)
     local = LocalModel(network(len(words)), words)
-    for options in (OPTIONS, tuple(map(str, range(1, 11)))):
-        asked = [local.tokenise(messages(text), options) for text in TEXTS[:2]]
-        for text, own in zip(TEXTS[:2], asked, strict=True):
-            for option, tokens in zip(options, own.options, strict=True):
-                said = words.decode([*own.prompt, *tokens])
-                end = "\n" if "10" in options else ""
-                assert said == f"Rate the text. {text}\nAnswer: {option}{end}"
-                assert words(said)["input_ids"] == [*own.prompt, *tokens]
-        scores = local.score(asked)
-        loop = [plain_loop(local, own) for own in asked]
-        np.testing.assert_allclose(scores, loop, rtol=0, atol=1e-5)
-
-
-def test_a_prompt_that_is_too_long(cordial, tmp_path):
-    words = tokenizer_of_bytes(chat=False)
-    words.save_pretrained(tmp_path / "tiny")
-    network(len(words)).save_pretrained(tmp_path / "tiny")
-    (tmp_path / "texts.csv").write_text(f"item_id,text\na,film\nb,{'good ' * 300}\n")
-    command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--options", "good,bad")
-    shown = cordial(*command, "--local", status=2).output
-    assert "the prompt about 'b' has " in shown and "reads 256 at most" in shown
+    for text in TEXTS[:2]:
+        tokens = tokenise(local.tokenizer, messages(text), options)
+        for option, own in zip(options, tokens.options, strict=True):
+            said = words.decode([*tokens.prompt, *own])
+            end = "\n" if "10" in options else ""
+            assert said == f"Rate the text. {text}\nAnswer: {option}{end}"
+            assert words(said)["input_ids"] == [*tokens.prompt, *own]
+        loop = plain_loop(local, tokens)
+        np.testing.assert_allclose(local.score([tokens])[0], loop, rtol=0, atol=1e-5)

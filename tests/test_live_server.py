@@ -1,76 +1,102 @@
-"""Readings asked of a server: of ours on this machine."""
+"""Readings asked of a server on this machine."""
 
+import sqlite3
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from asked_texts import WORDS, expected, logprobs, write_texts
+from asked_texts import OPTIONS, WORDS, expected, logprobs, write_texts
 from loopback import KEY, STARS, completion, stars_of
 
 from cordial_ppl.tables import read_readings
 from cordial_ppl.tables.files import read_columns
 
 
+def column(name):
+    return list(read_columns("out.csv").cells[name])
+
+
+def counts():
+    return np.array([[int(float(n)) for n in column(f"n_{k}")] for k in range(1, 6)]).T
+
+
 def test_readings_are_what_the_model_says_and_in_the_texts_order(ask, server):
-    shown = ask("--price", "1,10").output
-    columns = read_columns("out.csv")
-    assert list(columns.cells["item_id"]) == [f"t{i}" for i in range(12)]
+    shown = ask().output
+    assert column("item_id") == [f"t{i}" for i in range(12)]
     np.testing.assert_allclose(logprobs(), expected(), atol=1e-12)
-    assert set(columns.cells["reader"]) == {"tiny"}
-    assert set(columns.cells["reader_model"]) == {"tiny-2025"}
-    assert set(columns.cells["reader_decoding"]) == {
-        "temperature 0, max_tokens 16, top_logprobs 20"
-    }
-    assert len(set(columns.cells["reader_prompt"])) == 1
+    assert set(column("reader")) == {"tiny"} and set(column("reader_model")) == {"tiny-2025"}
+    assert set(column("reader_decoding")) == {"temperature 0, max_tokens 16, top_logprobs 20"}
+    assert len(set(column("reader_prompt"))) == 1
     assert read_readings("out.csv").scale.options == ("1", "2", "3", "4", "5")
-    assert len(server.asked) == 12
-    assert set(server.keys) == {f"Bearer {KEY}"}
-    # 12 answers of 40 tokens read and 1 written, at 1 and 10 dollars a million.
-    assert "480 + 12 tokens, $0.0006" in shown
+    assert len(server.asked) == 12 and set(server.keys) == {f"Bearer {KEY}"}
+    assert "12 of 12 answers, 12 requests, 480 + 12 tokens" in shown
 
 
-def test_what_was_answered_is_not_asked_again(ask, server):
+def test_what_was_answered_is_not_asked_again(ask, cordial, server):
     ask()
     first = Path("out.csv").read_text()
     Path("out.csv").unlink()
     ask()
-    assert len(server.asked) == 12
-    assert Path("out.csv").read_text() == first
+    assert len(server.asked) == 12 and Path("out.csv").read_text() == first
     ask("--question", "How good is it?")
     assert len(server.asked) == 24
+    # `read` with a model is `ask`.
+    cordial("read", "texts.csv", "-o", "out.csv", *OPTIONS)
+    assert len(server.asked) == 24 and Path("out.csv").read_text() == first
 
 
-def test_fewer_alternatives_where_a_server_allows_fewer(ask, server):
+def test_a_cache_of_an_earlier_release_is_read(ask, server):
+    write_texts(Path("texts.csv"), ["good"])
+    with sqlite3.connect("out.csv.cache") as file:
+        file.executescript(
+            "PRAGMA application_id = 1129271876; PRAGMA user_version = 1; CREATE TABLE answers "
+            "(key TEXT PRIMARY KEY, settings TEXT NOT NULL, body TEXT NOT NULL, date TEXT NOT NULL)"
+            " WITHOUT ROWID;"
+        )
+        key = "af8aff66b917f2fddb8a041afa2b4ac263e5a0c42ea72c062fc661ec50cbac45"
+        settings = '{"temperature": 0.0, "max_tokens": 16, "logprobs": true, "top_logprobs": 5}'
+        body = '{"choices": [{"message": {"content": "4"}, "logprobs": {"content": [{"token": "4", '
+        body += '"logprob": -0.5, "top_logprobs": [{"token": "5", "logprob": -2.0}]}]}}]}'
+        file.execute("INSERT INTO answers VALUES (?, ?, ?, '2025-12-31')", [key, settings, body])
+    file.close()
+    ask()
+    assert not server.asked and column("reader_date") == ["2025-12-31"]
+    assert logprobs()[0, 3:].tolist() == [-0.5, -2.0]
+    assert column("reader_decoding") == ["temperature 0, max_tokens 16, top_logprobs 5"]
+
+
+@pytest.mark.parametrize(
+    ("refused", "words", "arguments", "decoding"),
+    [
+        (
+            [lambda asked: asked["top_logprobs"] > 5],
+            ["top_logprobs must be at most 5"],
+            [],
+            "temperature 0, max_tokens 16, top_logprobs 5",
+        ),
+        (
+            [lambda asked: "max_tokens" in asked, lambda asked: "temperature" in asked],
+            ["use 'max_completion_tokens' instead", "'temperature' does not support 1.0"],
+            ["--samples", "3"],
+            "max_completion_tokens 16, samples 3",
+        ),
+    ],
+)
+def test_less_is_asked_of_a_server_that_understands_less(
+    ask, server, refused, words, arguments, decoding
+):
     def respond(request):
-        if request["top_logprobs"] > 5:
-            return 400, {"error": {"message": "top_logprobs must be at most 5"}}, {}
+        for is_refused, message in zip(refused, words, strict=True):
+            if is_refused(request):
+                return 400, {"error": {"message": message}}
         return server.usual(request)
 
     server.respond = respond
-    ask()
-    assert [request["top_logprobs"] for request in server.asked] == [20, *[5] * 12]
-    assert set(read_columns("out.csv").cells["reader_decoding"]) == {
-        "temperature 0, max_tokens 16, top_logprobs 5"
-    }
-    ask()
-    assert len(server.asked) == 13
-
-
-def test_parameters_of_readers_that_reason(ask, server):
-    def respond(request):
-        if "max_tokens" in request:
-            return 400, {"error": {"message": "use 'max_completion_tokens' instead"}}, {}
-        if "temperature" in request:
-            return 400, {"error": {"message": "'temperature' does not support 1.0"}}, {}
-        return server.usual(request)
-
-    server.respond = respond
-    ask("--samples", "3")
-    assert len(server.asked) == 2 + 12
-    assert server.asked[-1]["max_completion_tokens"] == 16
-    decoding = set(read_columns("out.csv").cells["reader_decoding"])
-    assert decoding == {"max_completion_tokens 16, samples 3"}
+    ask(*arguments)
+    assert len(server.asked) == 12 + len(refused) and set(column("reader_decoding")) == {decoding}
+    ask(*arguments)
+    assert len(server.asked) == 12 + len(refused)
 
 
 @pytest.mark.parametrize("kind", ["several", "ignored", "refused"])
@@ -79,34 +105,42 @@ def test_samples_are_counted(ask, server, kind):
 
     def respond(request):
         if kind == "refused" and request.get("n", 1) > 1:
-            return 400, {"error": {"message": "n must be 1"}}, {}
+            return 400, {"error": {"message": "n must be 1"}}
         content = request["messages"][-1]["content"]
         stars = stars_of(content)
-        number = request.get("n", 1) if kind == "several" else 1
         choices = []
-        for _ in range(number):
+        for _ in range(request.get("n", 1) if kind == "several" else 1):
             turn = turns[content] = turns.get(content, -1) + 1
             # Every third answer is a star away.
-            own = stars if turn % 3 else (stars + 1 if stars < 5 else 4)
-            choices += completion(own, 1, logprobs=False)["choices"]
-        return 200, completion(stars, logprobs=False) | {"choices": choices}, {}
+            said = stars if turn % 3 else (stars + 1 if stars < 5 else 4)
+            choices += completion(said, 1, logprobs=False)["choices"]
+        return 200, completion(stars, logprobs=False) | {"choices": choices}
 
     server.respond = respond
     ask("--samples", "6")
-    columns = read_columns("out.csv")
-    counts = np.array([[int(float(c)) for c in columns.cells[f"n_{k}"]] for k in range(1, 6)]).T
-    for row, word in zip(counts, WORDS, strict=True):
+    for row, word in zip(counts(), WORDS, strict=True):
         stars = STARS[word]
-        assert row[stars - 1] == 4
-        assert row[stars if stars < 5 else 3] == 2
+        assert row[stars - 1] == 4 and row[stars if stars < 5 else 3] == 2
     assert len(server.asked) == {"several": 12, "ignored": 72, "refused": 73}[kind]
-    # More of them go on from those.
+    # More samples of the same are added to those.
     ask("--samples", "8")
     assert len(server.asked) == {"several": 24, "ignored": 96, "refused": 98}[kind]
+    assert counts().sum(axis=1).tolist() == [8] * 12
+
+
+def test_samples_are_texts_even_with_log_probabilities(ask, server):
+    def respond(request):
+        body = completion(1)
+        body["choices"][0]["message"]["content"] = str(stars_of(request["messages"][-1]["content"]))
+        return 200, body
+
+    server.respond = respond
+    ask("--samples", "1")
+    assert (counts().argmax(axis=1) + 1).tolist() == [STARS[word] for word in WORDS]
 
 
 def test_requests_at_once_are_bounded(ask, server):
-    # Nobody is answered before three are there; never are four.
+    # No request is answered before there are three; there are never four.
     together = threading.Barrier(3, timeout=5)
 
     def respond(request):
@@ -130,12 +164,10 @@ def test_orders_of_options_cancel_what_places_add(ask, server):
         logits = {name: bias[i] - 0.7 * abs(int(name) - stars) for i, name in enumerate(listed)}
         total = np.logaddexp.reduce(list(logits.values()))
         top = [{"token": t, "logprob": float(v - total)} for t, v in logits.items()]
-        body = completion(stars)
-        body["choices"][0]["logprobs"]["content"][0] |= {
-            "logprob": top[0]["logprob"],
-            "top_logprobs": top,
-        }
-        return 200, body, {}
+        body: dict = completion(stars) | {"model": f"tiny-{len(server.asked) % 2}"}
+        entry = {"logprob": top[0]["logprob"], "top_logprobs": top}
+        body["choices"][0]["logprobs"]["content"][0] |= entry
+        return 200, body
 
     server.respond = respond
     stars = np.array([STARS[word] for word in WORDS])
@@ -144,10 +176,11 @@ def test_orders_of_options_cancel_what_places_add(ask, server):
     ask()
     alone = logprobs()
     assert np.abs(alone - alone.mean(axis=1, keepdims=True) - truth).max() > 0.5
-    ask("--permutations", "5")
+    ask("--permutations", "5", "--concurrency", "1")
     mean = logprobs()
     np.testing.assert_allclose(mean - mean.mean(axis=1, keepdims=True), truth, atol=1e-12)
     assert len(server.asked) == 12 + 60
+    assert set(column("reader_model")) == {"tiny-1; tiny-0", "tiny-0; tiny-1"}
 
 
 def test_other_columns_go_along(ask):

@@ -4,9 +4,11 @@ import re
 
 import numpy as np
 
+from cordial_ppl.live.local import LocalModel
+
 
 class Words:
-    """A tokenizer whose tokens are words; with a template for conversations, or none."""
+    """A tokenizer whose tokens are words; with a chat template, or none."""
 
     eos_token = "<|end|>"
     bos_token_id = eos_token_id = None
@@ -30,19 +32,13 @@ class Words:
         return " ".join([*said, "<|assistant|>"])
 
 
-class Arithmetic:
+class Arithmetic(LocalModel):
     """A model that likes options by the words before them, whatever else is in the batch."""
 
-    version, precision = "v1", "float32"
-
-    def __init__(self, longest=80):
-        self.tokenizer, self.longest = Words(chat=True), longest
+    def __init__(self, version="v1"):
+        self.tokenizer, self.longest = Words(chat=True), 80
+        self.version, self.precision = version, "float32"
         self.batches = []
-
-    def tokenise(self, messages, options):
-        from cordial_ppl.live.tokens import tokenise
-
-        return tokenise(self.tokenizer, messages, options)
 
     def score(self, questions):
         self.batches.append([len(own.prompt) for own in questions])

@@ -14,16 +14,8 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.formats import FORMATS, collect, find_format
 from cordial_ppl.formats.answers import as_pattern
 from cordial_ppl.live import cache as answers
-from cordial_ppl.live.decoding import Decoding, describe
-from cordial_ppl.live.responses import (
-    WRONG,
-    as_answers,
-    as_tokens,
-    cut_answers,
-    has_alternatives,
-    is_mute,
-    read_completion,
-)
+from cordial_ppl.live.asking import describe
+from cordial_ppl.live.completions import WRONG, as_evidence, check_completion, has_alternatives
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables import read_readings
 from fuzzing.door import Door, attempt
@@ -215,15 +207,13 @@ def _make_answer(rng: random.Random, folder: Path) -> str:
 
 def _enter_answer(text: str, folder: Path) -> None:
     try:
-        body = read_completion(json.loads(text))
+        body = check_completion(json.loads(text))
     except WRONG as error:
-        # `Server` asks again, and says that this is no completion.
+        # `Server` says that this is no completion.
         raise InputError(f"an answer that is no completion: {error or type(error)}") from error
-    is_mute(body)
     has_alternatives(body)
-    as_tokens(body)
-    cut_answers([body], 1)
-    as_answers([body], 3)
+    as_evidence([body], 0)
+    as_evidence([body], 3)
     json.dumps(body)
 
 
@@ -231,7 +221,10 @@ def _make_kept(rng: random.Random, folder: Path) -> Path:
     path = folder / "answers.sqlite"
     with answers.open_cache(path) as kept:
         for number, body in enumerate(completions()):
-            kept.put(str(number), answers.Answer(Decoding().settings, body, "2025-12-31"))
+            kept.put(
+                str(number),
+                answers.Answer({"temperature": 0.0, "max_tokens": 16}, body, "2025-12-31"),
+            )
     path.write_bytes(damage_bytes(rng, path.read_bytes()))
     return path
 

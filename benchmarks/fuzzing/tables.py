@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.live.demonstrations import read_demonstrations
-from cordial_ppl.live.texts import read_texts
+from cordial_ppl.live.texts import read_demonstrations, read_texts
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables import (
     Predictions,
@@ -284,7 +283,7 @@ def _enter_texts(case: tuple[Path, list[str]], folder: Path) -> None:
     attempt(read_demonstrations, path, Scale(OPTIONS), needed, 3)
     found = read_texts(path, needed)
     assert all(isinstance(text, str) for cells in found.cells.values() for text in cells)
-    extras = found.passed_on(found.item_ids, ("item_id",))
+    extras, _ = found.pass_on({"item_id": found.item_ids})
     write_everywhere({"item_id": found.item_ids} | extras, folder)
 
 

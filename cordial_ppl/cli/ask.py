@@ -1,156 +1,173 @@
 """`cordial ask`: readings from a model that is asked, over a server or on this machine."""
 
-from cordial_ppl.cli.ask_options import (
-    Address,
-    Batch,
-    CachePath,
-    Concurrency,
-    Device,
-    KeyVariable,
-    Local,
-    MaxTokens,
-    ModelName,
-    Partial,
-    Permutations,
-    Priced,
-    PromptPath,
-    QuestionText,
-    ReaderName,
-    Retries,
-    Samples,
-    Scales,
-    Shots,
-    Shown,
-    TaskName,
-    TextsPath,
-    Timeout,
-    Unbalanced,
-)
-from cordial_ppl.cli.messages import progressing, working
-from cordial_ppl.cli.options import (
-    After,
-    Explain,
-    Json,
-    Quiet,
-    ReadingsOut,
-    Seed,
-    Spelled,
-    split_options,
-)
-from cordial_ppl.errors import InputError
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cordial_ppl.cli.messages import count, progressing, say, working
+from cordial_ppl.cli.options import After, Json, Quiet, ReadingsOut, Seed, Spelled, split_options
+from cordial_ppl.errors import InputError, ServerError
+
+if TYPE_CHECKING:
+    from cordial_ppl.live.asker import Asker
+    from cordial_ppl.live.cache import Cache
 
 
 def ask(
-    texts: TextsPath,
+    texts: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TEXTS",
+            help="Table (.csv, .parquet, .jsonl): item_id, text, other columns of the prompt.",
+        ),
+    ],
     out: ReadingsOut,
-    model: ModelName,
-    options: Scales,
-    prompt: PromptPath = None,
-    question: QuestionText = None,
-    demonstrations: Shown = None,
-    shots: Shots = 10,
-    shots_at_random: Unbalanced = False,
-    permutations: Permutations = 1,
-    server: Address = None,
-    key_variable: KeyVariable = None,
-    samples: Samples = 0,
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model to ask.")],
+    options: Annotated[
+        str,
+        typer.Option(metavar="A,B,...", help="The options in the scale's order, as 1,2,3,4,5."),
+    ],
+    prompt: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The whole prompt: {text}, {options}, other columns."),
+    ] = None,
+    question: Annotated[str | None, typer.Option(metavar="TEXT", help="What to ask.")] = None,
+    demonstrations: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labelled texts to show as examples.")
+    ] = None,
+    shots: Annotated[int, typer.Option(min=1, metavar="N", help="Examples to show.")] = 10,
+    permutations: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Orders of the options to average over.")
+    ] = 1,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or OpenAI.",
+        ),
+    ] = None,
+    key_variable: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The environment variable of the key; by default OPENAI_API_KEY, for OpenAI and "
+            "servers on this machine only.",
+        ),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Sample N answers a text; no logprobs needed.")
+    ] = 0,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tokens of an answer, at most; 16.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Questions at once, at most; 8.")
+    ] = None,
+    local: Annotated[
+        bool, typer.Option("--local", help="Run a Hugging Face model here, a folder or a name.")
+    ] = False,
     spell: Spelled = None,
     after: After = None,
-    max_tokens: MaxTokens = None,
-    concurrency: Concurrency = None,
-    timeout: Timeout = None,
-    retries: Retries = None,
-    price: Priced = None,
-    local: Local = False,
-    device: Device = None,
-    batch: Batch = None,
-    partial: Partial = False,
-    cache: CachePath = None,
-    reader: ReaderName = None,
-    task: TaskName = None,
-    explain: Explain = 0,
+    reader: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to call the reader; by default MODEL.")
+    ] = None,
+    task: Annotated[str | None, typer.Option(metavar="NAME", help="What to call the task.")] = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Ask a model to rate texts, and make a table of readings of what it answers.
+    """Ask a model to rate texts, and make a table of readings of its answers.
 
-    Answers are kept as they come: a run that was interrupted goes on from there.
+    Answers are kept in OUT.cache as they come: the same command resumes an interrupted run.
     """
-    from cordial_ppl.cli.asked import Asked
-    from cordial_ppl.cli.asking import check_unused, keeping, reach_here, reach_server, read_price
-    from cordial_ppl.cli.output import check_output
-    from cordial_ppl.cli.reading import read_spellings
+    from cordial_ppl.cli.output import check_output, show_json
+    from cordial_ppl.cli.reading import as_json, read_spellings, report, warn
     from cordial_ppl.formats import collect
     from cordial_ppl.formats.answers import as_pattern
-    from cordial_ppl.live.decoding import Decoding
+    from cordial_ppl.live.asker import name_failures
+    from cordial_ppl.live.cache import open_cache
     from cordial_ppl.live.prompt import Prompt, read_template
     from cordial_ppl.live.questions import read_questions
-    from cordial_ppl.live.records import Records
-    from cordial_ppl.live.tally import Tally
     from cordial_ppl.scale import Scale
-    from cordial_ppl.tables import check_writable, write_table
+    from cordial_ppl.tables import write_table
 
-    check_unused(
-        local,
-        of_server={
-            "--server": server,
-            "--key-variable": key_variable,
-            "--samples": samples or None,
-            "--max-tokens": max_tokens,
-            "--concurrency": concurrency,
-            "--timeout": timeout,
-            "--retries": retries,
-            "--price": price,
-        },
-        of_local={"--device": device, "--batch": batch},
-    )
     scale = Scale(split_options(options) or ())
     spellings, before = read_spellings(spell), as_pattern(after)
     check_output(out, [path for path in (texts, prompt, demonstrations) if path is not None])
-    cache = cache or out.with_name(f"{out.name}.cache")
-    if cache.resolve() == out.resolve():
-        raise InputError(f"--cache {cache} is where the readings go: name another file.")
-    check_writable(cache, endings=None)
+    cache = out.with_name(f"{out.name}.cache")
     questions = read_questions(
         texts,
         Prompt(scale, read_template(prompt), question),
         demonstrations=demonstrations,
         shots=shots,
-        balanced=not shots_at_random,
         permutations=permutations,
         seed=seed,
     )
-    tally = Tally(len(questions), price=read_price(price))
+    way: Callable[[Cache], Asker]
     if local:
-        reach = reach_here(model, device or "cpu", batch or 8, quiet)
+        from cordial_ppl.live.local import LocalModel
+        from cordial_ppl.live.scoring import Scoring
+
+        given = ("--server", server), ("--key-variable", key_variable), ("--samples", samples)
+        given += ("--max-tokens", max_tokens), ("--concurrency", concurrency)
+        if unused := [name for name, value in given if value]:
+            raise InputError(f"{', '.join(unused)}: for servers only, not with --local.")
+        with working(f"loading {model}", quiet):
+            way = partial(Scoring, questions, model, LocalModel.load(model))
     else:
-        reach = reach_server(
-            server,
-            model,
-            key_variable,
-            decoding=Decoding(samples, max_tokens or 16),
+        from cordial_ppl.live.asking import Asking
+        from cordial_ppl.live.server import Server
+
+        way = partial(
+            Asking,
+            questions,
+            Server(model, server, key_variable),
+            samples=samples,
+            max_tokens=max_tokens or 16,
             concurrency=concurrency or 8,
-            timeout=timeout or 60.0,
-            retries=6 if retries is None else retries,
-            seed=seed,
         )
-    with keeping(cache, tally) as kept:
-        asker = reach(questions, kept, tally)
-        with progressing(quiet) as show:
-            asker.run(show, partial)
-        answered = Records(questions, asker.find, reader or model, task)
+    with open_cache(cache) as kept:
+        asker = way(kept)
+        with resumable(asker, cache), progressing(quiet) as show:
+            asker.run(show)
+        records = asker.records(reader or model, task)
         with working("reading the answers", quiet):
-            collected = collect(
-                answered, scale=scale, spellings=spellings, before=before, explain=explain
-            )
-    columns = collected.readings
-    write_table(out, columns | questions.texts.passed_on(columns["item_id"], columns))
-    asked = Asked(
-        collected,
-        tally,
-        missing={item: dict(asker.failures).get(item, "") for item in answered.missing},
-        cut=answered.cut_short(spellings, before),
-        held_back=questions.texts.held_back(columns),
-    )
-    asked.show(model, out, json=json, quiet=quiet)
+            found = collect(records, scale=scale, spellings=spellings, before=before)
+    extras, dropped = questions.texts.pass_on(found.readings)
+    write_table(out, found.readings | extras)
+    read, written = asker.tokens
+    if json:
+        took = {"requests": asker.asked, "tokens_read": read, "tokens_written": written}
+        took |= {"missing": asker.failures, "held_back": dropped}
+        return show_json(as_json(found, model) | took)
+    if not quiet:
+        if asker.asked:
+            say(asker.progress[1])
+        report(found, model, out, None)
+    if asker.failures:
+        texts_lost = count(len(asker.failures), "text")
+        named = name_failures(asker.failures)
+        say(f"warning: {texts_lost} without an answer are left out: {named}")
+    warn(found)
+    if samples and (found.unread or found.unread_samples):
+        say("warning: if answers ended before they named an option, raise --max-tokens")
+    if dropped:
+        names = ", ".join(dropped)
+        say(f"warning: columns that would be taken for readings are not passed on: {names}")
+
+
+@contextmanager
+def resumable(asker: "Asker", cache: Path) -> Iterator[None]:
+    """Say where the answers are if not all came."""
+    try:
+        yield
+    except (ServerError, KeyboardInterrupt) as error:
+        kept = f"{asker.done:,} of {len(asker.questions):,} answers are in {cache}"
+        if isinstance(error, ServerError):
+            raise ServerError(f"{error} {kept}: the same command resumes.") from error
+        say(f"stopped: {kept}; the same command resumes")
+        raise

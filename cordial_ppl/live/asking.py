@@ -1,113 +1,132 @@
-"""Every question is put to a server, several at once, and every answer kept as it comes."""
+"""Questions for a server, several at once; every answer is kept as it comes."""
 
 import asyncio
-from collections.abc import Iterator
-from itertools import chain
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from cordial_ppl.errors import CordialError, InputError, ServerError
-from cordial_ppl.live.cache import Cache
-from cordial_ppl.live.decoding import Decoding, Dialect
-from cordial_ppl.live.failures import Refused
-from cordial_ppl.live.kept import Kept
+from cordial_ppl.errors import InputError, ServerError
+from cordial_ppl.live.asker import Asker, Found, Show, join, name_failures
+from cordial_ppl.live.cache import Answer, Cache, answer_today, key_of
+from cordial_ppl.live.completions import (
+    WRONG,
+    Completion,
+    as_evidence,
+    check_completion,
+    has_alternatives,
+)
 from cordial_ppl.live.questions import Question, Questions
-from cordial_ppl.live.records import Found, Show
-from cordial_ppl.live.responses import Completion, is_mute
-from cordial_ppl.live.server import Server
-from cordial_ppl.live.tally import Tally
+from cordial_ppl.live.server import Refused, Server
+
+TOP, FEWER = 20, 5
+"""Alternatives to a token to ask for; and from a server that refuses as many."""
 
 HOPELESS = 10
-"""Questions in a row without an answer, after which no more are asked."""
+"""Failures in a row that end the run."""
 
 SEVERAL = 100
-"""Samples that are asked for in one request, at most."""
-
-NAMED = 3
-"""Failed questions that a message names."""
+"""Samples in one request, at most."""
 
 
-class Asking:
-    """Questions on their way to a server.
+class Asking(Asker):
+    """Questions for a server.
 
     Args:
-        questions: What is asked.
-        server: Who is asked.
-        decoding: How answers are decoded.
+        questions: What to ask.
+        server: Whom to ask.
         cache: Where answers are kept, and looked for first.
-        tally: Counts what it takes.
+        samples: Answers to sample for each question; 0 to read log-probabilities.
+        max_tokens: Tokens of an answer, at most.
         concurrency: Questions at once, at most.
-
-    Attributes:
-        failures: Questions that got no answer: the text's name, and why.
     """
 
     def __init__(
         self,
         questions: Questions,
         server: Server,
-        decoding: Decoding,
         cache: Cache,
-        tally: Tally,
+        *,
+        samples: int = 0,
+        max_tokens: int = 16,
         concurrency: int = 8,
     ):
-        self.questions, self.server, self.decoding = questions, server, decoding
-        self.tally, self.concurrency = tally, concurrency
-        self.failures: list[tuple[str, str]] = []
-        self._kept = Kept(cache, server.model, decoding)
-        self._dialect = Dialect(decoding.settings)
-        self._refused = self._in_a_row = 0
-        self._proven = False
+        super().__init__(questions, server.model, cache)
+        self.server, self.samples, self.concurrency = server, samples, concurrency
+        logprobs = {} if samples else {"logprobs": True, "top_logprobs": TOP}
+        self._best = {"temperature": float(samples > 0), "max_tokens": max_tokens, **logprobs}
+        self._wanted = max(samples, 1)
+        self._settings = self._best | ({"n": samples} if samples > 1 else {})
+        # Questions without an answer that the same command may get later.
+        self._failed: dict[str, str] = {}
+        self._in_a_row = 0
+        self._has_answered = False
 
-    def run(self, show: Show = lambda share, words: None, partial: bool = False) -> None:
-        """Ask all that has not been answered.
+    def run(self, show: Show) -> None:
+        """Ask all questions that have no answer yet, and report progress.
 
-        The first questions go alone, until one is answered: they show whether key, model and
-        address are right, and what of the protocol the server understands.
+        Until one is answered they go one at a time: that shows whether key, model and address are
+        right, and which settings the server takes.
 
         Args:
-            show: Is told of the progress.
-            partial: Whether single questions may stay without an answer.
+            show: Reports progress.
 
         Raises:
-            InputError: The key, the model or the address is wrong, or the reader has no
+            InputError: The key, the model or the address is wrong, or the model gives no
                 log-probabilities.
-            ServerError: Some questions got no answer; the others' answers are kept.
+            ServerError: Some questions got no answer, for a reason that may pass, or no question
+                got one; the answers that came are kept.
         """
-        waiting = self._unanswered()
-        first = next(waiting, None)
-        if first is None:
-            return
+        waiting = self.unanswered()
+        self.server.has_answered = len(self.cache) > 0
         try:
-            asyncio.run(self._run(first, waiting, show))
-        except* CordialError as group:
-            # Workers fall together; the first says why.
-            raise _first(group) from None
+            asyncio.run(self._run(waiting, show))
+        except ExceptionGroup as group:
+            # One worker's error cancels the others.
+            raise group.exceptions[0] from None
         unasked = sum(1 for _ in waiting)
-        nothing = not self._is_understood
-        if nothing and self._refused == len(self.failures) and not self.decoding.samples:
-            raise self._hopeless(self.failures[0][1])
-        if unasked or nothing or (self.failures and not partial):
-            advice = "" if unasked or nothing or partial else " --partial leaves them out."
-            raise ServerError(self._complaint(unasked) + advice)
+        if unasked or self._failed or not self.done:
+            number = len(self.questions)
+            raise ServerError(
+                f"{number - self.done} of {number} questions got no answer: "
+                f"{name_failures(self._failed | self.failures)}."
+                + (" The others were not asked." if unasked else "")
+            )
 
     def find(self, question: Question) -> Found | None:
-        """Find what was answered to a question; None if nothing was."""
-        return self._kept.find(question)
+        """Find the answer to a question; None if there is none."""
+        answers = self._answers(question)
+        if _count(answers) < self._wanted:
+            return None
+        bodies = [answer.body for answer in answers]
+        return Found(
+            as_evidence(bodies, self.samples),
+            join(str(body.get("model") or self.model) for body in bodies),
+            join(describe(answer.settings, self.samples) for answer in answers),
+            max(answer.date for answer in answers),
+        )
 
-    def _unanswered(self) -> Iterator[Question]:
-        for question in self.questions:
-            if not self._kept.all(question):
-                yield question
-            else:
-                self.tally.known += 1
+    def _answers(self, question: Question) -> list[Answer]:
+        """Return the answers in the cache, perhaps fewer than are wanted."""
+        found: list[Answer] = []
+        while (taken := _count(found)) < self._wanted:
+            answer = self.cache.get(self._key(question, taken))
+            try:
+                if answer is None or not self._is_usable(check_completion(answer.body)):
+                    break
+            except WRONG:
+                break
+            found.append(answer)
+        return found
 
-    @property
-    def _is_understood(self) -> bool:
-        """Whether the server has answered such a question, now or before."""
-        return self.tally.answered + self.tally.known > 0
+    def _key(self, question: Question, taken: int) -> str:
+        return key_of(self.model, question.messages, self._best, taken)
 
-    async def _run(self, first: Question, waiting: Iterator[Question], show: Show) -> None:
-        async with self.server:
-            await self._work(chain([first], waiting), show, alone=True)
+    def _is_usable(self, body: Completion) -> bool:
+        return self.samples > 0 or has_alternatives(body)
+
+    async def _run(self, waiting: Iterator[Question], show: Show) -> None:
+        async with self.server.client:
+            await self._work(waiting, show, alone=True)
             async with asyncio.TaskGroup() as workers:
                 for _ in range(self.concurrency):
                     workers.create_task(self._work(waiting, show))
@@ -115,74 +134,96 @@ class Asking:
     async def _work(self, waiting: Iterator[Question], show: Show, alone: bool = False) -> None:
         """Ask one question after the other; alone, until one is not refused."""
         while self._in_a_row < HOPELESS and (question := next(waiting, None)) is not None:
-            refused = await self._try(question, show)
-            if alone and not refused:
+            try:
+                await self._ask(question)
+            except Refused as refusal:
+                self.failures[question.item_id] = str(refusal)
+                # A server that answers others refuses this text.
+                self._in_a_row += not self.done
+                continue
+            except ServerError as error:
+                self._failed[question.item_id] = str(error)
+                self._in_a_row += 1
+            else:
+                self.done, self._in_a_row, self._has_answered = self.done + 1, 0, True
+            show(*self.progress)
+            if alone:
                 return
 
-    async def _try(self, question: Question, show: Show) -> bool:
-        """Ask a question; say whether it was refused."""
-        refused = False
-        try:
-            await self._ask(question)
-        except ServerError as error:
-            refused = isinstance(error, Refused)
-            if refused and not self._dialect.settled:
-                if "logprob" in str(error) and not self.decoding.samples:
-                    raise self._hopeless(str(error)) from error
-                self._dialect.reset()
-            self.failures.append((question.item_id, str(error)))
-            self._refused += refused
-            # Who answers some texts and refuses others is there.
-            self._in_a_row += not (refused and self._is_understood)
-        else:
-            self._in_a_row = 0
-            self.tally.answered += 1
-        show(self.tally.share, self.tally.words)
-        return refused
-
-    def _hopeless(self, refusal: str) -> InputError:
-        return InputError(
-            f"{self.server.url} refuses to answer ({refusal}). If it is that "
-            f"{self.server.model!r} has no log-probabilities (logprobs), sample its "
-            "answers: --samples 20."
-        )
-
     async def _ask(self, question: Question) -> None:
-        taken, wanted = 0, self._kept.wanted
-        while taken < wanted:
-            known = self._kept.get(question, taken)
-            if known is None:
-                left = min(wanted - taken, SEVERAL)
-                sent, body = await self.server.complete(question.messages, self._dialect, left)
-                self.tally.add(body)
-                self._check_alternatives(body)
-                known = self._kept.put(question, taken, sent, body)
-            taken += len(known.body["choices"])
+        """Ask a question until it has as many answers as are wanted."""
+        taken = _count(self._answers(question))
+        while taken < self._wanted:
+            settings, body = await self._request(question, min(self._wanted - taken, SEVERAL))
+            usage = body["usage"] if isinstance(body.get("usage"), Mapping) else {}
+            self.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
+            if not self._is_usable(body):
+                raise self._no_logprobs("its answer has none")
+            self.cache.put(self._key(question, taken), answer_today(settings, body))
+            taken += len(body["choices"])
 
-    def _check_alternatives(self, body: Completion) -> None:
-        """Keep no answer without log-probabilities, but for one that is mute."""
-        if self._kept.is_usable(body):
-            self._proven = self._proven or not is_mute(body)
-            return
-        lacking = (
-            "no log-probabilities (top_logprobs) of what else "
-            f"{self.server.model!r} might have answered"
+    async def _request(self, question: Question, number: int) -> tuple[dict[str, Any], Completion]:
+        """Send a request; while the server has answered none, ask for less after a refusal."""
+        settings = self._settings
+        while True:
+            sent = {name: value for name, value in settings.items() if name != "n"}
+            if number > 1 and "n" in settings:
+                sent["n"] = number
+            try:
+                body = await self.server.complete(question.messages, sent)
+            except Refused as refusal:
+                less = None if self._has_answered else concede(settings, str(refusal))
+                if less is not None:
+                    settings = less
+                elif "logprob" in str(refusal) and not self._has_answered:
+                    raise self._no_logprobs(str(refusal)) from refusal
+                else:
+                    raise
+            else:
+                self._settings = settings
+                return sent, body
+
+    def _no_logprobs(self, reason: str) -> InputError:
+        return InputError(
+            f"{self.server.url} gives no log-probabilities (top_logprobs) of {self.model!r}: "
+            f"{reason}. Sample its answers instead: --samples 20."
         )
-        if self._proven:
-            # One of several machines behind an address.
-            raise ServerError(f"the answer has {lacking}")
-        raise InputError(f"{self.server.url} sends {lacking}. Sample its answers: --samples 20.")
-
-    def _complaint(self, unasked: int) -> str:
-        reasons = dict(self.failures)
-        named = [f"{item!r} ({why})" for item, why in list(reasons.items())[:NAMED]]
-        more = f" and {len(reasons) - len(named)} more" if len(reasons) > len(named) else ""
-        return (
-            f"{len(self.failures) + unasked} of {self.tally.questions} questions got no answer: "
-            f"{', '.join(named)}{more}." + (" The others were not asked." if unasked else "")
-        )
 
 
-def _first(group: BaseExceptionGroup) -> BaseException:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+def concede(settings: Mapping[str, Any], refusal: str) -> dict[str, Any] | None:
+    """Ask for less after a server refused a request.
+
+    Args:
+        settings: What was asked for.
+        refusal: What the server said.
+
+    Returns:
+        What to ask for instead; None if nothing is left to give up.
+    """
+    rest = dict(settings)
+    if "max_tokens" in rest and "max_completion_tokens" in refusal:
+        rest["max_completion_tokens"] = rest.pop("max_tokens")
+    elif "temperature" in rest and re.search(r"\btemperature\b", refusal):
+        # Reasoning models have one temperature, and let no request name another.
+        del rest["temperature"]
+    elif "logprob" in refusal and rest.get("top_logprobs", 0) > FEWER:
+        rest["top_logprobs"] = FEWER
+    elif "n" in rest:
+        del rest["n"]
+    else:
+        return None
+    return rest
+
+
+def describe(settings: Mapping[str, Any], samples: int = 0) -> str:
+    """Say how an answer was decoded: "temperature 0, max_tokens 16, top_logprobs 20"."""
+    words = [
+        f"{name} {value:g}"
+        for name, value in settings.items()
+        if name != "n" and not isinstance(value, bool)
+    ]
+    return ", ".join([*words, f"samples {samples}"] if samples else words)
+
+
+def _count(answers: list[Answer]) -> int:
+    return sum(len(answer.body["choices"]) for answer in answers)

@@ -1,14 +1,15 @@
-"""Answers that were paid for: one SQLite file, from which an interrupted run goes on.
+"""Answers that were paid for: one SQLite file, from which an interrupted run resumes.
 
-A row is an answer: the SHA-256 of what was asked, the settings that were sent, and the response.
-Prompts are not stored, and neither is who asked which server with which key.
+A row is an answer: the SHA-256 of the question, the settings that were sent, and the response. The
+file holds neither prompts nor keys.
 """
 
+import datetime
 import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,18 +17,24 @@ from cordial_ppl.errors import FileError
 from cordial_ppl.live.prompt import Messages
 
 MARK = 0x434F5244
-"""Number in the head of the file (`application_id`) that says whose it is."""
+"""SQLite's `application_id`, which tells our files from those of other programs."""
 
 VERSION = 1
 
+TABLE = """
+CREATE TABLE answers
+(key TEXT PRIMARY KEY, settings TEXT NOT NULL, body TEXT NOT NULL, date TEXT NOT NULL)
+WITHOUT ROWID
+"""
+
 
 class Answer(NamedTuple):
-    """What is known of an answer.
+    """An answer in the cache.
 
     Attributes:
         settings: How it was decoded.
         body: The response.
-        date: The day on which it came, as "2025-12-31".
+        date: The day it came, as "2025-12-31".
     """
 
     settings: Mapping[str, Any]
@@ -35,25 +42,30 @@ class Answer(NamedTuple):
     date: str
 
 
+def answer_today(settings: Mapping[str, Any], body: Mapping[str, Any]) -> Answer:
+    """Make an answer with today's date (UTC)."""
+    return Answer(settings, body, datetime.datetime.now(datetime.UTC).date().isoformat())
+
+
 def key_of(model: str, messages: Messages, settings: Mapping[str, Any], sample: int = 0) -> str:
-    """Name what is asked, whichever server is asked.
+    """Identify a question, whichever server is asked.
 
     Args:
         model: The model's name.
         messages: The conversation.
         settings: How the answer is to be decoded.
-        sample: Samples of the same that were taken before.
+        sample: Number of samples of the same question that were taken before.
 
     Returns:
         The SHA-256, in hexadecimal digits.
     """
     text = json.dumps([model, messages, settings, sample], ensure_ascii=False, sort_keys=True)
-    # Half a surrogate pair, as a table may hold, is no text that has bytes.
+    # A table may hold half a surrogate pair, which UTF-8 cannot encode.
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
 
 
 class Cache:
-    """A file of answers; each is on disk before the next is asked for.
+    """A file of answers; each is on disk before the next question.
 
     Args:
         connection: The open file.
@@ -67,45 +79,34 @@ class Cache:
         return self._connection.execute("SELECT count(*) FROM answers").fetchone()[0]
 
     def get(self, key: str) -> Answer | None:
-        """Find an answer.
-
-        Args:
-            key: What was asked.
-
-        Returns:
-            The answer; None if there is none, or it is damaged.
-        """
+        """Find an answer; None if there is none, or it is damaged."""
         row = self._connection.execute(
             "SELECT settings, body, date FROM answers WHERE key = ?", (key,)
         ).fetchone()
         try:
-            found = row and Answer(json.loads(row[0]), json.loads(row[1]), str(row[2]))
+            settings, body = json.loads(row[0]), json.loads(row[1])
         except (ValueError, TypeError, RecursionError):
             return None
-        whole = found and isinstance(found.settings, dict) and isinstance(found.body, dict)
-        return found if whole else None
+        whole = isinstance(settings, dict) and isinstance(body, dict)
+        return Answer(settings, body, str(row[2])) if whole else None
 
     def put(self, key: str, answer: Answer) -> None:
-        """Keep an answer, on disk.
-
-        Args:
-            key: What was asked.
-            answer: The answer.
+        """Write an answer to disk.
 
         Raises:
-            FileError: The disk is full, or another program keeps the file.
+            FileError: The disk is full, or another program locks the file.
         """
         row = key, json.dumps(answer.settings), json.dumps(answer.body), answer.date
         try:
             with self._connection:
                 self._connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
         except sqlite3.Error as error:
-            raise FileError(f"an answer cannot be kept in the cache: {error}.") from error
+            raise FileError(f"cannot write an answer to the cache: {error}.") from error
 
 
 @contextmanager
 def open_cache(path: str | Path) -> Iterator[Cache]:
-    """Open a cache, or begin one; until it is closed nobody else can.
+    """Open or create a cache, for this process alone.
 
     Args:
         path: The file.
@@ -114,45 +115,33 @@ def open_cache(path: str | Path) -> Iterator[Cache]:
         The cache.
 
     Raises:
-        FileError: The file cannot be written, is something else, or another run uses it.
+        FileError: The file cannot be written, is not a cache, or another run uses it.
     """
     try:
-        connection = sqlite3.connect(path, timeout=1.0)
-        try:
-            # Bytes that are no text are a damaged answer.
+        with closing(sqlite3.connect(path, timeout=1.0)) as connection:
+            # Bytes that are not UTF-8 make an answer damaged, not the run fail.
             connection.text_factory = lambda text: text.decode(errors="replace")
-            # Two runs would pay for the same answers; a program that is killed locks nothing.
+            # Two runs would pay for the same answers. The lock ends with the process.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            _check(connection, path)
-            # A program that is killed loses nothing; only after a power cut may the last be gone.
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    connection.execute(f"PRAGMA application_id = {MARK}")
+                    connection.execute(f"PRAGMA user_version = {VERSION}")
+                    connection.execute(TABLE)
+            (mark,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if (mark, version) != (MARK, VERSION):
+                owner = "program" if mark != MARK else "version of cordial"
+                raise FileError(f"{path} is a file of another {owner}: write to another file.")
+            # A killed process loses nothing; a power cut may lose the last answers.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             yield Cache(connection)
-        finally:
-            connection.close()
-    # SQLite's schema of a damaged file may be no text.
+    # The schema of a damaged file may not be UTF-8.
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise FileError(
-                f"another run uses the cache {path}: wait for its end, or name another --cache."
+                f"another run uses the cache {path}: wait until it ends, or write to another file."
             ) from error
         raise FileError(f"{path} cannot be used as a cache of answers: {error}.") from error
-
-
-def _check(connection: sqlite3.Connection, path: str | Path) -> None:
-    """Make the table in an empty file; take no file of another program for a cache."""
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-            connection.execute(f"PRAGMA application_id = {MARK}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-            connection.execute(
-                "CREATE TABLE answers (key TEXT PRIMARY KEY, settings TEXT NOT NULL, "
-                "body TEXT NOT NULL, date TEXT NOT NULL) WITHOUT ROWID"
-            )
-    mark = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if mark != MARK:
-        raise FileError(f"{path} is a database of another program: name another --cache.")
-    if version != VERSION:
-        raise FileError(f"{path} is a cache of another version of cordial: name another --cache.")

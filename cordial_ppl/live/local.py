@@ -1,8 +1,8 @@
 r"""A causal language model on this machine: the log-likelihood of every option after a prompt.
 
 :math:`\ell_k = \sum_i \log p(t_{ki} \mid \text{prompt}, t_{k,<i})` over the tokens :math:`t_k` of
-option k.  Prompts go through the model once, several at a time; what it remembers of them (its
-cache of keys and values) is shared by the options, of which only the further tokens are computed.
+option k. A prompt goes through the model once, several prompts at a time; the options share its
+cache of keys and values.
 """
 
 import hashlib
@@ -10,15 +10,94 @@ import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.live.extras import load
 from cordial_ppl.live.prompt import Messages
-from cordial_ppl.live.tokens import Tokenised, Tokens, tokenise
+from cordial_ppl.live.server import load
+
+Tokens = list[int]
+
+
+class Tokenised(NamedTuple):
+    """A prompt and its options, as tokens.
+
+    Attributes:
+        prompt: The tokens before every option.
+        options: The tokens of each option.
+    """
+
+    prompt: Tokens
+    options: list[Tokens]
+
+    @property
+    def length(self) -> int:
+        """The number of tokens with the longest option."""
+        return len(self.prompt) + max(map(len, self.options))
+
+
+def tokenise(tokenizer: Any, messages: Messages, options: Sequence[str]) -> Tokenised:
+    """Turn a prompt and its options into tokens.
+
+    The prompt is tokenised with each option behind it, as the model would read them; the tokens
+    that all have in common are the prompt. If one option's tokens begin another's ("1" and "10"),
+    the end of the answer counts as a token of every option.
+
+    Args:
+        tokenizer: A tokenizer of `transformers`.
+        messages: The conversation.
+        options: The options.
+
+    Returns:
+        The tokens.
+
+    Raises:
+        InputError: Two options have the same tokens, or the tokenizer has no first token.
+    """
+    chat = bool(getattr(tokenizer, "chat_template", None))
+    if chat:
+        prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        before, end = "", tokenizer.eos_token or "\n"
+    else:
+        prompt, before, end = _as_text(messages), " ", "\n"
+
+    def encode(text: str) -> Tokens:
+        # A chat template writes the special tokens itself.
+        return tokenizer(text, add_special_tokens=not chat)["input_ids"]
+
+    wholes = [encode(f"{prompt}{before}{option}") for option in options]
+    if len(set(map(tuple, wholes))) < len(wholes):
+        raise InputError(
+            f"the model's tokenizer writes some of the options {', '.join(options)} alike."
+        )
+    if any(a == b[: len(a)] for a in wholes for b in wholes if a is not b):
+        wholes = [encode(f"{prompt}{before}{option}{end}") for option in options]
+    shared, alone = 0, encode(prompt)
+    # At least one token is left for each option.
+    longest = min(len(alone), *(len(whole) - 1 for whole in wholes))
+    while shared < longest and all(whole[shared] == alone[shared] for whole in wholes):
+        shared += 1
+    if shared > 0:
+        return Tokenised(alone[:shared], [whole[shared:] for whole in wholes])
+    start = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+    if start is None:
+        raise InputError("the model's tokenizer has no token to begin a text with.")
+    return Tokenised([start], wholes)
+
+
+def _as_text(messages: Messages) -> str:
+    """Write a conversation for a model without a chat template; each question ends in a colon."""
+    text = ""
+    for message in messages:
+        said = message["content"]
+        if message["role"] == "assistant":
+            text += f" {said}\n\n"
+        else:
+            text += said if said.endswith(":") else f"{said}\nAnswer:"
+    return text
 
 
 class LocalModel:
@@ -27,181 +106,126 @@ class LocalModel:
     Args:
         model: The model (`transformers.AutoModelForCausalLM`), on its device.
         tokenizer: Its tokenizer.
-        version: What tells it from others of the same name.
+        version: Distinguishes it from other models of the same name.
 
     Raises:
-        InputError: It remembers prompts otherwise than by keys and values, as Mamba does.
+        InputError: The model has no cache of keys and values, as Mamba.
     """
 
     def __init__(self, model: Any, tokenizer: Any, version: str = ""):
         names = inspect.signature(model.forward).parameters
         if "past_key_values" not in names:
-            raise _forgetful(model)
+            raise InputError(
+                f"{type(model).__name__} has no cache of keys and values, which the options would "
+                "share. Serve the model, and name its --server."
+            )
         self._torch = load("torch", "local")
         self.model, self.tokenizer, self.version = model.eval(), tokenizer, version
-        # Logits of every token of long prompts would not fit into memory.
-        keep = [name for name in ("logits_to_keep", "num_logits_to_keep") if name in names]
-        self._last = {name: 1 for name in keep[:1]}
+        # The logits of every token of long prompts would not fit into memory.
+        self._last = {"logits_to_keep": 1} if "logits_to_keep" in names else {}
+        self.precision = str(model.dtype).removeprefix("torch.")
+        self.longest = getattr(model.config, "max_position_embeddings", None) or sys.maxsize
 
     @classmethod
-    def load(cls, name: str, device: str = "cpu") -> "LocalModel":
-        """Load a model from a folder, or from the Hugging Face Hub and what was fetched before.
+    def load(cls, name: str) -> "LocalModel":
+        """Load a model from a folder, the Hugging Face Hub, or the Hub's local cache.
 
-        On a CPU it computes in float32, elsewhere in the precision that it is stored in.  Code
-        that comes with a model is not run.
+        It computes on a GPU if there is one, in the precision it is stored in, else on the CPU in
+        float32. Code that comes with a model is not run.
 
         Args:
             name: Folder, or name on the Hub.
-            device: Where to compute: "cpu", "cuda", "mps".
 
         Returns:
             The model.
 
         Raises:
-            InputError: There is no such model or device, or it has code of its own.
+            InputError: There is no such model, or it needs code of its own.
         """
         torch, transformers = load("torch", "local"), load("transformers", "local")
         transformers.utils.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
+        mps = torch.backends.mps.is_available()
+        device = "cuda" if torch.cuda.is_available() else "mps" if mps else "cpu"
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(name)
             model = transformers.AutoModelForCausalLM.from_pretrained(name, torch_dtype="auto")
             model = model.to(device)
-        except (OSError, ValueError, RuntimeError, AssertionError, ImportError) as error:
+        except (OSError, ValueError, RuntimeError, ImportError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot load the model {name!r} to {device!r}: {reason}") from error
-        if torch.device(device).type == "cpu":
-            model = model.float()
-        return cls(model, tokenizer, _version(name, model))
-
-    @property
-    def precision(self) -> str:
-        """In which it computes, as "float32"."""
-        return str(self.model.dtype).removeprefix("torch.")
-
-    @property
-    def longest(self) -> int:
-        """Tokens that it can read at once."""
-        return getattr(self.model.config, "max_position_embeddings", None) or sys.maxsize
-
-    def tokenise(self, messages: Messages, options: Sequence[str]) -> Tokenised:
-        """Turn a prompt and its options into tokens.
-
-        Args:
-            messages: The conversation.
-            options: The options.
-
-        Returns:
-            The tokens.
-        """
-        return tokenise(self.tokenizer, messages, options)
+        return cls(model.float() if device == "cpu" else model, tokenizer, _version(name, model))
 
     def score(self, questions: Sequence[Tokenised]) -> list[Float64[np.ndarray, " K"]]:
         """Compute the log-likelihoods of all options after each of several prompts.
 
         Args:
-            questions: Prompts with their options, one batch.
+            questions: Prompts with their options, one batch; halved where memory is short.
 
         Returns:
             Log-likelihoods (nats), in the options' order, an array a prompt.
 
         Raises:
-            InputError: The device has not enough memory for them, or the model remembers prompts
-                otherwise than by keys and values.
+            InputError: The device has not enough memory for one prompt.
         """
         try:
             with self._torch.inference_mode():
                 return self._score(questions)
         except self._torch.cuda.OutOfMemoryError as error:
-            raise InputError(
-                f"the device has no memory for {len(questions)} prompts of up to "
-                f"{max(own.length for own in questions)} tokens: take fewer at once, --batch."
-            ) from error
+            half = len(questions) // 2
+            if half == 0:
+                raise InputError(
+                    f"the device has not enough memory for a prompt of {questions[0].length} tokens"
+                    ": shorten the texts, or take a smaller model."
+                ) from error
+        return self.score(questions[:half]) + self.score(questions[half:])
 
     def _score(self, questions: Sequence[Tokenised]) -> list[Float64[np.ndarray, " K"]]:
-        torch = self._torch
-        longest = max(len(own.prompt) for own in questions)
+        torch, size = self._torch, len(questions[0].options)
+        width = max(len(question.prompt) for question in questions)
         # Padding goes before the prompts, so that all of them end together.
-        ids = self._padded([own.prompt for own in questions], longest, before=True)
-        mask = self._padded([[1] * len(own.prompt) for own in questions], longest, before=True)
+        prompts = [[0] * (width - len(own.prompt)) + own.prompt for own in questions]
+        masks = [[0] * (width - len(own.prompt)) + [1] * len(own.prompt) for own in questions]
+        mask = self._tensor(masks)
         places = (mask.cumsum(1) - 1).clamp(min=0)
         out = self.model(
-            input_ids=ids,
+            input_ids=self._tensor(prompts),
             attention_mask=mask,
             position_ids=places,
             use_cache=True,
             **self._last,
         )
-        first = _log_softmax(torch, out.logits[:, -1])
-        scores = [
-            [float(row[own[0]]) for own in asked.options]
-            for row, asked in zip(first, questions, strict=True)
-        ]
-        rows = [
-            (i, k)
-            for i, own in enumerate(questions)
-            for k, option in enumerate(own.options)
-            if len(option) > 1
-        ]
-        if rows:
-            further = self._further(out.past_key_values, mask, places[:, -1], questions, rows)
-            for (i, k), score in zip(rows, further, strict=True):
-                scores[i][k] += score
-        return [np.array(own) for own in scores]
-
-    def _further(
-        self,
-        cache: Any,
-        mask: Any,
-        last: Any,
-        questions: Sequence[Tokenised],
-        rows: list[tuple[int, int]],
-    ) -> list[float]:
-        """Log-likelihoods of all tokens but the first, for some options of some prompts."""
-        torch = self._torch
-        texts = torch.tensor([i for i, _ in rows], device=mask.device)
-        options = [questions[i].options[k] for i, k in rows]
+        options = [option for question in questions for option in question.options]
+        first = self._tensor([option[:1] for option in options]).reshape(-1, size)
+        scores = self._log_softmax(out.logits[:, -1]).gather(1, first)
         width = max(map(len, options)) - 1
-        ids = self._padded([own[:-1] for own in options], width)
-        filled = self._padded([[1] * (len(own) - 1) for own in options], width)
-        targets = self._padded([own[1:] for own in options], width)
-        if isinstance(cache, tuple):
-            # As older transformers give it.
-            cache = load("transformers", "local").DynamicCache.from_legacy_cache(cache)
-        if not hasattr(cache, "batch_select_indices"):
-            raise _forgetful(self.model)
-        cache.batch_select_indices(texts)
-        out = self.model(
-            input_ids=ids,
-            attention_mask=torch.cat([mask[texts], filled], dim=1),
-            position_ids=last[texts, None] + 1 + torch.arange(width, device=mask.device),
-            past_key_values=cache,
-            use_cache=True,
-        )
-        each = _log_softmax(torch, out.logits).gather(2, targets[:, :, None])[:, :, 0]
-        return (each * filled).sum(dim=1).tolist()
+        if width > 0:
+            # The further tokens of each option, given those before them.
+            given = [(option + [0] * width)[:width] for option in options]
+            then = [(option + [0] * width)[1 : width + 1] for option in options]
+            real = self._tensor([[i + 1 < len(own) for i in range(width)] for own in options])
+            out.past_key_values.batch_repeat_interleave(size)
+            last = places[:, -1:].repeat_interleave(size, 0)
+            further = self.model(
+                input_ids=self._tensor(given),
+                attention_mask=torch.cat([mask.repeat_interleave(size, 0), real], dim=1),
+                position_ids=last + 1 + torch.arange(width, device=mask.device),
+                past_key_values=out.past_key_values,
+                use_cache=True,
+            )
+            each = self._log_softmax(further.logits).gather(2, self._tensor(then)[:, :, None])
+            scores = scores + (each[:, :, 0] * real).sum(dim=1).reshape(-1, size)
+        return list(scores.double().cpu().numpy())
 
-    def _padded(self, rows: Sequence[Tokens], width: int, before: bool = False) -> Any:
-        pads = [[0] * (width - len(row)) for row in rows]
-        full = [
-            [*pad, *row] if before else [*row, *pad] for row, pad in zip(rows, pads, strict=True)
-        ]
-        return self._torch.tensor(full, device=self.model.device)
+    def _tensor(self, rows: list[Tokens]) -> Any:
+        return self._torch.tensor(rows, device=self.model.device, dtype=self._torch.long)
 
-
-def _log_softmax(torch: Any, logits: Any) -> Any:
-    return torch.log_softmax(logits.to(torch.float32), dim=-1)
-
-
-def _forgetful(model: Any) -> InputError:
-    return InputError(
-        f"{type(model).__name__} remembers prompts otherwise than by keys and values, and options "
-        "cannot share them. Serve the model, and name its --server."
-    )
+    def _log_softmax(self, logits: Any) -> Any:
+        return self._torch.log_softmax(logits.float(), dim=-1)
 
 
 def _version(name: str, model: Any) -> str:
-    """The commit on the Hub, or which files a folder has, as of now."""
+    """Return the commit on the Hub, or a digest of the folder's files by size and time."""
     commit = getattr(model.config, "_commit_hash", None)
     if commit:
         return str(commit)

@@ -1,185 +1,179 @@
-"""A server that speaks OpenAI's protocol: one request, tried until it is answered or hopeless."""
+"""A server that speaks OpenAI's protocol, asked through the package `openai`."""
 
-import asyncio
-import datetime
+import importlib
 import json
-import random
-import re
+import os
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
+from urllib.parse import urlsplit
 
-from cordial_ppl.errors import ServerError
-from cordial_ppl.live.address import check_address, check_key
-from cordial_ppl.live.decoding import Dialect
-from cordial_ppl.live.extras import load
-from cordial_ppl.live.failures import Refused, Sender, Trouble, failure_of
-from cordial_ppl.live.patience import Patience, seconds_after
+from cordial_ppl.errors import CordialError, InputError, ServerError
+from cordial_ppl.live.completions import WRONG, check_completion
 from cordial_ppl.live.prompt import Messages
-from cordial_ppl.live.responses import WRONG, read_completion
 
-SHOWN = 300
-"""Characters of a server's own words that a message quotes."""
+OPENAI = "https://api.openai.com/v1"
 
-SECRET = 8
-"""Characters from which on a key is a secret: a shorter one is a word such as "none", which servers
-without keys are given."""
+KEY_VARIABLE = "OPENAI_API_KEY"
+"""The environment variable whose key is sent to OpenAI and to servers on this machine."""
+
+TIMEOUT = 300.0
+"""Seconds to wait for an answer."""
+
+RETRIES = 5
+"""How often `openai` repeats a request that failed in a way that may pass."""
+
+QUOTED = 300
+"""Characters of a server's words that a message quotes."""
+
+
+class Refused(ServerError):
+    """The server does not answer this request, and would not if it were repeated."""
 
 
 class Server:
-    """A server, while it is asked.
+    """A server, for one run.
+
+    A key is taken from the environment. `OPENAI_API_KEY` is sent to OpenAI and to servers on this
+    machine only, another variable to the server it is named for, and no key over plain http to
+    another machine. Redirects are not followed.
 
     Args:
-        url: Its address up to `/chat/completions`.
         model: The model to ask.
-        key: The key; None where none is needed.
-        key_variable: The environment variable that holds it, for messages.
-        timeout: Seconds to wait for an answer.
-        patience: How long to wait before a request is tried again.
-        seed: Seed of the jitter.
+        url: The address up to `/chat/completions`; None for OPENAI_BASE_URL, or OpenAI.
+        key_variable: The environment variable that holds the key, if not the usual one.
+
+    Attributes:
+        client: The client, to be entered with `async with`.
+        has_answered: Whether the server is known to answer, so that a 403 is about the text.
 
     Raises:
-        InputError: The address is none, or has a secret in it, or the key is no key or would be
-            sent where others can read it.
+        InputError: The address is malformed or may contain a secret, the key is missing or
+            malformed or would be sent unencrypted, or `openai` is not installed.
     """
 
-    def __init__(
-        self,
-        url: str,
-        model: str,
-        key: str | None = None,
-        *,
-        key_variable: str = "OPENAI_API_KEY",
-        timeout: float = 60.0,
-        patience: Patience | None = None,
-        seed: int = 0,
-    ):
-        self._httpx = load("httpx", "server")
-        self.url, self.model, self.key_variable = check_address(url), model, key_variable
-        self.timeout, self.patience = timeout, patience or Patience()
-        self._key = check_key(key, key_variable, self.url)
-        self._secret = _as_pattern(self._key) if self._key and len(self._key) >= SECRET else None
-        self._rng = random.Random(seed)
-        self._resume = 0.0
-        self._welcome = False
+    def __init__(self, model: str, url: str | None = None, key_variable: str | None = None):
+        self._openai = load("openai", "server")
+        self.model, self.key_variable = model, key_variable or KEY_VARIABLE
+        url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+        self.url = url.rstrip("/").removesuffix("/chat/completions")
+        self._key = self._find_key(named=key_variable is not None)
+        self.has_answered = False
+        key = self._key or "none"
+        self.client = self._openai.AsyncOpenAI(
+            # Otherwise the client would take a key from OPENAI_API_KEY or OPENAI_CUSTOM_HEADERS.
+            api_key=key,
+            default_headers={"Authorization": f"Bearer {key}"},
+            base_url=self.url,
+            timeout=TIMEOUT,
+            max_retries=RETRIES,
+            http_client=self._openai.DefaultAsyncHttpxClient(follow_redirects=False),
+        )
 
-    async def __aenter__(self) -> "Server":
-        """Open connections."""
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        # Who asks says how many requests there are at once.
-        limits = self._httpx.Limits(max_connections=None, max_keepalive_connections=None)
-        self._client = self._httpx.AsyncClient(headers=headers, timeout=self.timeout, limits=limits)
-        return self
+    def _find_key(self, named: bool) -> str:
+        try:
+            parts = urlsplit(self.url)
+            secret = parts.username or parts.password or parts.query or parts.fragment
+        except ValueError:
+            parts, secret = urlsplit(""), None
+        if parts.scheme not in ("http", "https") or not parts.hostname or secret:
+            # What was given is not quoted, as it may contain a key.
+            raise InputError(
+                "a server's address must be like http://localhost:8000/v1, with nothing before the "
+                "host or after the path; keys come from the environment."
+            )
+        here = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        trusted = named or here or parts.hostname == urlsplit(OPENAI).hostname
+        key = os.environ.get(self.key_variable, "").strip() if trusted else ""
+        if not (key.isascii() and key.isprintable() and " " not in key) or (named and not key):
+            raise InputError(f"the environment variable {self.key_variable} does not hold a key.")
+        if not key and self.url == OPENAI:
+            raise InputError(
+                f"{OPENAI} needs a key in the environment variable {self.key_variable}. Name "
+                "another server with --server URL, or a model on this machine with --local."
+            )
+        if key and parts.scheme != "https" and not here:
+            raise InputError(
+                f"the key in {self.key_variable} is not sent to {self.url}, where others could "
+                "read it on the way: use an address that begins with https."
+            )
+        return key
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the connections."""
-        await self._client.aclose()
-
-    async def complete(
-        self, messages: Messages, dialect: Dialect, number: int = 1
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Ask for an answer, and ask again while that may help.
+    async def complete(self, messages: Messages, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask for a completion.
 
         Args:
             messages: The conversation.
-            dialect: What to ask for; what the server does not understand is given up.
-            number: Answers that are wanted; fewer may come.
+            settings: How to decode the answer, in the protocol's words.
 
         Returns:
-            What was sent besides the conversation, and the response.
+            The response, checked.
 
         Raises:
-            InputError: The key, the model or the address is wrong, or the reader has no
-                log-probabilities.
-            ServerError: No answer came.
+            InputError: The key, the model or the address is wrong.
+            Refused: The server does not answer this request.
+            ServerError: No answer came; the same request may get one later.
         """
-        retry = 0
-        while True:
-            settings = dialect.payload(number)
-            try:
-                await self._wait_for_others()
-                body = await self._post({"model": self.model, "messages": messages, **settings})
-            except Refused as refusal:
-                # Others may have lowered what is asked for, while this request was under way.
-                if dialect.payload(number) != settings or dialect.give_way(str(refusal), number):
-                    continue
-                raise
-            except Trouble as trouble:
-                wait = self.patience.wait(retry, trouble.after, self._rng)
-                if wait is None:
-                    asked = "" if trouble.after is None else f", wait {trouble.after:.0f} s"
-                    raise ServerError(
-                        f"{trouble.reason}{asked} (tried {retry + 1} times)"
-                    ) from trouble
-                retry += 1
-                if trouble.after is not None:
-                    now = asyncio.get_running_loop().time()
-                    self._resume = max(self._resume, now + trouble.after)
-                await asyncio.sleep(wait)
-                continue
-            dialect.settled = self._welcome = True
-            return settings, body
-
-    async def _wait_for_others(self) -> None:
-        """When the server asked one request to wait, all do."""
-        while (left := self._resume - asyncio.get_running_loop().time()) > 0.0:
-            await asyncio.sleep(left)
-
-    async def _post(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        ask = self.client.chat.completions.with_raw_response.create
         try:
-            # The client's own limit is for the silence between two bytes.
-            async with asyncio.timeout(self.timeout):
-                response = await self._client.post(f"{self.url}/chat/completions", json=content)
-        except (TimeoutError, self._httpx.TimeoutException) as error:
-            raise Trouble(f"no answer within {self.timeout:g} s") from error
-        except self._httpx.HTTPError as error:
-            words = self._plain(str(error) or type(error).__name__)
-            raise Trouble(f"no connection to {self.url}: {words}") from error
-        if response.status_code == 200:
-            return self._read(response)
-        raise self._failure(response)
-
-    def _read(self, response: Any) -> dict[str, Any]:
+            response = await ask(model=self.model, messages=messages, **settings)
+        except self._openai.APIStatusError as error:
+            raise self._failure(error) from error
+        except self._openai.APITimeoutError as error:
+            raise ServerError(
+                f"no answer within {TIMEOUT:g} s, {RETRIES + 1} times: ask fewer questions at "
+                "once, --concurrency"
+            ) from error
+        except self._openai.APIConnectionError as error:
+            reason = self._quote(error.__cause__ or error)
+            raise ServerError(f"no connection to {self.url}: {reason}") from error
         try:
-            # What is kept of an answer never holds the key, not even if the server repeats it.
-            return read_completion(json.loads(self._without_key(response.text)))
+            body = check_completion(json.loads(response.text))
+            # A server may repeat the key, and what it sends is kept.
+            body = json.loads(self._hide_key(json.dumps(body)))
         except WRONG as error:
-            words = self._plain(response.text)
-            raise Trouble(f"an answer that is no completion: {words!r}") from error
+            words = self._quote(response.text)
+            raise ServerError(f"an answer that is no chat completion: {words!r}") from error
+        self.has_answered = True
+        return body
 
-    def _failure(self, response: Any) -> Exception:
-        words, code = self._words(response)
-        now = datetime.datetime.now(datetime.UTC)
-        after = seconds_after(response.headers.get("retry-after"), now)
-        variable = self.key_variable if self._key else None
-        sender = Sender(self.url, self.model, variable, self._welcome)
-        return failure_of(response.status_code, words, code, after, sender)
+    def _failure(self, error: Any) -> CordialError:
+        """Say what a status means."""
+        status, body = error.status_code, error.body
+        words = self._quote((body.get("message") if isinstance(body, dict) else body) or "")
+        said = f"status {status}" + (f": {words}" if words else "")
+        if status in (401, 403) and not (status == 403 and self.has_answered):
+            problem = (
+                f"the one in the environment variable {self.key_variable} is refused"
+                if self._key
+                else "name the environment variable that holds one, --key-variable NAME"
+            )
+            return InputError(f"{self.url} needs a key: {problem} ({said}).")
+        if status in (404, 405) or status < 400:
+            return InputError(
+                f"{self.url} has no chat completions of {self.model!r} ({said}). Check --model and "
+                "--server, the address up to /chat/completions, which usually ends in /v1."
+            )
+        if error.code == "insufficient_quota":
+            return InputError(f"the account at {self.url} has no credit left ({said}).")
+        if status == 429:
+            return ServerError(f"{said}; ask fewer questions at once, --concurrency, or wait")
+        return ServerError(said) if status in (408, 409) or status >= 500 else Refused(said)
 
-    def _words(self, response: Any) -> tuple[str, str]:
-        """A server's own words, and its code for what is wrong."""
-        try:
-            error = response.json()["error"]
-            if isinstance(error, str):
-                return self._plain(error), ""
-            return self._plain(str(error["message"])), str(error.get("code"))
-        except WRONG:
-            return self._plain(response.text), ""
+    def _quote(self, words: object) -> str:
+        """Prepare a server's words for a message: one short line without the key."""
+        text = " ".join(self._hide_key(str(words)).split())
+        return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
 
-    def _plain(self, text: str) -> str:
-        """Words for a message: on one line, not long, and without the key."""
-        text = " ".join(self._without_key(text).split())
-        return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-
-    def _without_key(self, text: str) -> str:
-        return self._secret.sub("[the key]", text) if self._secret else text
+    def _hide_key(self, text: str) -> str:
+        # Servers without keys are given words such as "none", which are no secrets.
+        return text.replace(self._key, "[the key]") if len(self._key) >= 8 else text
 
 
-def _as_pattern(key: str) -> re.Pattern[str]:
-    r"""A key as it is or as JSON may write it: "-" is "\u002d" too, and "/" may be "\/"."""
-    each = (rf"(?:\\?{re.escape(own)}|(?i:\\u{ord(own):04x}))" for own in key)
-    return re.compile("".join(each))
+def load(module: str, extra: str) -> Any:
+    """Import a package of one of our extras, or say how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"asking a model this way needs {module}: pip install 'cordial-ppl[{extra}]'."
+        ) from error
