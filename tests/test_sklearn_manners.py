@@ -10,6 +10,7 @@ import pandas
 import polars
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, TRUTH, small
+from rivals import LogitFusion
 from sklearn import base, metrics
 from sklearn.model_selection import (
     GridSearchCV,
@@ -29,7 +30,6 @@ from cordial_ppl import storage
 from cordial_ppl.cordial.files import pack
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError, NotFittedError
-from cordial_ppl.fusion import LogitFusion
 from cordial_ppl.inference.target import Prior
 
 # Five texts an option: every fold has all of them.
@@ -152,7 +152,7 @@ def test_a_clone_of_a_loaded_judge_has_the_settings_of_its_file(stack, tmp_path)
         (cp.ProportionalOdds(STARS[:2], penalty="cv"), None),
         (cp.ChannelCalibrator("mixture"), "ChannelCalibrator(channel='mixture')"),
         (cp.Fusion(readers=["a", "b"]), "Fusion(readers=['a', 'b'])"),
-        (cp.UserShift(average=False), "UserShift(average=False)"),
+        (cp.UserShift(sigma=0.5), "UserShift(sigma=0.5)"),
     ],
     ids=repr,
 )

@@ -12,14 +12,14 @@ LABELS = RNG.integers(0, 5, 40)
 WHO = [f"user {row % 7}" for row in range(40)]
 
 
-@pytest.mark.parametrize("settings", [{}, {"average": False, "sigma": "cross-validated"}])
+@pytest.mark.parametrize("settings", [{}, {"sigma": 0.7}])
 def test_what_is_loaded_goes_on_as_what_was_saved(tmp_path, settings):
     names = ["a", "b", "c", "d", "e"]
     saved = cp.UserShift(names, **settings).fit(PROBS, [names[z] for z in LABELS], WHO)
     saved.save(tmp_path / "users.cordial")
     loaded = cp.load(tmp_path / "users.cordial")
     assert type(loaded) is cp.UserShift and loaded.options == tuple(names)
-    assert (loaded.average, loaded.sigma) == (saved.average, saved.sigma)
+    assert loaded.sigma == saved.sigma
     assert loaded.sigma_ == saved.sigma_ and loaded.counts_ == saved.counts_
     for own in (saved, loaded):
         own.partial_fit(PROBS[:2], ["a", "e"], ["user 1", "new"])
@@ -64,6 +64,21 @@ def test_parts_that_do_not_fit_are_told(tmp_path, meta, arrays):
     storage.write(path, "users", found | meta, stored | arrays)
     with pytest.raises(cp.FileError, match="is damaged or was changed"):
         cp.load(path)
+
+
+@pytest.mark.parametrize("average", [True, False])
+def test_a_cross_validated_sigma_of_former_versions(tmp_path, average):
+    path = tmp_path / "x"
+    saved = cp.UserShift(sigma=0.5).fit(PROBS, LABELS, WHO)
+    saved.save(path)
+    found, stored = storage.read(path, "users")
+    former = {"average": average, "sigma": "cross-validated"}
+    storage.write(path, "users", found | former, stored)
+    if average:
+        assert cp.load(path).values_ == saved.values_
+    else:
+        with pytest.raises(cp.FileError, match="predicts by users' modes"):
+            cp.load(path)
 
 
 def test_nothing_is_saved_before_the_fit(tmp_path):
