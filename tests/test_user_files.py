@@ -66,21 +66,6 @@ def test_parts_that_do_not_fit_are_told(tmp_path, meta, arrays):
         cp.load(path)
 
 
-@pytest.mark.parametrize("average", [True, False])
-def test_a_cross_validated_sigma_of_former_versions(tmp_path, average):
-    path = tmp_path / "x"
-    saved = cp.UserShift(sigma=0.5).fit(PROBS, LABELS, WHO)
-    saved.save(path)
-    found, stored = storage.read(path, "users")
-    former = {"average": average, "sigma": "cross-validated"}
-    storage.write(path, "users", found | former, stored)
-    if average:
-        assert cp.load(path).values_ == saved.values_
-    else:
-        with pytest.raises(cp.FileError, match="predicts by users' modes"):
-            cp.load(path)
-
-
 def test_nothing_is_saved_before_the_fit(tmp_path):
     with pytest.raises(cp.NotFittedError, match="UserShift is not fitted"):
         cp.UserShift().save(tmp_path / "x")

@@ -17,7 +17,7 @@ from cordial_ppl.cordial.files import blaming
 from cordial_ppl.cordial.frames import like
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.cordial.settings import check_level
-from cordial_ppl.errors import FileError, InputError, NotFittedError, quote
+from cordial_ppl.errors import InputError, NotFittedError, quote
 from cordial_ppl.personal import files
 from cordial_ppl.personal.effects import SHIFT, Effect
 from cordial_ppl.personal.history import chunks, histories
@@ -238,7 +238,8 @@ class UserShift(Parameters):
             FileError: the file cannot be written.
         """
         self._check_fitted()
-        settings = {"named": self.options is not None, "average": True, "sigma": self.sigma}
+        sigma = self.sigma if isinstance(self.sigma, str) else float(self.sigma)
+        settings = {"named": self.options is not None, "average": True, "sigma": sigma}
         learned = self._histogram, list(self._index), self._totals, self._counts, self._spreads
         files.write(path, files.State(self.effect, self.scale_, settings, *learned))
 
@@ -246,9 +247,6 @@ class UserShift(Parameters):
     def restore(cls, state: files.State) -> "UserShift":
         """Make the estimator that a file holds."""
         settings, spreads = state.settings, state.spreads
-        if settings["sigma"] == "cross-validated":  # What these had chosen is kept.
-            single = len(spreads.deviations) == 1
-            settings["sigma"] = float(spreads.deviations[0]) if single else "posterior"
         found = cls(state.scale.options if settings["named"] else None, sigma=settings["sigma"])
         found.scale_, found._histogram = state.scale, state.histogram
         found._index = {name: number for number, name in enumerate(state.names)}
@@ -323,10 +321,5 @@ class UserShift(Parameters):
 def load(path: str | Path) -> UserShift:
     """Read a fitted `UserShift`; errors are those of ``cp.load``."""
     state = files.read(path)
-    if not state.settings["average"]:
-        raise FileError(
-            f"{path} predicts by users' modes, which UserShift no longer does: fit it to their "
-            "labels again."
-        )
     with blaming(path):
         return UserShift.restore(state)
