@@ -49,6 +49,9 @@ def test_probabilities_weights_and_losses(fusion, gappy):
     mean = fusion.predict_mean(gappy)
     assert (low <= mean).all() and (mean <= high).all() and (high > low).any()
     assert (low >= 0).all() and (high <= 4).all()
+    text = fusion.summary()
+    for words in (*(f"  {name} (" for name in NAMES), "Expected log loss", "average reading"):
+        assert words in text
 
 
 def test_it_is_the_mixture_of_its_members(fusion):
@@ -122,12 +125,6 @@ def test_a_refit_that_fails_changes_nothing():
     np.testing.assert_array_equal(found.predict_proba(THREE_TEST[:, :2]), before)
 
 
-def test_summary_in_plain_words(fusion):
-    text = fusion.summary()
-    for words in (*(f"  {name} (" for name in NAMES), "Expected log loss", "average reading"):
-        assert words in text
-
-
 def test_one_reader():
     found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
     assert found.weights_ == found.shares_ == {"reader 0": 1.0}
@@ -172,8 +169,11 @@ def test_readers_whose_texts_do_not_overlap():
 
 def test_priors_reach_the_joint_channel():
     given = {"offset": (2.0, 1e-3), "temperature": (1.0, 1e-3)}
-    fusion = cp.Fusion(prior=given, inference="mode").fit(THREE, LABELS)
+    fusion = cp.Fusion(prior=given, channels=["scalar"], inference="mode").fit(THREE, LABELS)
+    posteriors: Any = fusion.stacks_["reader 0"].posteriors_
     found: Any = fusion.fits_["joint channel"]
+    assert "scalar" in posteriors
+    assert posteriors["mixture"].mean()["offset"] == pytest.approx(2.0, abs=0.01)
     assert found.mean()["offset"] == pytest.approx(2.0, abs=0.01)
     np.testing.assert_allclose(found.mean()["temperature"], np.exp(1.0), rtol=0.01)
     tasks = {name: (THREE_TEST[:, r], TRUTH) for r, name in enumerate(NAMES)}
@@ -190,14 +190,6 @@ def test_priors_reach_the_joint_channel():
     assert prior.loc[places["gain"]] == single[0].loc[2]
     np.testing.assert_array_equal(prior.scale[places["contrast"]], np.ones(2))
     assert joint_prior(Priors(), 5, spreads, ()) is None
-
-
-def test_priors_and_channels_reach_the_stacks():
-    given = {"mixture": cp.Prior(np.zeros(5), np.ones(5))}
-    found = cp.Fusion(prior=given, channels=["scalar"], inference="mode").fit(THREE[:, :1], LABELS)
-    posteriors = found.stacks_["reader 0"].posteriors_
-    assert "scalar" in posteriors
-    np.testing.assert_array_equal(posteriors["mixture"].prior.loc, np.zeros(5))
 
 
 def test_arviz_sees_every_member(fusion):
