@@ -146,7 +146,7 @@ def test_few_labels_leave_the_weights_of_the_prior():
     assert set(alike.weights_.values()) == {0.25}
     assert found.out_of_fold_ is None and np.isnan(found.expected_.cordial)
     text = found.summary()
-    assert "too few labels for folds (5)" in text and "alone" not in text
+    assert "too few labels for folds (5)" in text and "by itself" not in text
 
 
 def test_weights_that_collapse_leave_the_others_for_texts_without_that_reader():

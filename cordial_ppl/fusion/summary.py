@@ -22,7 +22,7 @@ def summarise(
     for name, own in readers.items():
         labels = own.expected["labels"]
         known = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
-        known += "" if losses[name] is None else f", alone {losses[name]:.2f}"
+        known += "" if losses[name] is None else f", by itself {losses[name]:.2f}"
         lines.append(f"  {name} ({known}): {own.brief}")
     ranked = sorted(weights.items(), key=lambda item: -item[1])
     blocks = [
@@ -34,7 +34,7 @@ def summarise(
         few = f" (without {few}: fewer than eight labels)" if few else ""
         line = (
             f"  fused {expected.cordial:.2f}, label histogram {expected.histogram:.2f}, "
-            f"average of the raw readings {expected.raw:.2f}{few}"
+            f"readings as they are, averaged {expected.raw:.2f}{few}"
         )
         blocks.append(["Expected log loss (out-of-fold, nats)", line])
         if expected.cordial >= expected.histogram:
