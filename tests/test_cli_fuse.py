@@ -32,7 +32,7 @@ def test_readers_of_different_kinds_with_gaps(cordial, files):
     readings, labels, hard = files
     settings = "--also", hard, "-o", "o.csv", "--save", "j.cordial", "--inference", "mode"
     result = cordial("fuse", readings, labels, *settings)
-    for words in ("logits (20 labels, by itself ", "hard (18 labels, ", "joint channel", "  fused "):
+    for words in ("logits (20 labels, by itself ", "hard (18 labels, ", "joint channel", " fused "):
         assert words in result.stdout
     assert "calibrated on 20 labels, and the calibrator to j.cordial" in result.stderr
     table = read_several([readings, hard])

@@ -198,8 +198,6 @@ class Fusion(MixtureEstimator):
         effort = Effort(**settings.pop("effort"))
         fusion = cls(options, readers=state.readers, effort=effort, **settings)
         fusion.fits_ = {**state.stacks} | ({} if state.joint is None else {JOINT.name: state.joint})
-        if tuple(fusion.fits_) != fusion._members(state.readers):
-            raise ValueError("its members are others than its settings say")
         fusion.readers_, fusion._spreads = state.readers, state.spreads
         fusion.weights_, fusion.expected_ = state.weights, state.expected
         fusion.scale_, fusion.covariates_ = state.scale, state.covariates

@@ -17,15 +17,10 @@ def chunks(rows: Int[np.ndarray, " n"]) -> Iterator[Int[np.ndarray, " _"]]:
 def histories(
     users: Int[np.ndarray, " n"], times: Real[np.ndarray, " n"]
 ) -> Iterator[tuple[Int[np.ndarray, " b"], Int[np.ndarray, " b"], Int[np.ndarray, " b"]]]:
-    """Texts by user and time, some users at a time.
+    """Rows of texts by user and time, some users at a time.
 
-    Args:
-        users: number of each text's user.
-        times: when each text was labelled.
-
-    Yields:
-        Rows of texts, with the places among them where each one's user begins, and where the texts
-        of the same user and time begin: the texts between the two are earlier.
+    With them come the places among them where each text's user begins, and where the texts of the
+    same user and time begin: the texts between the two are earlier.
     """
     order = np.lexsort((times, users))
     starts = np.flatnonzero(np.diff(users[order], prepend=-1))

@@ -34,12 +34,11 @@ def user_channel(users: int, *, sigma: float | None = None) -> Channel:
     which the posterior has no funnel; with it, ``value``, whose prior is a fixed Gaussian.
 
     Args:
-        users: how many users there are.  A target knows no data, so their number is part of the
-            channel; one more than have labels leaves room for a user of whom nothing is known.
+        users: number of users, one more than have labels to predict for an unknown user too.
         sigma: standard deviation of the shifts, if it is known.
 
     Returns:
-        The channel, always the same one for the same arguments.
+        The channel; equal arguments give the same one.
 
     Raises:
         InputError: there is no user, or sigma is not above 0.

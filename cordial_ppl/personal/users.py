@@ -299,9 +299,8 @@ class UserShift(Parameters):
             self._index.setdefault(name, len(self._index))
         numbers, new = self._number(names), len(self._index) - len(self._totals)
         self._totals = np.pad(self._totals, ((0, new), (0, 0)))
-        self._counts = np.pad(self._counts, (0, new)) + np.bincount(
-            numbers, minlength=len(self._index)
-        )
+        self._counts = np.pad(self._counts, (0, new))
+        self._counts += np.bincount(numbers, minlength=len(self._counts))
         for texts in chunks(np.argsort(numbers, kind="stable")):
             who, first = np.unique(numbers[texts], return_index=True)
             rows = self.effect.log_likelihoods(probs[texts], codes[texts])

@@ -14,15 +14,7 @@ from cordial_ppl.tables.rows import as_name
 
 
 def as_population(probs: Any, size: int | None = None) -> Float[np.ndarray, "n K"]:
-    """Check the population's probabilities.
-
-    Args:
-        probs: probabilities of the options, one row per text.
-        size: number of options K, if known.
-
-    Raises:
-        InputError: they are not distributions, or not over K options.
-    """
+    """The population's probabilities, over ``size`` options; an ``InputError`` if they are not."""
     if probs is None:
         raise InputError(
             "probs are None: a calibrator that was loaded, or fitted to fewer than eight labels, "
@@ -37,18 +29,7 @@ def as_population(probs: Any, size: int | None = None) -> Float[np.ndarray, "n K
 def as_labelled(
     labels: Any, users: Any, order: Any, scale: Scale, count: int
 ) -> tuple[Int[np.ndarray, " n"], list[str], Real[np.ndarray, " n"]]:
-    """Labels as positions on the scale, who gave them, and when.
-
-    Args:
-        labels: options, as names or as whole numbers 0..K-1.
-        users: as for :func:`as_users`.
-        order: as for :func:`as_order`.
-        scale: the scale.
-        count: number of texts n.
-
-    Raises:
-        InputError: one of them cannot be used or has another length.
-    """
+    """Labels as positions on the scale, who gave them, and when; or an ``InputError``."""
     codes = scale.encode(labels)
     _as_cells("labels", codes, count)
     return codes, as_users(users, count), as_order(order, count)
