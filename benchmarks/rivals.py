@@ -15,7 +15,7 @@ from scipy.special import expit, softmax
 
 from cordial_ppl import InputError, UserShift
 from cordial_ppl.arrays import FLOOR
-from cordial_ppl.cordial.comparisons import LogitStack
+from cordial_ppl.cordial import LogitStack
 from cordial_ppl.cordial.single import LogitCalibrator
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated

@@ -13,9 +13,9 @@ from jaxtyping import Bool, Float
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.compilation import workers
+from cordial_ppl.cordial import Cordial
 from cordial_ppl.cordial.files import blaming
 from cordial_ppl.cordial.interval import MixtureEstimator
-from cordial_ppl.cordial.judges import Cordial
 from cordial_ppl.cordial.members import ChannelMember, Fitted, warn_if_doubtful
 from cordial_ppl.cordial.settings import check_counts, check_flag, check_list, check_seed
 from cordial_ppl.cordial.stack import FOLDS, Stack
