@@ -4,9 +4,12 @@ from typing import Any
 
 import jax
 import numpy as np
+import pandas
 import pytest
 from few_labels import STARS, assert_probabilities
 from rivals import ConcatenatedDirichlet, LogitFusion, average_reading
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_val_predict
 from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
 
 import cordial_ppl as cp
@@ -113,6 +116,21 @@ def test_a_mapping_names_the_readers(fusion, gappy):
     alone = np.where(np.arange(3)[:, None] == 0, THREE_TEST, np.nan)
     found = fusion.predict_proba({"plain": THREE_TEST[:, 0]})
     np.testing.assert_array_equal(found, fusion.predict_proba(alone))
+
+
+def test_data_frames_clones_and_folds():
+    fusion = LogitFusion(readers=list(NAMES), seed=3).fit(THREE, LABELS)
+    again = clone(fusion)
+    assert again.get_params() == fusion.get_params() and not hasattr(again, "fits_")
+    assert repr(again) == "LogitFusion(readers=['plain', 'lower', 'noise'], seed=3)"
+    twice, labels = np.tile(THREE, (2, 1, 1)), np.tile(LABELS, 2)
+    halves = cross_val_predict(again, twice, labels, cv=KFold(2))
+    np.testing.assert_array_equal(halves, np.tile(fusion.predict(THREE), 2))
+    index = pandas.RangeIndex(100, 140)
+    named = {n: pandas.DataFrame(THREE_TEST[:, r], index=index) for r, n in enumerate(NAMES)}
+    expected = pandas.DataFrame(fusion.predict_proba(THREE_TEST), index=index)
+    pandas.testing.assert_frame_equal(fusion.predict_proba(named), expected)
+    assert fusion.predict_interval(named)[0].name == "low" and fusion.n_features_in_ == 5
 
 
 def test_a_refit_that_fails_changes_nothing():

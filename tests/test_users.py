@@ -6,6 +6,8 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
+import pandas
+import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from rivals import (
     UserReliability,
     UserTemperature,
 )
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
@@ -319,6 +322,23 @@ def test_users_may_be_numbers_and_options_names():
     one = cp.UserShift(sigma=np.float32(0.5)).fit(PROBS[:1], LABELS[:1], ["a"])
     assert one.counts_ == {"a": 1} and one.sigma_ == 0.5
     np.testing.assert_allclose(one.predict_proba(PROBS[:5], ["a"] * 5).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("library", [pandas, polars])
+def test_data_frames_and_clones(library, fitted):
+    shifts = clone(cp.UserShift([*"abcde"], sigma=0.5))
+    assert repr(shifts) == "UserShift(options=['a', 'b', 'c', 'd', 'e'], sigma=0.5)"
+    plain = cp.UserShift(sigma=0.5).fit(PROBS, LABELS, WHO)
+    frame = library.DataFrame(PROBS)
+    shifts.fit(frame, ["abcde"[z] for z in LABELS], WHO)
+    found = shifts.predict_proba(frame, WHO)
+    assert type(found) is type(frame) and list(found.columns) == [*"abcde"]
+    np.testing.assert_array_equal(found.to_numpy(), plain.predict_proba(PROBS, WHO))
+    found, counts = shifts.predict_in_order(frame, LABELS, WHO, afresh=True)
+    expected, earlier = plain.predict_in_order(PROBS, LABELS, WHO, afresh=True)
+    np.testing.assert_array_equal(found.to_numpy(), expected)
+    np.testing.assert_array_equal(counts.to_numpy(), earlier)
+    assert counts.name == "earlier"
 
 
 @pytest.mark.parametrize(
