@@ -240,7 +240,7 @@ def test_the_fusions_that_ours_is_compared_with():
 @pytest.mark.parametrize(
     ("logits", "message"),
     [
-        (THREE[:, 0], r"shape \[n, R, K\]; found \[20, 5\]. One reader is an axis too"),
+        (THREE[:, 0], r"shape \[n, R, K\]; found \[20, 5\]"),
         ([["a"]], "must be numbers"),
         (np.full((20, 3, 5), np.nan), "no reader has read rows 0, 1, 2"),
         (np.where(np.arange(5) == 2, np.nan, THREE), "found nan in row 0 of 'plain', column 2"),
