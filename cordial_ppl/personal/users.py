@@ -247,6 +247,8 @@ class UserShift(Parameters):
     def restore(cls, state: files.State) -> "UserShift":
         """Make the estimator that a file holds."""
         settings, spreads = state.settings, state.spreads
+        if settings["average"] is not True:
+            raise ValueError("it predicts by users' modes, as only former versions did")
         found = cls(state.scale.options if settings["named"] else None, sigma=settings["sigma"])
         found.scale_, found._histogram = state.scale, state.histogram
         found._index = {name: number for number, name in enumerate(state.names)}
