@@ -28,11 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from members import without
 from real import NEEDED
+from rivals import ConcatenatedDirichlet, LogitFusion, average_reading
 
 import cordial_ppl as cp
 from cordial_ppl.analyses import paired_interval
-from cordial_ppl.fusion import ConcatenatedDirichlet, LogitFusion, average_reading
-from cordial_ppl.fusion.door import read_by
+from cordial_ppl.fusion.readings import read_by
 from cordial_ppl.synthetic import benchmark
 from cordial_ppl.tables import match_labels, read_labels, read_several
 

@@ -1,32 +1,93 @@
-"""What the shift of users is compared with: three more effects of one number a user."""
+"""Methods for users and for several readers that ours are compared with in `users.py`, `fusion.py`.
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+Of users: the mode of each one's value under a cross-validated spread, as the paper has it, and
+three other effects of one number per user.  Of readers: a fusion without channels, one regression
+on all readings, and their average.
+"""
 
-from cordial_ppl.personal import UserEffect
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import expit, softmax
+
+from cordial_ppl import InputError, UserShift
+from cordial_ppl.arrays import FLOOR
+from cordial_ppl.cordial import LogitStack
+from cordial_ppl.cordial.single import LogitCalibrator
+from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.cordial.weighing import stated
+from cordial_ppl.errors import name_rows
+from cordial_ppl.fusion import Fusion
+from cordial_ppl.fusion.joint import JOINT
+from cordial_ppl.fusion.readings import as_reader_logits, read_by
 from cordial_ppl.personal.effects import Effect
+from cordial_ppl.personal.spreads import Spreads
+from cordial_ppl.readings import label_histogram
 
 
-def temper(
-    probs: Float[Array, " K"], value: Float[Array, ""], histogram: Float[Array, " K"] | None = None
-) -> Float[Array, " K"]:
-    r"""Make a prediction more or less confident: a temperature of one's own.
+class CrossValidated(UserShift):
+    """One sigma, under which each label is predicted best from its user's earlier ones."""
+
+    def fit[T: "CrossValidated"](
+        self: T, probs: Any, labels: Any, users: Any, order: Any = None
+    ) -> T:
+        """Choose sigma; it is the smallest where no label has earlier ones."""
+        super().fit(probs, labels, users, order)
+        found: list[tuple[float, Spreads]] = []
+        for sigma in self._spreads.deviations:
+            self._spreads = Spreads.learn(self._totals, self._grid, np.array([sigma]), np.ones(1))
+            said, earlier = self.predict_in_order(probs, labels, users, order, afresh=True)
+            own = said[np.arange(len(said)), self.scale_.encode(labels)][earlier > 0]
+            found.append((-np.sum(np.log(np.maximum(own, FLOOR))), self._spreads))
+        self._spreads = min(found, key=lambda pair: pair[0])[1]
+        self.sigma_ = self._spreads.mean
+        return self
+
+
+class PluggedIn(CrossValidated):
+    """The paper's form: the mode of each user's value is plugged in."""
+
+    def _weigh(self, totals: np.ndarray, users: np.ndarray) -> np.ndarray:
+        """All weight on the mode; of several, on the one nearest to zero."""
+        nearest = np.argsort(np.abs(self._grid), kind="stable")
+        logs = totals - 0.5 * np.square(self._grid / self._spreads.deviations[0])
+        return np.eye(len(nearest))[nearest[logs[:, nearest].argmax(axis=1)]]
+
+
+class Rival(Effect):
+    """An effect that is no matrix: its rule stands in the place of the matrices."""
+
+    def log_likelihoods(self, probs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Log likelihood of each label at every value."""
+        own = [moved[np.arange(len(labels)), labels] for moved in self._moved(probs)]
+        return np.log(np.maximum(np.stack(own, axis=1), FLOOR))
+
+    def average(self, probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Predictions averaged over the values of each text's user."""
+        pairs = zip(weights.T, self._moved(probs), strict=True)
+        found = np.sum([own[:, None] * moved for own, moved in pairs], axis=0)
+        return found / found.sum(axis=1, keepdims=True)
+
+    def _moved(self, probs: np.ndarray) -> list[np.ndarray]:
+        return [self.matrices(probs, value) for value in self.grid(probs.shape[1])]
+
+
+def temper(probs: Float[np.ndarray, "n K"], value: float) -> Float[np.ndarray, "n K"]:
+    r"""Make predictions more or less confident, with a temperature per user.
 
     .. math:: p_u(z) \propto p(z)^{1 / e^{v}}
 
     Args:
         probs: probabilities of the options.
         value: v, the log temperature.
-        histogram: not used.
     """
-    del histogram
-    return jax.nn.softmax(_log(probs) * jnp.exp(-value))
+    return softmax(_log(probs) * math.exp(-value), axis=1)
 
 
-def intercept(
-    probs: Float[Array, " K"], value: Float[Array, ""], histogram: Float[Array, " K"] | None = None
-) -> Float[Array, " K"]:
+def intercept(probs: Float[np.ndarray, "n K"], value: float) -> Float[np.ndarray, "n K"]:
     r"""Random intercept of ordinal regression, on the cumulative logits of a prediction.
 
     .. math:: \operatorname{logit} P_u(z \le t) = \operatorname{logit} P(z \le t) - v
@@ -37,54 +98,102 @@ def intercept(
     Args:
         probs: probabilities of the options.
         value: v, in units of the logit; positive moves mass up the scale.
-        histogram: not used.
     """
-    del histogram
-    below = jnp.cumsum(probs)[:-1]
-    above = jnp.cumsum(probs[::-1])[::-1][1:]
-    moved = jax.nn.sigmoid(_log(below) - _log(above) - value)
-    ends = jnp.zeros(1, probs.dtype), jnp.ones(1, probs.dtype)
-    return jnp.diff(jnp.concatenate([ends[0], moved, ends[1]]))
+    below = np.cumsum(probs, axis=1)[:, :-1]
+    above = np.cumsum(probs[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    moved = expit(_log(below) - _log(above) - value)
+    return np.diff(moved, axis=1, prepend=0.0, append=1.0)
 
 
-def rely(
-    probs: Float[Array, " K"], value: Float[Array, ""], histogram: Float[Array, " K"]
-) -> Float[Array, " K"]:
-    r"""Draw a prediction to the label histogram: a reliability of one's own (Remark 1).
-
-    .. math:: p_u(z) = \beta p(z) + (1 - \beta) \pi(z), \qquad \beta = e^{-|v|}
-
-    Args:
-        probs: probabilities of the options.
-        value: v; its sign does not matter.
-        histogram: pi, the smoothed label histogram.
-    """
-    reliability = jnp.exp(-jnp.abs(value))
-    return reliability * probs + (1 - reliability) * histogram
+def _log(probs: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(probs, np.finfo(np.float64).tiny))
 
 
-def _log(probs: Array) -> Array:
-    return jnp.log(jnp.maximum(probs, jnp.finfo(probs.dtype).tiny))
+def _grid(last: float, step: float) -> Float[np.ndarray, " G"]:
+    return step * np.arange(-round(last / step), round(last / step) + 1)
 
 
-class UserTemperature(UserEffect):
+class UserTemperature(UserShift):
     """Per-user temperature: makes a user's predictions more or less confident."""
 
-    effect = Effect("temperature", temper, lambda _: -3.0, lambda _: 3.0, lambda _: 0.05)
+    effect = Rival("temperature", temper, lambda _: _grid(3.0, 0.05), lambda _: 1.0)
 
 
-class UserIntercept(UserEffect):
+class UserIntercept(UserShift):
     """Per-user intercept on the cumulative logits.
 
     On the predictions of ``ProportionalOdds`` it is random-intercept ordinal regression.
     """
 
-    effect = Effect(
-        "intercept", intercept, lambda _: -8.0, lambda _: 8.0, lambda _: 0.1, lambda _: 2.0
-    )
+    effect = Rival("intercept", intercept, lambda _: _grid(8.0, 0.1), lambda _: 2.0)
 
 
-class UserReliability(UserEffect):
-    """Per-user reliability: how far a user's prediction is drawn to the label histogram."""
+class UserReliability(UserShift):
+    r"""Per-user reliability: draws a prediction to the label histogram (Remark 1).
 
-    effect = Effect("reliability", rely, lambda _: 0.0, lambda _: 6.0, lambda _: 0.05, linear=True)
+    .. math:: p_u(z) = \beta p(z) + (1 - \beta) \pi(z), \qquad \beta = e^{-|v|}
+    """
+
+    def fit[T: "UserReliability"](
+        self: T, probs: Any, labels: Any, users: Any, order: Any = None
+    ) -> T:
+        """Learn each user's reliability; labels are whole numbers 0..K-1."""
+        histogram = label_histogram(labels, probs.shape[1])
+
+        def matrices(values: np.ndarray, size: int) -> np.ndarray:
+            beta = np.exp(-np.abs(values))[:, None, None]
+            return beta * np.eye(size) + (1 - beta) * histogram[:, None]
+
+        self.effect = Effect("reliability", matrices, lambda _: _grid(6.0, 0.05), lambda _: 1.0)
+        return super().fit(probs, labels, users, order)
+
+
+class PluggedInTemperature(PluggedIn, UserTemperature):
+    """The mode of each user's temperature."""
+
+
+class PluggedInIntercept(PluggedIn, UserIntercept):
+    """The mode of each user's intercept."""
+
+
+class PluggedInReliability(PluggedIn, UserReliability):
+    """The mode of each user's reliability."""
+
+
+class LogitFusion(Fusion):
+    """The same fusion without channels: logit stacks, also of the average, and no joint channel."""
+
+    def _members(self, readers: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name for name in super()._members(readers) if name != JOINT.name)
+
+    def _stack(self, seed: int) -> Stack:
+        return LogitStack(self.options, seed=seed)
+
+
+class ConcatenatedDirichlet(LogitCalibrator):
+    r"""Dirichlet calibration of all readings at once.
+
+    .. math:: \hat p(z) = \mathrm{softmax}\big(\textstyle\sum_r W_r \log q_r + b\big)
+
+    R K^2 + K parameters, with the penalties of ``DirichletCalibration`` on each ``W_r``.  Every
+    reader must have read every text.
+    """
+
+    name = "concatenated"
+
+    def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
+        found, _ = as_reader_logits(logits, size=size)
+        missing = np.flatnonzero(~read_by(found).all(axis=1))
+        if missing.size:
+            raise InputError(f"every reader must read every text; not so in {name_rows(missing)}.")
+        return found
+
+
+def average_reading(logits: Any) -> Float[np.ndarray, "n K"]:
+    r"""Logits of the readers' average, :math:`\log \frac1R \sum_r \mathrm{softmax}(\ell_r)`.
+
+    Args:
+        logits: option logits, shape ``[n, R, K]``; missing readings are left out of the average.
+    """
+    found, _ = as_reader_logits(logits)
+    return np.log(np.maximum(stated(found), np.finfo(np.float64).tiny))

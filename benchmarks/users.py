@@ -27,11 +27,19 @@ from pathlib import Path
 
 import numpy as np
 from members import without
-from rivals import UserIntercept, UserReliability, UserTemperature
+from rivals import (
+    CrossValidated,
+    PluggedIn,
+    PluggedInIntercept,
+    PluggedInReliability,
+    PluggedInTemperature,
+    UserIntercept,
+    UserReliability,
+    UserTemperature,
+)
 
 from cordial_ppl import Cordial, ProportionalOdds, UserShift, scores
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.personal import UserEffect
 from cordial_ppl.stacking import assign_folds
 from cordial_ppl.synthetic import TASKS as EMBEDDED
 from cordial_ppl.synthetic import SyntheticTask, benchmark
@@ -41,21 +49,20 @@ TASKS = ("ESA-1", "ESA-2", "ESA-IAA", "MQM-1", "MQM-IAA")
 READER = "GEMBA-MQM_gpt4"
 LABELS, LATE, BOOTSTRAPS = 1000, 11, 2000
 NEEDED = "set CORDIAL_DATA to a folder that holds wmt23_esa_users"
-PAPER = {"average": False, "sigma": "cross-validated"}
-EFFECTS: dict[str, tuple[type[UserEffect], dict, str]] = {
-    "shift": (UserShift, {}, "judge"),
-    "shift, one sigma": (UserShift, {"sigma": "cross-validated"}, "judge"),
-    "shift, mode": (UserShift, PAPER, "judge"),
-    "reliability": (UserReliability, {}, "judge"),
-    "reliability, mode": (UserReliability, PAPER, "judge"),
-    "temperature": (UserTemperature, {}, "judge"),
-    "temperature, mode": (UserTemperature, PAPER, "judge"),
-    "intercept": (UserIntercept, {}, "odds"),
-    "intercept, mode": (UserIntercept, PAPER, "odds"),
-    "intercept on the judge": (UserIntercept, {}, "judge"),
-    "intercept on the judge, mode": (UserIntercept, PAPER, "judge"),
+EFFECTS: dict[str, tuple[type[UserShift], str]] = {
+    "shift": (UserShift, "calibrator"),
+    "shift, one sigma": (CrossValidated, "calibrator"),
+    "shift, mode": (PluggedIn, "calibrator"),
+    "reliability": (UserReliability, "calibrator"),
+    "reliability, mode": (PluggedInReliability, "calibrator"),
+    "temperature": (UserTemperature, "calibrator"),
+    "temperature, mode": (PluggedInTemperature, "calibrator"),
+    "intercept": (UserIntercept, "odds"),
+    "intercept, mode": (PluggedInIntercept, "odds"),
+    "intercept on the calibrator": (UserIntercept, "calibrator"),
+    "intercept on the calibrator, mode": (PluggedInIntercept, "calibrator"),
 }
-"""Effect, its settings, and the population that it turns; gains are over the judge's."""
+"""Effect, and the population that it moves; gains are over the calibrator's."""
 
 
 def main() -> None:
@@ -128,26 +135,29 @@ def gains_of_draw(task: SyntheticTask, rows: np.ndarray, draw: int) -> dict[str,
     labels, users, times = task.labels[rows], task.users[rows], task.time[rows]
     names = np.unique(users)
     first = np.isin(users, np.random.default_rng(draw).permutation(names)[: len(names) // 2])
-    loss = scores.log_loss(populations["judge"], labels, per_text=True)
+    loss = scores.log_loss(populations["calibrator"], labels, per_text=True)
     gains = {}
-    for name, (kind, settings, base) in EFFECTS.items():
+    for name, (kind, base) in EFFECTS.items():
         probs, gains[name] = populations[base], np.zeros(len(rows))
         for own in (first, ~first):
-            effect = kind(**settings).fit(probs[~own], labels[~own], users[~own], times[~own])
+            effect = kind().fit(probs[~own], labels[~own], users[~own], times[~own])
             said, _ = effect.predict_in_order(probs[own], labels[own], users[own], times[own])
             gains[name][own] = loss[own] - scores.log_loss(said, labels[own], per_text=True)
     return gains
 
 
 def fit_populations(task: SyntheticTask, rows: np.ndarray, draw: int) -> dict[str, np.ndarray]:
-    """Predictions of the judge and of proportional odds, fitted to the same labels."""
+    """Predictions of the calibrator and of proportional odds, fitted to the same labels."""
     logits, pool = task.logits["main"], task.rows("calibration")
     fitted = np.random.default_rng(draw).permutation(pool)[:LABELS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CordialWarning)
-        judge = Cordial(seed=draw).fit(logits[fitted], task.labels[fitted])
+        calibrator = Cordial(seed=draw).fit(logits[fitted], task.labels[fitted])
         odds = ProportionalOdds().fit(logits[fitted], task.labels[fitted])
-    return {"judge": judge.predict_proba(logits[rows]), "odds": odds.predict_proba(logits[rows])}
+    return {
+        "calibrator": calibrator.predict_proba(logits[rows]),
+        "odds": odds.predict_proba(logits[rows]),
+    }
 
 
 def resample(gains: np.ndarray, groups: np.ndarray) -> list[float]:
@@ -179,17 +189,22 @@ def compare(folder: Path, task: str, split: int) -> list[dict]:
         fitted, unseen = rng.permutation(np.flatnonzero(own))[:LABELS], np.flatnonzero(~own)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CordialWarning)
-            judge = Cordial(prior=without("wmt23_esa_users")).fit(logits[fitted], labels[fitted])
+            calibrator = Cordial(prior=without("wmt23_esa_users")).fit(
+                logits[fitted], labels[fitted]
+            )
             odds = ProportionalOdds().fit(logits[fitted], labels[fitted])
-            own_folds, unseen_odds = judge.out_of_fold_, out_of_fold(logits[fitted], labels[fitted])
+            own_folds, unseen_odds = (
+                calibrator.out_of_fold_,
+                out_of_fold(logits[fitted], labels[fitted]),
+            )
         seen = labels[fitted], users[fitted], times[fitted]
         after = labels[unseen], users[unseen], times[unseen]
-        population = judge.predict_proba(logits[unseen])
+        population = calibrator.predict_proba(logits[unseen])
         loss = scores.log_loss(population, labels[unseen], per_text=True)
         gains = {}
-        for name, (kind, settings, of) in EFFECTS.items():
-            base, known = (odds, unseen_odds) if of == "odds" else (judge, own_folds)
-            effect = kind(**settings).fit(known, *seen)
+        for name, (kind, of) in EFFECTS.items():
+            base, known = (odds, unseen_odds) if of == "odds" else (calibrator, own_folds)
+            effect = kind().fit(known, *seen)
             probs, earlier = effect.predict_in_order(base.predict_proba(logits[unseen]), *after)
             own_loss = scores.log_loss(probs, labels[unseen], per_text=True)
             gains[name] = loss - own_loss, earlier, users[unseen]

@@ -1,19 +1,22 @@
-"""Fusion of several readers: what it says, what may be missing, and what it refuses."""
+"""Fusion of several readers: what it predicts, what may be missing, and what it refuses."""
 
 from typing import Any
 
 import jax
 import numpy as np
+import pandas
 import pytest
 from few_labels import STARS, assert_probabilities
+from rivals import ConcatenatedDirichlet, LogitFusion, average_reading
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_val_predict
 from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
 
 import cordial_ppl as cp
 from cordial_ppl import storage
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.fusion import ConcatenatedDirichlet, LogitFusion, average_reading
-from cordial_ppl.fusion.door import pool
 from cordial_ppl.fusion.joint import JOINT, joint_prior
+from cordial_ppl.fusion.readings import pool
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.priors import Priors
 from cordial_ppl.scores import log_loss
@@ -33,57 +36,39 @@ def fusion(gappy):
     return cp.Fusion(readers=NAMES, inference="mode").fit(gappy, LABELS)
 
 
-def test_probabilities_weights_and_losses(fusion):
+def test_probabilities_weights_and_losses(fusion, gappy):
     probs = fusion.predict_proba(THREE_TEST)
     assert_probabilities(probs, 40, 5)
     assert tuple(fusion.weights_) == (*NAMES, "average reading", "joint channel")
-    assert np.isclose(sum(fusion.weights_.values()), 1)
-    assert fusion.weights_["plain"] > fusion.weights_["noise"]
-    assert fusion.best_reader_ == "plain"
-    assert np.isclose(sum(fusion.shares_.values()), 1)
-    assert fusion.shares_["plain"] > fusion.shares_["noise"]
+    for shares in (fusion.weights_, fusion.shares_):
+        assert np.isclose(sum(shares.values()), 1) and shares["plain"] > shares["noise"]
+    assert fusion.best_reader_ == "plain" and fusion.expected_.labels == 20
+    assert fusion.stacks_["lower"].expected_.labels == 18
     raw = cp.RawReading().fit(average_reading(THREE)).predict_proba(average_reading(THREE_TEST))
     assert log_loss(probs, TRUTH) < log_loss(raw, TRUTH)
     assert_probabilities(fusion.out_of_fold_, 20, 5)
     assert fusion.expected_.cordial == pytest.approx(log_loss(fusion.out_of_fold_, LABELS))
-    assert fusion.expected_.labels == 20
-
-
-def test_it_is_the_mixture_of_its_members(fusion):
-    parts = [fusion.stacks_[name].predict_proba(THREE_TEST[:, r]) for r, name in enumerate(NAMES)]
-    average = pool(THREE_TEST, fusion._spreads)
-    parts.append(fusion.fits_["average reading"].predict_proba(average))
-    parts.append(fusion.fits_["joint channel"].predict_centred(THREE_TEST, {}))
-    expected = sum(w * p for w, p in zip(fusion.weights_.values(), parts, strict=True))
-    np.testing.assert_allclose(fusion.predict_proba(THREE_TEST), expected, rtol=0, atol=1e-6)
-
-
-def test_a_missing_reading_is_left_out_of_its_text_alone(fusion):
-    logits = THREE_TEST.copy()
-    logits[3, 0] = np.nan
-    found, whole = fusion.predict_proba(logits), fusion.predict_proba(THREE_TEST)
-    rest = np.arange(40) != 3
-    np.testing.assert_allclose(found[rest], whole[rest], rtol=0, atol=1e-12)
-    weights = fusion.weights_
-    own = [fusion.stacks_[NAMES[r]].predict_proba(logits[3:4, r]) for r in (1, 2)]
-    average = pool(logits[3:4], fusion._spreads)
-    own.append(fusion.fits_["average reading"].predict_proba(average))
-    own.append(fusion.fits_["joint channel"].predict_centred(logits[3:4], {}))
-    shares = np.array([weights[name] for name in fusion.weights_ if name != "plain"])
-    expected = np.tensordot(shares / shares.sum(), np.concatenate(own), 1)
-    np.testing.assert_allclose(found[3], expected, rtol=0, atol=1e-6)
-
-
-def test_each_reader_is_fitted_to_what_it_has_read(fusion, gappy):
-    seen = ~np.isnan(gappy[:, 1, 0])
-    assert fusion.stacks_["lower"].expected_.labels == seen.sum() == 18
-
-
-def test_intervals_hold_the_mean(fusion, gappy):
     low, high = fusion.predict_interval(gappy)
     mean = fusion.predict_mean(gappy)
     assert (low <= mean).all() and (mean <= high).all() and (high > low).any()
     assert (low >= 0).all() and (high <= 4).all()
+    text = fusion.summary()
+    for words in (*(f"  {name} (" for name in NAMES), "Expected log loss", "average reading"):
+        assert words in text
+
+
+def test_it_is_the_mixture_of_its_members(fusion):
+    """A missing reading is left out of its text alone."""
+    logits = THREE_TEST.copy()
+    logits[3, 0] = np.nan
+    read = np.nan_to_num(logits)
+    parts = [fusion.stacks_[name].predict_proba(read[:, r]) for r, name in enumerate(NAMES)]
+    parts.append(fusion.fits_["average reading"].predict_proba(pool(logits, fusion._spreads)))
+    parts.append(fusion.fits_["joint channel"].predict_centred(logits, {}))
+    weights = np.tile(list(fusion.weights_.values()), (40, 1))
+    weights[3, 0] = 0
+    expected = np.einsum("nm,mnk->nk", weights / weights.sum(axis=1, keepdims=True), parts)
+    np.testing.assert_allclose(fusion.predict_proba(logits), expected, rtol=0, atol=1e-6)
 
 
 def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
@@ -98,10 +83,6 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
     assert (tmp_path / "g.cordial").read_bytes() == (tmp_path / "f.cordial").read_bytes()
     with pytest.raises(cp.FileError, match="holds a 'fusion'"):
         storage.read(tmp_path / "f.cordial", "judge")
-    with pytest.raises(cp.NotFittedError):
-        cp.Fusion().save(tmp_path / "h.cordial")
-    with pytest.raises(cp.InputError, match="only a Fusion can be saved"):
-        LogitFusion().save(tmp_path / "h.cordial")
 
 
 @pytest.mark.parametrize(
@@ -132,43 +113,40 @@ def test_a_mapping_names_the_readers(fusion, gappy):
     other = {name: THREE_TEST[:, r] for r, name in reversed(list(enumerate(NAMES)))}
     expected = fusion.predict_proba(THREE_TEST)
     np.testing.assert_array_equal(found.predict_proba(other), expected)
-
-
-def test_readers_who_read_nothing_need_not_be_named(fusion):
-    gone = np.full_like(THREE_TEST, np.nan)
-    gone[:, 0] = THREE_TEST[:, 0]
+    alone = np.where(np.arange(3)[:, None] == 0, THREE_TEST, np.nan)
     found = fusion.predict_proba({"plain": THREE_TEST[:, 0]})
-    np.testing.assert_array_equal(found, fusion.predict_proba(gone))
-    with pytest.raises(cp.InputError, match="found plain, somebody"):
-        fusion.predict_proba({"plain": THREE_TEST[:, 0], "somebody": THREE_TEST[:, 1]})
+    np.testing.assert_array_equal(found, fusion.predict_proba(alone))
 
 
-def test_a_refit_that_fails_changes_nothing(gappy):
-    fusion = cp.Fusion(inference="mode").fit(THREE[:, :2], LABELS)
-    before = fusion.predict_proba(THREE_TEST[:, :2])
-    with pytest.raises(cp.InputError, match="has none"):
-        unread = THREE.copy()
-        unread[:, 2] = np.nan
-        fusion.fit(unread, LABELS)
-    assert fusion.readers_ == ("reader 0", "reader 1")
-    np.testing.assert_array_equal(fusion.predict_proba(THREE_TEST[:, :2]), before)
+def test_data_frames_clones_and_folds():
+    fusion = LogitFusion(readers=list(NAMES), seed=3).fit(THREE, LABELS)
+    again = clone(fusion)
+    assert again.get_params() == fusion.get_params() and not hasattr(again, "fits_")
+    assert repr(again) == "LogitFusion(readers=['plain', 'lower', 'noise'], seed=3)"
+    twice, labels = np.tile(THREE, (2, 1, 1)), np.tile(LABELS, 2)
+    halves = cross_val_predict(again, twice, labels, cv=KFold(2))
+    np.testing.assert_array_equal(halves, np.tile(fusion.predict(THREE), 2))
+    index = pandas.RangeIndex(100, 140)
+    named = {n: pandas.DataFrame(THREE_TEST[:, r], index=index) for r, n in enumerate(NAMES)}
+    expected = pandas.DataFrame(fusion.predict_proba(THREE_TEST), index=index)
+    pandas.testing.assert_frame_equal(fusion.predict_proba(named), expected)
+    assert fusion.predict_interval(named)[0].name == "low" and fusion.n_features_in_ == 5
 
 
-def test_summary_in_plain_words(fusion, gappy):
-    text = fusion.summary()
-    for name in NAMES:
-        assert f"  {name} (" in text
-    assert "Expected log loss" in text and "average reading" in text
-    few = LogitFusion().fit(THREE[:5], LABELS[:5]).summary()
-    assert "too few labels for folds (5)" in few and "by itself" not in few
-    with pytest.raises(cp.NotFittedError):
-        cp.Fusion().summary()
+def test_a_refit_that_fails_changes_nothing():
+    found = LogitFusion().fit(THREE[:, :2], LABELS)
+    before = found.predict_proba(THREE_TEST[:, :2])
+    unread = np.where(np.arange(3)[:, None] == 2, np.nan, THREE)
+    with pytest.raises(cp.InputError, match="'reader 2' has none"):
+        found.fit(unread, LABELS)
+    assert found.readers_ == ("reader 0", "reader 1")
+    np.testing.assert_array_equal(found.predict_proba(THREE_TEST[:, :2]), before)
 
 
 def test_one_reader():
     found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
-    assert found.weights_ == {"reader 0": 1.0}
-    assert found.shares_ == {"reader 0": 1.0} and found.best_reader_ == "reader 0"
+    assert found.weights_ == found.shares_ == {"reader 0": 1.0}
+    assert found.best_reader_ == "reader 0"
     own = found.stacks_["reader 0"]
     np.testing.assert_allclose(
         found.predict_proba(THREE_TEST[:, :1]), own.predict_proba(THREE_TEST[:, 0]), atol=1e-12
@@ -185,7 +163,8 @@ def test_few_labels_leave_the_weights_of_the_prior():
     alike = LogitFusion(weight_counts=flat).fit(THREE[:5], LABELS[:5])
     assert set(alike.weights_.values()) == {0.25}
     assert found.out_of_fold_ is None and np.isnan(found.expected_.cordial)
-    assert found.best_reader_ == "reader 0"
+    text = found.summary()
+    assert "too few labels for folds (5)" in text and "by itself" not in text
 
 
 def test_weights_that_collapse_leave_the_others_for_texts_without_that_reader():
@@ -201,28 +180,18 @@ def test_readers_whose_texts_do_not_overlap():
     apart = THREE[:, :2].copy()
     apart[:10, 0] = np.nan
     apart[10:, 1] = np.nan
-    with pytest.warns(cp.CordialWarning, match="no labelled text in common"):
+    with pytest.warns(cp.CordialWarning, match="'a' and 'b' have read no labelled text in common"):
         found = LogitFusion(readers=("a", "b"), average=False).fit(apart, LABELS)
     assert min(found.weights_.values()) > 0
-    apart[:, 1] = np.nan
-    with pytest.raises(cp.InputError, match="'b' has none"):
-        LogitFusion(readers=("a", "b")).fit(
-            np.where(np.isnan(apart), np.where([[[1], [0]]], 1.0, np.nan), apart), LABELS
-        )
-
-
-def test_priors_and_channels_go_to_the_stacks():
-    given = {"mixture": cp.Prior(np.zeros(5), np.ones(5))}
-    fusion = cp.Fusion(prior=given, channels=["scalar"])
-    assert fusion._stack(3).prior.given == given and "scalar" in fusion._stack(3).members
-    with pytest.raises(cp.InputError, match="prior may name the channels mixture"):
-        cp.Fusion(prior={"magic": given["mixture"]})
 
 
 def test_priors_reach_the_joint_channel():
     given = {"offset": (2.0, 1e-3), "temperature": (1.0, 1e-3)}
-    fusion = cp.Fusion(prior=given, inference="mode").fit(THREE, LABELS)
+    fusion = cp.Fusion(prior=given, channels=["scalar"], inference="mode").fit(THREE, LABELS)
+    posteriors: Any = fusion.stacks_["reader 0"].posteriors_
     found: Any = fusion.fits_["joint channel"]
+    assert "scalar" in posteriors
+    assert posteriors["mixture"].mean()["offset"] == pytest.approx(2.0, abs=0.01)
     assert found.mean()["offset"] == pytest.approx(2.0, abs=0.01)
     np.testing.assert_allclose(found.mean()["temperature"], np.exp(1.0), rtol=0.01)
     tasks = {name: (THREE_TEST[:, r], TRUTH) for r, name in enumerate(NAMES)}
@@ -252,28 +221,17 @@ def test_arviz_sees_every_member(fusion):
     assert tree["lower"]["mixture"]["log_likelihood"].sizes["text"] == 18
 
 
-def test_a_fusion_without_channels():
+def test_the_fusions_that_ours_is_compared_with():
     found = LogitFusion().fit(THREE, LABELS)
     assert set(found.weights_) == {"reader 0", "reader 1", "reader 2", "average reading"}
     assert set(found.stacks_["reader 0"].weights_) == {"temperature", "vector", "odds"}
-    assert_probabilities(found.predict_proba(THREE_TEST), 40, 5)
-    assert found.predict_interval(THREE_TEST)[0].shape == (40,)
-
-
-def test_dirichlet_calibration_of_concatenated_readings():
     found = ConcatenatedDirichlet().fit(THREE, LABELS)
     assert found.params_.weights.shape == (5, 15)
     assert_probabilities(found.predict_proba(THREE_TEST), 40, 5)
-    alone = ConcatenatedDirichlet().fit(THREE[:, :1], LABELS).predict_proba(THREE_TEST[:, :1])
-    plain = cp.DirichletCalibration().fit(THREE[:, 0], LABELS).predict_proba(THREE_TEST[:, 0])
-    np.testing.assert_allclose(alone, plain, rtol=0, atol=1e-8)
     gap = THREE.copy()
     gap[4, 1] = np.nan
-    with pytest.raises(cp.InputError, match="one is missing in row 4"):
+    with pytest.raises(cp.InputError, match="not so in row 4"):
         ConcatenatedDirichlet().fit(gap, LABELS)
-
-
-def test_the_average_reading_leaves_out_what_is_missing():
     logits = np.log([[[0.2, 0.8], [0.6, 0.4]], [[0.1, 0.9], [0.5, 0.5]]])
     logits[1, 1] = np.nan
     np.testing.assert_allclose(np.exp(average_reading(logits)), [[0.4, 0.6], [0.1, 0.9]])
@@ -282,7 +240,7 @@ def test_the_average_reading_leaves_out_what_is_missing():
 @pytest.mark.parametrize(
     ("logits", "message"),
     [
-        (THREE[:, 0], r"shape \[n, R, K\]; found \[20, 5\]. One reader is an axis too"),
+        (THREE[:, 0], r"shape \[n, R, K\]; found \[20, 5\]"),
         ([["a"]], "must be numbers"),
         (np.full((20, 3, 5), np.nan), "no reader has read rows 0, 1, 2"),
         (np.where(np.arange(5) == 2, np.nan, THREE), "found nan in row 0 of 'plain', column 2"),
@@ -291,6 +249,7 @@ def test_the_average_reading_leaves_out_what_is_missing():
         (THREE[:19], "19 rows came with 20 labels"),
         ({"plain": THREE[:, 0], "other": THREE[:, 1]}, "found plain, other"),
         ({n: THREE[: 20 - r, r] for r, n in enumerate(NAMES)}, r"'lower' is \[19, 5\]"),
+        ({}, "must be those of the readers plain, lower, noise; found none"),
     ],
 )
 def test_readings_that_are_refused(logits, message):
@@ -298,18 +257,32 @@ def test_readings_that_are_refused(logits, message):
         cp.Fusion(readers=NAMES).fit(logits, LABELS)
 
 
-def test_settings_that_are_refused(fusion):
-    for settings, message in (
-        ({"readers": ("a", "a")}, "'a' occurs twice"),
-        ({"readers": ("a", "joint channel")}, "no reader can be called 'joint channel'"),
-        ({"readers": ("a", "b"), "weight_counts": {"c": 1.0}}, "got 'c'"),
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"readers": ("a", "a", "b")}, "rename 'a'"),
+        ({"readers": ("a", "b", "joint channel")}, "rename 'joint channel'"),
+        ({"readers": "abc"}, "readers must be a list"),
+        ({"weight_counts": {"c": 1.0}}, "got 'c'"),
         ({"inference": "magic"}, "inference must be one of"),
+        ({"seed": -1}, "seed must be"),
+        ({"effort": cp.Effort(particles=1)}, "effort.particles must be .* 64 or more; got 1"),
+        ({"prior": {"magic": (0.0, 1.0)}}, "magic"),
+    ],
+)
+def test_settings_that_are_refused(settings, message):
+    with pytest.raises(cp.InputError, match=message):
+        cp.Fusion(**settings).fit(THREE, LABELS)
+
+
+def test_nothing_before_the_fit_and_nothing_of_another_shape(fusion, tmp_path):
+    for ask in (
+        lambda: cp.Fusion().predict_proba(THREE),
+        lambda: cp.Fusion().summary(),
+        lambda: cp.Fusion().save(tmp_path / "h.cordial"),
     ):
-        given: dict[str, Any] = settings
-        with pytest.raises(cp.InputError, match=message):
-            cp.Fusion(**given)
-    with pytest.raises(cp.NotFittedError):
-        cp.Fusion().predict_proba(THREE)
+        with pytest.raises(cp.NotFittedError, match="Fusion is not fitted"):
+            ask()
     with pytest.raises(cp.InputError, match="3 readers, plain, lower, noise; found 2"):
         fusion.predict_proba(THREE_TEST[:, :2])
     with pytest.raises(cp.InputError, match="must have 5 columns; found 4"):

@@ -7,7 +7,6 @@ import cordial_ppl as cp
 from cordial_ppl.cordial.settings import check_seed
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
-from cordial_ppl.fusion import Fusion
 from cordial_ppl.inference.target import Prior
 
 
@@ -35,9 +34,6 @@ from cordial_ppl.inference.target import Prior
 def test_settings_that_mean_nothing(settings, message):
     with pytest.raises(InputError, match=message):
         Stack(channels=("mixture",), **settings)
-    if "effort" in settings:
-        with pytest.raises(InputError, match=message):
-            Fusion(**settings)
     if "seed" in settings:
         for make in (lambda **s: cp.ChannelCalibrator("mixture", **s), cp.LogitStack):
             with pytest.raises(InputError, match=message):

@@ -22,14 +22,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
-from three_readers import NAMES, THREE, THREE_TEST
 
 import cordial_ppl as cp
 from cordial_ppl import storage
 from cordial_ppl.cordial.files import pack
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError, NotFittedError
-from cordial_ppl.fusion import LogitFusion
 from cordial_ppl.inference.target import Prior
 
 # Five texts an option: every fold has all of them.
@@ -56,8 +54,6 @@ ESTIMATORS = [
     cp.LabelHistogram(),
     cp.ChannelCalibrator("mixture", prior=PRIOR, inference="mode"),
     cp.ChannelCalibrator("full"),
-    cp.Fusion(readers=["a", "b"], average=False, weight_counts={"a": 1}),
-    cp.UserShift(sigma=np.float64(0.5)),
 ]
 
 
@@ -151,8 +147,6 @@ def test_a_clone_of_a_loaded_judge_has_the_settings_of_its_file(stack, tmp_path)
         (cp.Cordial.paper(seed=3), "Cordial.paper(seed=3)"),
         (cp.ProportionalOdds(STARS[:2], penalty="cv"), None),
         (cp.ChannelCalibrator("mixture"), "ChannelCalibrator(channel='mixture')"),
-        (cp.Fusion(readers=["a", "b"]), "Fusion(readers=['a', 'b'])"),
-        (cp.UserShift(average=False), "UserShift(average=False)"),
     ],
     ids=repr,
 )
@@ -315,42 +309,6 @@ def test_ends_of_intervals_are_series(stack):
         assert [ends.name for ends in found] == ["low", "high"]
         for ends, expected in zip(found, (low, high), strict=True):
             np.testing.assert_array_equal(ends.to_numpy(), expected)
-
-
-def test_several_readers_in_data_frames():
-    fusion = LogitFusion(readers=NAMES).fit(THREE, LABELS)
-    given = {name: THREE_TEST[:, place] for place, name in enumerate(NAMES)}
-    probs, (low, _) = fusion.predict_proba(given), fusion.predict_interval(given)
-    assert type(probs) is type(low) is np.ndarray and fusion.n_features_in_ == 5
-    named = {name: pandas.DataFrame(own, index=INDEX) for name, own in given.items()}
-    pandas.testing.assert_frame_equal(
-        fusion.predict_proba(named), pandas.DataFrame(probs, index=INDEX)
-    )
-    found, _ = fusion.predict_interval(named)
-    pandas.testing.assert_series_equal(found, pandas.Series(low, INDEX, name="low"))
-    twice, labels = np.tile(THREE, (2, 1, 1)), np.tile(LABELS, 2)
-    halves = cross_val_predict(clone(fusion), twice, labels, cv=KFold(2))
-    np.testing.assert_array_equal(halves, np.tile(fusion.predict(THREE), 2))
-
-
-def test_users_in_data_frames():
-    probs = cp.RawReading().fit(X).predict_proba(X)
-    users = ["a", "b", "c", "d", "e"] * 5
-    shifts = cp.UserShift(STARS).fit(probs, Y + 1, users)
-    plain = shifts.predict_proba(probs, users)
-    ordered, earlier = shifts.predict_in_order(probs, Y + 1, users, afresh=True)
-    assert type(plain) is type(earlier) is np.ndarray
-    for frame in frames(probs, INDEX[:25]):
-        found = clone(shifts).fit(frame, Y + 1, users).predict_proba(frame, users)
-        assert type(found) is type(frame) and list(found.columns) == list(STARS)
-        np.testing.assert_array_equal(found.to_numpy(), plain)
-        found, counts = shifts.predict_in_order(frame, Y + 1, users, afresh=True)
-        np.testing.assert_array_equal(found.to_numpy(), ordered)
-        np.testing.assert_array_equal(counts.to_numpy(), earlier)
-        assert counts.name == "earlier"
-    assert (
-        list(shifts.predict_proba(pandas.DataFrame(probs, INDEX[:25]), users).index) == INDEX[:25]
-    )
 
 
 @pytest.mark.parametrize("make", [small, cp.LogitStack, cp.DirichletCalibration])

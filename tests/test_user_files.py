@@ -12,14 +12,14 @@ LABELS = RNG.integers(0, 5, 40)
 WHO = [f"user {row % 7}" for row in range(40)]
 
 
-@pytest.mark.parametrize("settings", [{}, {"average": False, "sigma": "cross-validated"}])
+@pytest.mark.parametrize("settings", [{}, {"sigma": 0.7}])
 def test_what_is_loaded_goes_on_as_what_was_saved(tmp_path, settings):
     names = ["a", "b", "c", "d", "e"]
     saved = cp.UserShift(names, **settings).fit(PROBS, [names[z] for z in LABELS], WHO)
     saved.save(tmp_path / "users.cordial")
     loaded = cp.load(tmp_path / "users.cordial")
     assert type(loaded) is cp.UserShift and loaded.options == tuple(names)
-    assert (loaded.average, loaded.sigma) == (saved.average, saved.sigma)
+    assert loaded.sigma == saved.sigma
     assert loaded.sigma_ == saved.sigma_ and loaded.counts_ == saved.counts_
     for own in (saved, loaded):
         own.partial_fit(PROBS[:2], ["a", "e"], ["user 1", "new"])

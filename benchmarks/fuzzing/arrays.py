@@ -11,7 +11,7 @@ import numpy as np
 import cordial_ppl as cp
 from cordial_ppl import scores
 from cordial_ppl.covariates import as_covariates
-from cordial_ppl.fusion.door import as_reader_logits
+from cordial_ppl.fusion.readings import as_reader_logits
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 from cordial_ppl.synthetic import reviews
@@ -191,7 +191,7 @@ SETTINGS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
         cp.Fusion,
         ("options", "readers", "average", "inference", "prior", "weight_counts", "seed"),
     ),
-    "UserShift": (cp.UserShift, ("options", "average", "sigma")),
+    "UserShift": (cp.UserShift, ("options", "sigma")),
     "ChannelCalibrator": (cp.ChannelCalibrator, ("channel", "options", "inference", "prior")),
     "ProportionalOdds": (cp.ProportionalOdds, ("options", "penalty")),
     "paper": (cp.Cordial.paper, ("options", "weights", "seed")),

@@ -22,12 +22,12 @@ from cordial_ppl.readings import Readings
 
 
 def reader_weights(contrast: Float[Any, "... free"]) -> Float[Array, "... R"]:
-    """Weights on the simplex, ``softmax(V a)``, with V an orthonormal basis of what sums to zero.
+    """Weights on the simplex, ``softmax(V a)``; the columns of V are orthonormal and sum to zero.
 
-    Column j of V compares reader j + 1 with the average of those before it (Helmert).
+    Column j of V contrasts reader j + 1 with the average of those before it (Helmert).
 
     Args:
-        contrast: the free coordinates a of R - 1 dimensions.
+        contrast: the R - 1 free coordinates a.
     """
     contrast = jnp.asarray(contrast)
     basis = jnp.asarray(helmert(contrast.shape[-1] + 1), contrast.dtype)
@@ -38,8 +38,8 @@ def location_readers(readings: Readings, labels: Int[Any, " n"] | None = None) -
     """Location channel of R readers: 2R + 3 parameters.
 
     ``temperature ~ LogNormal(log 2, 1)`` for each reader, ``contrast ~ N(0, 1)`` in R - 1
-    dimensions, and the parameters of the affine map.  A reader whose logits of a text are NaN has
-    not read it: the others' weights are scaled to sum to one.
+    dimensions, and the parameters of the affine map.  A reader with NaN for a text has not read it:
+    the others' weights are scaled to sum to one.
     """
     texts, readers, size = readings.logits.shape
     temperature = numpyro.sample(
@@ -53,7 +53,7 @@ def location_readers(readings: Readings, labels: Int[Any, " n"] | None = None) -
         weights = reader_weights(contrast)
     affine = sample_affine()
     present = ~jnp.isnan(readings.logits[:, :, 0]).T
-    # All readings of all readers in one long row: a program of the same size whatever R.
+    # The readings of all readers in one long row: the program has the same size for every R.
     logits = jnp.where(present[:, :, None], readings.logits.swapaxes(0, 1), 0.0)
     rows = reading(logits.reshape(readers * texts, size), jnp.repeat(temperature, texts))
     means = expected(rows).reshape(readers, texts)

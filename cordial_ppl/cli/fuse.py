@@ -33,9 +33,8 @@ Readers = Annotated[
 Save = Annotated[
     Path | None,
     typer.Option(
-        metavar="JUDGE",
-        help=f"Keep what was fitted in a file ({ENDING}), from which `cordial predict` calibrates "
-        "other texts.",
+        metavar="CALIBRATOR",
+        help=f"Save the calibrator ({ENDING}), for other texts with `cordial predict`.",
     ),
 ]
 
@@ -66,43 +65,35 @@ def fuse(
     from cordial_ppl.cli.output import STDOUT, calibrated_columns, check_output, show_json
     from cordial_ppl.tables import match_labels, read_several, write_table
 
-    names, paths = split_options(options), [readings, *(also or [])]
-    chosen = choose_prior(prior, prior_of)
+    settings = {"prior": choose_prior(prior, prior_of), "seed": seed, "inference": inference.value}
+    paths, further = [readings, *(also or [])], tuple(map(str, channel or ()))
     inputs = [*paths, labels, *([prior] if prior else [])]
     check_output(output, inputs)
     if save is not None:
         check_output(save, inputs, endings=[ENDING])
-    table = read_several(paths, options=names, readers=reader, task=task)
+    table = read_several(paths, options=split_options(options), readers=reader, task=task)
     found = read_label_table(labels, table.scale, task, table.kind)
-    rows = match_labels(table, found)
-    covariates = covariates_of(table, channel)
+    rows, covariates = match_labels(table, found), covariates_of(table, channel)
     extra = {name: values[rows] for name, values in covariates.items()}
     with working("fitting", quiet), leaving_at_once():
         from cordial_ppl.fusion import Fusion
 
-        fusion = Fusion(
-            table.scale,
-            readers=table.readers,
-            inference=inference.value,
-            prior=chosen,
-            channels=tuple(map(str, channel or ())),
-            seed=seed,
-        )
+        fusion = Fusion(table.scale, readers=table.readers, channels=further, **settings)
         fusion.fit(table.logits[rows], table.scale.decode(found.labels), extra)
     if save is not None:
         fusion.save(save)
     with working("calibrating", quiet):
         write_table(output, calibrated_columns(fusion, table))
-    texts, labelled = len(table.item_ids), len(found.labels)
+    texts, labelled = len(table.item_ids), len(rows)
     if json:
-        from cordial_ppl.cordial.files import to_plain
-
-        readers = {name: stack.describe().to_dict() for name, stack in fusion.stacks_.items()}
+        # A loss is NaN if there are no folds, which JSON does not have.
+        expected = {k: v if v == v else None for k, v in fusion.expected_._asdict().items()}
         content = {"output": str(output), "texts": texts, "labels": labelled}
-        content |= {"weights": fusion.weights_, "shares": fusion.shares_, "readers": readers}
-        show_json({**content, "expected": to_plain(fusion.expected_._asdict())})
+        content |= {"weights": fusion.weights_, "shares": fusion.shares_, "expected": expected}
+        readers = {name: stack.describe().to_dict() for name, stack in fusion.stacks_.items()}
+        show_json(content | {"readers": readers})
     elif not quiet:
         STDOUT.print(fusion.summary())
-        kept = "" if save is None else f", and the judge to {save}"
-        found = f"{count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
-        say(f"wrote {output}: {found}{kept}")
+        kept = "" if save is None else f", and the calibrator to {save}"
+        done = f"{count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
+        say(f"wrote {output}: {done}{kept}")

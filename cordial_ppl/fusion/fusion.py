@@ -1,11 +1,9 @@
-"""Fusion: several readers of the same texts, each with its own stack, weighed together.
+"""`Fusion`: several readers of the same texts, each with its own stack, weighted together."""
 
-The out-of-fold predictions of the stacks, of one more on the readers' average, and of the location
-channel over all readers give the weights of a second stack.
-"""
-
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,25 +13,18 @@ from jaxtyping import Bool, Float
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.compilation import workers
+from cordial_ppl.cordial import Cordial
+from cordial_ppl.cordial.files import blaming
 from cordial_ppl.cordial.interval import MixtureEstimator
-from cordial_ppl.cordial.judges import Cordial
-from cordial_ppl.cordial.members import ChannelMember, warn_if_doubtful
-from cordial_ppl.cordial.settings import (
-    check_counts,
-    check_effort,
-    check_flag,
-    check_list,
-    check_mapping,
-    check_method,
-    check_seed,
-)
+from cordial_ppl.cordial.members import ChannelMember, Fitted, warn_if_doubtful
+from cordial_ppl.cordial.settings import check_counts, check_flag, check_list, check_seed
 from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.cordial.weighing import ExpectedLoss, shares_of, weigh
-from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.fusion import files
-from cordial_ppl.fusion.door import as_reader_logits, check_names, check_overlap, pool, read_by
 from cordial_ppl.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
-from cordial_ppl.fusion.words import put_into_words
+from cordial_ppl.fusion.readings import as_reader_logits, pool, read_by
+from cordial_ppl.fusion.summary import summarise
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
@@ -43,11 +34,7 @@ from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
     from xarray import DataTree
-
-SETTINGS = ("average", "inference", "weight_counts", "seed")
-"""Arguments that a file keeps as they are."""
 
 
 class Fusion(MixtureEstimator):
@@ -56,12 +43,12 @@ class Fusion(MixtureEstimator):
     .. math:: \hat p(z \mid x) = \sum_r \omega_r\, \hat p_r(z \mid x)
         + \omega_a\, \hat p_a(z \mid x) + \omega_0\, \hat p_0(z \mid x)
 
-    Each reader r has a stack of its own, fitted to the labelled texts that it has read.  One more
-    stack, a, sees the readers' average, logits in units of each reader's spread; and 0 is the
-    location channel over all readers, with a weight and a temperature for each.  The weights
-    maximise the likelihood of the labels under out-of-fold predictions with a Dirichlet prior; with
-    fewer than eight labels they are those of the prior.  A reader that has not read a text is left
-    out of that text's prediction, and the other weights are scaled to sum to one.
+    Each reader r has a stack, fitted to the labelled texts that it has read.  Stack a sees the
+    readers' average, logits in units of each reader's spread, and 0 is the location channel over
+    all readers, with a weight and a temperature for each.  The weights maximise the likelihood of
+    the labels under out-of-fold predictions, with a Dirichlet prior; with fewer than eight labels
+    they are those of the prior.  For a text that a reader has not read, the other members' weights
+    are scaled to sum to one.
 
     The paper has no average among the members, and one pseudo-count each: ``average=False,
     weight_counts=dict.fromkeys([*readers, "joint channel"], 1.0)``.
@@ -71,41 +58,34 @@ class Fusion(MixtureEstimator):
         readers: names of the R readers; by default those of a mapping, or "reader 0" ....
         average: whether the stack on the readers' average is a member.
         inference: "default", "laplace", "mode" or "nuts".
-        prior: what replaces the priors of the channels, as ``Cordial`` takes it.  What is said of
-            a parameter by name, or learned of the channel "location", holds for the parameters of
-            those names of the joint channel too.
+        prior: what replaces the priors of the channels, as in ``Cordial``.  A prior of a parameter
+            by name, or one learned of the channel "location", also holds for the parameters of the
+            same name of the joint channel.
         channels: further channels of each stack, by path of their file, whose code is run.
-        weight_counts: Dirichlet pseudo-counts of the weights, where they differ from the default:
-            3 for "average reading", 0.5 for "joint channel", 0.25 for each reader.
+        weight_counts: Dirichlet pseudo-counts of the weights by member, if not the default: 3 for
+            "average reading", 0.5 for "joint channel", 0.25 for each reader.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 
-    Raises:
-        InputError: a setting is none of those; the message says what it may be.
-
     Attributes:
         readers_: names of the readers.
-        fits_: what is fitted, by member: a stack for each reader and for "average reading", and the
-            posterior of "joint channel"; a single reader has neither of the last two.
+        fits_: the fitted members by name: a stack for each reader and for "average reading", and
+            the posterior of "joint channel"; a single reader has neither of the last two.
         weights_: weight of each member by name.
         shares_: posterior mean of each reader's weight within the joint channel.
-        best_reader_: the reader whose own stack predicts best out of fold.
-        expected_: out-of-fold log losses; a member with fewer than eight labels of its own has no
-            part in them.
-        out_of_fold_: probabilities of the labelled texts by fits that have not seen their labels,
-            shape ``[n, K]``; None with fewer than eight labels.
+        best_reader_: the reader whose stack has the lowest out-of-fold log loss.
+        expected_: out-of-fold log losses; members with fewer than eight labels are left out.
+        out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``; None with
+            fewer than eight labels, or after loading.
 
     Source: Section 2.7 of the paper, Several readers.
     """
-
-    joint = True
-    """Whether the channel over all readers is a member."""
 
     readers_: tuple[str, ...]
     fits_: dict[str, Stack | Posterior]
     weights_: dict[str, float]
     expected_: ExpectedLoss
-    out_of_fold_: Float[np.ndarray, "n K"] | None
+    out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
     def __init__(
         self,
@@ -120,52 +100,42 @@ class Fusion(MixtureEstimator):
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
-        """Check the settings."""
+        """Remember the settings; ``fit`` validates them."""
         super().__init__(options)
-        self.readers = None if readers is None else tuple(map(str, check_list("readers", readers)))
-        self.average = check_flag("average", average)
-        self.inference = check_method(inference)
-        self.prior = prior
-        self.channels = check_list("channels", channels)
-        self.weight_counts = check_mapping("weight_counts", weight_counts)
-        self.seed = check_seed(seed)
-        self.effort = check_effort(effort)
-        self._stack(0)  # Settings of the stacks are checked there.
-        if self.readers is not None:
-            check_names(self.readers, COUNTS)
-            check_counts(self.weight_counts, self._members(self.readers))
+        self.readers, self.average, self.inference = readers, average, inference
+        self.prior, self.channels, self.weight_counts = prior, channels, weight_counts
+        self.seed, self.effort = seed, effort
 
     @property
     def stacks_(self) -> dict[str, Stack]:
-        """Each reader's own fitted stack, by name."""
+        """The fitted stack of each reader by name."""
         return {name: fit for name in self.readers_ if isinstance(fit := self.fits_[name], Stack)}
 
     @property
     def shares_(self) -> dict[str, float]:
         """Posterior mean of each reader's weight within the joint channel."""
-        posterior = self.fits_.get(JOINT.name)
-        if not isinstance(posterior, Posterior):
+        joint = self.fits_.get(JOINT.name)
+        if not isinstance(joint, Posterior):
             return dict.fromkeys(self.readers_, 1 / len(self.readers_))
-        weights = np.asarray(reader_weights(posterior.parameters()["contrast"]))
-        return dict(zip(self.readers_, (posterior.weights @ weights).tolist(), strict=True))
+        weights = np.asarray(reader_weights(joint.parameters()["contrast"]))
+        return dict(zip(self.readers_, (joint.weights @ weights).tolist(), strict=True))
 
     @property
     def best_reader_(self) -> str:
-        """The reader whose own stack predicts best out of fold; the first where none is known."""
+        """The reader whose stack has the lowest out-of-fold log loss, if that is known of any."""
         losses = {name: stack.expected_.cordial for name, stack in self.stacks_.items()}
         return min(losses, key=lambda name: np.nan_to_num(losses[name], nan=np.inf))
 
     def summary(self) -> str:
-        """Each reader's faults, the members' weights and the expected log loss in plain words."""
-        if not hasattr(self, "scale_"):
-            raise NotFittedError("there is nothing to describe: call fit(logits, labels) first.")
-        own = {name: stack.describe() for name, stack in self.stacks_.items()}
-        return put_into_words(own, self.weights_, self.expected_)
+        """Each reader's errors, the members' weights and the expected log loss in plain words."""
+        self._check_fitted()
+        readers = {name: stack.describe() for name, stack in self.stacks_.items()}
+        return summarise(readers, self.weights_, self.expected_)
 
     def to_datatree(self) -> "DataTree":
-        """Posteriors for ArviZ: a ``DataTree`` with one child a member, a "/" in names as "_".
+        """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
 
-        A stack's child has one child a channel, as ``Stack.to_datatree`` makes it; that of the
+        The child of a stack has one child per channel, as from ``Stack.to_datatree``; that of the
         joint channel has the groups themselves, with the dimension ``reader``.
 
         Raises:
@@ -173,45 +143,46 @@ class Fusion(MixtureEstimator):
         """
         from xarray import DataTree
 
-        if not hasattr(self, "scale_"):
-            raise NotFittedError("there is nothing to look at: call fit(logits, labels) first.")
+        self._check_fitted()
         names = {"options": self.scale_.options, "readers": self.readers_, "seed": self.seed}
-        children = {
-            name.replace("/", "_"): fit.to_datatree(**names)
-            if isinstance(fit, Posterior)
-            else fit.to_datatree()
-            for name, fit in self.fits_.items()
-        }
-        return DataTree(children=children)
+        return DataTree(
+            children={
+                name.replace("/", "_"): fit.to_datatree(**names)
+                if isinstance(fit, Posterior)
+                else fit.to_datatree()
+                for name, fit in self.fits_.items()
+            }
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the fitted fusion to one file of plain data; ``cp.load`` reads it back.
 
-        What is loaded predicts the same; fitted again, it begins without ``prior`` and further
-        ``channels``.
+        What is loaded predicts the same, but without ``prior`` and further ``channels`` among its
+        settings.
 
         Args:
             path: the file to write, by convention ending in ``.cordial``.
 
         Raises:
             NotFittedError: there was no fit yet.
-            InputError: this is of another class than ``Fusion``.
             FileError: the file cannot be written.
         """
-        if type(self) is not Fusion:
-            raise InputError(f"only a Fusion can be saved; this is a {type(self).__name__}.")
-        if not hasattr(self, "scale_"):
-            raise NotFittedError("there is nothing to save: call fit(logits, labels) first.")
-        settings = {name: getattr(self, name) for name in SETTINGS}
-        settings |= {"named": self.options is not None, "effort": self.effort._asdict()}
+        self._check_fitted()
+        settings = {
+            "average": bool(self.average),
+            "inference": self.inference,
+            "weight_counts": check_counts(self.weight_counts, tuple(self.fits_)),
+            "seed": int(self.seed),
+            "named": self.options is not None,
+            "effort": self.effort._asdict(),
+        }
         joint = self.fits_.get(JOINT.name)
-        stacks = {name: fit for name, fit in self.fits_.items() if isinstance(fit, Stack)}
         state = files.State(
             scale=self.scale_,
             settings=settings,
             readers=self.readers_,
             spreads=self._spreads,
-            stacks=stacks,
+            stacks={name: fit for name, fit in self.fits_.items() if isinstance(fit, Stack)},
             joint=joint if isinstance(joint, Posterior) else None,
             weights=self.weights_,
             expected=self.expected_,
@@ -221,146 +192,164 @@ class Fusion(MixtureEstimator):
 
     @classmethod
     def restore(cls, state: files.State) -> "Fusion":
-        """Make a fitted fusion of what a file held."""
+        """Make the fitted fusion that a file holds."""
         settings = dict(state.settings)
         options = state.scale.options if settings.pop("named") else None
         effort = Effort(**settings.pop("effort"))
         fusion = cls(options, readers=state.readers, effort=effort, **settings)
         fusion.fits_ = {**state.stacks} | ({} if state.joint is None else {JOINT.name: state.joint})
-        if tuple(fusion.fits_) != fusion._members(state.readers):
-            raise ValueError("its members are others than its settings say")
         fusion.readers_, fusion._spreads = state.readers, state.spreads
         fusion.weights_, fusion.expected_ = state.weights, state.expected
         fusion.scale_, fusion.covariates_ = state.scale, state.covariates
-        fusion.out_of_fold_ = None
         return fusion
 
-    def __sklearn_tags__(self) -> "Tags":
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
         tags.input_tags.dict = tags.input_tags.allow_nan = True
         return tags
 
     def _members(self, readers: Sequence[str]) -> tuple[str, ...]:
-        """Names of the members."""
-        return (*readers, *self._more(len(readers)))
-
-    def _more(self, readers: int) -> tuple[str, ...]:
-        """Names of what sees several readers; one alone needs no more than its own stack."""
-        more = (AVERAGE,) * self.average + (JOINT.name,) * self.joint
-        return more if readers > 1 else ()
-
-    def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
-        fitted = size is not None
-        found, names = as_reader_logits(logits, self.readers_ if fitted else self.readers, size)
-        if not fitted:
-            check_names(names, COUNTS)
-            self._named = names
-        return found
+        """Names of the members; a single reader needs nothing beside its stack."""
+        average = (AVERAGE,) if check_flag("average", self.average) else ()
+        return (*readers, *average, JOINT.name) if len(readers) > 1 else tuple(readers)
 
     def _stack(self, seed: int) -> Stack:
         """An unfitted stack, of one reader or of the average."""
-        return Cordial(
-            self.options,
-            inference=self.inference,
-            prior=self.prior,
-            channels=self.channels,
-            seed=seed,
-            effort=self.effort,
-        )
+        settings = {"inference": self.inference, "prior": self.prior, "channels": self.channels}
+        return Cordial(self.options, **settings, seed=seed, effort=self.effort)
+
+    def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
+        if size is not None:
+            return as_reader_logits(logits, self.readers_, size)[0]
+        given = self.readers
+        names = None if given is None else tuple(map(str, check_list("readers", given)))
+        found, names = as_reader_logits(logits, names)
+        wrong = [name for name in names if name in COUNTS or names.count(name) > 1]
+        if wrong:
+            raise InputError(
+                f"readers must have names of their own, other than {' and '.join(COUNTS)}; "
+                f"rename {wrong[0]!r}."
+            )
+        self._names = names
+        return found
 
     def _views(
-        self, logits: Float[np.ndarray, "n R K"], spreads: Float[np.ndarray, " R"]
+        self,
+        logits: Float[np.ndarray, "n R K"],
+        members: Sequence[str],
+        spreads: Float[np.ndarray, " R"],
     ) -> tuple[list[np.ndarray], Bool[np.ndarray, "n M"]]:
         """What each member sees of the readings, and of which texts it sees anything."""
-        views, present = list(logits.swapaxes(0, 1)), read_by(logits)
-        more = self._more(len(views))
-        views += [pool(logits, spreads) if name == AVERAGE else logits for name in more]
-        return views, np.hstack([present, np.ones((len(present), len(more)), bool)])
+        shared = {AVERAGE: pool(logits, spreads), JOINT.name: logits}
+        more = [shared[name] for name in members[logits.shape[1] :]]
+        present = np.hstack([read_by(logits), np.ones((len(logits), len(more)), bool)])
+        return [*logits.swapaxes(0, 1), *more], present
 
     def _fit(self, texts: Labelled) -> None:
         logits, labels, covariates = texts
-        readers, (count, _, size) = self._named, logits.shape
-        members = self._members(readers)
-        check_counts(self.weight_counts, members)
-        counts = {name: COUNTS.get(name, READER_COUNT) for name in members} | self.weight_counts
-        scale = Scale.of(self.options, size)
-        check_overlap(read_by(logits), readers)
+        readers, (count, _, size) = self._names, logits.shape
+        members, seed = self._members(readers), check_seed(self.seed)
+        counts = {name: COUNTS.get(name, READER_COUNT) for name in members}
+        counts |= check_counts(self.weight_counts, members)
+        _check_overlap(read_by(logits), readers)
         spreads = np.nanstd(logits, axis=(0, 2))
         spreads = np.where(spreads > 0, spreads, 1.0)
-        views, present = self._views(logits, spreads)
+        views, present = self._views(logits, members, spreads)
         # Members must not share their random numbers, or their errors correlate.
-        seeds = np.random.SeedSequence(self.seed).generate_state(len(members)).tolist()
+        seeds = np.random.SeedSequence(seed).generate_state(len(members)).tolist()
         enough = count >= MIN_LABELS
-        folds = assign_folds(count, FOLDS, np.random.default_rng(self.seed)) if enough else None
-        whole = self._stack(0)
+        folds = assign_folds(count, FOLDS, np.random.default_rng(seed)) if enough else None
+        whole, scale = self._stack(0), Scale.of(self.options, size)
 
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
             if members[place] == JOINT.name:
                 each = [reading_spread(own) for own in logits.swapaxes(0, 1)]
                 prior = joint_prior(whole.prior, size, each, tuple(covariates))
-                counts = whole.prior.pseudo_counts
-                joint = ChannelMember(JOINT, 0, self.inference, prior, counts, self.effort)
-                (found,) = joint.fit([Case(texts, folds, (seeds[place],))])
-                return found
+                pseudo_counts = whole.prior.pseudo_counts
+                joint = ChannelMember(JOINT, 0, self.inference, prior, pseudo_counts, self.effort)
+                return joint.fit([Case(texts, folds, (seeds[place],))])[0]
             rows = present[:, place]
             extra = {name: column[rows] for name, column in covariates.items()}
-            own = Labelled(views[place][rows], labels[rows], extra)
-            stack = self._stack(seeds[place]).fit_labelled(own, scale)
+            seen = Labelled(views[place][rows], labels[rows], extra)
+            stack = self._stack(seeds[place]).fit_labelled(seen, scale)
             return stack, stack.out_of_fold_
 
         with ThreadPoolExecutor(max_workers=workers(len(members))) as threads:
             found = list(threads.map(fit, range(len(members))))
-        self.readers_, self._spreads = readers, spreads
-        self.fits_ = {name: own for name, (own, _) in zip(members, found, strict=True)}
         held_out = np.zeros((count, size, len(members)))
-        known = present & [own is not None for _, own in found]
-        for place, (own, unseen) in enumerate(found):
+        known = present & [unseen is not None for _, unseen in found]
+        for place, (fitted, unseen) in enumerate(found):
             held_out[known[:, place], :, place] = 0.0 if unseen is None else unseen
-            if isinstance(own, Posterior):
-                warn_if_doubtful(own)
+            if isinstance(fitted, Posterior):
+                warn_if_doubtful(fitted)
         prior = np.array([counts[name] for name in members])
         mixture = weigh(texts, folds, held_out if enough else None, prior, known)
+        self.readers_, self._spreads = readers, spreads
+        self.fits_ = {name: fitted for name, (fitted, _) in zip(members, found, strict=True)}
         self.weights_ = dict(zip(members, mixture.weights.tolist(), strict=True))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
 
     def _mixture(
-        self, logits: np.ndarray
-    ) -> tuple[list[tuple[Any, np.ndarray]], Float[np.ndarray, "m M"]]:
-        views, present = self._views(logits, self._spreads)
-        shares, members, own = self._shares(present), [], []
-        for place, (fit, seen) in enumerate(zip(self.fits_.values(), views, strict=True)):
+        self, logits: Float[np.ndarray, "m R K"]
+    ) -> tuple[list[tuple[Fitted, np.ndarray]], Float[np.ndarray, "m M"]]:
+        """Channels and calibrators of all members, what each sees, and its weight in each text."""
+        views, present = self._views(logits, tuple(self.fits_), self._spreads)
+        shares = shares_of(np.array(list(self.weights_.values())), present)
+        found: list[tuple[Fitted, np.ndarray]] = []
+        weights = []
+        for fit, seen, share in zip(self.fits_.values(), views, shares.T, strict=True):
             if isinstance(fit, Posterior):
-                members.append((fit, seen))
-                own.append(shares[:, place])
+                found.append((fit, seen))
+                weights.append(share)
                 continue
             for name, weight in fit.weights_.items():
-                # What stands for a missing reading has no share.
-                members.append((fit.fits_[name], np.nan_to_num(seen)))
-                own.append(shares[:, place] * weight)
-        return members, np.stack(own, axis=1)
-
-    def _shares(self, present: Bool[np.ndarray, "m M"]) -> Float[np.ndarray, "m M"]:
-        """Weight of each member in each text's mixture."""
-        return shares_of(np.array(list(self.weights_.values())), present)
+                # What stands for a missing reading has no weight.
+                found.append((fit.fits_[name], np.nan_to_num(seen)))
+                weights.append(weight * share)
+        return found, np.stack(weights, axis=1)
 
     def _predict(
         self, logits: Float[np.ndarray, "m R K"], covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
-        views, present = self._views(logits, self._spreads)
-        shares = self._shares(present)
+        members, weights = self._mixture(logits)
 
-        def weighted(place: int, fit: Stack | Posterior) -> np.ndarray:
+        def weighted(member: tuple[Fitted, np.ndarray], weight: np.ndarray) -> np.ndarray:
+            (fit, seen), rows = member, np.flatnonzero(weight)
             found = np.zeros((len(logits), logits.shape[2]))
-            rows = np.flatnonzero(shares[:, place])
             if rows.size:
-                seen = views[place][rows], {k: column[rows] for k, column in covariates.items()}
-                joint = isinstance(fit, Posterior)
-                own = fit.predict_centred(*seen) if joint else fit._predict(*seen)
-                found[rows] = shares[rows, place, None] * own
+                extra = {name: column[rows] for name, column in covariates.items()}
+                found[rows] = weight[rows, None] * fit.predict_centred(seen[rows], extra)
             return found
 
-        with ThreadPoolExecutor(max_workers=workers(len(self.fits_))) as threads:
-            parts = threads.map(weighted, range(len(self.fits_)), self.fits_.values())
-            probs = sum(parts)
-        return probs / np.sum(probs, axis=1, keepdims=True)
+        with ThreadPoolExecutor(max_workers=workers(len(members))) as threads:
+            probs = sum(threads.map(weighted, members, weights.T), start=np.zeros(()))
+        return probs / probs.sum(axis=1, keepdims=True)
+
+
+def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:
+    """Refuse a reader without a labelled text; warn of two that share none."""
+    idle = [name for name, own in zip(readers, present.T, strict=True) if not own.any()]
+    if idle:
+        raise InputError(
+            f"every reader needs a reading of a labelled text; {idle[0]!r} has none. Leave it out, "
+            "or have it read texts that are labelled."
+        )
+    pairs = combinations(range(len(readers)), 2)
+    apart = [(a, b) for a, b in pairs if not (present[:, a] & present[:, b]).any()]
+    if apart:
+        one, other = (readers[place] for place in apart[0])
+        more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
+        warnings.warn(
+            f"the readers {one!r} and {other!r}{more} have read no labelled text in common: their "
+            "weights compare them on different texts.",
+            CordialWarning,
+            stacklevel=5,
+        )
+
+
+def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Fusion:
+    """Read a fitted fusion; arguments and errors are those of ``cp.load``."""
+    state = files.read(path, channels)
+    with blaming(path):
+        return Fusion.restore(state)

@@ -1,4 +1,4 @@
-"""The channel over all readers as a member of a fusion, and what else is no single reader's."""
+"""What a fusion has beside the readers' stacks: the joint channel, the average, their weights."""
 
 from collections.abc import Sequence
 
@@ -19,45 +19,41 @@ AVERAGE = "average reading"
 
 COUNTS = {AVERAGE: 3.0, JOINT.name: 0.5}
 READER_COUNT = 0.25
-"""Dirichlet pseudo-counts of the weights: most on the average, which few labels serve best.
+"""Dirichlet pseudo-counts of the weights: most on the average, which is best with few labels.
 
-On real readings this predicts better than one count for each member (``benchmarks/fusion.py``,
-whose readings it was chosen on).
+On real readings this predicts better than one count per member (``benchmarks/fusion.py``; the
+counts were chosen on the same readings).
 """
 
 
 def joint_prior(
-    priors: Priors,
-    size: int,
-    spreads: Sequence[float],
-    covariates: tuple[str, ...],
+    priors: Priors, size: int, spreads: Sequence[float], covariates: tuple[str, ...]
 ) -> Prior | None:
-    """The prior of the joint channel that follows from what is said of single readers' channels.
+    """The prior of the joint channel, as far as priors of single readers' channels determine it.
 
     Args:
-        priors: the estimator's.
+        priors: the fusion's.
         size: number of options K.
         spreads: of each reader's readings, nats.
         covariates: names of the texts' covariates.
 
     Returns:
-        Location and scale; None where nothing was said that the joint channel has a parameter of.
+        Location and scale; None if no prior is given for any parameter of the joint channel.
     """
     with jax.enable_x64(True):
         target = build_target(JOINT, size, covariates, len(spreads))
         single = build_target(CHANNELS["location"], size, covariates)
-    start, learned = target.prior, priors.learned
+    start, learned, source = target.prior, priors.learned, priors.of(JOINT.name)
     if isinstance(learned, LearnedPrior) and "location" in learned.channels:
-        loc, scale = (np.array(part) for part in start)
+        loc, scale = map(np.array, start)
         each = [learned.of(single, spread) for spread in spreads]
-        known = {site.name: site.slice for site in single.sites}
-        for site in (site for site in target.sites if site.name in known):
-            found = [np.stack([own[part][known[site.name]] for own in each]) for part in (0, 1)]
-            loc[site.slice], scale[site.slice] = (
-                np.ravel(part) if site.shape else part[0] for part in found
-            )
+        places = {site.name: site.slice for site in single.sites}
+        for site in (site for site in target.sites if site.name in places):
+            # A vector has one number for each reader, and a scalar is the same for all.
+            own, place = each if site.shape else each[:1], places[site.name]
+            loc[site.slice] = np.concatenate([prior.loc[place] for prior in own])
+            scale[site.slice] = np.concatenate([prior.scale[place] for prior in own])
         start = Prior(loc, scale)
-    source = priors.of(JOINT.name)
     if isinstance(source, NamedPrior):
         return source.over(target, start)
     return None if start is target.prior else start

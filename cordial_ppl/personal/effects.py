@@ -1,53 +1,74 @@
-r"""What may differ from user to user: one number each, which turns the population's prediction.
+r"""How users differ: one value each, which moves the population's prediction.
 
-An effect maps the population's probabilities of one text and a user's value to the user's
-probabilities; a value of zero leaves the text as it is.  Users' values are normal around zero.
-The shift is the paper's.
+At each value an effect is a matrix that turns the population's probabilities of a text into the
+user's, as a channel does.  Values are normal around zero, where the matrix is the identity.
 """
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float, Int
 
-Rule = Callable[[Float[Array, " K"], Float[Array, ""], Float[Array, " K"]], Float[Array, " K"]]
+from cordial_ppl.arrays import FLOOR, namespace
 
 
 class Effect(NamedTuple):
-    """A family of calibrations with one value a user.
+    """One value per user, on a grid.
 
     Attributes:
-        name: what tables and messages call it.
-        apply: probabilities of a text, a user's value and the label histogram, to probabilities.
-        low: smallest value for a number of options K.
-        high: largest value for a number of options K.
-        step: distance of the values that are told apart, for a number of options K.
-        unit: size of a large value, in which the spread of users is measured, likewise.
-        linear: whether, at any one value, it is a matrix on the probabilities, as a channel is.
+        name: name in tables and messages.
+        matrices: from values and the number of options K to the matrix at each value.
+        grid: the values that are distinguished for K options, evenly spaced around zero.
+        unit: size of a large value for K options, in which the spread of users is measured.
     """
 
     name: str
-    apply: Rule
-    low: Callable[[int], float]
-    high: Callable[[int], float]
-    step: Callable[[int], float]
-    unit: Callable[[int], float] = lambda _: 1.0
-    linear: bool = False
+    matrices: Callable[[Any, int], Any]
+    grid: Callable[[int], Float[np.ndarray, " G"]]
+    unit: Callable[[int], float]
 
-    def grid(self, size: int) -> Float[np.ndarray, " G"]:
-        """Values that are told apart, in order; zero is among them."""
-        step = self.step(size)
-        first, last = round(self.low(size) / step), round(self.high(size) / step)
-        return step * np.arange(first, last + 1)
+    def log_likelihoods(
+        self, probs: Float[np.ndarray, "n K"], labels: Int[np.ndarray, " n"]
+    ) -> Float[np.ndarray, "n G"]:
+        """Log likelihood in nats of each label at every value.
+
+        Args:
+            probs: the population's probabilities.
+            labels: options 0..K-1.
+        """
+        by_option = _matrices_on_grid(self, probs.shape[1])
+        found = np.empty((len(labels), by_option.shape[1]))
+        for option in np.unique(labels):
+            rows = labels == option
+            found[rows] = probs[rows] @ by_option[option].T
+        return np.log(np.maximum(found, FLOOR, out=found), out=found)
+
+    def average(
+        self, probs: Float[np.ndarray, "n K"], weights: Float[np.ndarray, "n G"]
+    ) -> Float[np.ndarray, "n K"]:
+        """Predictions averaged over the values of each text's user.
+
+        Args:
+            probs: the population's probabilities.
+            weights: probability of each value.
+        """
+        by_option = _matrices_on_grid(self, probs.shape[1])
+        # One option at a time: an average matrix for each text would fill the memory.
+        found = np.stack([np.sum(weights @ own * probs, axis=1) for own in by_option], axis=1)
+        return found / found.sum(axis=1, keepdims=True)
 
 
-def shift(
-    probs: Float[Array, " K"], delta: Float[Array, ""], histogram: Float[Array, " K"] | None = None
-) -> Float[Array, " K"]:
-    r"""Move probability mass along the scale (Section 2.7 of the paper, Personalization).
+@lru_cache(maxsize=2)
+def _matrices_on_grid(effect: Effect, size: int) -> Float[np.ndarray, "K G K"]:
+    """Probability of each option (first axis) at every value of the grid, by the population's."""
+    return np.ascontiguousarray(effect.matrices(effect.grid(size), size).swapaxes(0, 1))
+
+
+def shift_matrices(deltas: Float[Any, "*n"], size: int) -> Float[Any, "*n K K"]:
+    r"""Matrices that move probability mass along the scale.
 
     .. math:: p_\Delta(z) = \sum_y p(y)\, \max(0, 1 - |z - c(y)|),
         \qquad c(y) = \min(\max(y + \Delta, 0), K - 1)
@@ -56,38 +77,35 @@ def shift(
     pass an end stays there: the affine channel with gain and strength one and no spread.
 
     Args:
-        probs: probabilities of the options.
-        delta: Delta, in classes.
-        histogram: not used.
+        deltas: shifts Delta in classes; a scalar under JAX's ``vmap``, any shape in NumPy.
+        size: number of options K.
+
+    Returns:
+        Shares of the mass of option y (last axis) that go to option z (second to last axis).
+
+    Source: Section 2.7 of the paper, Personalization.
     """
-    del histogram
-    options = jnp.arange(probs.shape[0], dtype=probs.dtype)
-    centres = jnp.clip(options + delta, 0, probs.shape[0] - 1)
-    shares = jnp.maximum(1 - jnp.abs(options[None, :] - centres[:, None]), 0)
-    return jnp.sum(probs[:, None] * shares, axis=0)
+    xp = namespace(deltas)
+    options = xp.arange(size, dtype=deltas.dtype)
+    centres = xp.clip(options + deltas[..., None], 0, size - 1)
+    return xp.maximum(1 - xp.abs(options[:, None] - centres[..., None, :]), 0)
 
 
-def _shift_step(size: int) -> float:
-    """A twentieth of a class; on long scales, such that no more than 801 shifts are told apart."""
-    return 0.05 * max(1.0, (size - 1) / 20)
+def _shift_grid(size: int) -> Float[np.ndarray, " G"]:
+    """Steps of 0.05 classes; on scales of more than 21 options wider, for at most 801 shifts."""
+    step = 0.05 * max(1.0, (size - 1) / 20)
+    last = round((size - 1) / step)
+    return step * np.arange(-last, last + 1)
 
 
 def _shift_unit(size: int) -> float:
-    """One class of five to eight; else the power of two next below a quarter of the scale.
+    """One class for five to eight options; else the largest power of two below a quarter of K - 1.
 
-    People who differ much differ by a share of the scale, and with powers of two the spreads that
-    are told apart are the same ones on every scale.
+    People who differ much differ by a share of the scale; powers of two give every scale the same
+    spreads.
     """
     return 2.0 ** math.floor(math.log2((size - 1) / 4))
 
 
-SHIFT = Effect(
-    "shift",
-    shift,
-    low=lambda size: 1.0 - size,
-    high=lambda size: size - 1.0,
-    step=_shift_step,
-    unit=_shift_unit,
-    linear=True,
-)
+SHIFT = Effect("shift", shift_matrices, _shift_grid, _shift_unit)
 """A shift along the scale, in classes."""

@@ -1,64 +1,36 @@
-"""Who labelled what and when: labelled texts arranged so that sums over earlier ones are cheap."""
+"""Rows of texts, some at a time, so that no table of all texts and values is kept."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, Real
+from jaxtyping import Int, Real
+
+from cordial_ppl.arrays import CHUNK_ROWS
 
 
-class History(NamedTuple):
-    """Texts sorted by user and, for each user, by time.
+def chunks(rows: Int[np.ndarray, " n"]) -> Iterator[Int[np.ndarray, " _"]]:
+    """Rows in the same order, some at a time."""
+    for start in range(0, len(rows), CHUNK_ROWS):
+        yield rows[start : start + CHUNK_ROWS]
 
-    Attributes:
-        rows: the texts in this order, shape ``[n]``.
-        users: number of each text's user, in this order, shape ``[n]``.
-        starts: where each text's user begins, shape ``[n]``.
-        moments: where the texts of the same user and time begin, shape ``[n]``.
+
+def histories(
+    users: Int[np.ndarray, " n"], times: Real[np.ndarray, " n"]
+) -> Iterator[tuple[Int[np.ndarray, " b"], Int[np.ndarray, " b"], Int[np.ndarray, " b"]]]:
+    """Rows of texts by user and time, some users at a time.
+
+    With them come the places among them where each text's user begins, and where the texts of the
+    same user and time begin: the texts between the two are earlier.
     """
-
-    rows: Int[np.ndarray, " n"]
-    users: Int[np.ndarray, " n"]
-    starts: Int[np.ndarray, " n"]
-    moments: Int[np.ndarray, " n"]
-
-    @property
-    def earlier(self) -> Int[np.ndarray, " n"]:
-        """How many earlier texts the user of each text has; those at the same time are none."""
-        return self.moments - self.starts
-
-    def blocks(self, size: int) -> Iterator[slice]:
-        """Runs of at most ``size`` texts that divide no user, but for users with more texts."""
-        ends = np.flatnonzero(np.diff(self.users, append=-1)) + 1
-        start = 0
-        while start < len(self.users):
-            # The last user who fits, or else the first.
-            last = np.searchsorted(ends, start + size, side="right") - 1
-            end = int(ends[max(last, np.searchsorted(ends, start, side="right"))])
-            yield slice(start, end)
-            start = end
-
-    def sums_before(self, values: Float[np.ndarray, "b G"], block: slice) -> np.ndarray:
-        """Sums of a block's values over the earlier texts of each text's user."""
-        totals = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
-        moments, starts = (part[block] - block.start for part in (self.moments, self.starts))
-        return totals[moments] - totals[starts]
-
-
-def arrange(users: Int[np.ndarray, " n"], order: Real[np.ndarray, " n"]) -> History:
-    """Sort texts by user and time; texts at the same time keep their order.
-
-    Args:
-        users: number of each text's user.
-        order: when each text was labelled, as :func:`times.as_order` gives it.
-    """
-    rows = np.lexsort((order, users))
-    who, when = users[rows], order[rows]
-    place = np.arange(len(rows))
-    new_user = np.diff(who, prepend=-1) != 0
-    # Compared rather than subtracted: nanoseconds since 1970 are no exact floats.
-    new_moment = new_user | np.append(True, when[1:] != when[:-1])
-    starts, moments = (
-        np.maximum.accumulate(np.where(new, place, 0)) for new in (new_user, new_moment)
-    )
-    return History(rows, who, starts, moments)
+    order = np.lexsort((times, users))
+    starts = np.flatnonzero(np.diff(users[order], prepend=-1))
+    cuts = starts[np.searchsorted(starts, np.arange(0, len(order), CHUNK_ROWS), side="right") - 1]
+    for texts in np.split(order, np.unique(cuts)[1:]):
+        who, when, place = users[texts], times[texts], np.arange(len(texts))
+        new_user = np.diff(who, prepend=-1) != 0
+        # Compared, not subtracted: nanoseconds since 1970 are not exact as floats.
+        new_moment = new_user | np.append(True, when[1:] != when[:-1])
+        first, moment = (
+            np.maximum.accumulate(np.where(new, place, 0)) for new in (new_user, new_moment)
+        )
+        yield texts, first, moment

@@ -1,32 +1,326 @@
-"""Users who differ by a shift, and how a saved fit of them is loaded."""
+"""`UserShift`: what users' labels say of how each differs from the population.
 
+With one value per user, a grid does without error what sampling would do: the log likelihood of a
+user's labels is a row, one number per value, to which each further label adds one more row.
+"""
+
+from collections.abc import Iterator
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.blas import on_one_core
 from cordial_ppl.cordial.files import blaming
+from cordial_ppl.cordial.frames import like
+from cordial_ppl.cordial.parameters import Parameters
+from cordial_ppl.cordial.settings import check_level
+from cordial_ppl.errors import InputError, NotFittedError, quote
 from cordial_ppl.personal import files
-from cordial_ppl.personal.effects import SHIFT
-from cordial_ppl.personal.estimator import UserEffect
+from cordial_ppl.personal.effects import SHIFT, Effect
+from cordial_ppl.personal.history import chunks, histories
+from cordial_ppl.personal.spreads import SPREAD_PROBS, SPREADS, Spreads, log_normals
+from cordial_ppl.personal.validation import as_labelled, as_population, as_users
+from cordial_ppl.readings import label_histogram
+from cordial_ppl.scale import Scale, parse_number
 
 
-class UserShift(UserEffect):
-    """Per-user shift: mass moves along the scale by Delta_u classes (Section 2.7 of the paper).
+class UserShift(Parameters):
+    r"""A shift per user on top of a population's calibrated predictions.
 
-    The paper plugs in the mode under a cross-validated sigma: ``average=False,
-    sigma="cross-validated"``, here on a grid of 0.05 classes.
+    .. math:: \sigma \sim \mathrm{HalfNormal}(\mathrm{unit}), \qquad \Delta_u \sim N(0, \sigma^2),
+        \qquad p_u(z \mid x) = \sum_y p(y \mid x)\, \max(0, 1 - |z - c(y)|)
+
+    with c(y) = y + Delta_u, clipped to the scale.  Shifts live on a fine grid, where their
+    posterior is exact, and predictions average over it.  A user without labels gets the
+    population's prediction.  Probabilities in a pandas or polars data frame give predictions in
+    one, with the same index.  Where the paper plugs in each user's mode under a cross-validated
+    sigma, this averages; ``benchmarks/rivals.py`` has both.
+
+    Args:
+        options: names of the K ordered options, in order; by default 0..K-1.
+        sigma: standard deviation of the shifts in classes, or "posterior" to average over it.  The
+            unit of its prior is one class for five to eight options, else the largest power of
+            two below a quarter of K - 1.
+
+    Attributes:
+        scale_: the scale.
+        classes_: the K options in order: their names, or 0..K-1 if no options were named.
+        sigma_: posterior mean of the shifts' standard deviation, or the one that was given.
+        users_: names of the users with labels.
+        values_: posterior mean of each one's shift, in classes.
+        counts_: each one's number of labels.
+
+    Source: Section 2.7 of the paper, Personalization.
     """
 
-    effect = SHIFT
+    effect: Effect = SHIFT
+
+    scale_: Scale
+    sigma_: float
+
+    def __init__(self, options: Any = None, *, sigma: Any = "posterior"):
+        """Remember the settings."""
+        self.options, self.sigma = options, sigma
+
+    @on_one_core
+    def fit[T: "UserShift"](self: T, probs: Any, labels: Any, users: Any, order: Any = None) -> T:
+        """Learn how far users differ, and each user's value, from their labelled texts.
+
+        Args:
+            probs: the population's probabilities, shape ``[n, K]``, by a calibrator that has not
+                seen these labels, such as ``calibrator.out_of_fold_``.
+            labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
+            users: who gave each label, shape ``[n]``.
+            order: when, as ``predict_in_order`` takes it; checked, and of no effect on the fit.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            InputError: the probabilities, labels, users or times cannot be used, or sigma is
+                neither "posterior" nor a positive number.
+        """
+        population = as_population(probs)
+        scale = Scale.of(self.options, population.shape[1])
+        deviations = self._deviations(scale.size)
+        codes, names, _ = as_labelled(labels, users, order, scale, len(population))
+        self.scale_, self._histogram = scale, label_histogram(codes, scale.size)
+        self._index: dict[str, int] = {}
+        self._totals = np.zeros((0, len(self._grid)))
+        self._counts = np.zeros(0, np.int64)
+        self._add(population, codes, names)
+        self._spreads = Spreads.learn(self._totals, self._grid, *deviations)
+        self.sigma_ = self._spreads.mean
+        return self
+
+    @on_one_core
+    def partial_fit[T: "UserShift"](self: T, probs: Any, labels: Any, users: Any) -> T:
+        """Add labels of known or new users; ``sigma_`` and all other users stay as they are.
+
+        Args:
+            probs: the population's probabilities, as for ``fit``.
+            labels: options.
+            users: who gave each label.
+
+        Raises:
+            InputError: the probabilities, labels or users cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        population = self._enter(probs)
+        codes, names, _ = as_labelled(labels, users, None, self.scale_, len(population))
+        self._add(population, codes, names)
+        return self
+
+    @on_one_core
+    def predict_proba(self, probs: Any, users: Any) -> Any:
+        """Probabilities of each text's options for its user.
+
+        Args:
+            probs: the population's probabilities, shape ``[m, K]``.
+            users: whose label is predicted, shape ``[m]``.
+
+        Returns:
+            Probabilities, shape ``[m, K]``; of a data frame, a data frame with the options as
+            columns.
+
+        Raises:
+            InputError: the probabilities or users cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        population = self._enter(probs)
+        numbers = self._number(as_users(users, len(population)))
+        found = population.copy()
+        # Sorted by user, so that each user's values are weighed once.
+        for texts in chunks(np.argsort(numbers, kind="stable")[np.sum(numbers < 0) :]):
+            who, place = np.unique(numbers[texts], return_inverse=True)
+            weights = self._weigh(self._totals[who], who)[place]
+            found[texts] = self.effect.average(population[texts], weights)
+        return like(probs, found, self.classes_)
+
+    @on_one_core
+    def predict_in_order(
+        self, probs: Any, labels: Any, users: Any, order: Any = None, *, afresh: bool = False
+    ) -> tuple[Any, Any]:
+        """Predict each text from its user's earlier labels only, as if they came in one by one.
+
+        Labels that ``fit`` and ``partial_fit`` have seen are earlier than all of these; labels of
+        one user at the same time do not inform each other.
+
+        Args:
+            probs: the population's probabilities, as for ``fit``.
+            labels: options.
+            users: who gave each label.
+            order: when, in numbers that grow with time or in dates, shape ``[n]``; by default in
+                the order of the rows.
+            afresh: begin without labels, to see what would have been predicted for those of the
+                fit.
+
+        Returns:
+            Probabilities, shape ``[n, K]``, and the number of earlier labels of each text's user;
+            of a data frame, a data frame and a series "earlier".
+
+        Raises:
+            InputError: the probabilities, labels, users or times cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        population = self._enter(probs)
+        codes, names, times = as_labelled(labels, users, order, self.scale_, len(population))
+        # Users keep their numbers afresh too: what their labels told of sigma must not count.
+        numbers = self._number(names)
+        begun = np.full_like(numbers, -1) if afresh else numbers
+        found, earlier = population.copy(), np.zeros(len(codes), np.int64)
+        for texts, first, moment in histories(np.unique(names, return_inverse=True)[1], times):
+            known = begun[texts] >= 0
+            rows = self.effect.log_likelihoods(population[texts], codes[texts])
+            sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
+            before = sums[moment] - sums[first]
+            before[known] += self._totals[begun[texts][known]]
+            earlier[texts] = moment - first + np.append(self._counts, 0)[begun[texts]]
+            told = earlier[texts] > 0
+            weights = self._weigh(before[told], numbers[texts][told])
+            found[texts[told]] = self.effect.average(population[texts[told]], weights)
+        return like(probs, found, self.classes_), like(probs, earlier, "earlier")
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The K options in order: their names, or 0..K-1 if no options were named."""
+        size = self.scale_.size
+        return np.arange(size) if self.options is None else np.asarray(self.scale_.options)
+
+    @property
+    def users_(self) -> list[str]:
+        """Names of the users with labels."""
+        return list(self.counts_)
+
+    @property
+    def counts_(self) -> dict[str, int]:
+        """Each user's number of labels."""
+        self._check_fitted()
+        return dict(zip(self._index, self._counts.tolist(), strict=True))
+
+    @property
+    @on_one_core
+    def values_(self) -> dict[str, float]:
+        """Posterior mean of each user's value."""
+        means = np.concatenate([weights @ self._grid for weights in self._posteriors()])
+        return dict(zip(self._index, means.tolist(), strict=True))
+
+    def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
+        """Each user's credible interval, in the units of ``values_``.
+
+        Args:
+            level: probability inside, between 0 and 1.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: ``level`` is not between 0 and 1.
+        """
+        tails = (1 - check_level(level)) / 2, (1 + level) / 2
+        ends = []
+        for weights in self._posteriors():
+            total = np.cumsum(weights, axis=1)
+            low, high = (self._grid[np.argmax(total >= tail, axis=1)].tolist() for tail in tails)
+            ends += zip(low, high, strict=True)
+        return dict(zip(self._index, ends, strict=True))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to one file of plain data; ``cp.load`` reads it back.
+
+        Args:
+            path: the file to write, by convention ending in ``.cordial``.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: the effect is not the shift.
+            FileError: the file cannot be written.
+        """
+        self._check_fitted()
+        sigma = self.sigma if isinstance(self.sigma, str) else float(self.sigma)
+        settings = {"named": self.options is not None, "average": True, "sigma": sigma}
+        learned = self._histogram, list(self._index), self._totals, self._counts, self._spreads
+        files.write(path, files.State(self.effect, self.scale_, settings, *learned))
+
+    @classmethod
+    def restore(cls, state: files.State) -> "UserShift":
+        """Make the estimator that a file holds."""
+        settings, spreads = state.settings, state.spreads
+        if settings["average"] is not True:
+            raise ValueError("it predicts by users' modes, as only former versions did")
+        found = cls(state.scale.options if settings["named"] else None, sigma=settings["sigma"])
+        found.scale_, found._histogram = state.scale, state.histogram
+        found._index = {name: number for number, name in enumerate(state.names)}
+        found._totals, found._counts = state.totals, state.counts
+        if found._totals.shape != (len(state.names), len(found._grid)):
+            raise ValueError("the likelihoods are of other users or values")
+        if not np.array_equal(spreads.deviations, found._deviations(state.scale.size)[0]):
+            raise ValueError("the standard deviations are others than the settings say")
+        # A file has no priors of the values: they follow from the standard deviations.
+        found._spreads = spreads._replace(logs=log_normals(found._grid, spreads.deviations))
+        found.sigma_ = found._spreads.mean
+        return found
+
+    @property
+    def _grid(self) -> Float[np.ndarray, " G"]:
+        return self.effect.grid(self.scale_.size)
+
+    def _deviations(self, size: int) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
+        """Standard deviations that are possible for K options, and their prior probabilities."""
+        if isinstance(self.sigma, str) and self.sigma == "posterior":
+            return self.effect.unit(size) * SPREADS, SPREAD_PROBS
+        number = parse_number(self.sigma) if isinstance(self.sigma, Real) else None
+        if number is None or number <= 0 or isinstance(self.sigma, bool):
+            raise InputError(
+                f"sigma must be 'posterior' or a number above 0; got {quote(self.sigma)}."
+            )
+        return np.array([number]), np.ones(1)
+
+    def _weigh(
+        self, totals: Float[np.ndarray, "n G"], users: Int[np.ndarray, " n"]
+    ) -> Float[np.ndarray, "n G"]:
+        """Weights of the values of users, whose labels have these log likelihoods."""
+        return self._spreads.weigh(totals, users)
+
+    def _posteriors(self) -> Iterator[Float[np.ndarray, "u G"]]:
+        """Weights of the values of all users, some at a time."""
+        self._check_fitted()
+        for users in chunks(np.arange(len(self._totals))):
+            yield self._weigh(self._totals[users], users)
+
+    def _number(self, names: list[str]) -> Int[np.ndarray, " n"]:
+        """Numbers of users by name; -1 for one without labels."""
+        return np.array([self._index.get(name, -1) for name in names], np.int64)
+
+    def _add(
+        self, probs: Float[np.ndarray, "n K"], codes: Int[np.ndarray, " n"], names: list[str]
+    ) -> None:
+        """Add labels to their users'."""
+        for name in names:
+            self._index.setdefault(name, len(self._index))
+        numbers, new = self._number(names), len(self._index) - len(self._totals)
+        self._totals = np.pad(self._totals, ((0, new), (0, 0)))
+        self._counts = np.pad(self._counts, (0, new))
+        self._counts += np.bincount(numbers, minlength=len(self._counts))
+        for texts in chunks(np.argsort(numbers, kind="stable")):
+            who, first = np.unique(numbers[texts], return_index=True)
+            rows = self.effect.log_likelihoods(probs[texts], codes[texts])
+            self._totals[who] += np.add.reduceat(rows, first, axis=0)
+
+    def _enter(self, probs: Any) -> Float[np.ndarray, "n K"]:
+        self._check_fitted()
+        return as_population(probs, self.scale_.size)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "sigma_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted: call fit(probs, labels, users) first."
+            )
 
 
 def load(path: str | Path) -> UserShift:
-    """Read a fitted `UserShift`.
-
-    Args:
-        path: a file that ``save`` wrote.
-
-    Raises:
-        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
-    """
+    """Read a fitted `UserShift`; errors are those of ``cp.load``."""
     state = files.read(path)
     with blaming(path):
         return UserShift.restore(state)

@@ -1,6 +1,6 @@
 """What sets single users apart: each one's value with its interval."""
 
-from cordial_ppl.personal.estimator import UserEffect
+from cordial_ppl.personal import UserShift
 from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing, short
 from cordial_ppl.products.figure import INK
 
@@ -8,7 +8,7 @@ MOST = 40
 """Users that are drawn; of more, those at both ends."""
 
 
-def user_values(users: UserEffect, *, level: float = 0.9, ax: Axes | None = None) -> Axes:
+def user_values(users: UserShift, *, level: float = 0.9, ax: Axes | None = None) -> Axes:
     """Draw each user's value (of ``UserShift``: classes on the scale), the lowest at the bottom.
 
     Lines are credible intervals, the number of labels stands beside each name; the vertical line
@@ -16,7 +16,7 @@ def user_values(users: UserEffect, *, level: float = 0.9, ax: Axes | None = None
     are drawn.
 
     Args:
-        users: a fitted ``UserShift`` or its like.
+        users: a fitted ``UserShift``.
         level: probability inside the intervals.
         ax: where to draw.
 
