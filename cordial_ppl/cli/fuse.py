@@ -95,12 +95,12 @@ def fuse(
         write_table(output, calibrated_columns(fusion, table))
     texts, labelled = len(table.item_ids), len(found.labels)
     if json:
-        from cordial_ppl.cordial.files import to_plain
-
         readers = {name: stack.describe().to_dict() for name, stack in fusion.stacks_.items()}
         content = {"output": str(output), "texts": texts, "labels": labelled}
         content |= {"weights": fusion.weights_, "shares": fusion.shares_, "readers": readers}
-        show_json({**content, "expected": to_plain(fusion.expected_._asdict())})
+        # Where there were no folds, a loss is NaN, which JSON does not have.
+        known = {key: x if x == x else None for key, x in fusion.expected_._asdict().items()}
+        show_json({**content, "expected": known})
     elif not quiet:
         STDOUT.print(fusion.summary())
         kept = "" if save is None else f", and the judge to {save}"

@@ -299,8 +299,7 @@ class Fusion(MixtureEstimator):
             if members[place] == JOINT.name:
                 each = [reading_spread(own) for own in logits.swapaxes(0, 1)]
                 prior = joint_prior(whole.prior, size, each, tuple(covariates))
-                counts = whole.prior.pseudo_counts
-                joint = ChannelMember(JOINT, 0, self.inference, prior, counts, self.effort)
+                joint = ChannelMember(JOINT, 0, self.inference, prior, self.effort)
                 (found,) = joint.fit([Case(texts, folds, (seeds[place],))])
                 return found
             rows = present[:, place]
