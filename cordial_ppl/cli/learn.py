@@ -21,41 +21,30 @@ from cordial_ppl.errors import InputError, naming
 
 Key = tuple[str, str]
 Texts = tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]
+Names = list[str] | None
 TABLES = (
-    "Tables of readings and of labels in turn, one or several pairs, as for calibrate; each may "
-    "hold several tasks and readers."
+    "Tables of readings and of labels in turn, as for calibrate; for several tasks and readers."
 )
+OUTPUT = f"The prior to write ({ENDING})."
 RULE = (
-    "How far the new task is thought to be like these: as far as they agree with each other "
-    "(cautious), or as in the paper."
+    "How far to trust the tasks: as far as they agree with each other (cautious), or as the paper."
 )
 UNIT = (
-    "The power of classes in the unit of a parameter of your channel, such as drift=1, where tasks "
-    "have different numbers of options; may be repeated."
+    "The power of classes in the unit of a parameter of your channel, such as drift=1; repeatable."
 )
 
 
 def learn_prior(
     tables: Annotated[list[Path], typer.Argument(metavar="READINGS LABELS ...", help=TABLES)],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE", help=f"The prior to write ({ENDING})."),
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT)],
     options: Options = None,
-    reader: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A reader to take; may be repeated; else all."),
-    ] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A task to take; may be repeated; else all."),
-    ] = None,
+    reader: Annotated[Names, typer.Option(metavar="NAME", help="A reader; repeatable.")] = None,
+    task: Annotated[Names, typer.Option(metavar="NAME", help="A task; repeatable.")] = None,
     leave_out: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TASK", help="A task to leave out; may be repeated."),
+        Names, typer.Option(metavar="TASK", help="A task to leave out; repeatable.")
     ] = None,
     channel: Channels = None,
-    unit: Annotated[list[str] | None, typer.Option(metavar="NAME=POWER", help=UNIT)] = None,
+    unit: Annotated[Names, typer.Option(metavar="NAME=POWER", help=UNIT)] = None,
     rule: Annotated[Rule, typer.Option(help=RULE)] = Rule.CAUTIOUS,
     seed: Seed = 0,
     json: Json = False,
@@ -115,12 +104,8 @@ def learn_prior(
         show_json(content | {"parameters": [row._asdict() for row in rows]})
     elif not quiet:
         cells = [
-            (
-                f"{row.channel}  {row.parameter}",
-                f"{row.mean:.2f} ± {row.spread:.2f}",
-                f"{row.own_mean:.2f} ± {row.own_spread:.2f}",
-            )
-            for row in rows
+            (f"{name}  {parameter}", f"{mean:.2f} ± {spread:.2f}", f"{loc:.2f} ± {scale:.2f}")
+            for name, parameter, mean, spread, loc, scale in rows
         ]
         title = f"Prior for {size} options, in units of the scale's length"
         show_table(title, ("", "learned", "default"), cells)

@@ -1,6 +1,6 @@
 """What an estimator may be given as its prior, and the numbers that follow from it."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -31,19 +31,15 @@ class NamedPrior:
     Args:
         values: (location, scale), or a NumPyro ``Normal`` or ``LogNormal``, by the name of a
             parameter or of its site.
-        strict: whether the channel must have every parameter that is named.
         base: a learned prior of the other parameters.
 
     Raises:
         InputError: a value is neither.
     """
 
-    def __init__(
-        self, values: Mapping[str, Any], strict: bool = True, base: LearnedPrior | None = None
-    ):
+    def __init__(self, values: Mapping[str, Any], base: LearnedPrior | None = None):
         """Check the pairs; distributions are checked where the parameter is known."""
         self.values = {name: _check(name, value) for name, value in values.items()}
-        self.strict = strict
         self.base = base
 
     @property
@@ -52,7 +48,7 @@ class NamedPrior:
         # Distributions compare by identity; their parameters do not.
         leaves, structure = jax.tree.flatten(self.values)
         numbers = [(np.shape(leaf), np.asarray(leaf).tobytes()) for leaf in leaves]
-        return self.strict, id(self.base), structure, *numbers
+        return id(self.base), structure, *numbers
 
     def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
         """The prior of a channel.
@@ -65,8 +61,8 @@ class NamedPrior:
             Location and scale of its unconstrained parameters.
 
         Raises:
-            InputError: the channel lacks a parameter, a prior is not Gaussian in the unconstrained
-                space, or the model's prior is not and cannot be replaced.
+            InputError: a prior is not Gaussian in the unconstrained space, or the model's prior is
+                not and cannot be replaced.
         """
         learned = self.base is not None and target.channel.name in self.base.channels
         return self.over(target, self.base.of(target, spread) if self.base and learned else None)
@@ -74,8 +70,6 @@ class NamedPrior:
     def over(self, target: Target, start: Prior | None = None) -> Prior:
         """The prior of a channel whose other parameters have the prior ``start``."""
         loc, scale = (np.array(part) for part in start or target.prior)
-        if self.strict:
-            check_used(self.values, [target])
         for site in target.sites:
             named = {site.name, site.parameter} & self.values.keys()
             if len(named) > 1:
@@ -113,13 +107,21 @@ class Priors:
         return self.learned if known else None
 
     def check(self, targets: Collection[Target]) -> None:
-        """Refuse the name of a parameter that none of the channels has.
+        """Refuse the name of a parameter that the channel does not have, or none of the channels.
 
         Raises:
-            InputError: there is one.
+            InputError: there is one; the message lists the parameters.
         """
-        if self.shared is not None:
-            check_used(self.shared.values, targets)
+        named = [(self.given.get(target.channel.name), [target]) for target in targets]
+        for prior, channels in [*named, (self.shared, targets)]:
+            sites = [site for target in channels for site in target.sites]
+            known = {name for site in sites for name in (site.parameter, site.name)}
+            unknown = set(prior.values if isinstance(prior, NamedPrior) else ()) - known
+            if unknown:
+                raise InputError(
+                    f"prior names {min(unknown)!r}, which is no parameter here; the parameters are "
+                    f"{', '.join(dict.fromkeys(site.parameter for site in sites))}."
+                )
 
 
 def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | None = None) -> Priors:
@@ -161,13 +163,13 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
         if not isinstance(value, Prior | NamedPrior | Mapping):
             shared[name] = value
         elif name in channels:
-            given[name] = NamedPrior(value, base=default) if isinstance(value, Mapping) else value
+            given[name] = NamedPrior(value, default) if isinstance(value, Mapping) else value
         else:
             known = f"the channels {', '.join(channels)}" if channels else "no channel here"
             raise InputError(f"prior may name {known}; got {name!r}.")
     if shared and not channels:
         raise InputError(f"prior names {next(iter(shared))!r}, but there is no channel here.")
-    return Priors(given, NamedPrior(shared, False, default) if shared else None, default)
+    return Priors(given, NamedPrior(shared, default) if shared else None, default)
 
 
 def resolve(source: Source, target: Target, spread: float) -> Prior | None:
@@ -182,22 +184,6 @@ def resolve(source: Source, target: Target, spread: float) -> Prior | None:
         InputError: what was given or learned does not fit the channel.
     """
     return source.of(target, spread) if isinstance(source, LearnedPrior | NamedPrior) else source
-
-
-def check_used(names: Iterable[str], targets: Iterable[Target]) -> None:
-    """Refuse the name of a parameter that no channel has.
-
-    Raises:
-        InputError: there is one; the message lists the parameters.
-    """
-    sites = [site for target in targets for site in target.sites]
-    known = {name for site in sites for name in (site.parameter, site.name)}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise InputError(
-            f"prior names {unknown[0]!r}, which is no parameter here; the parameters are "
-            f"{', '.join(dict.fromkeys(site.parameter for site in sites))}."
-        )
 
 
 @lru_cache(maxsize=64)
