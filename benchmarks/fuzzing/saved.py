@@ -108,7 +108,7 @@ def reseal(rng: random.Random, path: Path, kind: str) -> None:
     meta, arrays = storage.read(path, kind)
     for _ in range(10):
         own, stored = meta, dict(arrays)
-        if rng.random() < 0.5:
+        if rng.random() < 0.5 or not arrays:
             own = damage_tree(rng, meta)
         else:
             _damage_arrays(rng, stored)

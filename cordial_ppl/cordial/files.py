@@ -144,11 +144,12 @@ class StackRecord(Record):
                 raise ValueError("the weights or the counts of labels are of another fit")
         priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
         given = {name: prior for name, prior in priors.items() if prior is not None}
-        settings = {name: getattr(self, name) for name in SETTINGS} | {
+        settings = {
             "options": scale.options if self.named else None,
             "channels": tuple(models.values()),
             # Fitted to other readings, the default is another one; what was given is not.
             "prior": None if self.default_prior else Priors(given),
+            **{name: getattr(self, name) for name in SETTINGS},
         }
         learned = [name for name in self.__struct_fields__ if name.endswith("_")]
         fitted = {name: getattr(self, name) for name in learned}
