@@ -125,7 +125,12 @@ def test_readers_may_have_missed_texts_and_channels_have_covariates(cordial, tab
 
 def test_priors_that_are_none(cordial, tables, tmp_path):
     one = *tables, "--task", "wit", "--reader", "a"
-    for name, message in (("nowhere.cordial", "cannot read"), ("known.csv", "cordial learn-prior")):
+    (tmp_path / "old.cordial").write_bytes(b"PK\3\4" + bytes(26) + b"meta.json")
+    for name, message in {
+        "nowhere.cordial": "cannot read",
+        "known.csv": "cordial learn-prior",
+        "old.cordial": "saved by another version",
+    }.items():
         result = cordial("calibrate", *one, "-o", "x.csv", "--prior", name, status=2)
         assert message in result.stderr
     result = cordial("learn-prior", *tables, "-o", "many.csv", status=2)
