@@ -60,7 +60,6 @@ STACKS: Mapping[str, Mapping[str, float]] = {
     "own priors": fitted("own", CHANNELS) | CALIBRATORS,
     "four channels": fitted("learned", FOUR) | CALIBRATORS,
     "four channels, own priors": fitted("own", FOUR) | CALIBRATORS,
-    "hierarchical rule": fitted("hierarchical", CHANNELS) | CALIBRATORS,
     "the paper's rule": fitted("literal", CHANNELS) | CALIBRATORS,
     "and pivoted": fitted("own", FOUR | {"pivoted": 2.0}) | CALIBRATORS,
     "and tilted": fitted("own", FOUR | {"tilted": 2.0}) | CALIBRATORS,

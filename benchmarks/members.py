@@ -31,7 +31,7 @@ from cordial_ppl.readings import label_histogram
 from cordial_ppl.sweep.tasks import draw_subsets
 
 FOLDERS = Path(__file__).parent.parent / "models", Path(__file__).parent / "ideas"
-RULES = {"learned": "cautious", "hierarchical": "hierarchical", "literal": "paper"}
+RULES = {"learned": "cautious", "literal": "paper"}
 LABEL_FREE = ("raw", "histogram")
 
 
@@ -59,8 +59,8 @@ def fit_members(
         names: a logit-space calibrator, "raw", "histogram", or a channel after how it is fitted:
             "paper:mixture" as the paper does, "own:mixture" by the default with the channel's own
             prior, "learned:mixture" with the prior that comes with the package without the fits of
-            the pair's own set, "hierarchical:mixture" and "literal:mixture" with what these fits
-            say by another rule; a channel may be a file of the gallery or of the folder of ideas.
+            the pair's set, "literal:mixture" with what these fits say by the paper's rule; a
+            channel may be a file of the gallery or of the folder of ideas.
         folder: where fits are kept.
     """
     path = folder / f"{pair.name.replace(' ', '_')}_{n}_{draws}_{_version()}.npz"
@@ -126,7 +126,7 @@ def _member(name: str, source: str) -> Member:
     index = known.index(which) if which in known else len(known)
     method = "laplace" if how == "paper" else "default"
     prior = without(source).with_rule(name=RULES[how]) if how in RULES else None
-    return ChannelMember(channel, index, method, prior, lambda size: None, DEFAULT_EFFORT)
+    return ChannelMember(channel, index, method, prior, DEFAULT_EFFORT)
 
 
 def _without_fit(name: str, pair: Pair, labels: np.ndarray) -> Said:

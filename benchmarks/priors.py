@@ -41,8 +41,6 @@ RULES: Mapping[str, Mapping[str, Any]] = {
     "paper": {"name": "paper", "vector": False},
     "default": {"name": "cautious", "vector": True},
     "five parameters": {"name": "cautious", "vector": False},
-    "histogram": {"name": "cautious", "vector": True, "histogram": True},
-    "hierarchical": {"name": "hierarchical", "vector": True},
 }
 
 

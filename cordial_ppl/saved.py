@@ -1,4 +1,4 @@
-"""Whatever was saved, read back: the file says what it holds."""
+"""`load`: read whatever was saved."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,17 +19,17 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
         What was saved, ready to predict.
 
     Raises:
-        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
+        FileError: the file cannot be read, is damaged, was changed, or is of another version.
         InputError: a stack has a channel of a user's file that ``channels`` does not give, or
             gives with other contents.
         ChannelError: a file in ``channels`` is no channel.
     """
-    # A room is opened when something of its own is read.
-    if storage.find_kind(path) == "users":
+    kind = storage.find_kind(path)
+    if kind == "users":
         from cordial_ppl import personal
 
         return personal.load(path)
-    if storage.find_kind(path) == "fusion":
+    if kind == "fusion":
         from cordial_ppl import fusion
 
         return fusion.load(path, channels=channels)

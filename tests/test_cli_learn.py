@@ -11,8 +11,7 @@ from review_tables import fast, write_tables
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.priors.fits import ModeFit, TaskFit
-from cordial_ppl.priors.learned import Learned
+from cordial_ppl.priors.fits import LearnedChannel, TaskFit
 from cordial_ppl.priors.units import reading_spread
 from cordial_ppl.sweep import parse_config
 from cordial_ppl.sweep.plan import _digest_method
@@ -77,7 +76,10 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
         ),
         (["many.csv", "known.csv", "--task", "wit", "--reader", "c"], "--reader c: no table holds"),
         (["many.csv", "known.csv", "--task", "odd"], "--task odd: no table holds labelled texts"),
-        (["many.csv", "known.csv", "--leave-out", "odd"], "leave_out names 'odd'; the tasks are"),
+        (
+            ["many.csv", "known.csv", "--leave-out", "odd"],
+            "a list of tasks among wit, tone; got 'odd'",
+        ),
         (["r.csv", "l.csv"], "at least; there is r. Leave out fewer, or add tasks"),
         (["many.csv", "many.csv"], "many.csv has no column 'label'"),
     ],
@@ -123,7 +125,12 @@ def test_readers_may_have_missed_texts_and_channels_have_covariates(cordial, tab
 
 def test_priors_that_are_none(cordial, tables, tmp_path):
     one = *tables, "--task", "wit", "--reader", "a"
-    for name, message in (("nowhere.cordial", "cannot read"), ("known.csv", "cordial learn-prior")):
+    (tmp_path / "old.cordial").write_bytes(b"PK\3\4" + bytes(26) + b"meta.json")
+    for name, message in {
+        "nowhere.cordial": "cannot read",
+        "known.csv": "cordial learn-prior",
+        "old.cordial": "saved by another version",
+    }.items():
         result = cordial("calibrate", *one, "-o", "x.csv", "--prior", name, status=2)
         assert message in result.stderr
     result = cordial("learn-prior", *tables, "-o", "many.csv", status=2)
@@ -133,9 +140,8 @@ def test_priors_that_are_none(cordial, tables, tmp_path):
 
 
 def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):
-    modes = {"mixture": {"temperature": ModeFit(np.zeros(1), np.ones(1))}}
-    fits = tuple(TaskFit(name, "", np.ones(5, int), modes) for name in "ab")
-    prior = cp.LearnedPrior(fits, {"mixture": Learned("", ())})
+    fits = tuple(TaskFit(name, "", [1] * 5, {"mixture": {"temperature": [0.0]}}) for name in "ab")
+    prior = cp.LearnedPrior(fits, {"mixture": LearnedChannel()})
     content = {"task": {"music": {"benchmark": "music"}}}
     content["method"] = {"learned": {"prior": "p.cordial"}}
     digests = []

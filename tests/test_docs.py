@@ -12,6 +12,7 @@ import pages
 import pandas
 import pytest
 import typer
+from msgspec import structs
 from typer.core import TyperGroup
 
 import cordial_ppl as cp
@@ -236,7 +237,7 @@ def said_by_tables(folder):
 
 
 def said_of_fits(stack):
-    from cordial_ppl.cordial.files import unpack
+    from cordial_ppl.cordial.files import PosteriorRecord, find_channels
     from cordial_ppl.cordial.members import warn_if_doubtful
     from cordial_ppl.summary import describe
 
@@ -244,8 +245,8 @@ def said_of_fits(stack):
     poor = posterior.diagnostics._replace(khat=0.83, ess=61.0, trusted=False)
     apart = poor._replace(method="nuts", ess=746.0, divergences=2)
     scale, nothing = stack.scale_, float("nan")
-    channels = {"channels": {"severe": {"built_in": False, "digest": "of another file"}}}
-    yield from messages(lambda: unpack("judge.cordial", channels, {}))
+    severe = structs.replace(PosteriorRecord.of(posterior), built_in=False, digest="another")
+    yield from messages(lambda: find_channels({"severe": severe}, ()))
     doubtful = [replace(posterior, diagnostics=found) for found in (poor, apart)]
     yield from messages(*(partial(warn_if_doubtful, found) for found in doubtful))
     yield from describe({}, {}, (1.24, 1.19, 2.0, 20), scale).warnings

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, STARS
-from review_tables import read, write_tables
+from review_tables import write_tables
 from sweep_files import plan, write_sweep
 
 import cordial_ppl as cp
@@ -40,33 +40,21 @@ def full_disk(room=1000):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.fixture(scope="module")
-def stack():
-    return cp.LogitStack(STARS).fit(LOGITS, [STARS[k] for k in LABELS])
-
-
 @pytest.fixture
-def judge(stack, tmp_path):
-    path = tmp_path / "judge.cordial"
-    stack.save(path)
+def saved(tmp_path):
+    path = tmp_path / "saved.cordial"
+    cp.LogitStack(STARS).fit(LOGITS, [STARS[k] for k in LABELS]).save(path)
     return path
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet"])
-def test_a_table_on_a_full_disk(tmp_path, name):
-    write_table(tmp_path / name, {"item_id": ["old"]})
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet", "saved.cordial"])
+def test_a_file_on_a_full_disk(tmp_path, saved, name):
+    fitted = cp.load(saved)
+    write_table(tmp_path / "out.csv", {"item_id": ["old"]})
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with full_disk(), pytest.raises(FileError, match=f"cannot write .*{name}: "):
-        write_table(tmp_path / name, MANY)
-    assert read(tmp_path / name) == {"item_id": ["old"]}
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-def test_a_judge_on_a_full_disk(stack, judge, tmp_path):
-    before = judge.read_bytes()
-    with full_disk(), pytest.raises(FileError, match="cannot write .*judge.cordial: "):
-        stack.save(judge)
-    assert judge.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [judge]
+        fitted.save(saved) if name == saved.name else write_table(tmp_path / name, MANY)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_sweep_on_a_full_disk_goes_on_when_there_is_room(tmp_path):
@@ -91,7 +79,7 @@ def test_answers_on_a_full_disk(tmp_path):
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT])
-def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, judge, code):
+def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, saved, code):
     readings, _ = write_tables(tmp_path)
 
     def touch(path, **_):
@@ -100,7 +88,7 @@ def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, judg
     monkeypatch.setattr(Path, "touch", touch)
     with pytest.raises(FileError, match=os.strerror(code)):
         check_writable(tmp_path / "x.csv")
-    result = cordial("predict", judge, readings, "-o", "out.csv", status=2)
+    result = cordial("predict", saved, readings, "-o", "out.csv", status=2)
     assert result.stderr == f"error: cannot write out.csv: {os.strerror(code)}.\n"
 
 
@@ -112,13 +100,13 @@ from cordial_ppl import storage
 path, value = sys.argv[1], float(sys.argv[2])
 array = np.full(100_000, value)
 while True:
-    storage.write(path, "judge", {"value": value}, {"array": array})
+    storage.write(path, "thing", {"value": value}, {"array": array})
 """
 
 
 def test_two_writers_that_are_killed_leave_one_whole_file(tmp_path):
     """Whenever the kill comes, the file is what one of them wrote, and what is half has no name."""
-    path = tmp_path / "judge.cordial"
+    path = tmp_path / "saved.cordial"
     command = [sys.executable, "-c", WRITER, str(path)]
     writers = [subprocess.Popen([*command, value]) for value in ("1", "2")]
     seen = set()
@@ -141,7 +129,7 @@ def _value(path):
 
     if not path.exists():
         return None
-    meta, arrays = storage.read(path, "judge")
+    meta, arrays = storage.read(path, "thing")
     assert (arrays["array"] == meta["value"]).all()
     return meta["value"]
 
@@ -205,7 +193,7 @@ def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
 def predicting(folder, out, **environment):
     kept = ("JAX_COMPILATION_CACHE_DIR", "CORDIAL_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
     clean = {name: value for name, value in os.environ.items() if name not in kept}
-    command = [sys.executable, "-c", PROGRAM, "predict", "judge.cordial", "r.csv", "-o", out]
+    command = [sys.executable, "-c", PROGRAM, "predict", "saved.cordial", "r.csv", "-o", out]
     return subprocess.Popen(
         command, cwd=folder, env=clean | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -214,8 +202,8 @@ def predicting(folder, out, **environment):
 def test_a_cache_that_is_of_no_use_is_done_without(tmp_path):
     """Half of every entry is lost, or a file is where the folder should be."""
     effort = cp.Effort(particles=200, proposals=4)
-    judge = cp.Cordial(STARS, effort=effort).fit(LOGITS[:5], [STARS[k] for k in LABELS[:5]])
-    judge.save(tmp_path / "judge.cordial")
+    fitted = cp.Cordial(STARS, effort=effort).fit(LOGITS[:5], [STARS[k] for k in LABELS[:5]])
+    fitted.save(tmp_path / "saved.cordial")
     write_tables(tmp_path)
     (tmp_path / "file").touch()
     cache = tmp_path / "cache"

@@ -82,7 +82,11 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
     found.save(tmp_path / "g.cordial")
     assert (tmp_path / "g.cordial").read_bytes() == (tmp_path / "f.cordial").read_bytes()
     with pytest.raises(cp.FileError, match="holds a 'fusion'"):
-        storage.read(tmp_path / "f.cordial", "judge")
+        storage.read(tmp_path / "f.cordial", "calibrator")
+    with pytest.raises(cp.NotFittedError):
+        cp.Fusion().save(tmp_path / "h.cordial")
+    with pytest.raises(cp.InputError, match="only a Fusion can be saved"):
+        LogitFusion().save(tmp_path / "h.cordial")
 
 
 @pytest.mark.parametrize(

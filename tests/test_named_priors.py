@@ -89,7 +89,7 @@ def test_equal_priors_are_one_part_of_a_batch():
         ({"mixture": {"bias": (0.0, 1.0)}}, "'bias', which is no parameter here"),
         ({"offset": 0.5}, "a location and a scale, or a NumPyro distribution; got 0.5"),
         ({"offset": ("a", "b")}, "a location and a scale"),
-        ({"offset": (0.0, -1.0)}, "a scale above 0; got"),
+        ({"offset": (0.0, -1.0)}, "got .* a scale above 0"),
         ({"strength": (0, 1), "strength_log_odds": (0, 1)}, "are one parameter"),
         ({"offset": ([0.0, 1.0], 1.0)}, "one location and scale"),
         ({"gain": dist.Normal(1.0, 0.1)}, "must be Gaussian on the unconstrained scale"),

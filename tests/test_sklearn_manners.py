@@ -126,7 +126,7 @@ def test_a_clone_of_a_loaded_judge_has_the_settings_of_its_file(stack, tmp_path)
     fields, arrays = pack(stack)
     # It is of another class, whose default prior is another.
     fields |= {"estimator": "Cordial", "default_prior": False}
-    storage.write(tmp_path / "judge.cordial", "judge", fields, arrays)
+    storage.write(tmp_path / "judge.cordial", "calibrator", fields, arrays)
     loaded = cp.load(tmp_path / "judge.cordial")
     found = clone(loaded)
     assert type(found) is cp.Cordial and not hasattr(found, "scale_")

@@ -84,7 +84,7 @@ def cell(reader: str = "a", n: int = 5) -> Cell:
 
 
 _SAVE = {
-    "judge": _save_judge,
+    "calibrator": _save_judge,
     "stack": _save_stack,
     "fusion": _save_fusion,
     "users": _save_users,
@@ -99,7 +99,7 @@ def _make(kind: str, rng: random.Random, folder: Path) -> Path:
     if rng.random() < 0.25:
         path.write_bytes(damage_bytes(rng, path.read_bytes()))
     else:
-        reseal(rng, path, "judge" if kind == "stack" else kind)
+        reseal(rng, path, "calibrator" if kind == "stack" else kind)
     return path
 
 
@@ -108,7 +108,7 @@ def reseal(rng: random.Random, path: Path, kind: str) -> None:
     meta, arrays = storage.read(path, kind)
     for _ in range(10):
         own, stored = meta, dict(arrays)
-        if rng.random() < 0.5:
+        if rng.random() < 0.5 or not arrays:
             own = damage_tree(rng, meta)
         else:
             _damage_arrays(rng, stored)
@@ -176,7 +176,6 @@ def _enter_prior(prior: cp.LearnedPrior, folder: Path) -> None:
         if name in ("mixture", "location"):
             found = attempt(prior.of, target(name))
             assert found is None or np.isfinite([*found.loc, *found.scale]).all()
-    attempt(prior.pseudo_counts, 5)
     save_again(prior, folder)
 
 
@@ -239,7 +238,7 @@ DOORS = [
     *(
         Door(f"saved: {name}", partial(_make, kind), partial(_enter, kind))
         for kind, name in (
-            ("judge", "a judge"),
+            ("calibrator", "a calibrator"),
             ("stack", "a stack without channels"),
             ("fusion", "a fusion"),
             ("users", "users"),

@@ -1,8 +1,7 @@
 """`cordial learn-prior`: what readers get wrong, learned from tasks with many labels."""
 
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -18,66 +17,35 @@ from cordial_ppl.cli.options import (
     Seed,
     split_options,
 )
-from cordial_ppl.errors import CordialWarning, InputError, naming
+from cordial_ppl.errors import InputError, naming
 
-if TYPE_CHECKING:
-    from cordial_ppl.priors import LearnedPrior
-
-Tables = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="READINGS LABELS ...",
-        help="Tables of readings and of labels in turn, one or several pairs, as for calibrate; "
-        "each may hold several tasks and readers.",
-    ),
-]
-PriorOut = Annotated[
-    Path,
-    typer.Option("--output", "-o", metavar="FILE", help=f"The prior to write ({ENDING})."),
-]
-Readers = Annotated[
-    list[str] | None,
-    typer.Option("--reader", metavar="NAME", help="A reader to take; may be repeated; else all."),
-]
-Tasks = Annotated[
-    list[str] | None,
-    typer.Option("--task", metavar="NAME", help="A task to take; may be repeated; else all."),
-]
-LeaveOut = Annotated[
-    list[str] | None,
-    typer.Option("--leave-out", metavar="TASK", help="A task to leave out; may be repeated."),
-]
-RuleName = Annotated[
-    Rule,
-    typer.Option(
-        "--rule",
-        help="How far the new task is thought to be like these: as far as they agree with each "
-        "other (cautious), as in the paper, or by a hierarchical model.",
-    ),
-]
-Units = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--unit",
-        metavar="NAME=POWER",
-        help="The power of classes in the unit of a parameter of your channel, such as drift=1, "
-        "where tasks have different numbers of options; may be repeated.",
-    ),
-]
 Key = tuple[str, str]
 Texts = tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]
+Names = list[str] | None
+TABLES = (
+    "Tables of readings and of labels in turn, as for calibrate; for several tasks and readers."
+)
+OUTPUT = f"The prior to write ({ENDING})."
+RULE = (
+    "How far to trust the tasks: as far as they agree with each other (cautious), or as the paper."
+)
+UNIT = (
+    "The power of classes in the unit of a parameter of your channel, such as drift=1; repeatable."
+)
 
 
 def learn_prior(
-    tables: Tables,
-    output: PriorOut,
+    tables: Annotated[list[Path], typer.Argument(metavar="READINGS LABELS ...", help=TABLES)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT)],
     options: Options = None,
-    reader: Readers = None,
-    task: Tasks = None,
-    leave_out: LeaveOut = None,
+    reader: Annotated[Names, typer.Option(metavar="NAME", help="A reader; repeatable.")] = None,
+    task: Annotated[Names, typer.Option(metavar="NAME", help="A task; repeatable.")] = None,
+    leave_out: Annotated[
+        Names, typer.Option(metavar="TASK", help="A task to leave out; repeatable.")
+    ] = None,
     channel: Channels = None,
-    unit: Units = None,
-    rule: RuleName = Rule.CAUTIOUS,
+    unit: Annotated[Names, typer.Option(metavar="NAME=POWER", help=UNIT)] = None,
+    rule: Annotated[Rule, typer.Option(help=RULE)] = Rule.CAUTIOUS,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -89,65 +57,60 @@ def learn_prior(
     """
     from cordial_ppl.cli.output import check_output, show_json, show_table
 
-    names, units = split_options(options), _split_units(unit)
+    names, units = split_options(options), dict(map(_split_unit, unit or ()))
     if len(tables) % 2:
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
     check_output(output, tables, endings=[ENDING])
+    found: dict[Key, Texts] = {}
     with working("reading", quiet):
-        found: dict[Key, Texts] = {}
         for readings, labels in zip(tables[::2], tables[1::2], strict=True):
-            own = _read_tasks(readings, labels, names, reader, task, channel)
-            doubled = [key for key in own if key in found]
-            if doubled:
-                raise InputError(
-                    f"{readings}: {' by '.join(filter(None, doubled[0]))} was in an earlier table."
-                )
-            again = {name for name, _ in own} & {name for name, _ in found}
-            if again:
-                warnings.warn(
-                    f"{readings}: {sorted(again)[0]!r} is a task of an earlier table too, and "
-                    "counts as the same; give it another name if it is not.",
-                    CordialWarning,
-                    stacklevel=2,
-                )
-            found |= own
-    _check_chosen("reader", reader, {name for _, name in found})
-    _check_chosen("task", task, {name for name, _ in found})
+            for key, texts in _read_tasks(readings, labels, names, reader, task, channel).items():
+                if key in found:
+                    who = " by ".join(filter(None, key))
+                    raise InputError(f"{readings}: {who} was in an earlier table.")
+                found[key] = texts
+    for setting, chosen, place in (("reader", reader, 1), ("task", task, 0)):
+        missing = set(chosen or ()) - {key[place] for key in found}
+        if missing:
+            raise InputError(f"--{setting} {min(missing)}: no table holds labelled texts of it.")
     with working("loading", quiet), leaving_at_once():
         from cordial_ppl import priors
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.loading import load_channel
         from cordial_ppl.priors.table import learned_rows
 
-        models = [load_channel(own) for own in (*AFFINE_CHANNELS, *map(str, channel or ()))]
+        models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel or ()))]
     with leaving_at_once(), progressing(quiet) as show:
-        vector = rule is not Rule.PAPER
-        settings: dict[str, Any] = {"rule": rule.value, "vector": vector, "units": units}
-        settings |= {"leave_out": leave_out or (), "seed": seed, "on_done": show}
-        prior = priors.learn_prior(found, channels=models, **settings)
+        prior = priors.learn_prior(
+            found,
+            channels=models,
+            leave_out=leave_out or (),
+            rule=rule.value,
+            vector=rule is not Rule.PAPER,
+            units=units,
+            seed=seed,
+            on_done=show,
+        )
     prior.save(output)
-    size = _usual_size(prior)
+    sizes = sorted(fit.size for fit in prior.fits)
+    size = max(sizes, key=sizes.count)
     rows = learned_rows(prior, models, size)
     if json:
-        tasks = [
-            {"task": fit.task, "reader": fit.reader or None, "labels": int(fit.counts.sum())}
+        fits = [
+            {"task": fit.task, "reader": fit.reader or None, "labels": sum(fit.counts)}
             for fit in prior.fits
         ]
-        content = {"output": str(output), "options": size, "fits": tasks}
+        content = {"output": str(output), "options": size, "fits": fits}
         show_json(content | {"parameters": [row._asdict() for row in rows]})
     elif not quiet:
         cells = [
-            (
-                f"{row.channel}  {row.parameter}",
-                f"{row.mean:.2f} ± {row.spread:.2f}",
-                f"{row.own_mean:.2f} ± {row.own_spread:.2f}",
-            )
-            for row in rows
+            (f"{name}  {parameter}", f"{mean:.2f} ± {spread:.2f}", f"{loc:.2f} ± {scale:.2f}")
+            for name, parameter, mean, spread, loc, scale in rows
         ]
         title = f"Prior for {size} options, in units of the scale's length"
         show_table(title, ("", "learned", "default"), cells)
-        readers = count(len(prior.fits), "fit")
-        say(f"wrote {output}: {readers} of {count(len(prior.tasks), 'task')}")
+        fits, tasks = count(len(prior.fits), "fit"), count(len(prior.tasks), "task")
+        say(f"wrote {output}: {fits} of {tasks}")
 
 
 def _read_tasks(
@@ -174,49 +137,33 @@ def _read_tasks(
         raise InputError(f"{labels} has labels of none of the tasks {', '.join(here)}.")
     found: dict[Key, Texts] = {}
     for task in labelled or [None]:
-        name = readings.stem if task is None else task
+        name = task or readings.stem
         if tasks and name not in tasks:
             continue
         known = list_values(readings, "reader", task)
         for reader in known or [None]:
             if readers and reader not in readers:
                 continue
-            table, own = read_labelled(readings, labels, options=options, reader=reader, task=task)
+            table, rated = read_labelled(
+                readings, labels, options=options, reader=reader, task=task
+            )
             # A reader need not have read every text that has a label.
-            if reader is not None and len(known) > 1:
-                own = own.among(table.item_ids)
+            if len(known) > 1:
+                rated = rated.among(table.item_ids)
             who = " by ".join(filter(None, (name, reader)))
-            if not len(own.labels):
+            if not len(rated.labels):
                 raise InputError(f"{readings}: none of the labelled texts of {who} has a reading.")
             with naming(f"{readings}: {who}"):
-                rows = match_labels(table, own)
-                extra = covariates_of(table, channels)
+                rows, extra = match_labels(table, rated), covariates_of(table, channels)
             extra = {key: values[rows] for key, values in extra.items()}
-            found[name, reader or ""] = table.logits[rows], own.labels, extra
+            found[name, reader or ""] = table.logits[rows], rated.labels, extra
     return found
 
 
-def _split_units(texts: list[str] | None) -> dict[str, float]:
+def _split_unit(text: str) -> tuple[str, float]:
     """Read "drift=1" as a name and a number."""
-    found = {}
-    for text in texts or ():
-        name, _, power = text.partition("=")
-        try:
-            found[name.strip()] = float(power)
-        except ValueError:
-            raise InputError(
-                f"--unit must be NAME=POWER, such as drift=1; found {text!r}."
-            ) from None
-    return found
-
-
-def _check_chosen(setting: str, chosen: list[str] | None, found: set[str]) -> None:
-    missing = [name for name in chosen or () if name not in found]
-    if missing:
-        raise InputError(f"--{setting} {missing[0]}: no table holds labelled texts of it.")
-
-
-def _usual_size(prior: "LearnedPrior") -> int:
-    """The number of options that most fits have."""
-    sizes = [fit.size for fit in prior.fits]
-    return max(sorted(set(sizes)), key=sizes.count)
+    name, _, power = text.partition("=")
+    try:
+        return name.strip(), float(power)
+    except ValueError:
+        raise InputError(f"--unit must be NAME=POWER, such as drift=1; found {text!r}.") from None

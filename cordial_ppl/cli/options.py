@@ -36,7 +36,6 @@ class Rule(StrEnum):
 
     CAUTIOUS = "cautious"
     PAPER = "paper"
-    HIERARCHICAL = "hierarchical"
 
 
 class Engine(StrEnum):

@@ -5,7 +5,7 @@ says what the folds' fits predict of the texts that they have not seen.
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -102,7 +102,6 @@ class ChannelMember:
             correlate.
         method: how its posterior is found.
         prior: what replaces its own, given or learned.
-        pseudo_counts: those of the label histogram for K options; None for the usual ones.
         effort: how much work the default does.
     """
 
@@ -110,7 +109,6 @@ class ChannelMember:
     place: int
     method: str
     prior: Source
-    pseudo_counts: Callable[[int], Any]
     effort: Effort
 
     @property
@@ -134,12 +132,10 @@ class ChannelMember:
         first = cases[0].texts
         *readers, size = first.logits.shape[1:]
         target = self.target(size, first.covariates, *readers)
-        counts = None if self.prior is None else self.pseudo_counts(size)
         own = [
             case._replace(
                 seed=(*case.seed, self.place),
                 prior=resolve(self.prior, target, reading_spread(case.texts.logits)),
-                pseudo_counts=1.0 if counts is None else counts,
             )
             for case in cases
         ]

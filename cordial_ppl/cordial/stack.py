@@ -179,9 +179,9 @@ class Stack(MixtureEstimator):
 
     def parts(self, labels: int) -> tuple[Member, ...]:
         """The members with so many labels, unfitted."""
-        counts, prior = self.prior.pseudo_counts, self.prior.of
+        prior = self.prior.of
         channels = (
-            ChannelMember(own, place, self.inference, prior(own.name), counts, self.effort)
+            ChannelMember(own, place, self.inference, prior(own.name), self.effort)
             for place, own in enumerate(self.channels)
         )
         found = [name for name in self.calibrators if labels >= self.min_labels.get(name, 0)]

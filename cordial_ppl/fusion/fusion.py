@@ -266,8 +266,7 @@ class Fusion(MixtureEstimator):
             if members[place] == JOINT.name:
                 each = [reading_spread(own) for own in logits.swapaxes(0, 1)]
                 prior = joint_prior(whole.prior, size, each, tuple(covariates))
-                pseudo_counts = whole.prior.pseudo_counts
-                joint = ChannelMember(JOINT, 0, self.inference, prior, pseudo_counts, self.effort)
+                joint = ChannelMember(JOINT, 0, self.inference, prior, self.effort)
                 return joint.fit([Case(texts, folds, (seeds[place],))])[0]
             rows = present[:, place]
             extra = {name: column[rows] for name, column in covariates.items()}

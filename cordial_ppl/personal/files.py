@@ -1,29 +1,29 @@
-"""Fitted per-user effects on disk: what they have learned, as plain data."""
+"""Fitted per-user effects on disk."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float64, Int
+from msgspec.structs import replace
 
 from cordial_ppl import storage
-from cordial_ppl.cordial.files import blaming
-from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.personal.effects import SHIFT, Effect
+from cordial_ppl.errors import InputError
+from cordial_ppl.personal.effects import SHIFT
 from cordial_ppl.personal.spreads import Spreads
 from cordial_ppl.scale import Scale
+from cordial_ppl.storage import Record, blaming
 
 KIND = "users"
-
 WIDEST = 1e9
-"""No standard deviation of users comes near it or its inverse."""
+"""Standard deviations of users lie between its inverse and it."""
 
 
-class State(NamedTuple):
-    """All that a fitted estimator consists of.
+class State(Record, kw_only=False):
+    """A fitted estimator.
 
     Attributes:
-        effect: what differs between users.
+        effect: what differs between users; in a file, its name.
         scale: the scale.
         settings: ``average``, ``sigma``, and whether the options were ``named``.
         histogram: smoothed label histogram.
@@ -33,87 +33,54 @@ class State(NamedTuple):
         spreads: the standard deviations; a file does not hold their priors, which follow from them.
     """
 
-    effect: Effect
+    effect: Any
     scale: Scale
     settings: dict[str, Any]
-    histogram: Float[np.ndarray, " K"]
+    histogram: Float64[np.ndarray, " _K"]
     names: list[str]
-    totals: Float[np.ndarray, "U G"]
-    counts: Int[np.ndarray, " U"]
+    totals: Float64[np.ndarray, "_U _G"]
+    counts: Int[np.ndarray, " _U"]
     spreads: Spreads
 
 
 def write(path: str | Path, state: State) -> None:
-    """Write what a fitted estimator has learned to one file.
+    """Write a fitted estimator to one file.
 
     Raises:
-        InputError: the effect is none that ``read`` would know.
+        InputError: the effect is not the shift.
         FileError: the file cannot be written.
     """
     if state.effect != SHIFT:
         raise InputError(f"only the shift of UserShift can be saved; got {state.effect.name!r}.")
-    sigma = state.settings["sigma"]
-    meta = {
-        "effect": state.effect.name,
-        "options": list(state.scale.options),
-        **state.settings,
-        "sigma": sigma if isinstance(sigma, str) else float(sigma),
-        "users": state.names,
-    }
-    arrays = {name: getattr(state, name) for name in ("histogram", "totals", "counts")}
-    arrays |= {name: getattr(state.spreads, name) for name in STORED}
-    storage.write(path, KIND, meta, arrays)
-
-
-STORED = ("deviations", "log_shares", "evidence")
+    spreads = state.spreads._replace(logs=np.zeros((len(state.spreads.deviations), 0)))
+    storage.write(path, KIND, *storage.pack(replace(state, effect=SHIFT.name, spreads=spreads)))
 
 
 def read(path: str | Path) -> State:
-    """Read what a fitted estimator has learned.
+    """Read a fitted estimator.
 
     Raises:
-        FileError: the file cannot be read, is damaged, was changed, is of a newer version, or holds
-            an effect that is no shift.
+        FileError: the file cannot be read, is damaged, was changed, or is of another version.
     """
     meta, arrays = storage.read(path, KIND)
-    if meta.get("effect") != SHIFT.name:
-        raise FileError(
-            f"{path} holds users' {meta.get('effect')}, and only a shift can be loaded: fit "
-            "cordial_ppl.UserShift to their labels and save it."
-        )
     with blaming(path):
-        deviations, log_shares, evidence = (arrays.pop(name) for name in STORED)
-        spreads = Spreads(deviations, np.zeros((len(deviations), 0)), log_shares, evidence)
-        state = State(
-            effect=SHIFT,
-            scale=Scale(tuple(meta["options"])),
-            settings={name: meta[name] for name in ("named", "average", "sigma")},
-            names=meta["users"],
-            spreads=spreads,
-            **arrays,
-        )
+        state = storage.unpack(State, meta, arrays)
+        if state.effect != SHIFT.name:
+            raise ValueError(f"it holds users' {state.effect}, and only a shift can be loaded")
         _check(state)
-    return state
+        return replace(state, effect=SHIFT)
 
 
 def _check(state: State) -> None:
     """Raise ValueError where the parts of a file do not fit together."""
-    spreads, users = state.spreads, len(state.names)
-    if not all(isinstance(name, str) for name in state.names) or users != len(set(state.names)):
-        raise ValueError("its users are not names, each once")
-    floats = (state.histogram, state.totals, *(getattr(spreads, name) for name in STORED))
-    if any(array.dtype != np.float64 for array in floats) or state.counts.dtype.kind != "i":
-        raise ValueError("its arrays are of another type")
-    if state.histogram.shape != (state.scale.size,) or not np.isclose(state.histogram.sum(), 1):
+    users, (deviations, _, log_shares, evidence) = len(state.names), state.spreads
+    if users != len(set(state.names)) or not len(evidence) <= users == len(state.counts):
+        raise ValueError("its numbers are of other users")
+    if len(state.histogram) != state.scale.size or not np.isclose(state.histogram.sum(), 1):
         raise ValueError("its histogram is of another scale")
-    if state.histogram.min() <= 0 or state.counts.shape != (users,) or state.counts.min() < 1:
+    if state.histogram.min() <= 0 or state.counts.min(initial=1) < 1:
         raise ValueError("its histogram or counts are not above zero")
-    size = len(spreads.deviations)
-    if spreads.log_shares.shape != (size,) or size == 0:
+    if not len(deviations) == len(log_shares) == evidence.shape[1]:
         raise ValueError("its standard deviations and their shares do not fit together")
-    if not 1 / WIDEST < spreads.deviations.min() <= spreads.deviations.max() < WIDEST:
-        raise ValueError("its standard deviations are too small or too large")
-    if spreads.evidence.shape[1:] != (size,) or len(spreads.evidence) > users:
-        raise ValueError("its evidence is of other users or standard deviations")
-    if not all(isinstance(state.settings[name], bool) for name in ("named", "average")):
-        raise ValueError("its settings are neither true nor false")
+    if not 1 / WIDEST < deviations.min(initial=1) <= deviations.max(initial=0) < WIDEST:
+        raise ValueError("its standard deviations are missing, too small or too large")

@@ -2,9 +2,8 @@
 
 from cordial_ppl.priors.learned import LearnedPrior
 from cordial_ppl.priors.learning import learn_prior
-from cordial_ppl.priors.named import NamedPrior
 from cordial_ppl.priors.shipped import shipped_prior
-from cordial_ppl.priors.sources import Priors, Source, as_priors, resolve
+from cordial_ppl.priors.sources import NamedPrior, Priors, Source, as_priors, resolve
 from cordial_ppl.priors.units import reading_spread
 
 __all__ = [

@@ -1,48 +1,33 @@
 """What a prior is learned from: the fit of each channel to all labels of a task and reader."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated
 
-import numpy as np
-from jaxtyping import Float, Int
+import msgspec
+from msgspec import Meta
 
-from cordial_ppl.inference.data import Labelled, pad
-from cordial_ppl.inference.laplace import find_modes
-from cordial_ppl.inference.target import Target
 from cordial_ppl.priors.units import TYPICAL_SPREAD
-from cordial_ppl.readings import label_histogram
+
+FURTHEST = 1e9
+"""Modes and spreads in a file lie below it, spreads above its inverse."""
+Mode = Annotated[float, Meta(ge=-FURTHEST, le=FURTHEST)]
 
 
-class ModeFit(NamedTuple):
-    """A posterior mode with its Laplace approximation, in unconstrained parameters.
-
-    Attributes:
-        mode: the mode, of one parameter or of all, shape ``[P]``.
-        spread: standard deviations there, shape ``[P]``.
-    """
-
-    mode: Float[np.ndarray, " P"]
-    spread: Float[np.ndarray, " P"]
-
-
-@dataclass(frozen=True, eq=False)
-class TaskFit:
-    """Everything that a prior learns from one task as one reader reads it.
+class TaskFit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a prior learns from one task as one reader reads it.
 
     Attributes:
         task: name of the task.
         reader: name of the reader; empty where a task has but one.
-        counts: how often each option is the label, shape ``[K]``.
-        modes: the fit of each parameter, by the names of the channel and the parameter's site.
+        counts: how often each of the K options is the label.
+        modes: posterior modes of the unconstrained parameters, by channel and by site.
         spread: of the readings, nats.
     """
 
     task: str
     reader: str
-    counts: Int[np.ndarray, " K"]
-    modes: Mapping[str, Mapping[str, ModeFit]]
-    spread: float = TYPICAL_SPREAD
+    counts: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=2)]
+    modes: dict[str, dict[str, list[Mode]]]
+    spread: Annotated[float, Meta(gt=1 / FURTHEST, lt=FURTHEST)] = TYPICAL_SPREAD
 
     @property
     def size(self) -> int:
@@ -55,20 +40,13 @@ class TaskFit:
         return f"{self.task}, {self.reader}" if self.reader else self.task
 
 
-def fit_mode(target: Target, texts: Labelled) -> tuple[ModeFit, float]:
-    """Fit a channel to all labels of a data set.
+class LearnedChannel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A channel that was fitted.
 
-    Args:
-        target: the channel.
-        texts: the labelled texts.
-
-    Returns:
-        The fit, and the largest component of the gradient at the mode in prior-whitened
-        coordinates, which is zero at a mode.
+    Attributes:
+        digest: SHA-256 of the channel's file; empty for a channel that has a name.
+        covariates: names of the covariates that it was fitted with.
     """
-    loc, scale = target.prior
-    histogram = label_histogram(texts.labels, target.options)
-    data = pad(texts, texts.labels, histogram, np.float64)
-    (found,) = find_modes(target, target.prior, [data])
-    spread = np.sqrt(np.sum(found.factor**2, axis=1))
-    return ModeFit(loc + scale * found.mean, scale * spread), found.gradient_norm
+
+    digest: str = ""
+    covariates: tuple[str, ...] = ()

@@ -1,72 +1,36 @@
 """A learned prior: a table of fits, and the prior of any channel and scale that follows from it."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
-from jaxtyping import Float
 
+from cordial_ppl import storage
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.target import Prior, Target
-from cordial_ppl.inference.tracing import Site
-from cordial_ppl.priors import files
-from cordial_ppl.priors.fits import ModeFit, TaskFit
-from cordial_ppl.priors.histogram import pseudo_counts
-from cordial_ppl.priors.rules import RULES, Evidence
+from cordial_ppl.priors.fits import LearnedChannel, TaskFit
+from cordial_ppl.priors.rules import RULES, Rule
 from cordial_ppl.priors.units import (
     LONGEST,
-    POWERS,
     TEMPERATURE,
     TYPICAL_SPREAD,
     check_powers,
-    shared,
     unit,
 )
 
+KIND = "prior"
 FEWEST = 2
 """Fits without which nothing is known of how tasks differ."""
 
 
-class Rule(NamedTuple):
-    """How a prior follows from the fits.
-
-    Attributes:
-        name: "cautious", "paper" or "hierarchical".
-        vector: whether parameters of single options are learned, from tasks of the same K.
-        histogram: whether the label histogram's pseudo-counts are learned, likewise.
-        units: power of classes in the unit of further parameters, by name.
-    """
-
-    name: str = "cautious"
-    vector: bool = True
-    histogram: bool = False
-    units: Mapping[str, float] = {}
-
-    @property
-    def relative(self) -> bool:
-        """Whether temperatures are in units of the readings' spread, unlike in the paper."""
-        return self.name != "paper"
-
-
-class Learned(NamedTuple):
-    """What is known of a channel that fits are of.
-
-    Attributes:
-        digest: SHA-256 of the channel's file; empty for a channel that has a name.
-        covariates: names of the covariates that it was fitted with.
-    """
-
-    digest: str
-    covariates: tuple[str, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class LearnedPrior:
-    """A prior learned from other tasks, for every channel that they were fitted with.
+    """A prior learned from other tasks, for every channel that was fitted to them.
 
-    Made by :func:`learn_prior` or :meth:`load`; ``Cordial(prior=...)`` takes it as it is.
+    Made by :func:`learn_prior` or :meth:`load`; an argument of ``Cordial(prior=...)``.
 
     Attributes:
         fits: what it is learned from.
@@ -75,12 +39,11 @@ class LearnedPrior:
     """
 
     fits: tuple[TaskFit, ...]
-    channels: Mapping[str, Learned]
+    channels: dict[str, LearnedChannel]
     rule: Rule = Rule()
-    _known: dict[Target, Prior] = field(default_factory=dict, repr=False)
 
     def __post_init__(self):
-        """Refuse a rule that there is none of, and too few fits."""
+        """Refuse an unknown rule, and too few fits."""
         if self.rule.name not in RULES:
             raise InputError(f"rule must be one of {', '.join(RULES)}; got {self.rule.name!r}.")
         if len(self.fits) < FEWEST:
@@ -103,33 +66,18 @@ class LearnedPrior:
             spread: of the readings that it is for, nats; see `cordial_ppl.priors.units`.
 
         Returns:
-            Location and scale; parameters that nothing is known of keep the channel's own.
+            Location and scale; those of the channel's file for parameters that were not learned.
 
         Raises:
             InputError: the fits are of other channels or of another file of that name, or tasks of
                 different K cannot be compared.
         """
-        if target not in self._known:
-            self._known[target] = self._derive(target)
-        found = self._known[target]
-        if not self.rule.relative:
-            return found
+        found = _derive(self, target)
         loc = np.array(found.loc)
-        for site in target.sites:
+        for site in target.sites if self.rule.relative else ():
             if site.parameter == TEMPERATURE and site.gaussian:
                 loc[site.slice] += np.log(spread / TYPICAL_SPREAD)
         return Prior(loc, found.scale)
-
-    def pseudo_counts(self, size: int) -> Float[np.ndarray, " K"] | None:
-        """Pseudo-counts of the label histogram of K options; None where none are learned."""
-        # Readers of a task saw the same labels, or most of them: one of them counts.
-        counts: dict[str, np.ndarray] = {}
-        for fit in self.fits:
-            if fit.size == size and fit.counts.sum() >= counts.get(fit.task, fit.counts).sum():
-                counts[fit.task] = fit.counts
-        if not self.rule.histogram or len(counts) < FEWEST:
-            return None
-        return pseudo_counts(np.stack(list(counts.values())))
 
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
         """The prior without some tasks, for an honest evaluation on them.
@@ -140,40 +88,32 @@ class LearnedPrior:
         Raises:
             InputError: there is no such task, or fewer than two fits are left.
         """
-        if isinstance(names, str):
-            raise InputError(f"leave_out takes a list of tasks; got {names!r}.")
-        unknown = [name for name in names if name not in self.tasks]
-        if unknown:
-            raise InputError(
-                f"leave_out may name the tasks {', '.join(self.tasks)}; got {unknown[0]!r}."
-            )
-        kept = tuple(fit for fit in self.fits if fit.task not in names)
-        return replace(self, fits=kept, _known={})
+        check_tasks(names, self.tasks)
+        return replace(self, fits=tuple(fit for fit in self.fits if fit.task not in names))
 
     def join(self, *others: "LearnedPrior") -> "LearnedPrior":
-        """The prior from the fits of several, for the channels that all have; the rule is ours.
+        """The prior from the fits of several, for the channels that all have, by this one's rule.
 
         Raises:
             InputError: a task and reader is in two of them, or they share no channel.
         """
-        everyone = (self, *others)
-        names = [fit.name for own in everyone for fit in own.fits]
+        fits = tuple(fit for prior in (self, *others) for fit in prior.fits)
+        names = [fit.name for fit in fits]
         doubled = [name for name in names if names.count(name) > 1]
         if doubled:
             raise InputError(f"{doubled[0]!r} is in two of the priors: rename or leave out one.")
         common = {
-            name: mark
-            for name, mark in self.channels.items()
-            if all(own.channels.get(name) == mark for own in others)
+            name: channel
+            for name, channel in self.channels.items()
+            if all(prior.channels.get(name) == channel for prior in others)
         }
         if not common:
             raise InputError("the priors have no channel in common.")
-        fits = tuple(fit for own in everyone for fit in own.fits)
-        return replace(self, fits=fits, channels=common, _known={})
+        return replace(self, fits=fits, channels=common)
 
     def with_rule(self, **settings) -> "LearnedPrior":
         """The prior that follows from the same fits by another rule; see :class:`Rule`."""
-        return replace(self, rule=self.rule._replace(**settings), _known={})
+        return replace(self, rule=msgspec.structs.replace(self.rule, **settings))
 
     def save(self, path: str | Path) -> None:
         """Write it to one small file of plain data; :meth:`load` reads it back.
@@ -181,8 +121,7 @@ class LearnedPrior:
         Raises:
             FileError: the file cannot be written.
         """
-        marks = {name: tuple(mark) for name, mark in self.channels.items()}
-        files.write(path, self.fits, marks, self.rule._asdict())
+        storage.write(path, KIND, msgspec.to_builtins(self), {})
 
     @classmethod
     def load(cls, path: str | Path) -> "LearnedPrior":
@@ -191,85 +130,89 @@ class LearnedPrior:
         Raises:
             FileError: the file cannot be read, is damaged, or holds no learned prior.
         """
-        fits, marks, rule = files.read(path)
-        with files.blaming(path):
-            channels = {name: Learned(digest, tuple(own)) for name, (digest, own) in marks.items()}
-            return cls(fits, channels, Rule(**rule))
+        meta, arrays = storage.read(path, KIND)
+        with storage.blaming(path):
+            if arrays:
+                raise ValueError("a prior has no arrays")
+            return msgspec.convert(meta, cls)
 
-    def _derive(self, target: Target) -> Prior:
-        channel = target.channel
-        if channel.name not in self.channels:
+
+def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
+    """Refuse names to leave out that no task has.
+
+    Raises:
+        InputError: there is one, or the names are no list.
+    """
+    unknown = [names] if isinstance(names, str) else [name for name in names if name not in tasks]
+    if unknown:
+        raise InputError(
+            f"leave_out must be a list of tasks among {', '.join(tasks)}; got {unknown[0]!r}."
+        )
+
+
+@lru_cache(maxsize=256)
+def _derive(prior: LearnedPrior, target: Target) -> Prior:
+    """The prior of a channel for readings of typical spread."""
+    rule, size, channel = prior.rule, target.options, target.channel.name
+    _check_channel(prior, target)
+    check_powers(target, {size, *(fit.size for fit in prior.fits)}, rule.powers)
+    start = _default(target, rule)
+    loc, scale = (np.array(part) for part in start)
+    for site in target.sites:
+        fits = [fit for fit in prior.fits if not site.shape or (rule.vector and fit.size == size)]
+        if len(fits) < FEWEST or not site.gaussian:
+            continue
+        here, at, modes = unit(site, size, rule.powers), site.slice, []
+        for fit in fits:
+            spread = fit.spread / TYPICAL_SPREAD if rule.relative else 1.0
+            shift, factor = unit(site, fit.size, rule.powers, spread)
+            mode = (np.array(fit.modes[channel][site.name]) + shift) * factor
+            modes.append(mode / here.factor - here.shift)
+        default = Prior(start.loc[at], start.scale[at])
+        tasks = len({fit.task for fit in fits})
+        loc[at], scale[at] = RULES[rule.name](np.stack(modes), tasks, default)
+    return target.check_prior(Prior(loc, scale))
+
+
+def _default(target: Target, rule: Rule) -> Prior:
+    """The prior in the channel's file; on a long scale, in units of its length."""
+    loc, scale = (np.array(part) for part in target.prior)
+    if rule.relative and target.options > LONGEST:
+        for site in (site for site in target.sites if site.gaussian):
+            there, here = (unit(site, size, rule.powers) for size in (LONGEST, target.options))
+            at, factor = site.slice, there.factor / here.factor
+            loc[at] = (loc[at] + there.shift) * factor - here.shift
+            scale[at] *= factor
+    return Prior(loc, scale)
+
+
+def _check_channel(prior: LearnedPrior, target: Target) -> None:
+    """Refuse fits of another channel, or of other parameters than it has."""
+    channel = target.channel
+    if channel.name not in prior.channels:
+        raise InputError(
+            f"the prior was learned for {', '.join(prior.channels)}, not for channel "
+            f"{channel.name!r}: learn one with that channel."
+        )
+    if prior.channels[channel.name].digest != channel.digest:
+        raise InputError(
+            f"the prior was learned with another {channel.name}.py than "
+            f"{channel.source or channel.name}: their contents differ. Learn it again."
+        )
+    for fit in prior.fits:
+        found = {site: len(mode) for site, mode in fit.modes.get(channel.name, {}).items()}
+        # At another K, the number of values of a parameter of single options is not known here.
+        known = {
+            site.name: int(np.prod(site.shape))
+            if not site.shape or fit.size == target.options
+            else found.get(site.name, 0)
+            for site in target.sites
+        }
+        if found != known:
             raise InputError(
-                f"the prior was learned for {', '.join(self.channels)}, not for channel "
-                f"{channel.name!r}: learn one with that channel."
+                f"the prior's fit of {fit.name} has the parameters {_list(found)} of channel "
+                f"{channel.name!r}, which has {_list(known)}: learn it again."
             )
-        mark = self.channels[channel.name]
-        if mark.digest != channel.digest:
-            raise InputError(
-                f"the prior was learned with another {channel.name}.py than "
-                f"{channel.source or channel.name}: their contents differ. Learn it again."
-            )
-        self._check_parameters(target)
-        powers, size = {**POWERS, **self.rule.units}, target.options
-        check_powers(target, {size, *(fit.size for fit in self.fits)}, powers)
-        start = self._own(target, powers)
-        loc, scale = (np.array(part) for part in start)
-        for site in target.sites:
-            here, fits = unit(site, size, powers), self._fits_for(site, size, powers)
-            if len(fits) < FEWEST or not site.gaussian:
-                continue
-            own = [self._standard(fit, site, channel.name, powers) for fit in fits]
-            tasks = np.unique([fit.task for fit in fits], return_inverse=True)[1]
-            modes = np.stack([mode for mode, _ in own]) / here.factor - here.shift
-            spreads = np.stack([spread for _, spread in own]) / here.factor
-            default = Prior(*(part[site.slice] for part in start))
-            found = RULES[self.rule.name](Evidence(modes, spreads, tasks), default)
-            loc[site.slice], scale[site.slice] = found
-        return target.check_prior(Prior(loc, scale))
-
-    def _own(self, target: Target, powers: Mapping[str, float]) -> Prior:
-        """What the channel believes by itself, on a long scale in units of its length."""
-        loc, scale = (np.array(part) for part in target.prior)
-        if self.rule.relative and target.options > LONGEST:
-            for site in (site for site in target.sites if site.gaussian):
-                there, here = (unit(site, size, powers) for size in (LONGEST, target.options))
-                at, factor = site.slice, there.factor / here.factor
-                loc[at] = (loc[at] + there.shift) * factor - here.shift
-                scale[at] *= factor
-        return Prior(loc, scale)
-
-    def _standard(
-        self, fit: TaskFit, site: Site, channel: str, powers: Mapping[str, float]
-    ) -> ModeFit:
-        """The fit of one parameter in units of the scale's length and the readings' spread."""
-        spread = fit.spread / TYPICAL_SPREAD if self.rule.relative else 1.0
-        shift, factor = unit(site, fit.size, powers, spread)
-        mode, error = fit.modes[channel][site.name]
-        return ModeFit((mode + shift) * factor, error * factor)
-
-    def _fits_for(self, site: Site, size: int, powers: Mapping[str, float]) -> Sequence[TaskFit]:
-        """The fits that a parameter is learned from."""
-        if site.shape and not self.rule.vector:
-            return ()
-        everywhere = shared(site, powers)
-        return [fit for fit in self.fits if everywhere or fit.size == size]
-
-    def _check_parameters(self, target: Target) -> None:
-        """Refuse fits of other parameters than the channel has."""
-        name, sites = target.channel.name, {site.name: site for site in target.sites}
-        for fit in self.fits:
-            found = {own: len(mode) for own, (mode, _) in fit.modes[name].items()}
-            # How many values a parameter of single options has at another K, no one knows here.
-            known = {
-                own: int(np.prod(site.shape))
-                for own, site in sites.items()
-                if not site.shape or fit.size == target.options
-            }
-            if found.keys() != sites.keys() or not known.items() <= found.items():
-                raise InputError(
-                    f"the prior's fit of {fit.name} has the parameters {_list(found)} of channel "
-                    f"{name!r}, which has {_list(known)}: learn it again."
-                )
 
 
 def _list(sizes: Mapping[str, int]) -> str:

@@ -1,4 +1,4 @@
-"""Where an estimator's priors come from: given one by one, learned, or a file of a learned one."""
+"""What an estimator may be given as its prior, and the numbers that follow from it."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -6,19 +6,83 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
-from jaxtyping import Float
+import numpyro.distributions as dist
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, quote
 from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.tracing import Site, as_gaussian
 from cordial_ppl.priors.learned import LearnedPrior
-from cordial_ppl.priors.named import NamedPrior, check_used
-
-Source = Prior | LearnedPrior | NamedPrior | None
-"""The prior of one channel: given, learned, by the names of its parameters, or its own."""
+from cordial_ppl.priors.units import TYPICAL_SPREAD
 
 OWN = "own"
-"""Says that every channel is to keep the prior of its own file."""
+"""Says that every channel is to keep the prior of its file."""
+
+
+class NamedPrior:
+    r"""Priors of some parameters, by name; the others are as in the channel's file, or learned.
+
+    A pair of numbers is location and scale in the unconstrained space: of an offset or a bias
+    itself, of the logarithm of a positive parameter (temperature, gain, concentration), of the log
+    odds of a parameter between 0 and 1 (strength).  ``dist.LogNormal(m, s)`` for a positive
+    parameter says the same as ``(m, s)``.
+
+    Args:
+        values: (location, scale), or a NumPyro ``Normal`` or ``LogNormal``, by the name of a
+            parameter or of its site.
+        base: a learned prior of the other parameters.
+
+    Raises:
+        InputError: a value is neither.
+    """
+
+    def __init__(self, values: Mapping[str, Any], base: LearnedPrior | None = None):
+        """Check the pairs; distributions are checked where the parameter is known."""
+        self.values = {name: _check(name, value) for name, value in values.items()}
+        self.base = base
+
+    @property
+    def key(self) -> tuple:
+        """Identifies the prior: equal for equal numbers."""
+        # Distributions compare by identity; their parameters do not.
+        leaves, structure = jax.tree.flatten(self.values)
+        numbers = [(np.shape(leaf), np.asarray(leaf).tobytes()) for leaf in leaves]
+        return id(self.base), structure, *numbers
+
+    def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
+        """The prior of a channel.
+
+        Args:
+            target: the channel.
+            spread: of the readings that it is for, nats.
+
+        Returns:
+            Location and scale of its unconstrained parameters.
+
+        Raises:
+            InputError: a prior is not Gaussian in the unconstrained space, or the model's prior is
+                not and cannot be replaced.
+        """
+        learned = self.base is not None and target.channel.name in self.base.channels
+        return self.over(target, self.base.of(target, spread) if self.base and learned else None)
+
+    def over(self, target: Target, start: Prior | None = None) -> Prior:
+        """The prior of a channel whose other parameters have the prior ``start``."""
+        loc, scale = (np.array(part) for part in start or target.prior)
+        for site in target.sites:
+            named = {site.name, site.parameter} & self.values.keys()
+            if len(named) > 1:
+                raise InputError(
+                    f"{site.name!r} and {site.parameter!r} are one parameter: give the prior once."
+                )
+            for name in named:
+                loc[site.slice], scale[site.slice] = _gaussian(name, self.values[name], site)
+        return target.check_prior(Prior(loc, scale))
+
+
+Source = Prior | LearnedPrior | NamedPrior | None
+"""The prior of one channel: given, learned, by the names of its parameters, or of its file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +92,7 @@ class Priors:
     Attributes:
         given: by name of the channel.
         shared: by the name of a parameter of any channel that is not in ``given``.
-        learned: of all channels that nothing was given for and that it was learned with.
+        learned: of the other channels, where it was learned with them.
     """
 
     given: Mapping[str, Prior | NamedPrior] = field(default_factory=dict)
@@ -36,24 +100,28 @@ class Priors:
     learned: LearnedPrior | None = None
 
     def of(self, channel: str) -> Source:
-        """What there is for a channel; None if it keeps its own prior."""
+        """The prior of a channel; None if it keeps that of its file."""
         if channel in self.given or self.shared is not None:
             return self.given.get(channel, self.shared)
         known = self.learned is not None and channel in self.learned.channels
         return self.learned if known else None
 
     def check(self, targets: Collection[Target]) -> None:
-        """Refuse the name of a parameter that none of the channels has.
+        """Refuse the name of a parameter that the channel does not have, or none of the channels.
 
         Raises:
-            InputError: there is one.
+            InputError: there is one; the message lists the parameters.
         """
-        if self.shared is not None:
-            check_used(self.shared.values, targets)
-
-    def pseudo_counts(self, size: int) -> Float[np.ndarray, " K"] | None:
-        """Pseudo-counts of the label histogram of K options; None for the usual ones."""
-        return None if self.learned is None else self.learned.pseudo_counts(size)
+        named = [(self.given.get(target.channel.name), [target]) for target in targets]
+        for prior, channels in [*named, (self.shared, targets)]:
+            sites = [site for target in channels for site in target.sites]
+            known = {name for site in sites for name in (site.parameter, site.name)}
+            unknown = set(prior.values if isinstance(prior, NamedPrior) else ()) - known
+            if unknown:
+                raise InputError(
+                    f"prior names {min(unknown)!r}, which is no parameter here; the parameters are "
+                    f"{', '.join(dict.fromkeys(site.parameter for site in sites))}."
+                )
 
 
 def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | None = None) -> Priors:
@@ -75,7 +143,8 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
     if isinstance(prior, str) and prior == OWN:
         return Priors()
     if isinstance(prior, str | Path):
-        prior = _read(Path(prior))
+        path = Path(prior)
+        prior = _load(path, path.stat().st_mtime_ns if path.is_file() else 0)
     if isinstance(prior, LearnedPrior):
         if channels and not set(channels) & set(prior.channels):
             raise InputError(
@@ -91,23 +160,20 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
     given: dict[str, Prior | NamedPrior] = {}
     shared: dict[str, Any] = {}
     for name, value in (prior or {}).items():
-        if isinstance(value, Prior | NamedPrior | Mapping) and name not in channels:
+        if not isinstance(value, Prior | NamedPrior | Mapping):
+            shared[name] = value
+        elif name in channels:
+            given[name] = NamedPrior(value, default) if isinstance(value, Mapping) else value
+        else:
             known = f"the channels {', '.join(channels)}" if channels else "no channel here"
             raise InputError(f"prior may name {known}; got {name!r}.")
-        if isinstance(value, Prior | NamedPrior):
-            given[name] = value
-        elif isinstance(value, Mapping):
-            given[name] = NamedPrior(value, base=default)
-        else:
-            shared[name] = value
     if shared and not channels:
         raise InputError(f"prior names {next(iter(shared))!r}, but there is no channel here.")
-    named = NamedPrior(shared, strict=False, base=default) if shared else None
-    return Priors(given, named, default)
+    return Priors(given, NamedPrior(shared, default) if shared else None, default)
 
 
 def resolve(source: Source, target: Target, spread: float) -> Prior | None:
-    """The prior of a channel on its scale; None if it keeps its own.
+    """The prior of a channel on its scale; None if it keeps that of its file.
 
     Args:
         source: where it comes from.
@@ -117,19 +183,45 @@ def resolve(source: Source, target: Target, spread: float) -> Prior | None:
     Raises:
         InputError: what was given or learned does not fit the channel.
     """
-    if isinstance(source, LearnedPrior | NamedPrior):
-        return source.of(target, spread)
-    return source
-
-
-def _read(path: Path) -> LearnedPrior:
-    try:
-        return _load(path, path.stat().st_mtime_ns)
-    except (OSError, ValueError):  # No file, or no name of any; `load` says which.
-        return LearnedPrior.load(path)
+    return source.of(target, spread) if isinstance(source, LearnedPrior | NamedPrior) else source
 
 
 @lru_cache(maxsize=64)
 def _load(path: Path, _: int) -> LearnedPrior:
     """Read a file once for each time that it was changed, so that estimators share the prior."""
     return LearnedPrior.load(path)
+
+
+def _check(name: str, value: Any) -> Any:
+    if isinstance(value, dist.Distribution):
+        return value
+    try:
+        loc, scale = (np.asarray(part, np.float64) for part in value)
+        if np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all():
+            return loc, scale
+    except (OverflowError, TypeError, ValueError):
+        pass
+    raise InputError(
+        f"the prior of {name!r} must be a location and a scale, or a NumPyro distribution; got "
+        f"{quote(value)}. Numbers must be finite, a scale above 0."
+    )
+
+
+def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray]:
+    """Location and scale of a site's unconstrained values."""
+    found = as_gaussian(value, site) if isinstance(value, dist.Distribution) else value
+    if found is None:
+        raise InputError(
+            f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a real "
+            "parameter, LogNormal for a positive one, location and scale of the log odds for one "
+            f"between 0 and 1); got {type(value).__name__}. Another kind "
+            "of prior belongs in the channel's file."
+        )
+    try:
+        loc, scale = (np.ravel(np.broadcast_to(part, site.shape)) for part in found)
+    except ValueError:
+        several = f", or {site.shape} of them" if site.shape else ""
+        raise InputError(
+            f"the prior of {name!r} must have one location and scale{several}."
+        ) from None
+    return loc, scale

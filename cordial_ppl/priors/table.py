@@ -1,4 +1,4 @@
-"""What was learned, as a table beside what the channels believe by themselves."""
+"""What was learned, as a table beside the priors in the channels' files."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from numpyro.distributions.transforms import ExpTransform
 from cordial_ppl.channel import Channel
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.priors.learned import LearnedPrior
-from cordial_ppl.priors.units import POWERS, unit
+from cordial_ppl.priors.units import unit
 
 
 class Row(NamedTuple):
@@ -21,7 +21,7 @@ class Row(NamedTuple):
         parameter: its name, such as "log temperature" or "bias[2]".
         mean: mean of the learned prior.
         spread: its standard deviation.
-        own_mean: mean of the channel's own prior.
+        own_mean: mean of the prior in the channel's file.
         own_spread: its standard deviation.
     """
 
@@ -49,27 +49,19 @@ def learned_rows(prior: LearnedPrior, channels: Sequence[Channel], size: int) ->
     """
     rows = []
     for channel in channels:
-        covariates = prior.channels[channel.name].covariates
         with jax.enable_x64(True):
-            target = build_target(channel, size, covariates)
-        powers = {**POWERS, **prior.rule.units}
-        own, found = target.prior, prior.of(target)
+            target = build_target(channel, size, prior.channels[channel.name].covariates)
+        found = prior.of(target)
         for site in target.sites:
-            shift, factor = unit(site, size, powers)
-            indices = [f"[{','.join(map(str, i))}]" if i else "" for i in np.ndindex(site.shape)]
-            columns = [
-                *((found.loc[site.slice] + shift) * factor, found.scale[site.slice] * factor),
-                *((own.loc[site.slice] + shift) * factor, own.scale[site.slice] * factor),
-            ]
-            for index, *numbers in zip(indices, *columns, strict=True):
-                if numbers[:2] != numbers[2:]:
-                    name = f"{_scale(site)}{site.parameter}{index}"
-                    rows.append(Row(channel.name, name, *map(float, numbers)))
+            at, (shift, factor) = site.slice, unit(site, size, prior.rule.powers)
+            scaled = "logit " if site.parameter != site.name else ""
+            scaled = "log " if isinstance(site.transform, ExpTransform) and not scaled else scaled
+            for place, index in enumerate(np.ndindex(site.shape)):
+                name = scaled + site.parameter + (f"[{','.join(map(str, index))}]" if index else "")
+                learned, default = (
+                    (float((p.loc[at][place] + shift) * factor), float(p.scale[at][place] * factor))
+                    for p in (found, target.prior)
+                )
+                if learned != default:
+                    rows.append(Row(channel.name, name, *learned, *default))
     return rows
-
-
-def _scale(site) -> str:
-    """What the parameter is unconstrained by."""
-    if site.parameter != site.name:
-        return "logit "
-    return "log " if isinstance(site.transform, ExpTransform) else ""

@@ -1,12 +1,12 @@
-r"""Units of the scale's length, in which tasks of different K share a prior.
+r"""Units in which tasks with other scales and other readings share a prior.
 
 A parameter in classes to the power p is divided by ``(K - 1)^p``: the offset d by K - 1, and
-``log kappa + 2 log(K - 1)`` is log kappa in units of the length.  Temperature, gain and strength
-have no unit.
+``log kappa + 2 log(K - 1)`` is log kappa in units of the scale's length.  Temperature, gain and
+strength have no unit.
 
-A factor on a reader's logits is a factor on the temperature that undoes it, and logits come with
-any factor: log-probabilities of tokens, of whole answers, logarithms of smoothed counts.  The
-temperature is therefore in units of the readings' own spread, which needs no labels.
+Logits come with any factor: log-probabilities of tokens, of whole answers, logarithms of smoothed
+counts.  A factor on a reader's logits is a factor on its temperature, which is therefore in units
+of the readings' spread.
 """
 
 from collections.abc import Mapping
@@ -35,21 +35,15 @@ TYPICAL_SPREAD = 3.3
 """Spread (nats) of readings that the paper's prior, a temperature about 2, is meant for."""
 
 LONGEST = 5
-"""Options up to which the paper's priors of an offset and a concentration hold in classes; beyond,
-they are the same shares of the scale's length as there."""
-
+"""Options up to which the paper's priors of offset and concentration hold in classes; on longer
+scales they hold in units of the length."""
 
 FLAT = 1e-6
 """Spread, nats, below which readings differ by rounding alone."""
 
 
 class Unit(NamedTuple):
-    """How an unconstrained parameter becomes one in units of the scale's length.
-
-    Attributes:
-        shift: what is added.
-        factor: what it is multiplied with then.
-    """
+    """How an unconstrained parameter is expressed in its unit: ``(value + shift) * factor``."""
 
     shift: float
     factor: float
@@ -62,8 +56,8 @@ def reading_spread(logits: Float[np.ndarray, "n *readers K"]) -> float:
         logits: centred logits; NaN where a reader has not read a text.
 
     Returns:
-        The mean over texts of the root mean square of their logits; where all are flat, the
-        spread of typical readings, as nothing is known.
+        The mean over texts of the root mean square of their logits; `TYPICAL_SPREAD` where all
+        readings are flat.
     """
     each = np.sqrt(np.mean(np.square(logits), axis=-1))
     known = each[np.isfinite(each)]
@@ -77,19 +71,19 @@ def unit(site: Site, size: int, powers: Mapping[str, float], spread: float = 1.0
     Args:
         site: the parameter.
         size: number of options K.
-        powers: power of classes of each parameter's unit; those not named have none.
+        powers: power of classes in each parameter's unit; 0 for those not named.
         spread: unit of the temperature.
 
     Raises:
-        InputError: a parameter that is neither any real number nor positive has a unit.
+        InputError: a parameter between bounds has a unit.
     """
     power, length = powers.get(site.parameter, 0.0), float(size - 1)
     kind = site.transform
     while isinstance(kind, IndependentTransform):
         kind = kind.base_transform
     if isinstance(kind, ExpTransform):
-        own = np.log(spread) if site.parameter == TEMPERATURE else 0.0
-        return Unit(float(-power * np.log(length) - own), 1.0)
+        log_spread = np.log(spread) if site.parameter == TEMPERATURE else 0.0
+        return Unit(float(-power * np.log(length) - log_spread), 1.0)
     if isinstance(kind, IdentityTransform):
         return Unit(0.0, length**-power)
     if power:
@@ -106,12 +100,13 @@ def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -
     Args:
         target: the channel.
         sizes: the numbers of options K of all tasks.
-        powers: power of classes of each parameter's unit.
+        powers: power of classes in each parameter's unit.
 
     Raises:
         InputError: there are several K, and a parameter has no known unit.
     """
-    unknown = [site.parameter for site in target.sites if shared(site, powers) is None]
+    names = [site.parameter for site in target.sites if not site.shape]
+    unknown = [name for name in names if name not in powers]
     if unknown and len(sizes) > 1:
         raise InputError(
             f"tasks have {' and '.join(map(str, sorted(sizes)))} options, and the unit of "
@@ -119,8 +114,3 @@ def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -
             f"power of classes it is in, units={{{unknown[0]!r}: 0}} for none, or take tasks with "
             "equally many options."
         )
-
-
-def shared(site: Site, powers: Mapping[str, float]) -> bool | None:
-    """Whether tasks of different K share a parameter: None where its unit is not known."""
-    return None if not site.shape and site.parameter not in powers else not site.shape
