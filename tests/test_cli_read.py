@@ -141,7 +141,7 @@ def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
     options = ",".join(map(str, range(1, 11)))
     result = cordial("read", log(*rows), "-o", "r.csv", "--options", options, "-q")
     for words in (
-        "warning: 1 answer that name no option are left out: line 4",
+        "warning: 1 text whose answer names no option are left out: line 4",
         "warning: in 1 text the first token had to speak for an option of several",
         "warning: in 1 text a single option was returned",
     ):
@@ -214,8 +214,8 @@ CHAT = (LOGS / "openai_chat.jsonl").read_text()
 GOOD = ["-o", "o.csv", "--options", OPTIONS]
 
 BAD = {
-    "cut off": (CHAT[:-200], GOOD, "line 20 must be a JSON object.*cut off there"),
-    "a list cut off": (f"[{CHAT.splitlines()[0]},{{", GOOD, r"at line 1, .* \(element 1\). It may"),
+    "cut off": (CHAT[:-200], GOOD, "it is not at line 20, column .*cut off there"),
+    "a list cut off": (f"[{CHAT.splitlines()[0]},{{", GOOD, r"at line 1, column .*. It may"),
     "mixed": (CHAT + '{"a": 1}\n', GOOD, "line 21: expected a response .*; found a"),
     "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found a number"),
     "empty": ("", GOOD, "log.jsonl is empty"),
@@ -286,8 +286,8 @@ def test_bad_input_is_refused_in_one_line(cordial, log, tmp_path, case):
         ("log.npz", b"PK\x03\x04 and nothing more", "must be an .npz"),
         ("log.eval", b"PK\x03\x04 and nothing more", "must be a zip archive"),
         ("log.eval", b"no archive", "must be JSON"),
-        ("log.csv", b"item_id,p_1,p_2\na,0.4,0.6\n", "needs no reading: give it to `cordial cal"),
-        ("log.csv", b"item_id,n_1,n_2\na,4,6\n", "needs no reading: give it to `cordial cal"),
+        ("log.csv", b"item_id,p_1,p_2\na,0.4,0.6\n", "is a table of readings already: give it to"),
+        ("log.csv", b"item_id,n_1,n_2\na,4,6\n", "is a table of readings already: give it to"),
         ("log.csv", b"texts,other\na,4\n", "its first object has texts, other"),
         ("log.csv", b"text,other\na,4\n", "is a table of texts, which nobody has read yet: `cord"),
     ],

@@ -139,7 +139,7 @@ def test_answers_that_were_cut_off(ask, server):
             said = None if "number 3 " in content else "Let us think of"
             body["choices"][0] |= {"message": {"content": said}, "finish_reason": "length"}
         if "number 7 " in content:
-            body["choices"][0] |= {"message": {"content": "3, for"}, "finish_reason": "length"}
+            body["choices"][0] |= {"message": {"content": "3\n\nFor"}, "finish_reason": "length"}
         return 200, body, {}
 
     server.respond = respond

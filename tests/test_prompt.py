@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.averaging import average
-from cordial_ppl.formats.matching import Reading
+from cordial_ppl.formats.matching import Reading, average
 from cordial_ppl.live.decoding import Dialect, describe
 from cordial_ppl.live.demonstrations import Demonstration, read_demonstrations
 from cordial_ppl.live.orders import option_orders

@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError, naming
-from cordial_ppl.formats.evidence import Answers, Record, Sequences
-from cordial_ppl.formats.gaps import Unlabelled
+from cordial_ppl.formats.evidence import Answers, Record, Sequences, Unlabelled
 from cordial_ppl.formats.rows import Row, json_rows, name_fields
 from cordial_ppl.formats.targets import Sample, told_by_samples, told_by_task
 from cordial_ppl.formats.wrapping import as_day, as_text
 
 FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d{2}-\d{2}T[\d\-.:]+)\.jsonl?")
-
 
 UNTOLD = (
     'targets such as "3" may be names of choices or their positions from 0, and nothing in the '
@@ -127,9 +125,7 @@ def _texts(value: Mapping[str, Any]) -> list[str]:
 
 def _label(value: Mapping[str, Any], choices: list[str], named: bool | None) -> str | None:
     target = as_text(value.get("target"))
-    if target is None or not choices or named:
-        return target
-    if not target.isdecimal():
+    if target is None or not choices or named or not target.isdecimal():
         return target
     place = int(target)
     # The harness itself counts no position beyond the choices.
@@ -147,11 +143,10 @@ def _targets_are_names(path: Path, template: Any) -> bool | None:
 def _sample(row: Row) -> Sample:
     value = row.value
     if not recognises(Path(), value):
-        return Sample("", [], [], {})
+        return Sample("", {}, {})
     with naming(row.place):
-        scores = _scores(value)
-    names = [choice.strip() for choice in scores]
-    return Sample(as_text(value.get("target")) or "", names, list(scores.values()), value)
+        scores = {choice.strip(): score for choice, score in _scores(value).items()}
+    return Sample(as_text(value.get("target")) or "", scores, value)
 
 
 def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:

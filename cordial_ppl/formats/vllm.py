@@ -1,4 +1,4 @@
-"""vLLM's offline outputs, as dictionaries.
+"""vLLM's offline outputs as dictionaries.
 
 A `RequestOutput` of `LLM.generate` with `SamplingParams(logprobs=20)`, written as JSON: `outputs`,
 each with `text`, `token_ids` and `logprobs`, one dictionary a token: {"19": {"logprob": -0.1,
