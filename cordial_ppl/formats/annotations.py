@@ -51,18 +51,7 @@ class Export(NamedTuple):
         return first is not None and (self.test(first) or not self.marks.isdisjoint(first))
 
     def read(self, path: Path) -> Iterator[Record]:
-        """Read the labels of an export.
-
-        Args:
-            path: JSON or JSON Lines.
-
-        Yields:
-            A record for each label; the question is its task.
-
-        Raises:
-            FileError: The file cannot be read or is not JSON.
-            InputError: An object is not of this tool, names no text, or has several choices.
-        """
+        """Read the labels of an export: a record for each; the question is its task."""
         for row in json_rows(path):
             if not self.test(row.value):
                 found = name_fields(row.value)

@@ -32,19 +32,7 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Read a file of arrays.
-
-    Args:
-        path: The file.
-
-    Yields:
-        A record for each row.
-
-    Raises:
-        FileError: The file cannot be read, is damaged, or holds objects.
-        InputError: There is no array of readings, or several; arrays differ in length; or the
-            numbers are not what their array is called.
-    """
+    """Read a file of arrays: a record for each row."""
     arrays = _load(path)
     names = [name for name in KINDS if name in arrays]
     if len(names) != 1:

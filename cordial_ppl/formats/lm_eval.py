@@ -37,32 +37,20 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
 
 
 def read(path: Path) -> Iterator[Record | Unlabelled]:
-    """Read a file of samples.
-
-    Args:
-        path: JSON Lines; older versions wrote a JSON list.
-
-    Yields:
-        A record a document; before them, whether their targets cannot be told.
-
-    Raises:
-        FileError: The file cannot be read or is not JSON.
-        InputError: An object is no sample, or its choices are not continuations of one prompt.
-    """
+    """Read a file of samples: a record for each document; first, whether targets cannot be told."""
     task, made, template = _run(path)
     named = _targets_are_names(path, template)
     if named is None:
         yield Unlabelled(UNTOLD)
     seen: dict[str, Any] = {}
-    chosen: Any = None
-    for number, row in enumerate(json_rows(path)):
+    filters: list[Any] = []
+    for row in json_rows(path):
         value = row.value
         if not recognises(path, value):
-            raise InputError(
-                f"{row.place} must be a sample of lm-eval; found {name_fields(value)}."
-            )
-        chosen = value.get("filter") if number == 0 else chosen
-        if value.get("filter") != chosen:
+            found = name_fields(value)
+            raise InputError(f"{row.place} must be a sample of lm-eval; found {found}.")
+        filters = filters or [value.get("filter")]
+        if value.get("filter") not in filters:
             continue
         item, place = value.get("doc_hash"), value.get("doc_id")
         # A data set may hold a document twice.

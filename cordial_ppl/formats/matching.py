@@ -72,16 +72,24 @@ def average(readings: Sequence[Reading | None]) -> Reading | None:
     if len(kinds) > 1:
         raise InputError(f"readings of one text must be of one kind; found {', '.join(kinds)}.")
     values = np.stack([reading.values for reading in found])
+    values = values.sum(axis=0) if kinds == ["n"] else values.mean(axis=0)
+    merged = _merge(found, values, [[] for _ in values])
+    merged.floored = sorted({k for reading in found for k in reading.floored})
+    merged.orders = tuple(readings)
+    return merged
+
+
+def _merge(found: Sequence[Reading], values: np.ndarray, parts: list) -> Reading:
+    """Make a reading of several, with what is to be said of each."""
     return Reading(
-        kind=kinds[0],
-        values=values.sum(axis=0) if kinds == ["n"] else values.mean(axis=0),
-        parts=[[] for _ in found[0].parts],
-        floored=sorted({k for reading in found for k in reading.floored}),
+        kind=found[0].kind,
+        values=values,
+        parts=parts,
+        floored=[k for k, texts in enumerate(parts) if not texts],
         guessed=sorted({k for reading in found for k in reading.guessed}),
         share=float(np.mean([reading.share for reading in found])),
         unread=sum(reading.unread for reading in found),
         several=sum(reading.several for reading in found),
-        orders=tuple(readings),
     )
 
 
@@ -131,16 +139,9 @@ def _read_samples(samples: Samples, finder: Finder) -> Reading | None:
         [(text, score - less) for reading in found for text, score in reading.parts[k]]
         for k in range(len(values))
     ]
-    return Reading(
-        "logprob",
-        values,
-        parts,
-        floored=[k for k, texts in enumerate(parts) if not texts],
-        guessed=sorted({k for reading in found for k in reading.guessed}),
-        share=float(np.mean([reading.share for reading in found])),
-        unread=len(each) - len(found),
-        several=sum(reading.several for reading in found),
-    )
+    merged = _merge(found, values, parts)
+    merged.unread = len(each) - len(found)
+    return merged
 
 
 def _read_sequences(sequences: Sequences, spellings: Spellings) -> Reading | None:

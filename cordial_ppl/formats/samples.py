@@ -50,18 +50,7 @@ def holds_texts(first: Mapping[str, Any]) -> bool:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Read samples.
-
-    Args:
-        path: JSON Lines, a JSON list, or a table (.csv, .parquet).
-
-    Yields:
-        A record for each text, and one for each further label of it.
-
-    Raises:
-        FileError: The file cannot be read or is not what its ending says.
-        InputError: A row has no samples, or not as numbers or texts.
-    """
+    """Read samples: a record for each text, and one for each further label of it."""
     rows, first = _rows(path)
     field = _field(first.value)
     if field is None:

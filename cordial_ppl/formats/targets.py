@@ -8,6 +8,9 @@ field holds texts.  Without the task's settings beside the log, its samples may 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+METRICS = ("acc", "acc_norm")
+"""Accuracies; the second is that of log-likelihoods per character."""
+
 
 class Sample(NamedTuple):
     """What a sample says of its target.
@@ -22,35 +25,9 @@ class Sample(NamedTuple):
     scores: Mapping[str, float]
     metrics: Mapping[str, Any]
 
-    @property
-    def counted(self) -> str | None:
-        """The choice that the target is as a position."""
-        names = list(self.scores)
-        place = int(self.target) if self.target.isdecimal() else len(names)
-        return names[place] if place < len(names) else None
-
-    def vote(self, metric: str) -> bool | None:
-        """Whether targets are names, by an accuracy that only one of the two meanings explains."""
-        right = self.metrics.get(metric)
-        if not isinstance(right, int | float):
-            return None
-        # The accuracy `acc_norm` is that of log-likelihoods per character.
-        normed = metric == "acc_norm"
-        best = max(self.scores, key=lambda own: self.scores[own] / (max(len(own), 1) ** normed))
-        named, counted = best == self.target, best == self.counted
-        return None if named == counted else named == (right == 1)
-
 
 def told_by_task(template: Any, doc: Any) -> bool | None:
-    """Tell by the task's settings whether targets are names.
-
-    Args:
-        template: Its `doc_to_target`.
-        doc: A document.
-
-    Returns:
-        Whether they are; None if the settings do not tell.
-    """
+    """Say whether targets are names, given `doc_to_target` and a document; None if unknown."""
     if isinstance(template, int):
         return False
     if not isinstance(template, str) or not isinstance(doc, Mapping):
@@ -64,24 +41,30 @@ def told_by_samples(samples: Iterable[Sample]) -> bool | None:
     """Tell by the samples whether targets are names.
 
     Args:
-        samples: Samples, which are taken up to the first that proves it.
+        samples: Samples, which are taken up to the first that proves it: its target is a name and
+            no position, or a position and no name.  Otherwise an accuracy tells that only one of
+            the two meanings explains.
 
     Returns:
         Whether they are; False if it makes no difference; None if it cannot be told.
     """
-    votes: dict[str, set[bool | None]] = {"acc": set(), "acc_norm": set()}
+    votes: dict[str, set[bool]] = {metric: set() for metric in METRICS}
     doubtful = False
-    for sample in samples:
-        if not sample.target.isdecimal() or not sample.scores:
+    for target, scores, metrics in samples:
+        if not target.isdecimal() or not scores:
             continue
-        named, counted = sample.target in sample.scores, sample.counted
-        if named != (counted is not None):
-            return named
-        if named and counted != sample.target:
-            doubtful = True
-            for metric, own in votes.items():
-                own.add(sample.vote(metric))
-    told = next((own - {None} for own in votes.values() if own - {None}), set())
-    if len(told) == 1:
-        return told.pop()
-    return None if doubtful else False
+        names = list(scores)
+        counted = names[int(target)] if int(target) < len(names) else None
+        if (target in names) != (counted is not None):
+            return target in names
+        if counted in (None, target):
+            continue
+        doubtful = True
+        for metric in METRICS:
+            normed = metric == "acc_norm"
+            rates = [score / max(len(name), 1) ** normed for name, score in scores.items()]
+            best, right = names[rates.index(max(rates))], metrics.get(metric)
+            if isinstance(right, int | float) and (best == target) != (best == counted):
+                votes[metric].add((best == target) == (right == 1))
+    told = next((own for own in votes.values() if own), set())
+    return told.pop() if len(told) == 1 else None if doubtful else False

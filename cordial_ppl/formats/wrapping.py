@@ -48,18 +48,7 @@ class Protocol(NamedTuple):
         )
 
     def read(self, path: Path) -> Iterator[Record | Failed]:
-        """Read a file of responses.
-
-        Args:
-            path: JSON Lines, or a JSON list.
-
-        Yields:
-            A record for each response, or what the log says of a request that failed.
-
-        Raises:
-            FileError: The file cannot be read or is not JSON.
-            InputError: An object is no response, or its log-probabilities are of another form.
-        """
+        """Read responses: a record for each, or what the log says of a request that failed."""
         for row in json_rows(path):
             try:
                 yield self.record(row)
