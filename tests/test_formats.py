@@ -20,7 +20,7 @@ from logs_of_reviews import (
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import FORMATS, find_format
-from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.scale import SettingNeeded
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -60,15 +60,6 @@ def test_who_made_a_reading_and_how():
     assert harness.readings["reader"][0] == "ours/dummy"
     assert harness.readings["task"][0] == "review_stars"
     assert len(harness.readings["reader_prompt"][0]) == 16
-
-
-def test_reversed_scales_and_spellings(log):
-    path = log(chat({"A": -0.2, "B": -2.0, "C": -3.0}))
-    found = read(path, scale=Scale(("best", "fair", "poor")), reverse=True, spellings={
-        "A": "best", "B": "fair", "C": "poor",
-    })  # fmt: skip
-    assert list(found.readings)[-3:] == ["logprob_poor", "logprob_fair", "logprob_best"]
-    np.testing.assert_allclose(table(found, "logprob"), [[-3.0, -2.0, -0.2]])
 
 
 def test_kinds_and_texts_must_agree(log):

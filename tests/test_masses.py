@@ -98,11 +98,6 @@ def test_a_letter_is_no_part_of_a_word():
     np.testing.assert_allclose(followed.values, [-1.2, -0.7])
 
 
-def test_a_model_that_writes_small_letters():
-    found = read("A,B", {"b": -0.6, "a": -1.2}, {"\n": 0.0}, {"A is bad.": 0.0})
-    np.testing.assert_allclose(found.values, [-1.2, -0.6])
-
-
 def test_more_than_the_option_in_its_token():
     found = read("A,B", {"B\n": -0.6, "A": -1.2}, {" rest": 0.0})
     np.testing.assert_allclose(found.values, [-1.2, -0.6])

@@ -80,21 +80,6 @@ def test_an_option_of_several_tokens_is_followed():
     np.testing.assert_allclose(probabilities(words, WORDS)[[0, 2, 3]], [0.72, 0.2, 0.08])
 
 
-def test_a_sign_is_the_beginning_of_a_number():
-    signed = Finder(Spellings(Scale(("-1", "0", "1"))))
-    found = tokens({" -": 0.6, "1": 0.3, "0": 0.1}, {"1": 0.9, "2": 0.1})
-    np.testing.assert_allclose(probabilities(found, signed), [0.54, 0.1, 0.3])
-
-
-def test_an_option_that_was_not_followed_is_guessed():
-    found = reading(tokens({"9": 0.6, "1": 0.4}), TEN)
-    np.testing.assert_allclose(np.exp(found.values[[0, 8, 9]]), [0.2, 0.6, 0.2])
-    assert found.guessed == [0, 9]
-    words = reading(tokens({" good": 0.6, " very": 0.4}), WORDS)
-    np.testing.assert_allclose(np.exp(words.values[[0, 2, 3]]), [0.2, 0.6, 0.2])
-    assert words.guessed == [0, 3]
-
-
 def test_a_vocabulary_with_a_token_for_ten_says_one_with_one():
     found = reading(tokens({"1": 0.6, "10": 0.3, "9": 0.1}, {".": 1.0}), TEN)
     np.testing.assert_allclose(np.exp(found.values[[0, 8, 9]]), [0.6, 0.1, 0.3])
@@ -126,13 +111,6 @@ def test_a_lone_option_leaves_the_others_the_rest():
     # A smaller log-probability that was returned says more.
     least = reading(tokens({"4": 0.6, "The": 1e-3}))
     np.testing.assert_allclose(np.exp(least.values)[0], 1e-3)
-
-
-def test_constrained_decoding_gives_what_it_gives():
-    probs = [0.1, 0.1, 0.2, 0.5, 0.1]
-    found = reading(tokens(dict(sorted(zip("12345", probs, strict=True), key=lambda it: -it[1]))))
-    np.testing.assert_allclose(np.exp(found.values), probs)
-    assert found.share == pytest.approx(1.0) and not found.floored
 
 
 def test_samples_with_log_probabilities_are_averaged():
