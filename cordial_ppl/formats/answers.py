@@ -186,45 +186,27 @@ class Finder:
 
     def _value(self, text: str, start: int, source: str) -> Place | None:
         """What is announced at a place: an option, something else (None), or nothing."""
-        start = opened.end() if (opened := OPENED.match(text, start)) else start
-        found = self._any.match(text, start)
-        if found is not None:
+        start = _skip(OPENED, text, start).end()
+        if found := self._any.match(text, start):
+            unit = _skip(UNIT, text, found.end())
             if _is_listed(text, start, found.end()):
                 return None
-            unit = UNIT.match(text, found.end())
-            after = unit.end() if unit else found.end()
-            if unit is None or unit["top"] is None or self._is_top(unit["top"]):
-                also = ALSO.match(text, after)
-                pattern = also and (
-                    self._cased.match(text, also.end()) or DIGIT.match(text, also.end())
-                )
-                stops = source == "pattern" or STOP.match(text, after)
-                option = self.spellings.match(found[0]) if stops and not pattern else None
+            if unit["top"] is None or self.spellings.match(unit["top"]) == self.spellings.top:
+                also = ALSO.match(text, unit.end())
+                several = also and any(own.match(text, also.end()) for own in (self._cased, DIGIT))
+                alone = not several and (source == "pattern" or STOP.match(text, unit.end()))
+                option = self.spellings.match(found[0]) if alone else None
                 return Place(option, *found.span(), source=source)
         if source == "pattern" or (found := DIGIT.match(text, start)):
             return Place(None, start, found.end() if found else start, source=source)
-        if (
-            source in ("marked", "named")
-            and not self.spellings.numeric
-            and BRIEF.match(text, start)
-        ):
-            return Place(None, start, start, source=source)
-        return None
-
-    def _is_top(self, number: str) -> bool:
-        given = WORDS.index(number.lower()) if number.lower() in WORDS else float(number)
-        return self.spellings.top in (None, given)
+        # On a scale of words any few words after a mark may be meant as the answer.
+        brief = source != "alone" and not self.spellings.numeric and BRIEF.match(text, start)
+        return Place(None, start, start, source=source) if brief else None
 
     def _alone(self, text: str) -> Place | None:
-        """The answer that a text is, or its first line."""
-        if (option := self.spellings.whole(text)) is not None:
-            word = self._any.search(text) or re.search(r"\S(?:.*\S)?", text, re.DOTALL)
-            return Place(option, *(word.span() if word else (0, len(text))), source="alone")
-        lines = [found.start() for found in LINE.finditer(text)]
-        first, last = (
-            self._line(text, start, "alone") for start in (*lines[:1], *lines[-1:]) or (0, 0)
-        )
-        # Another answer at the end may correct the first.
+        """The answer that a text is, or its first line, unless another at the end corrects it."""
+        lines = [found.start() for found in LINE.finditer(text)] or [0]
+        first, last = (self._line(text, lines[at], "alone") for at in (0, -1))
         return None if first and last and last.option != first.option else first
 
     def _line(self, text: str, start: int, source: str) -> Place | None:
@@ -232,14 +214,13 @@ class Finder:
         place = self._value(text, start, source)
         if place is None or text[place.end : place.end + 1] in (".", ")") and "\n" in text.strip():
             return None
-        unit = UNIT.match(text, place.end)
-        return place if ENDED.match(text, unit.end() if unit else place.end) else None
+        return place if ENDED.match(text, _skip(UNIT, text, place.end).end()) else None
 
     def _guess(self, text: str) -> Place | None:
         """The last line that is nothing but the answer, or the only option that is named."""
         last = max((found.start() for found in LINE.finditer(text)), default=0)
-        if place := self._line(text, last, "guess"):
-            return place
+        if place := self._line(text, last, "alone"):
+            return place._replace(source="guess")
         text = PASSING.sub(lambda found: " " * len(found[0]), text)
         named = list(self._cased.finditer(text))
         options = {self.spellings.match(found[0]) for found in named}
@@ -248,6 +229,13 @@ class Finder:
         if len(options) != 1 or not named or NEGATED.search(text[: named[-1].start()][-60:]):
             return None
         return Place(options.pop(), *named[-1].span(), source="guess")
+
+
+def _skip(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:
+    """Match an expression that may be empty."""
+    found = pattern.match(text, start)
+    assert found is not None
+    return found
 
 
 def _is_listed(text: str, start: int, end: int) -> bool:

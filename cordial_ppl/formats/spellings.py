@@ -100,9 +100,9 @@ class Spellings:
         return set(self._numbers.values()) == set(range(self.scale.size))
 
     @cached_property
-    def top(self) -> float | None:
-        """The greatest number among the options."""
-        return max(self._numbers, default=None)
+    def top(self) -> int | None:
+        """The option that is the greatest number; None if none is a number."""
+        return self._numbers[max(self._numbers)] if self._numbers else None
 
     def plain(self, text: str) -> str:
         """Drop what does not count: spaces, case and punctuation around the words."""
@@ -138,7 +138,9 @@ class Spellings:
         own = rf"|(?:{'|'.join(letters.values())})(?!-)" if letters else ""
         flag = "" if self._exact else "i"
         counted = r"\s?%?" if any(map(COUNTED.search, self.scale.options)) else r"(?!\s?%)"
-        return re.compile(rf"{BEFORE}(?:(?{flag}:{either}){own})(?:(?<=\d)\.0+)?{AFTER}{counted}")
+        return re.compile(
+            rf"{BEFORE}(?:(?{flag}:{either}){own})(?:(?<=\d)\.0+|(?<=\.\d)0+)?{AFTER}{counted}"
+        )
 
     def _meaning(self, text: str, cased: bool = True) -> Meaning:
         """What a token says, after those before it; for single letters the case may matter."""
