@@ -19,7 +19,7 @@ def find(options, text, **settings):
     place = finder.find(text)
     ((source, number),) = finder.counts.items()
     assert number == 1
-    return None if place is None else finder.spellings.scale.options[place.option], source
+    return None if place is None else finder.spellings.scale.options[place.option or 0], source
 
 
 FOUND = {

@@ -99,9 +99,9 @@ def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
     options = ",".join(map(str, range(1, 11)))
     result = cordial("read", log(*rows), "-o", "r.csv", "--options", options, "-q")
     for words in (
-        "warning: 1 text whose answer names no option are left out: line 4",
-        "warning: in 1 text the first token had to speak for an option of several",
-        "warning: in 1 text a single option was returned",
+        "warning: 1 answer that name no option are left out: line 4",
+        "warning: 1 text in which the first token had to speak for an option of several",
+        "warning: 1 text in which a single option was returned",
     ):
         assert words in result.stderr
     assert cells("r.csv")["item_id"] == ["guessed", "lone", "elsewhere"]

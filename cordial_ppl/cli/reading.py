@@ -54,52 +54,38 @@ def warn(found: Collected, remedy: str = "") -> None:
         found: What the log gave.
         remedy: How to have the tool log log-probabilities, if it can.
     """
-    for words in _warnings(found, remedy):
-        say(f"warning: {words}")
-
-
-def _warnings(found: Collected, remedy: str) -> Iterator[str]:
-    if found.failed:
-        number = count(len(found.failed), "request")
-        yield f"{number} without an answer are left out: {_first_few(found.failed)}"
-    if found.unread:
-        number, places = count(len(found.unread), "text"), _first_few(found.unread)
-        yield f"{number} whose answer names no option are left out: {places}"
-    if found.unread_samples:
-        yield f"{count(found.unread_samples, 'sample')} that name no option are not counted"
     lost = [f"{found.answers[key]} {words}" for key, words in LOST.items() if key in found.answers]
+    incomplete = count(found.incomplete, "text")
+    failed = f"without an answer are left out: {_first_few(found.failed)}"
+    unread = f"that name no option are left out: {_first_few(found.unread)}"
+    for number, noun, words in (
+        (len(found.failed), "request", failed),
+        (len(found.unread), "answer", unread),
+        (found.unread_samples, "sample", "that name no option are not counted"),
+        (found.several, "answer", "announce several options; the last is taken (--after)"),
+        (found.dropped, "answer", f"about {incomplete} name no option in some order of the "
+            "options, so that position effects do not cancel there"),
+        (found.guessed, "text", "in which the first token had to speak for an option of several, "
+            "or for options that begin alike"),
+        (found.lone, "text", "in which a single option was returned, and the others share what it "
+            "leaves. Ask for more alternatives (top_logprobs) if the log has few."),
+    ):  # fmt: skip
+        if number:
+            say(f"warning: {count(number, noun)} {words}")
     if lost:
-        yield (
-            f"of answers without an option {' and '.join(lost)}. --after says what answers follow, "
-            "--spell how options are written; --guess takes them from prose."
-        )
-    if found.several:
-        number = count(found.several, "answer")
-        yield f"{number} announce several different options: the last is taken, unless --after says"
-    if found.dropped:
-        yield (
-            f"{count(found.dropped, 'answer')} about {count(found.incomplete, 'text')} name no "
-            "option in some order of the options, so that position effects do not cancel there"
+        say(
+            f"warning: of answers without an option {' and '.join(lost)}. --after says what "
+            "answers follow, --spell how options are written; --guess takes them from prose."
         )
     if found.hard and remedy and len(found):
-        yield (
-            "the log has no log-probabilities, so that every reading is one answer, which says "
-            f"much less. Ask for them: {remedy}."
-        )
-    if found.guessed:
-        yield (
-            f"in {count(found.guessed, 'text')} the first token had to speak for an option of "
-            "several, or for options that begin alike"
-        )
-    if found.lone:
-        yield (
-            f"in {count(found.lone, 'text')} a single option was returned, and the others share "
-            "what it leaves. Ask for more alternatives (top_logprobs) if the log has few."
+        say(
+            "warning: the log has no log-probabilities, so that every reading is one answer, which "
+            f"says much less. Ask for them: {remedy}."
         )
     if found.share < SHARE:
-        yield (
-            f"the options have {found.share:.2f} of the probability on average; the rest goes to "
-            "other tokens. Does the model write the options otherwise (--spell)?"
+        say(
+            f"warning: the options have {found.share:.2f} of the probability on average; the rest "
+            "goes to other tokens. Does the model write the options otherwise (--spell)?"
         )
 
 

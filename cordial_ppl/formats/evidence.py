@@ -43,10 +43,11 @@ def make_position(
     for text, found in others:
         if not isinstance(text, str):
             raise TypeError(f"a token must be text, not {text!r}")
-        if found is not None:
-            known = top.get(text)
-            alike = known is None or known == found
-            top[text] = float(found if alike else np.logaddexp(known, found))
+        if found is None:
+            continue
+        known = top.get(text)
+        both = found if known is None or known == found else np.logaddexp(known, found)
+        top[text] = float(both)
     if not isinstance(token, str):
         raise TypeError(f"a token must be text, not {token!r}")
     if score is not None:

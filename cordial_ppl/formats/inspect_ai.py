@@ -112,7 +112,7 @@ def _evidence(epochs: Iterable[Mapping[str, Any]]) -> Evidence:
         for sample in epochs
         for choice in (sample.get("output") or {}).get("choices") or []
     ]
-    entries = [(choice.get("logprobs") or {}).get("content") for _, choice in choices]
+    entries: list[Any] = [(choice.get("logprobs") or {}).get("content") for _, choice in choices]
     if not entries or not all(entries):
         return Answers([_said(sample, choice) for sample, choice in choices])
     tokens = [from_entries(own) for own in entries]
