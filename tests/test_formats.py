@@ -1,7 +1,6 @@
 """Each format on the tool's own file; what all logs have in common; and what is refused."""
 
 import json
-import random
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from logs_of_reviews import (
     DUMMY,
     FILES,
     LABELS,
-    LABELS_ALONE,
     LOGS,
     ONE_READER,
     chat,
@@ -98,29 +96,3 @@ def test_a_file_of_another_format_is_refused(form, log):
             continue
         with pytest.raises(InputError):
             read(path, form)
-
-
-def damage(value, share, rng):
-    """Something else in place of a share of all values, and some fields gone."""
-    if rng.random() < share:
-        return rng.choice([None, 3, -1.5, True, "", "x", float("nan"), [], [1], {}, {"a": 1}])
-    if isinstance(value, dict):
-        kept = {name: own for name, own in value.items() if rng.random() > share / 2}
-        return {name: damage(own, share, rng) for name, own in kept.items()}
-    return [damage(own, share, rng) for own in value] if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if ".json" in name] + LABELS_ALONE)
-def test_a_damaged_log_is_read_or_refused(log, name):
-    rng, text, form = random.Random(0), (LOGS / name).read_text(), find_format(LOGS / name).name
-    rows = map(json.loads, text.splitlines()) if ".jsonl" in name else [json.loads(text)]
-    rows = [row for whole in rows for row in (whole if isinstance(whole, list) else [whole])][:4]
-    refused = 0
-    for share in (0.003, 0.01, 0.05) * 10:
-        path = log(*(damage(row, share, rng) for row in rows))
-        for given in ("auto", form):
-            try:
-                read(path, given)
-            except InputError:
-                refused += 1
-    assert 0 < refused

@@ -73,6 +73,22 @@ class Samples(NamedTuple):
     answers: Sequence[Tokens]
 
 
+def of_choices(tokens: Sequence[Tokens | None], texts: Sequence[str]) -> "Evidence":
+    """Make evidence of one prompt's answers.
+
+    Args:
+        tokens: Their tokens; None for an answer without log-probabilities.
+        texts: The same answers as text, which count unless all have tokens.
+
+    Returns:
+        The evidence.
+    """
+    known = [answer for answer in tokens if answer is not None]
+    if not known or len(known) < len(tokens):
+        return Answers(texts)
+    return known[0] if len(known) == 1 else Samples(known)
+
+
 class Sequences(NamedTuple):
     """Log-likelihood (nats) of each option's text as a continuation of the prompt."""
 

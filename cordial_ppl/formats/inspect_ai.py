@@ -14,7 +14,7 @@ from typing import Any
 from cordial_ppl.errors import FileError, naming
 from cordial_ppl.formats.archives import Archive
 from cordial_ppl.formats.entries import from_entries
-from cordial_ppl.formats.evidence import Answers, Evidence, Record, Samples
+from cordial_ppl.formats.evidence import Evidence, Record, of_choices
 from cordial_ppl.formats.rows import json_rows, name_fields
 from cordial_ppl.formats.wrapping import as_text
 
@@ -113,10 +113,8 @@ def _evidence(epochs: Iterable[Mapping[str, Any]]) -> Evidence:
         for choice in (sample.get("output") or {}).get("choices") or []
     ]
     entries: list[Any] = [(choice.get("logprobs") or {}).get("content") for _, choice in choices]
-    if not entries or not all(entries):
-        return Answers([_said(sample, choice) for sample, choice in choices])
-    tokens = [from_entries(own) for own in entries]
-    return tokens[0] if len(tokens) == 1 else Samples(tokens)
+    tokens = [from_entries(own) if own else None for own in entries]
+    return of_choices(tokens, [_said(sample, choice) for sample, choice in choices])
 
 
 def _said(sample: Mapping[str, Any], choice: Mapping[str, Any]) -> str:

@@ -15,9 +15,9 @@ from cordial_ppl.formats.evidence import (
     Answers,
     Evidence,
     NoAnswer,
-    Samples,
     Tokens,
     make_position,
+    of_choices,
 )
 from cordial_ppl.formats.wrapping import Protocol
 
@@ -37,11 +37,7 @@ def _evidence(body: Mapping[str, Any]) -> Evidence:
     choices = body["choices"]
     if not choices:
         raise NoAnswer("no choice among its `choices`.")
-    tokens = [_tokens(choice, body) for choice in choices]
-    known = [answer for answer in tokens if answer is not None]
-    if len(known) < len(tokens):
-        return Answers([_said(choice) for choice in choices])
-    return known[0] if len(known) == 1 else Samples(known)
+    return of_choices([_tokens(own, body) for own in choices], [_said(own) for own in choices])
 
 
 def _tokens(choice: Mapping[str, Any], body: Mapping[str, Any]) -> Tokens | None:
