@@ -66,7 +66,7 @@ def make_log(path: Path, texts: int, tokens: int) -> None:
     rng = random.Random(0)
     words = [f" word{i}" for i in range(1000)]
     reasoning = [json.dumps(entry(rng, rng.sample(words, ALTERNATIVES))) for _ in range(200)]
-    ending = json.dumps(entry(rng, ["\n", *words[1:ALTERNATIVES]]))
+    ending = json.dumps(entry(rng, ["\nRating:", *words[1:ALTERNATIVES]]))
     with path.open("w") as file:
         for i in range(texts):
             answer = rng.sample("12345", 5) + rng.sample(words, ALTERNATIVES - 5)

@@ -7,8 +7,7 @@ from logs_of_reviews import STARS
 from cordial_ppl.cli.reading import explain_text, warn
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import collect
-from cordial_ppl.formats.evidence import Position, Record, Several, Tokens
-from cordial_ppl.formats.gaps import Failed, Unlabelled
+from cordial_ppl.formats.evidence import Failed, Position, Record, Several, Tokens, Unlabelled
 
 ANSWER = Tokens([Position("4", {"4": -0.1, "5": -3.0})])
 WHOLE = Tokens([Position("4", {str(k): -0.1 - abs(4 - k) for k in range(1, 6)})])

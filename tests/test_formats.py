@@ -1,7 +1,6 @@
 """Each format on the tool's own file; what all logs have in common; and what is refused."""
 
 import json
-import random
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from logs_of_reviews import (
     DUMMY,
     FILES,
     LABELS,
-    LABELS_ALONE,
     LOGS,
     ONE_READER,
     chat,
@@ -20,7 +18,7 @@ from logs_of_reviews import (
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import FORMATS, find_format
-from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.scale import SettingNeeded
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -62,15 +60,6 @@ def test_who_made_a_reading_and_how():
     assert len(harness.readings["reader_prompt"][0]) == 16
 
 
-def test_reversed_scales_and_spellings(log):
-    path = log(chat({"A": -0.2, "B": -2.0, "C": -3.0}))
-    found = read(path, scale=Scale(("best", "fair", "poor")), reverse=True, spellings={
-        "A": "best", "B": "fair", "C": "poor",
-    })  # fmt: skip
-    assert list(found.readings)[-3:] == ["logprob_poor", "logprob_fair", "logprob_best"]
-    np.testing.assert_allclose(table(found, "logprob"), [[-3.0, -2.0, -0.2]])
-
-
 def test_kinds_and_texts_must_agree(log):
     with_tokens = chat({"4": -0.1, "5": -3.0}, item_id="a")
     text = {"item_id": "b", "choices": [{"message": {"content": "4"}}]}
@@ -107,29 +96,3 @@ def test_a_file_of_another_format_is_refused(form, log):
             continue
         with pytest.raises(InputError):
             read(path, form)
-
-
-def damage(value, share, rng):
-    """Something else in place of a share of all values, and some fields gone."""
-    if rng.random() < share:
-        return rng.choice([None, 3, -1.5, True, "", "x", float("nan"), [], [1], {}, {"a": 1}])
-    if isinstance(value, dict):
-        kept = {name: own for name, own in value.items() if rng.random() > share / 2}
-        return {name: damage(own, share, rng) for name, own in kept.items()}
-    return [damage(own, share, rng) for own in value] if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if ".json" in name] + LABELS_ALONE)
-def test_a_damaged_log_is_read_or_refused(log, name):
-    rng, text, form = random.Random(0), (LOGS / name).read_text(), find_format(LOGS / name).name
-    rows = map(json.loads, text.splitlines()) if ".jsonl" in name else [json.loads(text)]
-    rows = [row for whole in rows for row in (whole if isinstance(whole, list) else [whole])][:4]
-    refused = 0
-    for share in (0.003, 0.01, 0.05) * 10:
-        path = log(*(damage(row, share, rng) for row in rows))
-        for given in ("auto", form):
-            try:
-                read(path, given)
-            except InputError:
-                refused += 1
-    assert 0 < refused

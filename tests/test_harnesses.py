@@ -82,7 +82,7 @@ def test_archives_with_either_packing(tmp_path):
         assert {member.compress_type for member in packed.infolist()} == {93}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, Archive(source) as whole:
         for name in whole.names:
-            archive.writestr(name, whole.read(name))
+            archive.writestr(name, whole.unpack(name))
     found, original = read(path), gather("inspect.eval")
     np.testing.assert_array_equal(table(found, "logprob"), table(original, "logprob"))
     assert found.labels == original.labels
@@ -109,7 +109,7 @@ def test_a_run_that_was_broken_off_is_read_as_far_as_it_came(tmp_path):
     kept = ("_journal/start.json", "samples/review-03_epoch_1.json")
     with zipfile.ZipFile(path, "w") as archive, Archive(source) as whole:
         for name in kept:
-            archive.writestr(name, whole.read(name))
+            archive.writestr(name, whole.unpack(name))
     assert read(path).readings["item_id"] == ["review-03"]
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.averaging import average
-from cordial_ppl.formats.matching import Reading
+from cordial_ppl.formats.matching import Reading, average
 from cordial_ppl.live.prompt import Demonstration, Prompt, read_template
 from cordial_ppl.live.questions import option_orders
 from cordial_ppl.live.texts import read_demonstrations

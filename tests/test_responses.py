@@ -141,5 +141,5 @@ def test_probabilities_after_sampling(log):
     assert found.floored == {"1": 1, "2": 1, "3": 1}
     found = read(log({"content": "4", "tokens_predicted": 1}))
     assert table(found, "n").tolist() == [[0, 0, 0, 1, 0]]
-    with pytest.raises(InputError, match="`completion_probabilities` must be a list of tokens"):
+    with pytest.raises(InputError, match="log-probabilities must be `token`, .*; found token"):
         read(log({"content": "4", "completion_probabilities": [{"token": "4"}]}))

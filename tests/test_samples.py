@@ -62,12 +62,6 @@ def test_digits_of_a_text_never_stand_in_for_an_empty_score(sheet, order):
     assert table(found, "n").argmax(axis=1).tolist() == [3, 4]
 
 
-def test_an_empty_first_row_does_not_choose_another_field(log):
-    rows = [{"item_id": 1, "rating": None, "text": "3 cats"}, {"item_id": 2, "rating": 5}]
-    found = read(log(*rows))
-    assert found.readings["item_id"] == ["2"] and found.unread == ["line 1"]
-
-
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [(("4", "4"), "4"), (("", "4"), "4"), (("4", ""), "4"), (("", "5"), "5")],
@@ -78,11 +72,6 @@ def test_labels_of_all_rows_of_a_text_count(sheet, labels, expected):
     )
     assert table(found, "n").tolist() == [[0, 0, 1, 1, 0]]
     assert found.labels == {"item_id": ["a"], "label": [expected]}
-
-
-def test_rows_of_a_text_with_two_labels_are_refused(sheet):
-    with pytest.raises(InputError, match="line 3: a text must have one label; 'a' has '4', '1'"):
-        read(sheet("item_id,rating,label", "a,4,4", "a,5,1"))
 
 
 @pytest.mark.parametrize("name", ["scores", "rating", "responses"])

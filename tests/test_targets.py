@@ -53,11 +53,6 @@ def test_what_cannot_be_told_is_refused_to_who_wants_labels(log):
         read(path)
 
 
-def test_texts_that_are_both_need_no_telling(log):
-    asked = [["Stars:", f" {k}"] for k in range(5)]
-    assert labels(log(*(row | {"arguments": asked} for row in rows(["1", "2"])))) == ["1", "2"]
-
-
 @pytest.mark.parametrize(
     ("template", "stars", "expected"),
     [("stars", "2", "2"), ("stars", 2, "3"), ("{{stars}}", "2", "3"), (2, "x", "3")],

@@ -135,7 +135,7 @@ def _archive(rng: random.Random, data: bytes) -> bytes:
     from cordial_ppl.formats.archives import Archive
 
     with Archive(LOGS / "inspect.eval") as archive:
-        members = {name: archive.read(name) for name in archive.names[: ROWS + 3]}
+        members = {name: archive.unpack(name) for name in archive.names[: ROWS + 3]}
     name = rng.choice(list(members))
     kind = rng.randrange(5)
     if kind == 0:

@@ -18,7 +18,7 @@ from cordial_ppl.cli.options import (
     Task,
     split_options,
 )
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import CordialError, FileError, InputError, naming
 
 
 def read(
@@ -36,6 +36,9 @@ def read(
     options: Options = None,
     spell: Spelled = None,
     after: After = None,
+    guess: Annotated[
+        bool, typer.Option("--guess", help="Take answers from prose that announces none.")
+    ] = False,
     reverse: Annotated[
         bool, typer.Option("--reverse", help="The options go from the best to the worst.")
     ] = False,
@@ -50,14 +53,7 @@ def read(
     With --model NAME, FROM is a table of texts and the model is asked: see cordial ask --help.
     """
     from cordial_ppl.cli.output import check_output, show_json
-    from cordial_ppl.cli.reading import (
-        as_json,
-        explain_text,
-        naming_log,
-        read_spellings,
-        report,
-        warn,
-    )
+    from cordial_ppl.cli.reading import as_json, explain_text, read_spellings, report, warn
     from cordial_ppl.formats import collect, find_format
     from cordial_ppl.formats.answers import as_pattern
     from cordial_ppl.scale import Scale
@@ -74,22 +70,29 @@ def read(
     if len(written) == 2 and written[0].absolute() == written[1].absolute():
         raise InputError(f"readings and labels are two tables; both would be {out}.")
     found = find_format(source, form)
-    with working(f"reading {source}", quiet), naming_log(source):
-        collected = collect(
-            found.read(source),
-            scale=scale,
-            spellings=spellings,
-            before=pattern,
-            reverse=reverse,
-            task=task,
-            reader=reader,
-            explain=explain,
-            labels=labels is not None,
-        )
-        if labels is not None and not collected.labels["item_id"]:
-            raise InputError("there are no labels in it; leave --labels out.")
-        if out is not None and not len(collected):
-            raise InputError("there are labels in it but no readings; leave -o out.")
+    try:
+        with working(f"reading {source}", quiet):
+            collected = collect(
+                found.read(source),
+                scale=scale,
+                spellings=spellings,
+                before=pattern,
+                guess=guess,
+                reverse=reverse,
+                task=task,
+                reader=reader,
+                explain=explain,
+                labels=labels is not None,
+            )
+            if labels is not None and not collected.labels["item_id"]:
+                raise InputError("there are no labels in it; leave --labels out.")
+            if out is not None and not len(collected):
+                raise InputError("there are labels in it but no readings; leave -o out.")
+    except FileError:
+        raise
+    except CordialError as error:
+        with naming(source):
+            raise error
     if out is not None:
         write_table(out, collected.readings)
     if labels is not None:

@@ -1,15 +1,15 @@
 """What is said of readings that were made: what was read, and what deserves a look."""
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from cordial_ppl.cli.messages import count, say
-from cordial_ppl.errors import CordialError, FileError, InputError, naming
+from cordial_ppl.errors import InputError
 from cordial_ppl.formats import Collected, Explained
-from cordial_ppl.formats.reading import Reading
+from cordial_ppl.formats.answers import LOST, SOURCES
+from cordial_ppl.formats.evidence import Reading
 
 SHARE = 0.5
 """Probability of the options below which the reader mostly says something else."""
@@ -26,24 +26,17 @@ def read_spellings(given: list[str] | None) -> dict[str, str]:
     return found
 
 
-@contextmanager
-def naming_log(source: Path) -> Iterator[None]:
-    """Name the log in what is wrong with it, unless the error does: that of a file."""
-    try:
-        yield
-    except FileError:
-        raise
-    except CordialError as error:
-        with naming(source):
-            raise error
-
-
 def report(found: Collected, name: str, out: Path | None, labels: Path | None) -> None:
     """Say what was read."""
     if out is not None:
         say(f"{count(len(found), 'reading')} of {', '.join(found.options)} ({name}) in {out}")
     if labels is not None:
         say(f"{count(len(found.labels['item_id']), 'label')} ({name}) in {labels}")
+    places = [
+        f"{found.answers[key]} {words}" for key, words in SOURCES.items() if key in found.answers
+    ]
+    if places:
+        say(f"answers stand {', '.join(places)}")
     if found.unnamed:
         say("the log does not name its texts: item_id is their order, from 0")
     if found.floored:
@@ -61,44 +54,33 @@ def warn(found: Collected, remedy: str = "") -> None:
         found: What the log gave.
         remedy: How to have the tool log log-probabilities, if it can.
     """
-    if found.failed:
+    lost = [f"{found.answers[key]} {words}" for key, words in LOST.items() if key in found.answers]
+    incomplete = count(found.incomplete, "text")
+    failed = f"without an answer are left out: {_first_few(found.failed)}"
+    unread = f"that name no option are left out: {_first_few(found.unread)}"
+    for number, noun, words in (
+        (len(found.failed), "request", failed),
+        (len(found.unread), "answer", unread),
+        (found.unread_samples, "sample", "that name no option are not counted"),
+        (found.several, "answer", "announce several options; the last is taken (--after)"),
+        (found.dropped, "answer", f"about {incomplete} name no option in some order of the "
+            "options, so that position effects do not cancel there"),
+        (found.guessed, "text", "in which the first token had to speak for an option of several, "
+            "or for options that begin alike"),
+        (found.lone, "text", "in which a single option was returned, and the others share what it "
+            "leaves. Ask for more alternatives (top_logprobs) if the log has few."),
+    ):  # fmt: skip
+        if number:
+            say(f"warning: {count(number, noun)} {words}")
+    if lost:
         say(
-            f"warning: {count(len(found.failed), 'request')} without an answer are left out: "
-            f"{_first_few(found.failed)}"
-        )
-    if found.unread:
-        say(
-            f"warning: {count(len(found.unread), 'answer')} that name no option are left out: "
-            f"{_first_few(found.unread)}"
-        )
-    if found.unread_samples:
-        say(f"warning: {count(found.unread_samples, 'sample')} that name no option are not counted")
-    if found.several:
-        say(
-            f"warning: {count(found.several, 'answer')} announce several different options, and "
-            "one was taken: a final one, the one before its explanation, or the last. "
-            "--after says what the right one follows."
-        )
-    if found.dropped:
-        say(
-            f"warning: {count(found.dropped, 'answer')} about {count(found.incomplete, 'text')} "
-            "name no option in some order of the options, so that what their places add does not "
-            "cancel there"
+            f"warning: of answers without an option {' and '.join(lost)}. --after says what "
+            "answers follow, --spell how options are written; --guess takes them from prose."
         )
     if found.hard and remedy and len(found):
         say(
             "warning: the log has no log-probabilities, so that every reading is one answer, which "
             f"says much less. Ask for them: {remedy}."
-        )
-    if found.guessed:
-        say(
-            f"warning: in {count(found.guessed, 'text')} the first token had to speak for an "
-            "option of several, or for options that begin alike"
-        )
-    if found.lone:
-        say(
-            f"warning: in {count(found.lone, 'text')} a single option was returned, and the others "
-            "share what it leaves. Ask for more alternatives (top_logprobs) if the log has few."
         )
     if found.share < SHARE:
         say(
@@ -114,44 +96,39 @@ def _first_few(places: list[str]) -> str:
 
 def as_json(found: Collected, name: str) -> dict[str, Any]:
     """All of it for programs."""
+    names = ("unread", "unread_samples", "several", "failed", "dropped", "guessed", "lone")
+    explained = [
+        {
+            "item_id": text.item_id,
+            "place": text.place,
+            # Lists, for the answers to one prompt may have the same tokens.
+            "orders": [
+                order and dict(zip(found.options, order.parts, strict=True))
+                for order in _orders(text)
+            ],
+        }
+        for text in found.explained
+    ]
     return {
         "format": name,
         "options": list(found.options),
         "readings": len(found),
         "labels": len(found.labels["item_id"]),
-        "unread": found.unread,
-        "unread_samples": found.unread_samples,
-        "several": found.several,
-        "failed": found.failed,
-        "dropped": found.dropped,
+        "answers": dict(found.answers),
+        **{name: getattr(found, name) for name in (*names, "unnamed")},
         "floored": dict(found.floored),
-        "guessed": found.guessed,
-        "lone": found.lone,
         "share": None if math.isnan(found.share) else found.share,
-        "unnamed": found.unnamed,
-        "explained": [
-            {
-                "item_id": text.item_id,
-                "place": text.place,
-                "orders": [_parts(order, found.options) for order in _orders(text)],
-            }
-            for text in found.explained
-        ],
+        "explained": explained,
     }
 
 
-def _orders(text: Explained) -> Sequence[Reading | None]:
-    """What a text's reading is made of: one reading, or one an order of the options."""
-    return (text.reading and text.reading.orders) or (text.reading,)
-
-
-def _parts(reading: Reading | None, options: tuple[str, ...]) -> dict[str, Any] | None:
-    # Lists, for the answers to one prompt may have the same tokens.
-    return None if reading is None else dict(zip(options, reading.parts, strict=True))
+def _orders(text: Explained) -> tuple[Reading | None, ...]:
+    """What a text's reading is made of: one reading, or one for each order of the options."""
+    return tuple((text.reading and text.reading.orders) or (text.reading,))
 
 
 def explain_text(text: Explained, found: Collected) -> str:
-    """Which tokens fed which option, a line an option; in every order, where there are several."""
+    """Which tokens fed which option, a line an option; in every order, if there are several."""
     name, orders = f"{text.item_id} ({text.place})", _orders(text)
     if text.reading is None:
         return f"{name}: names no option"

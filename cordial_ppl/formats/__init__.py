@@ -2,7 +2,7 @@
 
 A format knows its files (`recognises`) and yields what they hold of each text (`read`), as evidence
 that knows no options yet.  `spellings` knows how options are written, `answers` where in a text the
-answer stands, `matching` makes numbers of tokens, and `collect` makes tables of all of it.
+answer stands, `matching` makes numbers of evidence, and `collect` makes tables.
 """
 
 from cordial_ppl.formats.collect import collect

@@ -1,67 +1,121 @@
-"""Where in a generated text the answer stands: not a digit in the reasoning before it."""
+r"""Where a generated text gives its answer: what announces one, never a number in passing.
+
+Looked at in this order, until something is found; the last of its kind counts:
+
+1. what follows a pattern that the user gives, and then nothing else;
+2. brackets and keys: `[[4]]`, `\\boxed{4}`, `[RESULT] 4`, `<score>4</score>`, `"score": 4`;
+3. a word and a mark on one line, at its beginning or after a sentence: "Final rating: 4";
+4. a text, or its first line, that is nothing but the answer;
+5. if the user allows a guess, the last line that is nothing but the answer, or the only option
+   that the text names.
+
+If what is announced is not an option ("Rating: 8.5", "Score: 3-4"), there is no answer.
+"""
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.announcements import Found, announcements
-from cordial_ppl.formats.bounds import clear
-from cordial_ppl.formats.signs import fold
-from cordial_ppl.formats.spellings import Spellings
+from cordial_ppl.formats.spellings import NUMBER, WORDS, Spellings, fold
 
-EXPLAINS = re.compile(
-    r"\b(?:explanation|explain|reason(?:s|ing)?|rationale|justification|because|feedback)\b",
+SOURCES = {
+    "pattern": "after the pattern",
+    "marked": "in brackets or under a key",
+    "named": 'after a word such as "Score:"',
+    "alone": "alone",
+    "guess": "guessed from prose",
+}
+"""Where answers stand, in the order in which they are looked for."""
+
+LOST = {"off": "announce something that is not an option", "prose": "announce nothing"}
+"""Why there is no answer in a text."""
+
+_S = r"[^\S\n]*"
+_CLOSED = r"[*_`\"')\]}$\\]*"
+_N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![\w%]|\.\d)"
+_FINAL = r"(?:final|overall|total)"
+_NOUN = (
+    r"(?:scores?|ratings?|grade|answer|verdict|judge?ment|label|choice|decision|stars"
+    r"|(?:综合|总体|總體|最终|最終|総合|종합|최종)?(?:评分|評分|得分|分数|评级|評価|評点|점수|평점|평가)"
+    r"|bewertung|punktzahl|puntuación|calificación|pontuação|nota|punteggio|valutazione|оценка)"
+)
+_LEAD = r"(?:(?:so|thus|therefore|hence|the|my|your|our|final|overall|total|assigned)[ \t,_-]+)"
+
+MARKED = re.compile(
+    r"\[\[(?=[^\[\]\n]*\]\])|\\boxed\{(?:\\text\{)?"
+    rf"|\[(?:{_FINAL}[ _])?(?:result|{_NOUN})\]{_S}:?|<(?:{_FINAL}[ _-]?)?{_NOUN}>\s*"
+    rf"|[\"'](?:{_FINAL}[ _-]?)?(?:{_NOUN}|overall)[\"']{_S}:",
     re.IGNORECASE,
 )
-"""What an answer comes before, if it comes first."""
-
-CORRECTS = re.compile(
-    r"\b(?:on (?:second thought|reflection)|I (?:\w+ )?(?:reconsider|revise|change my)"
-    r"|let me (?:correct|reconsider|revise)|scratch that)"
-    r"|(?:^|[.!?])\W*(?:wait|actually|no|correction)\b[,.:!]",
+NAMED = re.compile(
+    rf"(?:^|[.!?;][\"'*_)]*[^\S\n])[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]{_S}[*_]*)?{_LEAD}{{0,4}}"
+    rf"(?:{_NOUN}|final|overall(?:[ _-]\w+)?){_CLOSED}"
+    rf"(?:{_S}\([^()\n]{{0,40}}\d[^()\n]{{0,20}}\))?{_CLOSED}{_S}"
+    r"(?:[:=|→⇒]|[-–—]+>?(?=[^\S\n]))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What stands between an answer and the one that replaces it."""
+"""Not "Clarity score:" or "Score (style):", which announce a part of the rating."""
+
+OPENED = re.compile(r"(?:[^\S\n]|[\"'*_`(\[{<$|\\:=])*")
+UNIT = re.compile(
+    rf"(?:{_CLOSED}{_S}(?:/|out\s+of\b|of\b){_S}(?:(?:an?|the|possible)\s+){{0,2}}(?P<top>{_N}))?"
+    rf"{_CLOSED}[^\S\n]*-?(?:stars?\b|points?\b|[分点點星점])?{_CLOSED}{_S}",
+    re.IGNORECASE,
+)
+"""What belongs to an answer: "4 out of 5 stars"."""
+
+STOP = re.compile(
+    r"\Z|\n|[.!?](?!\d)|[-,;:(|<\[–—#]|(?:because|since|as|due|for|based|given)\b", re.IGNORECASE
+)
+"""An answer is not followed by what it could count or describe: "2 flaws", "good enough"."""
+
+LINE = re.compile(r"(?m)^(?=.*[^\W_])")
+ENDED = re.compile(r"[^\w\n]*(?:\n|\Z)")
+ALSO = re.compile(rf"(?:[,;/&~]|[-–—]+|\bto\b|\band\b|\bor\b){_S}", re.IGNORECASE)
+DIGIT = re.compile(rf"[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N}", re.IGNORECASE)
+BRIEF = re.compile(r"[^\s\"'\]}>|][^\n\"'\]}>|]{0,29}(?=[\"'\]}>|\n]|\Z)")
+
+PASSING = re.compile(
+    rf"^[^\w\n(]{{0,9}}\d{{1,2}}[.)](?=\s|\Z)|{_N}\s*(?:-|–|\bto\b|\band\b)\s*{_N}"
+    rf"|(?:/|\bout\s+of\b(?:\s+an?|\s+the)?)\s*{_N}",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Numbers that no guess takes: those of a list, a range, the length of the scale."""
+
+NEGATED = re.compile(r"(?:\b(?:not|never|no|cannot)|n't)\b(?:\s+[^\s.,;:!?]+){0,3}\s*\Z", re.I)
+SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>")
+"""Tokens that a tokenizer adds around an answer."""
 
 THOUGHT = re.compile(
     # Some prompts open the reasoning themselves: then only its end is in the text.
     r".*(?:</think(?:ing)?>|</thought>|\[/THINK\]|<\|channel\|>final<\|message\|>)",
     re.DOTALL,
 )
-"""Reasoning that is marked as such; an answer stands after it."""
-
 UNENDED = re.compile(r"<think(?:ing)?>|<thought>|\[THINK\]|<\|channel\|>analysis<\|message\|>")
-"""Reasoning that was cut off: there is no answer after it."""
+"""Reasoning, which holds no answer; what was cut off in the middle of it has none."""
 
 
 class Place(NamedTuple):
     """An answer in a text.
 
     Attributes:
-        option: Its position on the scale.
+        option: Its position on the scale; None if what is announced is not an option.
         start: Its first character in the text.
         end: The character after it.
-        several: Whether the text announces others as well.
+        several: Whether the text announces other options in the same way.
+        source: Where it stands, a key of `SOURCES`.
     """
 
-    option: int
+    option: int | None
     start: int
     end: int
     several: bool = False
+    source: str = ""
 
 
 def as_pattern(text: str | None) -> re.Pattern[str] | None:
-    """Compile the pattern after which a user's answers stand.
-
-    Args:
-        text: A regular expression, or None.
-
-    Returns:
-        The pattern, or None.
-
-    Raises:
-        InputError: It is no regular expression.
-    """
+    """Compile the pattern that precedes a user's answers; an `InputError` if it is none."""
     try:
         return None if text is None else re.compile(text)
     except re.error as error:
@@ -73,75 +127,121 @@ def as_pattern(text: str | None) -> re.Pattern[str] | None:
 def find_answer(
     text: str, spellings: Spellings, before: re.Pattern[str] | None = None
 ) -> Place | None:
-    """Find the option that a text answers with.
+    """Find the option that a text answers with; see `Finder`."""
+    return Finder(spellings, before).find(text)
 
-    Marked reasoning and numbers that say how long the scale is ("1 to 5", "out of 5") hold none.
-    Then the first of these that there is:
 
-    1. The whole text, if it is an option.
-    2. What is announced by a word and a mark ("Score: 4"), and called final or overall.
-    3. What is announced so.
-    4. What the text begins with, or has alone in its last line.
-    5. What a phrase says, first "the final score is 4", then "I would give it a 4".
-    6. A line such as "Clarity: 4", or an option that is a word, if the text has no other.
-
-    Where several of one kind differ, an answer with which the text begins, or before an
-    explanation, is taken: what follows explains it, unless it corrects it ("Wait").  Otherwise it
-    is the last: what came before led to it.
+class Finder:
+    """Finds the answers of texts, and counts where they stand.
 
     Args:
-        text: The generated text.
         spellings: How options are written.
         before: What the answer follows; then nothing else is looked at.
+        guess: Whether prose may give the answer.
 
-    Returns:
-        The option and where it is, or None if the text holds none, or cannot be decided.
+    Attributes:
+        counts: Texts by the source of their answer, or by why they have none (`LOST`).
     """
-    text = fold(text)
-    skipped = found.end() if (found := THOUGHT.match(text)) else 0
-    ended = found.start() if (found := UNENDED.search(text, skipped)) else len(text)
-    place = _find(clear(text[skipped:ended], spellings), spellings, before)
-    return place and place._replace(start=place.start + skipped, end=place.end + skipped)
+
+    def __init__(
+        self, spellings: Spellings, before: re.Pattern[str] | None = None, guess: bool = False
+    ):
+        self.spellings, self.before, self.guess = spellings, before, guess
+        self.counts: Counter[str] = Counter()
+        self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()
+
+    def find(self, text: str) -> Place | None:
+        """Find the option that a text answers with.
+
+        Args:
+            text: The generated text.
+
+        Returns:
+            The option and where it is; None if there is none.
+        """
+        text = fold(text)
+        skipped = found.end() if (found := THOUGHT.match(text)) else 0
+        ended = found.start() if (found := UNENDED.search(text, skipped)) else len(text)
+        text = SPECIAL.sub(lambda found: " " * len(found[0]), text[skipped:ended])
+        place = self._find(text)
+        if place is None or place.option is None:
+            self.counts["prose" if place is None else "off"] += 1
+            return None
+        self.counts[place.source] += 1
+        return place._replace(start=place.start + skipped, end=place.end + skipped)
+
+    def _find(self, text: str) -> Place | None:
+        if self.before is not None:
+            return self._last(text, self.before, "pattern")
+        place = self._last(text, MARKED, "marked") or self._last(text, NAMED, "named")
+        place = place or self._alone(text)
+        return place or (self._guess(text) if self.guess else None)
+
+    def _last(self, text: str, opener: re.Pattern[str], source: str) -> Place | None:
+        """The last answer that follows an expression."""
+        places = [self._value(text, found.end(), source) for found in opener.finditer(text)]
+        found = [place for place in places if place is not None]
+        several = len({place.option for place in found} - {None}) > 1
+        return found[-1]._replace(several=several) if found else None
+
+    def _value(self, text: str, start: int, source: str) -> Place | None:
+        """What is announced at a place: an option, something else (None), or nothing."""
+        start = _skip(OPENED, text, start).end()
+        if found := self._any.match(text, start):
+            unit = _skip(UNIT, text, found.end())
+            if _is_listed(text, start, found.end()):
+                return None
+            if unit["top"] is None or self.spellings.match(unit["top"]) == self.spellings.top:
+                also = ALSO.match(text, unit.end())
+                several = also and any(own.match(text, also.end()) for own in (self._cased, DIGIT))
+                alone = not several and (source == "pattern" or STOP.match(text, unit.end()))
+                option = self.spellings.match(found[0]) if alone else None
+                return Place(option, *found.span(), source=source)
+        if source == "pattern" or (found := DIGIT.match(text, start)):
+            return Place(None, start, found.end() if found else start, source=source)
+        # On a scale of words any few words after a mark may be meant as the answer.
+        brief = source != "alone" and not self.spellings.numeric and BRIEF.match(text, start)
+        return Place(None, start, start, source=source) if brief else None
+
+    def _alone(self, text: str) -> Place | None:
+        """The answer that a text is, or its first line, unless another at the end corrects it."""
+        lines = [found.start() for found in LINE.finditer(text)] or [0]
+        first, last = (self._line(text, lines[at], "alone") for at in (0, -1))
+        return None if first and last and last.option != first.option else first
+
+    def _line(self, text: str, start: int, source: str) -> Place | None:
+        """The answer that a line is; "1." numbers what is around it."""
+        place = self._value(text, start, source)
+        if place is None or text[place.end : place.end + 1] in (".", ")") and "\n" in text.strip():
+            return None
+        return place if ENDED.match(text, _skip(UNIT, text, place.end).end()) else None
+
+    def _guess(self, text: str) -> Place | None:
+        """The last line that is nothing but the answer, or the only option that is named."""
+        last = max((found.start() for found in LINE.finditer(text)), default=0)
+        if place := self._line(text, last, "alone"):
+            return place._replace(source="guess")
+        text = PASSING.sub(lambda found: " " * len(found[0]), text)
+        named = list(self._cased.finditer(text))
+        options = {self.spellings.match(found[0]) for found in named}
+        if self.spellings.numeric:
+            options |= {self.spellings.match(own[0]) for own in NUMBER.finditer(text)}
+        if len(options) != 1 or not named or NEGATED.search(text[: named[-1].start()][-60:]):
+            return None
+        return Place(options.pop(), *named[-1].span(), source="guess")
 
 
-def _find(text: str, spellings: Spellings, before: re.Pattern[str] | None) -> Place | None:
-    if before is not None:
-        after = [spellings.pattern.search(text, found.end()) for found in before.finditer(text)]
-        found = [Found(own[0], own.start(), own.end(), own.start()) for own in after if own]
-        return _place(found[-1], spellings) if found else None
-    if (whole := spellings.whole(text)) is not None:
-        word = spellings.pattern.search(text) or re.search(
-            r"[^\s\0](?:.*[^\s\0])?", text, re.DOTALL
-        )
-        return Place(whole, *(word.span() if word else (0, len(text))))
-    known = announcements(spellings)
-    for found in known.ranks(text):
-        if found:
-            return _choose(text, found, spellings)
-    for found in known.mentions(text):
-        if found:
-            return _place(found[0], spellings) if len(_options(found, spellings)) == 1 else None
-    return None
+def _skip(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:
+    """Match an expression that may be empty."""
+    found = pattern.match(text, start)
+    assert found is not None
+    return found
 
 
-def _choose(text: str, found: list[Found], spellings: Spellings) -> Place | None:
-    """One of several announced answers."""
-    several = len(_options(found, spellings)) > 1
-    first, last = found[0], found[-1]
-    opens = not re.search(r"\w", text[: first.opens])
-    explained = EXPLAINS.search(text, first.end, last.start) and not EXPLAINS.search(
-        text, 0, first.start
-    )
-    corrected = CORRECTS.search(text, first.end, last.start)
-    leads = several and (opens or explained) and not corrected
-    place = _place(first if leads else last, spellings)
-    return place and place._replace(several=several)
-
-
-def _options(found: list[Found], spellings: Spellings) -> set[int | None]:
-    return {spellings.match(own.text) for own in found}
-
-
-def _place(found: Found, spellings: Spellings) -> Place | None:
-    option = spellings.match(found.text)
-    return None if option is None else Place(option, found.start, found.end)
+def _is_listed(text: str, start: int, end: int) -> bool:
+    """Whether an option numbers an entry of a list: "1. Clear 2. Short"."""
+    option, mark = text[start:end], text[end : end + 1]
+    if mark not in (".", ")") or not re.fullmatch(r"\d\d?|[^\W\d_]", option):
+        return False
+    following = str(int(option) + 1) if option.isdigit() else re.escape(chr(ord(option) + 1))
+    return bool(re.compile(rf"(?<!\w){following}\{mark}[*_]*\s").search(text, end))

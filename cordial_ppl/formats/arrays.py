@@ -22,7 +22,7 @@ KINDS = {"logits": "logit", "logprobs": "logprob", "probs": "p", "counts": "n"}
 """What an array of that name holds."""
 
 LARGEST = 1 << 30
-"""Bytes that arrays may have once they are unpacked."""
+"""Bytes that the arrays may have once they are unpacked."""
 
 
 def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
@@ -32,19 +32,7 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Read a file of arrays.
-
-    Args:
-        path: The file.
-
-    Yields:
-        A record a row.
-
-    Raises:
-        FileError: The file cannot be read, is damaged, or holds objects.
-        InputError: There is no array of readings, or several; arrays differ in length; or its
-            numbers are not what it is called.
-    """
+    """Read a file of arrays: a record for each row."""
     arrays = _load(path)
     names = [name for name in KINDS if name in arrays]
     if len(names) != 1:
@@ -58,22 +46,19 @@ def read(path: Path) -> Iterator[Record]:
             f"`{name}` must be numbers [n, K]; found {values.dtype} {list(values.shape)}."
         )
     _check(name, values)
-    rows = {own: _column(arrays, own, len(values)) for own in ("item_id", "labels")}
+    items, labels = (_column(arrays, own, len(values)) for own in ("item_id", "labels"))
     options = _column(arrays, "options", values.shape[1])
     for i, row in enumerate(np.asarray(values, np.float64).tolist()):
-        yield Record(
-            item_id=None if rows["item_id"] is None else rows["item_id"][i],
-            evidence=Numbers(KINDS[name], row, options),
-            place=f"row {i}",
-            label=None if rows["labels"] is None else rows["labels"][i] or None,
-        )
+        evidence = Numbers(KINDS[name], row, options)
+        label = labels[i] or None if labels else None
+        yield Record(items[i] if items else None, evidence, f"row {i}", label=label)
 
 
 def _check(name: str, values: np.ndarray) -> None:
     """Raise where numbers are not what their array is called."""
     if name == "probs":
         with warnings.catch_warnings():
-            # Of zeros, whoever reads the table is warned.
+            # Whoever reads the table is warned of zeros.
             warnings.simplefilter("ignore", CordialWarning)
             readings_from_probabilities(values)
     elif name == "counts":
@@ -94,13 +79,13 @@ def _load(path: Path) -> dict[str, np.ndarray]:
             return {name: arrays[name] for name in arrays.files}
     except FileError:
         raise
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
         raise FileError(
             f"{path} must be an .npz of numbers and texts; it is none, was cut off, or holds "
             "objects, which are not loaded."
         ) from error
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
 
 
 def _column(arrays: Mapping[str, np.ndarray], name: str, size: int) -> list[str] | None:

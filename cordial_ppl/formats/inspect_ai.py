@@ -1,4 +1,4 @@
-"""Logs of Inspect: `.eval` archives, a file a sample, and `.json`.
+"""Logs of Inspect: `.eval` archives, with a file for each sample, and `.json`.
 
 With `logprobs=True, top_logprobs=20` in the generation's configuration, a sample's
 `output.choices[].logprobs` are read, else its text.  Epochs of a sample, and several choices, are
@@ -13,15 +13,17 @@ from typing import Any
 
 from cordial_ppl.errors import FileError, naming
 from cordial_ppl.formats.archives import Archive
-from cordial_ppl.formats.evidence import Answers, Evidence, Record, Samples, Tokens
-from cordial_ppl.formats.openai import from_entries
+from cordial_ppl.formats.entries import from_entries
+from cordial_ppl.formats.evidence import Evidence, Record, of_choices
 from cordial_ppl.formats.rows import json_rows, name_fields
 from cordial_ppl.formats.wrapping import as_text
 
 SAMPLE = re.compile(r"samples/(?P<item>.*)_epoch_\d+\.json", re.DOTALL)
 
 HEADERS = ("header.json", "_journal/start.json")
-"""What a log says of itself; the second is all that one has which is not finished."""
+"""What a log says of itself; one that is not finished has only the second."""
+
+Epochs = list[Mapping[str, Any]]
 
 
 def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
@@ -32,22 +34,14 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Read a log.
-
-    Args:
-        path: The log.
-
-    Yields:
-        A record a sample, its epochs together.
-
-    Raises:
-        FileError: The file cannot be read, is no log, or holds no samples.
-        InputError: A sample has log-probabilities of another form.
-    """
-    found = _from_archive(path) if _is_archive(path) else _from_json(path)
-    for log, place, epochs in found:
+    """Read a log: a record for each sample, its epochs together."""
+    place = None
+    for log, item, epochs in _archived(path) if _is_archive(path) else _listed(path):
+        place = f"sample {item}"
         with naming(place):
             yield _record(log, place, epochs)
+    if place is None:
+        raise FileError(f"{path} holds no samples.")
 
 
 def _is_archive(path: Path) -> bool:
@@ -58,10 +52,7 @@ def _is_archive(path: Path) -> bool:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
 
 
-Epochs = list[Mapping[str, Any]]
-
-
-def _from_archive(path: Path) -> Iterator[tuple[Mapping[str, Any], str, Epochs]]:
+def _archived(path: Path) -> Iterator[tuple[Mapping[str, Any], str, Epochs]]:
     with Archive(path) as archive:
         header = next((name for name in HEADERS if name in archive.names), None)
         if header is None:
@@ -69,50 +60,43 @@ def _from_archive(path: Path) -> Iterator[tuple[Mapping[str, Any], str, Epochs]]
         log = _json(archive, header).get("eval") or {}
         groups: dict[str, list[str]] = {}
         for name in archive.names:
-            sample = SAMPLE.fullmatch(name)
-            if sample is not None:
+            if sample := SAMPLE.fullmatch(name):
                 groups.setdefault(sample["item"], []).append(name)
-        if not groups:
-            raise FileError(f"{path} holds no samples.")
         for item, names in groups.items():
-            yield log, f"sample {item}", [_json(archive, name) for name in names]
+            yield log, item, [_json(archive, name) for name in names]
 
 
 def _json(archive: Archive, name: str) -> dict[str, Any]:
+    content = archive.unpack(name)
     try:
-        value = json.loads(archive.read(name))
+        value = json.loads(content)
     except RecursionError as error:
         raise FileError(f"{archive.path}: {name} is nested too deeply.") from error
     except ValueError as error:
-        if isinstance(error, FileError):
-            raise
         raise FileError(f"{archive.path}: {name} is not JSON: {error}.") from error
     return value if isinstance(value, dict) else {}
 
 
-def _from_json(path: Path) -> Iterator[tuple[Mapping[str, Any], str, Epochs]]:
+def _listed(path: Path) -> Iterator[tuple[Mapping[str, Any], str, Epochs]]:
     log = next(json_rows(path)).value
     if not isinstance(log.get("eval"), dict):
         raise FileError(f"{path} must be a log of Inspect; found {name_fields(log)}.")
     groups: dict[str, Epochs] = {}
     for sample in log.get("samples") or []:
         groups.setdefault(str(sample.get("id")), []).append(sample)
-    if not groups:
-        raise FileError(f"{path} holds no samples.")
     for item, epochs in groups.items():
-        yield log["eval"], f"sample {item}", epochs
+        yield log["eval"], item, epochs
 
 
 def _record(log: Mapping[str, Any], place: str, epochs: Epochs) -> Record:
-    first = epochs[0]
-    target = first.get("target")
+    target = epochs[0].get("target")
     # Several targets are several right answers, and no label.
     targets = target if isinstance(target, list) else [target]
     made = {"model": as_text(log.get("model")), "date": str(log.get("created") or "")[:10]}
     if config := log.get("model_generate_config"):
         made["decoding"] = json.dumps(config, sort_keys=True)
     return Record(
-        item_id=as_text(first.get("id")),
+        item_id=as_text(epochs[0].get("id")),
         evidence=_evidence(epochs),
         place=place,
         reader=made["model"],
@@ -128,11 +112,9 @@ def _evidence(epochs: Iterable[Mapping[str, Any]]) -> Evidence:
         for sample in epochs
         for choice in (sample.get("output") or {}).get("choices") or []
     ]
-    entries = [(choice.get("logprobs") or {}).get("content") for _, choice in choices]
-    tokens: list[Tokens] = [from_entries(own) for own in entries if own]
-    if len(tokens) < len(choices) or not tokens:
-        return Answers([_said(sample, choice) for sample, choice in choices])
-    return tokens[0] if len(tokens) == 1 else Samples(tokens)
+    entries: list[Any] = [(choice.get("logprobs") or {}).get("content") for _, choice in choices]
+    tokens = [from_entries(own) if own else None for own in entries]
+    return of_choices(tokens, [_said(sample, choice) for sample, choice in choices])
 
 
 def _said(sample: Mapping[str, Any], choice: Mapping[str, Any]) -> str:

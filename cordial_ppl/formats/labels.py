@@ -1,4 +1,4 @@
-"""Labels that a log holds, one a text."""
+"""Labels that a log holds, one per text."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,8 +11,8 @@ from cordial_ppl.scale import Scale, SettingNeeded, parse_number
 class Labels:
     """What people said of each text.
 
-    Where several people labelled a text and differ, the median of their labels counts; of two in
-    the middle, the lower.
+    If several people labelled a text, the median of their labels counts; of two in the middle, the
+    lower.
 
     Args:
         spellings: How options are written; None to take labels as they are.
@@ -30,7 +30,7 @@ class Labels:
         Args:
             item: The text.
             task: What was asked.
-            text: The label: a way to write an option, or its position among those given where no
+            text: The label: a spelling of an option, or its position among those given if no
                 option is a number.
             user: Who said it.
 
@@ -38,8 +38,7 @@ class Labels:
             InputError: It is no option, or the same person said otherwise before.
         """
         label = self._option(text)
-        said = self._found.setdefault((item, task), {})
-        known = said.setdefault(user, label)
+        known = self._found.setdefault((item, task), {}).setdefault(user, label)
         if known != label:
             by = "" if user is None else f" of {quote(user)}"
             raise InputError(
@@ -50,16 +49,16 @@ class Labels:
         """Make the columns of a table.
 
         Args:
-            items: The texts to keep; all by default.
+            items: The texts to keep; by default all.
 
         Returns:
-            `item_id`, `task` and `user` where they are known, and `label`.
+            `item_id`, `task` and `user` if they are known, and `label`.
 
         Raises:
             SettingNeeded: People differ, and the order of the options is unknown.
         """
-        kept = set(self._found if items is None else items)
-        found = {key: said for key, said in self._found.items() if items is None or key[0] in kept}
+        kept = None if items is None else set(items)
+        found = {key: said for key, said in self._found.items() if kept is None or key[0] in kept}
         columns: dict[str, list[Any]] = {"item_id": [item for item, _ in found]}
         if any(task is not None for _, task in found):
             columns["task"] = [task for _, task in found]

@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError, naming
-from cordial_ppl.formats.evidence import Answers, Record, Sequences
-from cordial_ppl.formats.gaps import Unlabelled
+from cordial_ppl.formats.evidence import Answers, Record, Sequences, Unlabelled
 from cordial_ppl.formats.rows import Row, json_rows, name_fields
 from cordial_ppl.formats.targets import Sample, told_by_samples, told_by_task
 from cordial_ppl.formats.wrapping import as_day, as_text
 
 FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d{2}-\d{2}T[\d\-.:]+)\.jsonl?")
-
 
 UNTOLD = (
     'targets such as "3" may be names of choices or their positions from 0, and nothing in the '
@@ -39,32 +37,20 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
 
 
 def read(path: Path) -> Iterator[Record | Unlabelled]:
-    """Read a file of samples.
-
-    Args:
-        path: JSON Lines; older versions wrote a JSON list.
-
-    Yields:
-        A record a document; before them, whether their targets cannot be told.
-
-    Raises:
-        FileError: The file cannot be read or is not JSON.
-        InputError: An object is no sample, or its choices are not continuations of one prompt.
-    """
+    """Read a file of samples: a record for each document; first, whether targets cannot be told."""
     task, made, template = _run(path)
     named = _targets_are_names(path, template)
     if named is None:
         yield Unlabelled(UNTOLD)
     seen: dict[str, Any] = {}
-    chosen: Any = None
-    for number, row in enumerate(json_rows(path)):
+    filters: list[Any] = []
+    for row in json_rows(path):
         value = row.value
         if not recognises(path, value):
-            raise InputError(
-                f"{row.place} must be a sample of lm-eval; found {name_fields(value)}."
-            )
-        chosen = value.get("filter") if number == 0 else chosen
-        if value.get("filter") != chosen:
+            found = name_fields(value)
+            raise InputError(f"{row.place} must be a sample of lm-eval; found {found}.")
+        filters = filters or [value.get("filter")]
+        if value.get("filter") not in filters:
             continue
         item, place = value.get("doc_hash"), value.get("doc_id")
         # A data set may hold a document twice.
@@ -127,9 +113,7 @@ def _texts(value: Mapping[str, Any]) -> list[str]:
 
 def _label(value: Mapping[str, Any], choices: list[str], named: bool | None) -> str | None:
     target = as_text(value.get("target"))
-    if target is None or not choices or named:
-        return target
-    if not target.isdecimal():
+    if target is None or not choices or named or not target.isdecimal():
         return target
     place = int(target)
     # The harness itself counts no position beyond the choices.
@@ -147,11 +131,10 @@ def _targets_are_names(path: Path, template: Any) -> bool | None:
 def _sample(row: Row) -> Sample:
     value = row.value
     if not recognises(Path(), value):
-        return Sample("", [], [], {})
+        return Sample("", {}, {})
     with naming(row.place):
-        scores = _scores(value)
-    names = [choice.strip() for choice in scores]
-    return Sample(as_text(value.get("target")) or "", names, list(scores.values()), value)
+        scores = {choice.strip(): score for choice, score in _scores(value).items()}
+    return Sample(as_text(value.get("target")) or "", scores, value)
 
 
 def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:

@@ -1,9 +1,9 @@
-r"""The probability of each option, while it is collected along the tokens that were chosen.
+r"""The probability of each option, collected along the chosen tokens.
 
 Tokens that mean the same option add up, :math:`\ell_k = \log \sum_{t \mapsto k} e^{\ell_t}`.  An
-option of several tokens is followed along the tokens that were chosen,
-:math:`\ell_k = \sum_i \ell(t_i \mid t_{<i})`; where another token was chosen, nothing is known of
-how it would have gone on, and the options that it is or begins share it equally.
+option of several tokens is followed along the chosen tokens,
+:math:`\ell_k = \sum_i \ell(t_i \mid t_{<i})`; how another token would have gone on is unknown, and
+the options that it is or begins share it equally.
 """
 
 import math
@@ -13,19 +13,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Position
-from cordial_ppl.formats.reading import Reading
-from cordial_ppl.formats.signs import fold
-from cordial_ppl.formats.spellings import Spellings
+from cordial_ppl.formats.evidence import Position, Reading
+from cordial_ppl.formats.spellings import Spellings, fold
 
 ABSENT = -9000.0
-"""Log-probabilities below it mean that a server did not have one (OpenAI and others: -9999)."""
+"""Log-probabilities below it mean that a server had none (OpenAI and others: -9999)."""
 
 ROUNDING = 1e-3
 """How far above 0 rounding may put a log-probability."""
 
 LEAST = 1e-4
-"""Probability that is left to the options that were not returned, at least, together."""
+"""Least probability that is left to the options that were not returned, together."""
 
 
 class Masses:
@@ -40,7 +38,7 @@ class Masses:
         self.spellings = spellings
         self.parts: list[list[tuple[str, float]]] = [[] for _ in range(size)]
         self.guessed: set[int] = set()
-        # What was not returned is no more likely than the least of what was.
+        # An option that was not returned is no more likely than the least that was.
         self.floors = np.full(size, np.inf)
 
     def follow(
@@ -51,13 +49,13 @@ class Masses:
         *,
         ended: bool = False,
     ) -> None:
-        """Walk along the chosen tokens for as long as an option may go on.
+        """Follow the chosen tokens for as long as an option may go on.
 
         Args:
-            positions: The tokens from that on in which the answer starts.
-            prefix: What of the first stands before the answer.
-            answer: The option as it was written, if it was found; otherwise the first token is
-                taken for the answer.
+            positions: The tokens, from that in which the answer starts.
+            prefix: What stands before the answer in the first.
+            answer: The option as it was written, if it was found; by default the first token is
+                the answer.
             ended: Whether the model ended the answer after the last of them.
 
         Raises:
@@ -73,20 +71,17 @@ class Masses:
             top = {
                 token: score for token, score in position.top.items() if not is_absent(token, score)
             }
-            if top:
-                least = path + min(top.values())
-                for option in going:
-                    self.floors[option] = min(self.floors[option], least)
+            for option in going if top else ():
+                self.floors[option] = min(self.floors[option], path + min(top.values()))
             texts = {
                 token: said + fold(token).removeprefix("" if said else prefix) for token in top
             }
             means = {token: meaning(text, cased) for token, text in texts.items()}
             seen = {own.whole for own in means.values()}
             stopped, rest, chosen = (match(said) if said else None), 1.0, None
-            # Said and left so, "1" is no beginning of "10".
-            final = (
-                means[position.token].whole if last and ended and position.token in top else None
-            )
+            # "1" is no beginning of "10" if the answer ends there.
+            known = means.get(position.token)
+            final = known.whole if known and last and ended else None
             for token, score in top.items():
                 text, (whole, begun, mute) = texts[token], means[token]
                 if token == position.token:
@@ -118,7 +113,7 @@ class Masses:
             going -= {None}
 
     def reading(self) -> Reading | None:
-        """Make the reading; None if nothing spoke for any option."""
+        """Make the reading; None if there is evidence for no option."""
         size = len(self.parts)
         floored = [option for option in range(size) if not self.parts[option]]
         if len(floored) == size:
@@ -135,7 +130,7 @@ class Masses:
         return Reading("logprob", values, self.parts, floored, sorted(self.guessed), share)
 
     def _share(self, text: str, score: float, whole: int | None, begun: frozenset[int]) -> None:
-        """Give what is known of a text to what it means and what it may become, alike."""
+        """Share the mass of a text equally among what it means and what it may become."""
         options = begun if whole is None else begun | {whole}
         for option in options:
             name = text if option == whole else f"{text}..."
@@ -145,18 +140,7 @@ class Masses:
 
 
 def is_absent(token: str, score: float) -> bool:
-    """Say whether a server had no log-probability of a token.
-
-    Args:
-        token: The token.
-        score: What stands for its log-probability.
-
-    Returns:
-        Whether it stands for none.
-
-    Raises:
-        InputError: It is NaN or above 0.
-    """
+    """Say whether a log-probability stands for none; an `InputError` if it is NaN or above 0."""
     if not score <= ROUNDING:
         raise InputError(
             f"log-probabilities must be 0 or below; found {score} of the token {token!r}."
@@ -165,7 +149,7 @@ def is_absent(token: str, score: float) -> bool:
 
 
 def _goes_on(said: str, rest: str) -> bool:
-    """Whether a word that was said goes on: "1" with "5", "4." with "7"."""
+    """Whether a word goes on: "1" with "5", "4." with "7"."""
     if re.search(r"[^\W_]\Z", said):
         return bool(re.match(r"[^\W_]|[.,]\d", rest))
     return bool(re.search(r"\d[.,]\Z", said)) and rest[:1].isdigit()

@@ -2,28 +2,24 @@
 
 One response an object: chat completions (`choices[].logprobs.content[].top_logprobs`), Responses
 (`output[].content[].logprobs`), legacy completions (`choices[].logprobs.top_logprobs`), as vLLM,
-SGLang and llama.cpp serve them too.  The object may be a line of batch results (`custom_id` and
-`response.body`), or wrap a response together with an `item_id`.  Several choices are samples: with
-log-probabilities their distributions are averaged, without them their answers are counted.
+SGLang and llama.cpp serve them too.  Several choices are samples: with log-probabilities their
+distributions are averaged, without them their answers are counted.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.formats.entries import from_entries, with_text
 from cordial_ppl.formats.evidence import (
     Answers,
     Evidence,
-    Position,
-    Samples,
+    NoAnswer,
     Tokens,
     make_position,
+    of_choices,
 )
-from cordial_ppl.formats.gaps import NoAnswer
 from cordial_ppl.formats.wrapping import Protocol
-
-NAMELESS = "token_id:"
-"""How vLLM writes tokens by number (--return-tokens-as-token-ids)."""
 
 
 def _is_response(value: Mapping[str, Any]) -> bool:
@@ -41,11 +37,7 @@ def _evidence(body: Mapping[str, Any]) -> Evidence:
     choices = body["choices"]
     if not choices:
         raise NoAnswer("no choice among its `choices`.")
-    tokens = [_tokens(choice, body) for choice in choices]
-    known = [answer for answer in tokens if answer is not None]
-    if len(known) < len(tokens):
-        return Answers([_said(choice) for choice in choices])
-    return known[0] if len(known) == 1 else Samples(known)
+    return of_choices([_tokens(own, body) for own in choices], [_said(own) for own in choices])
 
 
 def _tokens(choice: Mapping[str, Any], body: Mapping[str, Any]) -> Tokens | None:
@@ -67,9 +59,8 @@ def _tokens(choice: Mapping[str, Any], body: Mapping[str, Any]) -> Tokens | None
     told = (body.get("usage") or {}).get("completion_tokens")
     start = max(len(tokens) - told, 0) if told and scores[0] is None else 0
     rows = list(zip(tokens, scores, tops, strict=True))[start:]
-    return Tokens(
-        [_named(make_position(own, score, (top or {}).items())) for own, score, top in rows], ended
-    )
+    positions = [make_position(own, score, (top or {}).items()) for own, score, top in rows]
+    return Tokens([with_text(position) for position in positions], ended)
 
 
 def _from_responses(body: Mapping[str, Any]) -> Evidence:
@@ -87,44 +78,6 @@ def _from_responses(body: Mapping[str, Any]) -> Evidence:
     if entries:
         return from_entries(entries, body.get("status") == "completed")
     return Answers(["".join(str(part.get("text") or part.get("refusal") or "") for part in parts)])
-
-
-def from_entries(entries: list[Mapping[str, Any]], ended: bool = False) -> Tokens:
-    """Read tokens as chat completions list them: `token`, `logprob`, `top_logprobs`.
-
-    Args:
-        entries: One a token.
-        ended: Whether the model ended the answer.
-
-    Returns:
-        The tokens.
-
-    Raises:
-        InputError: An entry is of another form, or tokens are numbers.
-    """
-    return Tokens([_position(entry) for entry in entries], ended)
-
-
-def _position(entry: Mapping[str, Any]) -> Position:
-    try:
-        token = entry["token"]
-        others = [(own["token"], own["logprob"]) for own in entry.get("top_logprobs") or []]
-        found = make_position(token, entry["logprob"], others)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        shown = ", ".join(entry) if isinstance(entry, Mapping) else repr(entry)
-        raise InputError(
-            f"log-probabilities must be `token`, `logprob` and `top_logprobs`; found {shown}."
-        ) from error
-    return _named(found)
-
-
-def _named(position: Position) -> Position:
-    if position.token.startswith(NAMELESS):
-        raise InputError(
-            f"tokens must be text; found {position.token!r}. "
-            "Run the server without --return-tokens-as-token-ids."
-        )
-    return position
 
 
 def _said(choice: Mapping[str, Any]) -> str:

@@ -2,15 +2,14 @@
 
 import codecs
 import json
+import mmap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from io import TextIOBase
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from cordial_ppl.errors import FileError
-from cordial_ppl.formats.elements import Broken, elements
 
 KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false"}
 """What JSON values are called."""
@@ -18,12 +17,8 @@ KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"}
 """First bytes of files that have to be unpacked."""
 
-
-LONGEST = 40
-"""Characters of a field's name that a message shows."""
-
-SHOWN = 8
-"""Fields that a message names."""
+LONGEST, SHOWN = 40, 8
+"""Characters of a field's name, and number of fields, that a message shows."""
 
 
 class Row(NamedTuple):
@@ -42,7 +37,7 @@ def json_rows(path: Path) -> Iterator[Row]:
     """Read the objects of a JSON Lines file, or of a JSON file that is a list or one object.
 
     Args:
-        path: The file.
+        path: The file; a list may be larger than memory.
 
     Yields:
         Its objects.
@@ -51,11 +46,13 @@ def json_rows(path: Path) -> Iterator[Row]:
         FileError: The file cannot be read, is not JSON, ends in the middle of an object, or holds
             something that is no object.
     """
-    with _text(path) as file:
-        if _first_character(path, file) == "[":
-            yield from _elements(path, file)
-        else:
-            yield from _objects(path, file)
+    with _opened(path) as file:
+        found = _elements if _first_character(path, file) == b"[" else _lines
+        for place, value in found(path, file):
+            if not isinstance(value, dict):
+                kind = KINDS.get(type(value), "null")
+                raise FileError(f"{path}: {place} must be a JSON object; found {kind}.")
+            yield Row(place, value)
 
 
 def name_fields(value: Iterable[str]) -> str:
@@ -65,37 +62,23 @@ def name_fields(value: Iterable[str]) -> str:
 
 
 def looks_like_json(path: Path) -> bool:
-    """Say whether a file begins as JSON objects or a list of them do.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Whether it does.
-
-    Raises:
-        FileError: The file cannot be read, is empty, or is text that has to be converted first.
-    """
-    try:
-        with _text(path) as file:
-            return _first_character(path, file) in "{["
-    except FileError as error:
-        if isinstance(error.__cause__, UnicodeDecodeError):
-            return False
-        raise
+    """Say whether a file begins as a JSON object or list; a `FileError` if it cannot be read."""
+    with _opened(path) as file:
+        return _first_character(path, file) in (b"{", b"[")
 
 
 @contextmanager
-def _text(path: Path) -> Iterator[TextIOBase]:
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file after its byte order mark, and say what is wrong with it."""
     try:
         with path.open("rb") as file:
             head = file.read(4)
-        for mark, packing in PACKED.items():
-            if head.startswith(mark):
-                raise FileError(f"{path} is packed with {packing}: unpack it first.")
-        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise FileError(f"{path} must be text in UTF-8; it is in UTF-16. Save it as UTF-8.")
-        with path.open(encoding="utf-8-sig") as file:
+            for mark, packing in PACKED.items():
+                if head.startswith(mark):
+                    raise FileError(f"{path} is packed with {packing}: unpack it first.")
+            if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise FileError(f"{path} must be text in UTF-8; it is in UTF-16. Save it as UTF-8.")
+            file.seek(3 if head.startswith(codecs.BOM_UTF8) else 0)
             yield file
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
@@ -103,65 +86,60 @@ def _text(path: Path) -> Iterator[TextIOBase]:
         raise FileError(f"{path} must be text in UTF-8; it is not: {error.reason}.") from error
     except RecursionError as error:
         raise FileError(f"{path} is nested too deeply.") from error
-    except Broken as error:
+    except json.JSONDecodeError as error:
         raise FileError(
-            f"{path} must be JSON, or JSON objects a line each; it is not at line {error.line}, "
-            f"column {error.column} ({error.place}). It may have been cut off there."
+            f"{path} must be JSON, or JSON objects a line each; it is not at line {error.lineno}, "
+            f"column {error.colno}. It may have been cut off there."
         ) from error
     except ValueError as error:
         # A whole number of thousands of digits.
         raise error if isinstance(error, FileError) else FileError(f"{path}: {error}.") from error
 
 
-def _first_character(path: Path, file: TextIOBase) -> str:
+def _first_character(path: Path, file: BinaryIO) -> bytes:
     """The first character that is no space; the file is where it was."""
+    start = file.tell()
     while text := file.read(4096):
         if text := text.lstrip():
-            file.seek(0)
-            return text[0]
+            file.seek(start)
+            return text[:1]
     raise FileError(f"{path} is empty.")
 
 
-def _objects(path: Path, file: TextIOBase) -> Iterator[Row]:
+def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
+    """The values of a file that has one on each line, or one in all."""
+    del path
     lines = ((number, line) for number, line in enumerate(file, start=1) if line.strip())
-    number, line = next(lines)
+    first, line = next(lines)
     try:
         value = json.loads(line)
     except json.JSONDecodeError:
-        # One object that goes over several lines.
-        yield _whole(path, line + file.read(), number)
+        # One object that goes over several lines; blank lines before it count.
+        yield "the file", json.loads("\n" * (first - 1) + (line + file.read()).decode())
         return
-    yield Row(f"line {number}", _as_object(path, f"line {number}", value))
+    yield f"line {first}", value
     for number, line in lines:
         try:
-            value = json.loads(line)
+            yield f"line {number}", json.loads(line)
         except json.JSONDecodeError as error:
-            cut = " The file may have been cut off there." if not line.endswith("\n") else ""
-            raise FileError(
-                f"{path}: line {number} must be a JSON object; it is not at column {error.colno}."
-                f"{cut}"
-            ) from error
-        yield Row(f"line {number}", _as_object(path, f"line {number}", value))
+            above = "\n" * (number - 1)
+            raise json.JSONDecodeError(
+                error.msg, above + error.doc, error.pos + len(above)
+            ) from None
 
 
-def _elements(path: Path, file: TextIOBase) -> Iterator[Row]:
-    number = -1
-    for number, value in enumerate(elements(file)):
-        yield Row(f"element {number}", _as_object(path, f"element {number}", value))
-    if number < 0:
-        raise FileError(f"{path} is an empty list.")
+def _elements(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
+    """The elements of a list: the file is mapped, and one element at a time becomes objects."""
+    import msgspec
 
-
-def _whole(path: Path, text: str, line: int) -> Row:
+    view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise Broken(error.lineno + line - 1, error.colno, "the file") from error
-    return Row("the file", _as_object(path, "the file", value))
-
-
-def _as_object(path: Path, place: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        found = KINDS.get(type(value), "null")
-        raise FileError(f"{path}: {place} must be a JSON object; found {found}.")
-    return value
+        values = msgspec.json.decode(view[file.tell() :], type=list[msgspec.Raw])
+    except msgspec.DecodeError:
+        # Python's parser takes NaN, and says where the file breaks.
+        values = json.loads(file.read())
+    if not values:
+        raise FileError(f"{path} is an empty list.")
+    for number, value in enumerate(values):
+        raw = isinstance(value, msgspec.Raw)
+        yield f"element {number}", json.loads(bytes(value)) if raw else value

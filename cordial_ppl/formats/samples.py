@@ -1,10 +1,10 @@
 """Sampled scores, as G-Eval takes them, and hard ratings: JSON Lines or a table.
 
 A row has `item_id` and a list of samples under `scores`, `samples` or `ratings`, or a single one
-under `score`, `sample` or `rating`, and then rows of one text are its samples.  Answers in words
-stand under `responses`, `answers`, `outputs` or `texts`, or, where the format is named (for a table
-of texts to rate looks alike), one a row under `response`, `answer`, `output` or `text`.  The first
-row tells the field for all of them, and what is empty there is an answer that names no option.
+under `score`, `sample` or `rating`; then rows of one text are its samples.  Answers in words are
+under `responses`, `answers`, `outputs` or `texts`, or, if the format is named (a table of texts to
+rate looks alike), one a row under `response`, `answer`, `output` or `text`.  The first row tells
+the field for all; an empty cell is an answer that names no option.
 """
 
 import json
@@ -22,14 +22,10 @@ from cordial_ppl.formats.wrapping import as_text
 from cordial_ppl.tables.files import Columns, is_filled, read_columns
 
 SCORES = ("score", "sample", "rating")
-"""Fields of one sample; with an s, of several."""
-
 WORDS = ("response", "answer", "output", "text")
-"""Fields of one answer in words; with an s, of several."""
+"""Fields of one sample: a score, an answer in words; with an s, of several."""
 
-SEVERAL = tuple(f"{name}s" for name in (*SCORES, *WORDS))
-
-FIELDS = (*SEVERAL[: len(SCORES)], *SCORES, *SEVERAL[len(SCORES) :], *WORDS)
+FIELDS = tuple(name + s for names in (SCORES, WORDS) for s in ("s", "") for name in names)
 """Where samples are looked for, in order."""
 
 LISTED = re.compile(r"\s*-?\d+(?:\.\d+)?(?:\s*[;,|\s]\s*-?\d+(?:\.\d+)?)+\s*")
@@ -54,18 +50,7 @@ def holds_texts(first: Mapping[str, Any]) -> bool:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Read samples.
-
-    Args:
-        path: JSON Lines, a JSON list, or a table (.csv, .parquet).
-
-    Yields:
-        A record a text, and one a further label of it.
-
-    Raises:
-        FileError: The file cannot be read or is not what its ending says.
-        InputError: A row has no samples, or not as numbers or texts.
-    """
+    """Read samples: a record for each text, and one for each further label of it."""
     rows, first = _rows(path)
     field = _field(first.value)
     if field is None:
@@ -77,7 +62,15 @@ def read(path: Path) -> Iterator[Record]:
     labels: list[Record] = []
     for row in rows:
         texts, single = _samples(row, field)
-        record = _record(row, texts)
+        value = row.value
+        record = Record(
+            item_id=as_text(value.get("item_id")),
+            evidence=Answers(texts),
+            place=row.place,
+            reader=as_text(value.get("reader")) or as_text(value.get("model")),
+            task=as_text(value.get("task")),
+            label=as_text(value.get("label")) or None,
+        )
         key = record.item_id, record.reader, record.task
         if not single:
             yield record
@@ -92,19 +85,24 @@ def read(path: Path) -> Iterator[Record]:
 
 
 def first_row(columns: Columns) -> dict[str, Any]:
-    """What the columns of a table hold: in each, the first cell with something in it, if any."""
+    """What the columns of a table hold: in each the first cell that is not empty."""
     found = {name: next(filter(is_filled, cells), None) for name, cells in columns.cells.items()}
     return {name: _plain(cell) for name, cell in found.items() if cell is not None}
 
 
 def _rows(path: Path) -> tuple[Iterable[Row], Row]:
     """All rows, and what tells the field."""
-    if path.suffix.lower() in TABLES:
-        columns = read_columns(path)
-        return _table_rows(columns), Row("the table", first_row(columns))
-    rows = json_rows(path)
-    first = next(rows)
-    return chain([first], rows), first
+    if path.suffix.lower() not in TABLES:
+        rows = json_rows(path)
+        first = next(rows)
+        return chain([first], rows), first
+    columns = read_columns(path)
+    names = list(columns.cells)
+    table = (
+        Row(columns.where(place), dict(zip(names, map(_plain, cells), strict=True)))
+        for place, cells in enumerate(zip(*columns.cells.values(), strict=True))
+    )
+    return table, Row("the table", first_row(columns))
 
 
 def _field(first: Mapping[str, Any]) -> str | None:
@@ -123,50 +121,28 @@ def _samples(row: Row, field: str) -> tuple[list[str], bool]:
         )
     given = row.value[field]
     several = _as_list(given)
-    known = [one for one in (given,) if one is not None] if several is None else several
+    known = [given] if several is None else several
     if not all(one is None or isinstance(one, str | int | float) for one in known):
         raise InputError(f"{row.place}: `{field}` must be numbers or texts; found {given!r:.60}.")
-    if several is None and isinstance(given, str) and _looks_like_several(given, field):
-        raise InputError(
-            f"{row.place}: `{field}` must be one answer or a list; found {given!r:.60}. "
-            "Write lists as JSON: [5, 5, 4]."
-        )
+    if several is None and isinstance(given, str):
+        bracket = given.lstrip().startswith("[") and field.endswith("s")
+        if bracket or field not in WORDS and LISTED.fullmatch(given):
+            raise InputError(
+                f"{row.place}: `{field}` must be one answer or a list; found {given!r:.60}. "
+                "Write lists as JSON: [5, 5, 4]."
+            )
     # A sample that failed, or is empty, is one that names no option.
     return [as_text(one) or "" for one in known or [""]], several is None
 
 
 def _as_list(given: Any) -> list[Any] | None:
-    """The list that a field holds, also as the text of one, for a table has no lists."""
+    """The list that a field holds, also as text, for a CSV table has no lists."""
     if isinstance(given, str) and given.lstrip().startswith("["):
         try:
             given = json.loads(given)
         except (ValueError, RecursionError):
             return None
     return given if isinstance(given, list) else None
-
-
-def _looks_like_several(text: str, field: str) -> bool:
-    if field in SEVERAL and text.lstrip().startswith("["):
-        return True
-    return field not in WORDS and LISTED.fullmatch(text) is not None
-
-
-def _record(row: Row, texts: list[str]) -> Record:
-    value = row.value
-    return Record(
-        item_id=as_text(value.get("item_id")),
-        evidence=Answers(texts),
-        place=row.place,
-        reader=as_text(value.get("reader")) or as_text(value.get("model")),
-        task=as_text(value.get("task")),
-        label=as_text(value.get("label")) or None,
-    )
-
-
-def _table_rows(columns: Columns) -> Iterator[Row]:
-    for place in range(len(columns)):
-        cells = {name: cells[place] for name, cells in columns.cells.items()}
-        yield Row(columns.where(place), {name: _plain(cell) for name, cell in cells.items()})
 
 
 def _plain(cell: Any) -> Any:

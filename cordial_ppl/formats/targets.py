@@ -1,12 +1,15 @@
 """What the targets of multiple-choice tasks mean: "2" may be the choice of that name or the third.
 
-lm-evaluation-harness logs both as text.  A target counts choices from 0 where the task's
-`doc_to_target` is a template, or a field of the documents that holds numbers; it names one where
-that field holds texts.  Without the task's settings beside the log, its samples may tell.
+lm-evaluation-harness logs both as text.  A target counts choices from 0 if the task's
+`doc_to_target` is a template, or a field of the documents that holds numbers; it names one if that
+field holds texts.  Without the task's settings beside the log, its samples may tell.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
+
+METRICS = ("acc", "acc_norm")
+"""Accuracies; the second is that of log-likelihoods per character."""
 
 
 class Sample(NamedTuple):
@@ -14,58 +17,17 @@ class Sample(NamedTuple):
 
     Attributes:
         target: The target.
-        names: The names of the choices.
-        scores: Their log-likelihoods.
+        scores: Log-likelihoods by the name of the choice.
         metrics: What the harness computed.
     """
 
     target: str
-    names: Sequence[str]
-    scores: Sequence[float]
+    scores: Mapping[str, float]
     metrics: Mapping[str, Any]
-
-    @property
-    def place(self) -> int:
-        """The target as a position; -1 where it cannot be one."""
-        place = int(self.target) if self.target.isdecimal() else -1
-        return place if place < len(self.names) else -1
-
-    @property
-    def is_ambiguous(self) -> bool:
-        """Whether the target is one choice by its name and another by its position."""
-        named = self.target in self.names
-        return self.place >= 0 and named and self.names[self.place] != self.target
-
-    def proof(self) -> bool | None:
-        """Whether targets must be names, for one is no position, or cannot be, for one is none."""
-        if not self.target.isdecimal() or not self.names:
-            return None
-        named = self.target in self.names
-        return None if named == (self.place >= 0) else named
-
-    def vote(self, metric: str) -> bool | None:
-        """Whether targets are names, by an accuracy that only one of the two meanings explains."""
-        right = self.metrics.get(metric)
-        if not self.is_ambiguous or not isinstance(right, int | float):
-            return None
-        # The accuracy `acc_norm` is that of log-likelihoods a character.
-        lengths = [max(len(name), 1) if metric == "acc_norm" else 1 for name in self.names]
-        rates = [score / length for score, length in zip(self.scores, lengths, strict=True)]
-        best = rates.index(max(rates))
-        by_name, by_place = self.names[best] == self.target, best == self.place
-        return None if by_name == by_place else by_name == (right == 1)
 
 
 def told_by_task(template: Any, doc: Any) -> bool | None:
-    """Tell by the task's settings whether targets are names.
-
-    Args:
-        template: Its `doc_to_target`.
-        doc: A document.
-
-    Returns:
-        Whether they are; None if the settings do not tell.
-    """
+    """Say whether targets are names, given `doc_to_target` and a document; None if unknown."""
     if isinstance(template, int):
         return False
     if not isinstance(template, str) or not isinstance(doc, Mapping):
@@ -79,21 +41,30 @@ def told_by_samples(samples: Iterable[Sample]) -> bool | None:
     """Tell by the samples whether targets are names.
 
     Args:
-        samples: Samples, which are taken up to the first that proves it.
+        samples: Samples, which are taken up to the first that proves it: its target is a name and
+            no position, or a position and no name.  Otherwise an accuracy tells that only one of
+            the two meanings explains.
 
     Returns:
-        Whether they are; False where it makes no difference; None if it cannot be told.
+        Whether they are; False if it makes no difference; None if it cannot be told.
     """
-    votes: dict[str, set[bool]] = {"acc": set(), "acc_norm": set()}
+    votes: dict[str, set[bool]] = {metric: set() for metric in METRICS}
     doubtful = False
-    for sample in samples:
-        found = sample.proof()
-        if found is not None:
-            return found
-        doubtful |= sample.is_ambiguous
-        for metric, own in votes.items():
-            own.update({sample.vote(metric)} - {None})  # pyright: ignore
+    for target, scores, metrics in samples:
+        if not target.isdecimal() or not scores:
+            continue
+        names = list(scores)
+        counted = names[int(target)] if int(target) < len(names) else None
+        if (target in names) != (counted is not None):
+            return target in names
+        if counted in (None, target):
+            continue
+        doubtful = True
+        for metric in METRICS:
+            normed = metric == "acc_norm"
+            rates = [score / max(len(name), 1) ** normed for name, score in scores.items()]
+            best, right = names[rates.index(max(rates))], metrics.get(metric)
+            if isinstance(right, int | float) and (best == target) != (best == counted):
+                votes[metric].add((best == target) == (right == 1))
     told = next((own for own in votes.values() if own), set())
-    if len(told) == 1:
-        return told.pop()
-    return None if doubtful else False
+    return told.pop() if len(told) == 1 else None if doubtful else False

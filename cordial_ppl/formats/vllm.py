@@ -1,4 +1,4 @@
-"""vLLM's offline outputs, as dictionaries.
+"""vLLM's offline outputs as dictionaries.
 
 A `RequestOutput` of `LLM.generate` with `SamplingParams(logprobs=20)`, written as JSON: `outputs`,
 each with `text`, `token_ids` and `logprobs`, one dictionary a token: {"19": {"logprob": -0.1,
@@ -9,14 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import (
-    Answers,
-    Evidence,
-    Position,
-    Samples,
-    Tokens,
-    make_position,
-)
+from cordial_ppl.formats.evidence import Evidence, Position, Tokens, make_position, of_choices
 from cordial_ppl.formats.wrapping import Protocol
 
 
@@ -35,14 +28,13 @@ def _is_output(value: Mapping[str, Any]) -> bool:
 
 def _evidence(body: Mapping[str, Any]) -> Evidence:
     outputs = body.get("outputs") or [body]
-    if not all(output.get("logprobs") for output in outputs):
-        return Answers([str(output.get("text") or "") for output in outputs])
-    tokens = [_tokens(output) for output in outputs]
-    return tokens[0] if len(tokens) == 1 else Samples(tokens)
+    texts = [str(output.get("text") or "") for output in outputs]
+    return of_choices([_tokens(output) for output in outputs], texts)
 
 
-def _tokens(output: Mapping[str, Any]) -> Tokens:
-    steps = output["logprobs"]
+def _tokens(output: Mapping[str, Any]) -> Tokens | None:
+    if not (steps := output.get("logprobs")):
+        return None
     # The token that was sampled comes first.
     chosen = output.get("token_ids") or [next(iter(step), None) for step in steps]
     positions = [_position(step, str(own)) for step, own in zip(steps, chosen, strict=False)]
