@@ -17,7 +17,7 @@ from cordial_ppl.channels.kernel import kernel, reading
 from cordial_ppl.channels.kernel import softmax as quick_softmax
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled, pad
-from cordial_ppl.inference.programs import density
+from cordial_ppl.inference.programs import Problem, density
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.readings import Readings, label_histogram
 
@@ -261,5 +261,6 @@ def test_huge_logits_keep_particles_finite(name):
     target, logits = build_target(CHANNELS[name], 5), 1e8 * np.array(REFERENCE["logits"])
     prior = Prior(*(part.astype(np.float32) for part in target.prior))
     data = pad(Labelled(logits, LABELS, {}), LABELS, READINGS.histogram, np.float32)
-    own, likelihood = density(target, prior, data, np.zeros((1, target.size), np.float32))
+    point = np.zeros((1, target.size), np.float32)
+    own, likelihood = density(Problem(target, prior, data), point)
     assert np.isfinite(own) and np.isfinite(likelihood)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import ChannelError, InputError
-from cordial_ppl.inference.data import Labelled, capacity, hold_out, pad
+from cordial_ppl.inference.data import CAPACITY, Labelled, hold_out, pad
 from cordial_ppl.inference.fit import METHODS, Case, fit_cases, fit_channel, fit_laplace
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, carry
 from cordial_ppl.inference.target import Prior, build_target
@@ -40,7 +40,7 @@ def test_a_fold_hides_its_labels_and_what_they_say(seed, count, size):
         expected = label_histogram(labels[folds != fold], size)
         np.testing.assert_allclose(case.shares(own), expected, rtol=1e-15)
         padded = pad(texts, own, case.shares(own), np.float32)
-        assert padded.logits.shape == (size, capacity(count)) and padded.tiles == -(-count // 32)
+        assert padded.logits.shape == (size, CAPACITY) and padded.tiles == -(-count // 32)
         np.testing.assert_array_equal(padded.labels[:count], own)
         assert (padded.labels[count:] == -1).all()
         np.testing.assert_allclose(padded.logits[:, :count].T, logits, rtol=1e-6)
@@ -143,9 +143,9 @@ def test_every_method_comes_with_its_figures(method):
 def test_the_worst_fold_is_told(monkeypatch):
     figures = []
 
-    def watched(batch, states, effort):
-        found = carry(batch, states, effort)
-        figures.extend(batch.figures(found, "khat"))
+    def watched(*given):
+        found = carry(*given)
+        figures.append(found.khat)
         return found
 
     monkeypatch.setattr("cordial_ppl.inference.fit.carry", watched)

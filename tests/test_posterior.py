@@ -16,9 +16,8 @@ from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.cloud import diagnose
+from cordial_ppl.inference.draws import diagnose
 from cordial_ppl.inference.fit import fit_channel
-from cordial_ppl.inference.importance import khat_limit
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.readings import Readings, as_logits
 
@@ -68,11 +67,6 @@ def test_the_verdict(method, figures, trusted):
     assert found.trusted is trusted
     assert found.method == method
     assert found.repairs == figures.get("repairs", 0)
-
-
-def test_the_limit_of_k_hat_depends_on_the_number_of_weights():
-    limits = [khat_limit(10**power) for power in range(1, 6)]
-    np.testing.assert_allclose(limits, [0, 1 / 2, 2 / 3, 0.7, 0.7], rtol=1e-12, atol=1e-12)
 
 
 def test_parameters_in_their_own_units():

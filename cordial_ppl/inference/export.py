@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import bucket
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled, pad_texts
 from cordial_ppl.inference.nuts import CHAINS
-from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.target import Target
 from cordial_ppl.readings import Readings, label_histogram
 
 if TYPE_CHECKING:
@@ -76,13 +76,13 @@ def to_datatree(
     with jax.enable_x64(True):
         silent = posterior.silence()
         before = np.asarray(target.sample_prior(jax.random.key(seed), prior, silent, PRIOR_DRAWS))
-        terms, powers = map(np.asarray, _priors(target)(jnp.asarray(draws), prior, silent))
+        terms = np.asarray(_prior_terms(target)(jnp.asarray(draws), prior, silent))
     named = target.name(draws)
     groups: dict[str, dict[str, np.ndarray]] = {
         "posterior": _by_chain(named, chains),
         "prior": _by_chain(target.name(before), 1),
     }
-    density = terms.sum(axis=1) + powers
+    density = terms.sum(axis=1)
     if data is not None:
         known, probs = _labels(target, draws, histogram, data)
         guessed = _labels(target, before, histogram, data)[1]
@@ -179,8 +179,5 @@ def _pointwise(target: Target):
 
 
 @lru_cache(maxsize=64)
-def _priors(target: Target):
-    def run(flat: Array, prior: Prior, readings: Readings) -> tuple[Array, Array]:
-        return target.log_prior_terms(flat, prior, readings), target.log_powers(flat, readings)
-
-    return compiled(jax.vmap(run, (0, None, None)))
+def _prior_terms(target: Target):
+    return compiled(jax.vmap(target.log_prior_terms, (0, None, None)))

@@ -19,8 +19,8 @@ from numpyro.infer import MCMC, NUTS, init_to_sample
 
 from cordial_ppl.arrays import bucket
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.cloud import Cloud, diagnose
 from cordial_ppl.inference.data import Labelled, pad_texts
+from cordial_ppl.inference.draws import Draws, diagnose
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import HANDLERS
 from cordial_ppl.readings import Readings
@@ -70,7 +70,7 @@ def sample_nuts(
     *,
     draws: int = 2000,
     warmup: int = WARMUP,
-) -> Cloud:
+) -> Draws:
     """Sample a posterior with the No-U-Turn sampler (Hoffman and Gelman 2014, JMLR 15).
 
     Four chains begin at draws from the prior, which is wider than the posterior, so that R-hat can
@@ -109,7 +109,7 @@ def sample_nuts(
         acceptance=float(np.mean(figures["accept_prob"])),
         divergences=int(np.sum(transitions["diverging"])),
     )
-    return Cloud(points, np.full(len(points), 1 / len(points)), found, transitions=transitions)
+    return Draws(points, np.full(len(points), 1 / len(points)), found, transitions=transitions)
 
 
 @lru_cache(maxsize=64)

@@ -96,32 +96,16 @@ class Target:
         # The barrier keeps the sum out of the loop over logarithms, which is vectorised without it.
         return jnp.sum(jax.lax.optimization_barrier(_score(label, labels))).astype(flat.dtype)
 
-    def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
-        r"""What scaled priors add to the log density in nats; 0 where no prior is scaled.
-
-        .. math:: \sum_j (s_j - 1) \log p_j(u)
-
-        Where a model scales a prior, :math:`p(u)^s`, what it draws still follows :math:`p(u)`.
-        A sampler that begins at such draws has to count the rest as if it were observed.
-        """
-        scaled = [site for site in self.sites if site.scaled]
-        trace, total = self._trace(flat, readings) if scaled else {}, jnp.zeros((), flat.dtype)
-        with jax.numpy_dtype_promotion("standard"):
-            for site in scaled:
-                powers = (trace[site.name]["scale"] - 1) * site.density(trace, flat)
-                total += jnp.sum(powers).astype(flat.dtype)
-        return total
-
     def log_prior(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, ""]:
-        """Log density of the model's prior draws, unconstrained, in nats; Jacobian included."""
+        """Log prior density of the unconstrained parameters in nats; Jacobian included."""
         return jnp.sum(self.log_prior_terms(flat, prior, readings))
 
     def log_prior_terms(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, " P"]:
-        """Terms of the log prior density that draws follow; those of a site sum to its own."""
+        """Terms of the log prior density in nats; those of a site's coordinates sum to its own."""
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
         trace = self._trace(flat, readings) if free else {}
@@ -135,7 +119,7 @@ class Target:
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
         """Log of prior times likelihood in nats, as a density of the unconstrained parameters."""
-        likelihood = self.log_likelihood(flat, readings, labels) + self.log_powers(flat, readings)
+        likelihood = self.log_likelihood(flat, readings, labels)
         return self.log_prior(flat, prior, readings) + likelihood
 
     def pointwise(
