@@ -9,10 +9,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import InputError
@@ -90,15 +87,6 @@ def test_parameters_in_their_own_units():
     assert means["gain"] == pytest.approx(WEIGHTS @ np.exp(DRAWS[:, 2]))
 
 
-@given(st.floats(0.01, 0.99))
-def test_quantiles_are_weighted(level):
-    found = POSTERIOR.quantile(level)
-    offset = DRAWS[:, 1]
-    assert WEIGHTS[offset <= found["offset"]].sum() >= level - 1e-12
-    assert WEIGHTS[offset < found["offset"]].sum() <= level + 1e-12
-    assert found["bias"].shape == (3,)
-
-
 def test_predictions_average_the_draws():
     readings = Readings(jnp.asarray(LOGITS), jnp.asarray(HISTOGRAM))
     probs = jax.vmap(partial(POSTERIOR.target.probs, readings=readings))(jnp.asarray(DRAWS))
@@ -107,14 +95,6 @@ def test_predictions_average_the_draws():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
     assert found.dtype == np.float64
-
-
-def test_a_text_is_predicted_alike_alone_and_in_a_crowd():
-    crowd = np.tile(LOGITS, (CHUNK_ROWS // 20 + 2, 1))
-    assert len(crowd) > CHUNK_ROWS
-    found = POSTERIOR.predict_proba(crowd)
-    np.testing.assert_allclose(found[:20], POSTERIOR.predict_proba(LOGITS), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found[-20:], found[:20], rtol=0, atol=1e-12)
 
 
 def test_a_reading_of_another_scale():
