@@ -112,7 +112,7 @@ def fit_cases(
     find = {"default": _default, "nuts": _nuts}.get(method, partial(_literal, method=method))
     with jax.enable_x64(True):
         found = find(target, cases, effort)
-        return [_fit(target, case, method, *own) for case, own in zip(cases, found, strict=True)]
+        return [_fit(target, case, method, *each) for case, each in zip(cases, found, strict=True)]
 
 
 def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
@@ -143,20 +143,20 @@ def _carry(target: Target, case: Case, whole: Draws, state: State, effort: Effor
     """A posterior with those of the folds, to which its particles are carried over."""
     folds = []
     for fold, labels in enumerate(case.masks):
-        own = carry(_problem(target, case, labels), effort, (*case.seed, 1 + fold), state)
-        folds.append(_as_draws(case, own, effort))
+        carried = carry(_problem(target, case, labels), effort, (*case.seed, 1 + fold), state)
+        folds.append(_as_draws(case, carried, effort))
     worst = max((fold.diagnostics.khat for fold in folds), default=NOTHING)
     diagnostics = whole.diagnostics._replace(fold_khat=worst)
     return whole._replace(diagnostics=diagnostics), folds
 
 
 def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str) -> list[Found]:
-    """The paper's own: each fold is fitted afresh."""
+    """The paper's methods: each fold is fitted afresh."""
     del effort
     jobs = [(case, labels) for case in cases for labels in (case.texts.labels, *case.masks)]
     problems = [_problem(target, *job, np.float64) for job in jobs]
-    prior = Prior(*map(np.stack, zip(*(own.prior for own in problems), strict=True)))
-    modes = find_modes(target, prior, [own.data for own in problems])
+    prior = Prior(*map(np.stack, zip(*(problem.prior for problem in problems), strict=True)))
+    modes = find_modes(target, prior, [problem.data for problem in problems])
     if not all(np.isfinite(mode.log_density) for mode in modes):
         raise InputError(
             f"the density of channel {target.channel.name!r} is zero wherever the search for its "
@@ -181,7 +181,7 @@ def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str)
 def _problem(
     target: Target, case: Case, labels: Int[np.ndarray, " n"], kind: Any = PRECISION
 ) -> Problem:
-    """A case, with what is seen of its labels, as it is sampled."""
+    """A case as it is sampled, with the labels that are seen."""
     prior = Prior(*(np.asarray(part, kind) for part in cast(Prior, case.prior)))
     return Problem(target, prior, pad(case.texts, labels, case.shares(labels), kind))
 
@@ -205,7 +205,7 @@ def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
 
 def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[Draws]) -> Fit:
     """A fit as its users see it, with its diagnostics judged and its held-out predictions."""
-    texts, own = case.texts, case.prior
+    texts, prior = case.texts, case.prior
     posterior = Posterior(
         channel=target.channel,
         histogram=case.shares(texts.labels),
@@ -214,7 +214,7 @@ def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[
         diagnostics=whole.diagnostics,
         covariates=tuple(texts.covariates),
         readers=texts.logits.shape[1] if texts.logits.ndim == 3 else None,
-        prior=None if own is target.prior else own,
+        prior=None if prior is target.prior else prior,
         data=texts,
         transitions=whole.transitions,
     )

@@ -94,8 +94,8 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]
         filled, count = [*at, *[first] * (AT_ONCE - len(at))], len(at)
         stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
         with jax.enable_x64(True):
-            own = Prior(loc[filled], scale[filled]), stacked._replace(tiles=stacked.tiles.max())
-            run = partial(search_modes, target, *jax.device_put(own))
+            given = Prior(loc[filled], scale[filled]), stacked._replace(tiles=stacked.tiles.max())
+            run = partial(search_modes, target, *jax.device_put(given))
         begin = (points / scale[at, None]).reshape(-1, size)
         ends = run(begin, np.repeat(np.arange(count), len(points)), ROUNDS)
         lowest = ends.value.reshape(count, -1).argmin(axis=1) + len(points) * np.arange(count)
@@ -111,7 +111,7 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]
         values = np.maximum(values, CURVATURE_FLOOR)
         factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
         figures = modes, factors, -ends.value[lowest], norms
-        found += [Mode(*own) for own in zip(*figures, strict=True)]
+        found += [Mode(*parts) for parts in zip(*figures, strict=True)]
     return found
 
 

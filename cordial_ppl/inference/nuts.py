@@ -52,9 +52,9 @@ def replace_priors(target: Target, prior: Prior) -> Callable[..., None]:
         for site in target.sites:
             if site.gaussian:
                 normal = dist.Normal(*(site.unravel(part) for part in prior))
-                own = dist.TransformedDistribution(normal, site.transform)
-                values[site.name] = numpyro.sample(site.name, own)
-        # The model gets these values, and its own density of them is hidden.
+                replaced = dist.TransformedDistribution(normal, site.transform)
+                values[site.name] = numpyro.sample(site.name, replaced)
+        # The model gets these values, and its density of them is hidden.
         with handlers.block(hide=list(values)), handlers.substitute(data=values):
             target.channel.model(readings, labels)
 
@@ -101,7 +101,7 @@ def sample_nuts(
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
     points = chains.reshape(-1, target.size)[:draws]
     # Like the draws: chain after chain.
-    transitions = {name: np.ravel(figures[own])[:draws] for name, own in FIELDS.items()}
+    transitions = {name: np.ravel(figures[theirs])[:draws] for name, theirs in FIELDS.items()}
     found = diagnose(
         "nuts",
         points,
@@ -136,5 +136,5 @@ def _program(target: Target, replaced: bool, draws: int, warmup: int) -> Callabl
         parts = [values[site.name].reshape(CHAINS, draws, -1) for site in target.sites]
         return jax.numpy.concatenate(parts, axis=2), sampler.get_extra_fields()
 
-    # Within a program of ours, for NumPyro's own is compiled with other options.
+    # In one of our programs: NumPyro would compile with other options.
     return compiled(run)

@@ -59,9 +59,9 @@ def log_densities(
 
     readings, _ = take_tile(data, jnp.zeros((), jnp.int32))
     likelihood = jax.lax.fori_loop(0, data.tiles, add, jnp.zeros(len(points), points.dtype))
-    own = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
-    bad = ~(jnp.isfinite(own) & jnp.isfinite(likelihood))
-    return jnp.where(bad, 0.0, own), jnp.where(bad, -jnp.inf, likelihood)
+    before = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
+    fine = jnp.isfinite(before) & jnp.isfinite(likelihood)
+    return jnp.where(fine, before, 0.0), jnp.where(fine, likelihood, -jnp.inf)
 
 
 def density(
@@ -113,14 +113,14 @@ def walk(
         a move.
     """
     run, kind = _walk(problem.target), particles.points.dtype
-    temper, log_step, never = (np.asarray(own, kind) for own in (temper, log_step, np.nan))
+    temper, log_step, never = (np.asarray(x, kind) for x in (temper, log_step, np.nan))
     now = Walk(particles, around.whiten(particles.points), log_step, never)
     for first in range(0, len(normal), STEPS):
         some = slice(first, first + STEPS)
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
-        own = uniform[some], normal[some], normal[some, :, :-1] @ around.factor.T
-        given = (pad_rows(part, STEPS, 1.0) for part in own)
-        steps = np.int32(len(own[0]))
+        numbers = uniform[some], normal[some], normal[some, :, :-1] @ around.factor.T
+        given = (pad_rows(part, STEPS, 1.0) for part in numbers)
+        steps = np.int32(len(numbers[0]))
         start = now, around.mean, temper, *given, steps, np.True_
         now = jax.tree.map(np.asarray, run(problem.prior, problem.data, *start)[0])
     return now.particles, now.log_step, now.rate
@@ -148,7 +148,7 @@ def _walk(target: Target) -> Callable[..., Any]:
             points = jnp.where(walking, moved, shaken[place])
             found = log_densities(Problem(target, prior, data), points)
             now = decide(now, standard, Particles(points, *found), temper, uniform[place])
-            return now, tuple(own.at[place].set(new) for own, new in zip(logs, found, strict=True))
+            return now, tuple(log.at[place].set(new) for log, new in zip(logs, found, strict=True))
 
         return jax.lax.fori_loop(0, steps, once, (begin, (jnp.zeros_like(uniform),) * 2))
 
@@ -171,7 +171,8 @@ def predict(
         draws: unconstrained parameters.
         weights: of the draws.
         readings: texts to predict.
-        values: value of each option, where expected values are asked for; or of each text's own.
+        values: value of each option, the same for all texts or one row a text; None for no
+            expected values.
 
     Returns:
         Probabilities, and the expected value of each text under each draw.
@@ -195,10 +196,10 @@ def predict(
             {k: repeat_rows(v[rows], TEXTS) for k, v in readings.covariates.items()},
             np.int32(-(-texts // PREDICTED)),
         )
-        own = texts_last(pad_rows(places[rows], TEXTS, 0.0))
+        worth = texts_last(pad_rows(places[rows], TEXTS, 0.0))
         for start in range(0, len(draws), DRAWS):
             some = slice(start, start + DRAWS)
-            found = run(draws[some], weights[some], data, own)
+            found = run(draws[some], weights[some], data, worth)
             probs[rows] += np.asarray(found[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(found[1])[:, :texts]
@@ -216,13 +217,13 @@ def _predict(target: Target) -> Callable[..., Any]:
             each, start = [probs[..., option] for option in range(len(values))], index * PREDICTED
             mean = jnp.stack([weights @ part for part in each])
             places = jax.lax.dynamic_slice_in_dim(values, start, PREDICTED, 1)
-            expected = sum(own[None] * part for own, part in zip(places, each, strict=True))
+            expected = sum(value[None] * part for value, part in zip(places, each, strict=True))
             return (
                 jax.lax.dynamic_update_slice_in_dim(total[0], mean, start, 1),
                 jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),
             )
 
-        nothing = tuple(jnp.zeros((len(own), TEXTS), kind) for own in (values, draws))
+        nothing = tuple(jnp.zeros((len(part), TEXTS), kind) for part in (values, draws))
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
     return compiled(run)
@@ -243,11 +244,11 @@ def take_tile(
     def cut(values: Any) -> Array:
         middle = jnp.shape(values)[len(place) : -1]
         # In one go: what is taken of one data set is this tile, and not all of its rows.
-        own = [where.astype(index.dtype) for where in place]
-        starts = *own, *(jnp.zeros_like(index) for _ in middle), index * rows
+        which = [where.astype(index.dtype) for where in place]
+        starts = *which, *(jnp.zeros_like(index) for _ in middle), index * rows
         size = *(1 for _ in place), *middle, rows
         return jax.lax.dynamic_slice(values, starts, size).reshape(*middle, rows)
 
     histogram = data.histogram[place] if place else data.histogram
-    covariates = {name: cut(own) for name, own in data.covariates.items()}
+    covariates = {name: cut(column) for name, column in data.covariates.items()}
     return Readings(jnp.moveaxis(cut(data.logits), -1, 0), histogram, covariates), cut(data.labels)

@@ -139,14 +139,14 @@ def carry(problem: Problem, effort: Effort, seed: tuple[int, ...], whole: State)
         were moved.
     """
     rng, old = generator(seed), whole.particles
-    own = Particles(old.points, *density(problem, old.points, effort.particles))
-    change = own.log_prior + own.log_likelihood - old.log_prior - old.log_likelihood
+    new = Particles(old.points, *density(problem, old.points, effort.particles))
+    change = new.log_prior + new.log_likelihood - old.log_prior - old.log_likelihood
     log_weights, khat = pareto_smooth(change)
     ess = effective_sample_size(log_weights)
-    state = whole._replace(particles=own, log_weights=log_weights, khat=khat, ess=ess)
+    state = whole._replace(particles=new, log_weights=log_weights, khat=khat, ess=ess)
     if khat <= khat_limit(effort.particles):
         return state
-    around, chosen = gaussian(own.points, log_weights), _resample(own, log_weights, rng, effort)
+    around, chosen = gaussian(new.points, log_weights), _resample(new, log_weights, rng, effort)
     state = state._replace(particles=chosen, log_weights=_equal(effort.particles))
     return _move(problem, rng, state, around, effort.moves)
 
@@ -261,9 +261,9 @@ def _propose(state: State, rng: np.random.Generator, total: int) -> tuple[Any, A
     return proposed, np.logaddexp(_log_student(whole, proposed), _log_student(core, proposed))
 
 
-def _log_student(own: Gaussian, points: Float[np.ndarray, "S P"]) -> Float[np.ndarray, " S"]:
+def _log_student(around: Gaussian, points: Float[np.ndarray, "S P"]) -> Float[np.ndarray, " S"]:
     """Log density of a Student-t up to a constant that does not depend on the location or scale."""
-    log_scale, standard = np.sum(np.log(np.diagonal(own.factor))), own.whiten(points)
+    log_scale, standard = np.sum(np.log(np.diagonal(around.factor))), around.whiten(points)
     distances = np.vecdot(standard, standard)
     return -0.5 * (FREEDOM + points.shape[1]) * np.log1p(distances / FREEDOM) - log_scale
 
@@ -304,17 +304,17 @@ def _move(
 def _resample(
     particles: Particles, log_weights: np.ndarray, rng: np.random.Generator, effort: Effort
 ) -> Particles:
-    """As many particles as there are to be, which weigh alike."""
+    """Resample to equally weighted particles."""
     offset = 1 - rng.random(dtype=PRECISION)
     index = resample(offset, log_weights, effort.particles)
     return Particles(*(leaf[index] for leaf in particles))
 
 
 def _raised(power: Any, log_likelihood: np.ndarray) -> np.ndarray:
-    """Log of a power of the likelihood, whose power of nothing is one even where it is zero."""
+    """Log of a power of the likelihood: 0 at power 0, even where the likelihood is zero."""
     return power * log_likelihood if power > 0 else np.zeros_like(log_likelihood)
 
 
 def _equal(count: int) -> np.ndarray:
-    """Log weights of draws that weigh alike."""
+    """Log weights of equally weighted draws."""
     return np.full(count, -np.log(count), PRECISION)

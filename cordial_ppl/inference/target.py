@@ -230,11 +230,10 @@ def _build_target(
 
 def _check_density(target: Target, covariates: tuple[str, ...], readers: int | None) -> None:
     """Refuse a channel that nothing can be fitted with, even where its prior is centred."""
-    size = target.options
+    size, name = target.options, target.channel.name
     logits = np.stack([np.zeros(size), np.arange(size) - (size - 1) / 2])
     extra = dict.fromkeys(covariates, (2.0, 3.0))
     readings = make_readings(target.channel, readers, logits, np.full(size, 1 / size), extra)
-    labels = np.array([0, size - 1])
 
     def look(prior: Prior, readings: Readings, labels: Array) -> tuple[Array, Array]:
         density = target.log_density(prior.loc, prior, readings, labels)
@@ -242,17 +241,16 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
 
     with jax.enable_x64(True):
         prior = Prior(*map(jnp.asarray, target.prior))
-        value, probs = jax.jit(look)(prior, readings, labels)
-    name = target.channel.name
+        value, probs = map(np.asarray, jax.jit(look)(prior, readings, np.array([0, size - 1])))
     if not np.isfinite(value):
         raise ChannelError(
             f"the log density of channel {name!r} is {float(value)} where its prior is centred, "
             "for plain readings: it must be finite there. Look for a division by zero, or the "
             "logarithm of zero."
         )
-    if np.min(probs) < 0 or np.abs(np.sum(probs, axis=1) - 1).max() > SUM_TOLERANCE:
+    if probs.min() < 0 or np.abs(probs.sum(axis=1) - 1).max() > SUM_TOLERANCE:
         raise ChannelError(
             f"the probabilities of channel {name!r} must be positive and sum to one; for a plain "
-            f"reading they are {np.round(np.asarray(probs[1]), 4).tolist()}. Normalise them, by "
+            f"reading they are {np.round(probs[1], 4).tolist()}. Normalise them, by "
             "jax.nn.log_softmax for example, before observe."
         )

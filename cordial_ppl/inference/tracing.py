@@ -119,7 +119,12 @@ def describe(
         except ChannelError:
             raise
         except Exception as error:
-            _check_covariates(channel, size, covariates)
+            for name in find_covariates(channel, size):
+                if name not in covariates:
+                    raise InputError(
+                        f"the channel uses the covariate {name!r}, one number a text, which was "
+                        f"not given: covariates={{{name!r}: ...}}."
+                    ) from error
             raise ChannelError(_explain(channel, error)) from error
     loc, scale = np.empty((2, sites[-1].slice.stop))
     for index, (site, own) in enumerate(zip(sites, found, strict=True)):
@@ -179,16 +184,6 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
     with suppress(Exception), jax.enable_x64(True):
         jax.eval_shape(run)
     return tuple(name for name in wanted if isinstance(name, str))
-
-
-def _check_covariates(channel: Channel, size: int, given: tuple[str, ...]) -> None:
-    """Refuse readings without a covariate that the channel asks for."""
-    for name in find_covariates(channel, size):
-        if name not in given:
-            raise InputError(
-                f"the channel uses the covariate {name!r}, one number a text, which was not given: "
-                f"covariates={{{name!r}: ...}}."
-            )
 
 
 def make_readings(
