@@ -4,10 +4,7 @@ XLA compiles a program once for every shape, so a number of texts is rounded up 
 rows that fill it are masked out.
 """
 
-from typing import Any
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 AnyArray = jax.Array | np.ndarray
@@ -20,21 +17,10 @@ CHUNK_ROWS = 4096
 """Texts that users' predictions take at a time: their intermediate results fit the caches."""
 
 
-def namespace(array: Any) -> Any:
-    """The module of an array's functions: ``jax.numpy`` for JAX arrays, also while traced."""
-    return jnp if isinstance(array, jax.Array) else np
-
-
 def bucket(n: int) -> int:
     """Round a number of rows up to one of the few sizes that programs are compiled for.
 
     The sizes are 24, 128, 512, 2048, ...: a learning curve from 5 to 2,000 labels needs four.
-
-    Args:
-        n: Number of rows, at least 0.
-
-    Returns:
-        The smallest size that holds `n` rows.
     """
     size = 128
     while size < n:
@@ -43,41 +29,24 @@ def bucket(n: int) -> int:
 
 
 def repeat_rows(x: AnyArray, size: int) -> np.ndarray:
-    """Append copies of the last row: rows that count nothing, but can be computed with.
+    """Append copies of the last of ``[n, ...]`` rows, up to ``size``.
 
     What a model does with a text's values (a logarithm, say) may be undefined for a constant.
-
-    Args:
-        x: Array [n, ...] with 1 <= n <= `size`.
-        size: Number of rows wanted, usually `bucket(n)`.
-
-    Returns:
-        Array [size, ...] of the same type.
     """
     rows = np.asarray(x)
     return np.pad(rows, [(0, size - len(rows))] + [(0, 0)] * (rows.ndim - 1), mode="edge")
 
 
 def pad_rows(x: AnyArray, size: int, fill: float) -> np.ndarray:
-    """Append rows of a constant, in NumPy (a padding compiled by XLA would compile for every n).
-
-    Args:
-        x: Array [n, ...] with n <= `size`.
-        size: Number of rows wanted, usually `bucket(n)`.
-        fill: Value of the rows added, cast to the type of `x`.
-
-    Returns:
-        Array [size, ...] of the same type.
+    """Append rows of a constant to ``[n, ...]`` rows, up to ``size``.
 
     Raises:
-        ValueError: `x` has more than `size` rows.
+        ValueError: there are more rows.
     """
     rows = np.asarray(x)
     if len(rows) > size:
         raise ValueError(f"cannot pad {len(rows)} rows to {size}: choose a size of {len(rows)} up.")
-    if len(rows) == size:
-        return rows
-    # NumPy's own `pad` takes longer than what is done with the rows.
+    # NumPy's `pad` takes longer than what is done with the rows.
     padded = np.full((size, *rows.shape[1:]), fill, rows.dtype)
     padded[: len(rows)] = rows
     return padded

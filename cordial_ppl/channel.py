@@ -87,16 +87,19 @@ class Ordinal(dist.Distribution):
         if (log_probs is None) == (probs is None):
             raise ChannelError("an ordinal distribution needs log_probs or probs, one of them.")
         self._log_probs = log_probs
-        self._rows = _rows(log_probs if probs is None else probs)
+        given: Any = log_probs if probs is None else probs
+        if not isinstance(given, Sequence):
+            given = [given[..., option] for option in range(given.shape[-1])]
+        self._rows = tuple(given)
         shape = jnp.broadcast_shapes(*(jnp.shape(row) for row in self._rows))
         super().__init__(batch_shape=shape, validate_args=validate_args)
 
     @property
     def log_probs(self) -> Float[Array, "... K"]:
         """Log probabilities in nats; the smallest positive number stands for a zero."""
-        if self._log_probs is not None:
-            return self._log_probs
-        return jnp.log(self.probs + jnp.finfo(self.probs.dtype).tiny)
+        if self._log_probs is None:
+            return jnp.log(self.probs + jnp.finfo(self.probs.dtype).tiny)
+        return self._log_probs
 
     @property
     def probs(self) -> Float[Array, "... K"]:
@@ -125,7 +128,14 @@ class Ordinal(dist.Distribution):
         Raises:
             InputError: an option is beyond -1..K-1.
         """
-        value = _as_options(value, self.size)
+        if not_jax_tracer(value):
+            own = np.asarray(value)
+            wrong = np.flatnonzero((own < -1) | (own >= self.size))
+            if wrong.size:
+                raise InputError(
+                    f"labels must be options 0..{self.size - 1}, or -1 for a text that has none; "
+                    f"found {own.flat[wrong[0]]} in row {wrong[0]}."
+                )
         known = (value >= 0) & (value < self.size)
         # The one row that counts is selected before the logarithm is taken.
         chosen = [jnp.where(value == option, row, 0.0) for option, row in enumerate(self._rows)]
@@ -134,26 +144,6 @@ class Ordinal(dist.Distribution):
             return jnp.where(known | (value == -1), selected, -jnp.inf)
         left_out = jnp.where(value == -1, 1.0, 0.0).astype(selected.dtype)
         return jnp.log(jnp.where(known, selected + jnp.finfo(selected.dtype).tiny, left_out))
-
-
-def _as_options(value: Any, size: int) -> Any:
-    """The labels, which are looked at where they are no tracers."""
-    if not not_jax_tracer(value):
-        return value
-    own = np.asarray(value)
-    wrong = np.flatnonzero((own < -1) | (own >= size))
-    if wrong.size:
-        raise InputError(
-            f"labels must be options 0..{size - 1}, or -1 for a text that has none; found "
-            f"{own.flat[wrong[0]]} in row {wrong[0]}."
-        )
-    return value
-
-
-def _rows(values: Any) -> tuple[Array, ...]:
-    if isinstance(values, Sequence):
-        return tuple(values)
-    return tuple(values[..., option] for option in range(values.shape[-1]))
 
 
 def observe(

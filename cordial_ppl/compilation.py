@@ -63,10 +63,12 @@ class Program[**P, R]:
         if jax.config.jax_disable_jit:
             return self.jitted(*args, **kwargs)
         leaves, structure = jax.tree.flatten((args, kwargs))
-        form = structure, _settings(), *map(_kind, leaves)
+        config = jax.config  # Each thread may have its own settings.
+        settings = config.jax_enable_x64, config.jax_default_matmul_precision
+        form = structure, settings, config.jax_default_device, *map(_kind, leaves)
         program = self.ready.get(form)
         if program is None:
-            # Whoever comes second waits rather than compile the same program again.
+            # A second thread waits rather than compile the same program again.
             with self.compiling:
                 program = self.ready.get(form)
                 if program is None:
@@ -78,17 +80,16 @@ class Program[**P, R]:
         with TRACING, paused():
             _make_room()
             lowered = self.jitted.lower(*args, **kwargs)
-        kept = executables.find(lowered, leaves, self.options)
-        program = kept.load() if kept else None
-        if program is not None:
-            # What can be loaded may yet fail to run: it is compiled then.
-            with suppress(Exception):
+        path = executables.find(lowered, leaves, self.options)
+        # What can be loaded may yet fail to run: it is compiled then.
+        with suppress(Exception):
+            if path and (program := executables.load(path, lowered)):
                 result = jax.block_until_ready(program(*args, **kwargs))
                 self.ready[form] = program
                 return result
         program = self.ready[form] = _compile(lowered, self.options)
-        if kept:
-            kept.keep(program)
+        if path:
+            executables.keep(path, program)
         return program(*args, **kwargs)
 
 
@@ -103,16 +104,6 @@ def compiled[**P, R](function: Callable[P, R], **options: bool | int | str) -> C
         options: what XLA is told besides `OPTIONS`, such as ``xla_backend_optimization_level=1``.
     """
     return Program(function, options)
-
-
-def _settings() -> tuple[Hashable, ...]:
-    """JAX's settings that a program depends on; each thread may have its own."""
-    config = jax.config
-    return (
-        config.jax_enable_x64,
-        config.jax_default_matmul_precision,
-        config.jax_default_device,
-    )
 
 
 def _kind(leaf: Any) -> Hashable:
@@ -140,8 +131,7 @@ def _compile(lowered: Any, options: Mapping[str, bool | int | str]) -> Any:
 def _make_room() -> None:
     """Forget all programs before the process has as many mappings as the kernel allows.
 
-    Whoever asks for one too many is ended by a segmentation fault.  What is needed again is
-    compiled again, or read from disk.
+    One more would be a segmentation fault.  Programs are compiled again, or read, when needed.
     """
     try:
         mapped, allowed = (path.read_bytes() for path in MAPPINGS)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
@@ -38,71 +38,21 @@ def cache_directory() -> Path | None:
         ``Library/Caches/cordial`` (macOS), ``AppData/Local/cordial/Cache`` (Windows) or
         ``.cache/cordial``; None where the first is empty, and without a home folder.
     """
-    own = os.environ.get(VARIABLE)
-    if own is not None:
-        return Path(own) if own else None
-    custom = os.environ.get("XDG_CACHE_HOME", "")
+    given, custom = os.environ.get(VARIABLE), os.environ.get("XDG_CACHE_HOME", "")
+    if given is not None:
+        return Path(given) if given else None
     if os.path.isabs(custom):
         return Path(custom, "cordial")
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return None
     places = {"darwin": "Library/Caches/cordial", "win32": "AppData/Local/cordial/Cache"}
-    return home / places.get(sys.platform, ".cache/cordial")
-
-
-class Executable(NamedTuple):
-    """The place of one program on disk.
-
-    Attributes:
-        path: its file, whether or not there is one.
-        lowered: the program before XLA, ``jax.stages.Lowered``.
-        device: what it runs on, a ``jax.Device``.
-    """
-
-    path: Path
-    lowered: Any
-    device: Any
-
-    def load(self) -> Any:
-        """Load the program; None where there is no file, or none that can be read."""
-        from jax.experimental.serialize_executable import deserialize_and_load
-
-        # Whatever is wrong with the file, the program can be compiled.
-        with suppress(Exception):
-            data = zlib.decompress(self.path.read_bytes())
-            os.utime(self.path)
-            trees = self.lowered.in_tree, self.lowered.out_tree
-            return deserialize_and_load(data, *trees, self.device.client, [self.device])
-        return None
-
-    def keep(self, program: Any) -> None:
-        """Write the program, whole or not at all; one for several devices is not kept."""
-        from jax.experimental.serialize_executable import serialize
-
-        ends = jax.tree.leaves((program.input_shardings, program.output_shardings))
-        if any(end.device_set != {self.device} for end in ends):
-            return
-        # A folder that cannot be written to, a full disk, a program that cannot be written.
-        with suppress(OSError, ValueError, NotImplementedError, jax.errors.JaxRuntimeError):
-            data = zlib.compress(serialize(program)[0], 1)
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(SUFFIX, dir=self.path.parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(data)
-                os.replace(temporary, self.path)
-            except OSError:
-                os.unlink(temporary)
-                raise
-            _make_room(self.path.parent)
+    with suppress(RuntimeError):
+        return Path.home() / places.get(sys.platform, ".cache/cordial")
+    return None
 
 
 def find(
     lowered: Any, arguments: Sequence[Any], options: Mapping[str, bool | int | str]
-) -> Executable | None:
-    """Find the place of a program on disk.
+) -> Path | None:
+    """Find the file of a program, whether or not there is one yet.
 
     Args:
         lowered: the program before XLA, ``jax.stages.Lowered``.
@@ -110,44 +60,70 @@ def find(
         options: what XLA is told.
 
     Returns:
-        The place; None where programs are not kept, or the arguments are on another device.
+        The path; None where programs are not kept, or the arguments are on another device.
     """
     theirs = jax.config.jax_compilation_cache_dir or not jax.config.jax_enable_compilation_cache
-    folder = None if theirs else cache_directory()
-    device = jax.config.jax_default_device
-    if not isinstance(device, jax.Device):
-        device = jax.devices(device)[0]
+    folder, device = None if theirs else cache_directory(), _device()
     placed = [leaf.devices() for leaf in arguments if isinstance(leaf, jax.Array)]
-    if folder is None or any(own != {device} for own in placed):
+    if folder is None or any(devices != {device} for devices in placed):
         return None
     stated = [lowered.as_text(), sorted(options.items()), device.id, _machine(device)]
-    name = hashlib.sha256(repr(stated).encode()).hexdigest() + SUFFIX
-    return Executable(folder / name, lowered, device)
+    return folder / (hashlib.sha256(repr(stated).encode()).hexdigest() + SUFFIX)
 
 
-def _make_room(folder: Path) -> None:
-    """Delete what was used longest ago, until all is within bounds."""
-    found = sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
-    total = 0
-    for path in found:
-        total += path.stat().st_size
-        if total > LARGEST:
-            path.unlink(missing_ok=True)
+def load(path: Path, lowered: Any) -> Any:
+    """Load a program; None where there is no file, or none that can be read."""
+    from jax.experimental.serialize_executable import deserialize_and_load
+
+    # Whatever is wrong with the file, the program can be compiled.
+    with suppress(Exception):
+        data, device = zlib.decompress(path.read_bytes()), _device()
+        os.utime(path)
+        trees = lowered.in_tree, lowered.out_tree
+        return deserialize_and_load(data, *trees, device.client, [device])
+    return None
+
+
+def keep(path: Path, program: Any) -> None:
+    """Write a program, whole or not at all, and delete those used longest ago beyond `LARGEST`."""
+    from jax.experimental.serialize_executable import serialize
+
+    # A folder that cannot be written to, a full disk, a program that cannot be written.
+    with suppress(OSError, ValueError, NotImplementedError, jax.errors.JaxRuntimeError):
+        data = zlib.compress(serialize(program)[0], 1)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(SUFFIX, dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(temporary, path)
+        except OSError:
+            os.unlink(temporary)
+            raise
+        files = sorted((file.stat().st_mtime, file) for file in path.parent.glob(f"*{SUFFIX}"))
+        total = 0
+        for _, file in reversed(files):
+            total += file.stat().st_size
+            if total > LARGEST:
+                file.unlink(missing_ok=True)
+
+
+def _device() -> Any:
+    """The device that programs run on."""
+    device = jax.config.jax_default_device
+    return device if isinstance(device, jax.Device) else jax.devices(device)[0]
 
 
 @cache
 def _machine(device: Any) -> tuple[str, ...]:
     """What a program depends on besides its text: versions, flags and the processor."""
     try:
-        with open("/proc/cpuinfo") as file:
-            lines = file.read().splitlines()
-        own = sorted(
-            {line for line in lines if line.startswith(("flags", "Features", "model name"))}
-        )
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = {line for line in lines if line.startswith(("flags", "Features", "model name"))}
     except OSError:
-        own = [platform.processor()]
+        processor = {platform.processor()}
     return (
         *(version("jax"), version("jaxlib"), os.environ.get("XLA_FLAGS", "")),
         *(device.platform, device.device_kind, device.client.platform_version),
-        *(platform.system(), platform.machine(), *own),
+        *(platform.system(), platform.machine(), *sorted(processor)),
     )

@@ -6,13 +6,26 @@ Loading one by its path RUNS THE CODE IN IT, as importing a module would: load o
 """
 
 import hashlib
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
+from typing import Annotated, Any
+
+import msgspec
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS, READER_CHANNELS
 from cordial_ppl.errors import ChannelError, say_error
+
+SETTINGS = {
+    "EXAMPLES": (dict[str, tuple[float, float]], "a range, as in {'length': (20, 500)}"),
+    "LEVELS": (
+        dict[str, Annotated[int, msgspec.Meta(gt=0)]],
+        "the number of their levels, as in {'user': 12}",
+    ),
+}
+"""What a file may say of its covariates, and how a message puts it."""
 
 
 def load_channel(channel: str | Path | Channel) -> Channel:
@@ -65,36 +78,25 @@ def _load_file(path: Path, _: int) -> Channel:
     model = getattr(module, "model", None)
     if not callable(model):
         raise ChannelError(f"{path} defines no function model(readings, labels=None).")
-    digest = hashlib.sha256(source).hexdigest()
-    examples, several = _read_examples(module, path), bool(getattr(module, "SEVERAL", False))
-    return Channel(path.stem, model, str(path), digest, examples, several, _levels(module, path))
+    return Channel(
+        name=path.stem,
+        model=model,
+        source=str(path),
+        digest=hashlib.sha256(source).hexdigest(),
+        examples=tuple((name, *ends) for name, ends in _read_settings(module, "EXAMPLES").items()),
+        several=bool(getattr(module, "SEVERAL", False)),
+        levels=tuple(_read_settings(module, "LEVELS").items()),
+    )
 
 
-def _levels(module: ModuleType, path: Path) -> tuple[tuple[str, int], ...]:
-    """The covariates that a file says are numbers of something, and how many there are."""
-    given = getattr(module, "LEVELS", {})
-    try:
-        levels = tuple((str(name), int(count)) for name, count in given.items())
-    except (AttributeError, TypeError, ValueError):
-        levels = (("", 0),)
-    if not all(count > 0 for _, count in levels):
-        raise ChannelError(
-            f"LEVELS in {path} must name covariates with the number of their levels, as in "
-            f"{{'user': 12}}; found {given!r}."
-        )
-    return levels
-
-
-def _read_examples(module: ModuleType, path: Path) -> tuple[tuple[str, float, float], ...]:
-    """The ranges that a file says its covariates have."""
-    given = getattr(module, "EXAMPLES", {})
-    try:
-        ranges = tuple((str(name), float(low), float(high)) for name, (low, high) in given.items())
-    except (AttributeError, TypeError, ValueError):
-        ranges = (("", 1.0, 0.0),)
-    if not all(low < high for _, low, high in ranges):
-        raise ChannelError(
-            f"EXAMPLES in {path} must name covariates with a range, as in {{'length': (20, 500)}}; "
-            f"found {given!r}."
-        )
-    return ranges
+def _read_settings(module: ModuleType, name: str) -> dict[str, Any]:
+    """What a file says of its covariates."""
+    kind, expected = SETTINGS[name]
+    given = getattr(module, name, {})
+    with suppress(msgspec.ValidationError):
+        found = msgspec.convert(given, kind)
+        if name == "LEVELS" or all(low < high for low, high in found.values()):
+            return found
+    raise ChannelError(
+        f"{name} in {module.__file__} must name covariates with {expected}; found {given!r}."
+    )

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
@@ -73,14 +72,6 @@ def test_another_program_is_another_file(folder, heard):
     assert len(heard) == len(entries(folder)) == 5
 
 
-def test_another_machine_is_another_file(folder, monkeypatch):
-    x = np.arange(3.0)
-    double()(x)
-    monkeypatch.setattr(executables, "_machine", lambda device: ("another",))
-    double()(x)
-    assert len(entries(folder)) == 2
-
-
 @pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:99], lambda data: b"no"])
 def test_a_damaged_file_is_compiled_and_written_again(folder, heard, damage):
     x = np.arange(3.0)
@@ -100,7 +91,7 @@ def test_a_program_that_cannot_run_is_compiled_again(folder, heard, monkeypatch)
 
     x = np.arange(3.0)
     double()(x)
-    monkeypatch.setattr(executables.Executable, "load", lambda own: broken)
+    monkeypatch.setattr(executables, "load", lambda *given: broken)
     again = double()
     for _ in range(2):
         np.testing.assert_array_equal(again(x), 2 * x)
@@ -136,14 +127,6 @@ def test_what_was_used_longest_ago_makes_room(folder, monkeypatch):
     monkeypatch.setattr(executables, "LARGEST", int(2.5 * size))
     double(4.5)(np.arange(3.0))
     assert len(entries(folder)) == 2 and used.exists()
-
-
-def test_threads_keep_and_read_at_once(folder):
-    x = np.arange(3.0)
-    with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda factor: double(float(factor))(x), [1, 2, 3, 1, 2, 3] * 2))
-    assert [float(each[1]) for each in found] == [1, 2, 3, 1, 2, 3] * 2
-    assert len(entries(folder)) == 3
 
 
 PROGRAM = """
@@ -188,13 +171,11 @@ def test_where_programs_are_kept(monkeypatch):
     assert executables.cache_directory() == Path("/mine")
     monkeypatch.setenv(executables.VARIABLE, "")
     assert executables.cache_directory() is None
+    monkeypatch.delenv(executables.VARIABLE)
+    monkeypatch.delenv("XDG_CACHE_HOME")
 
-
-def test_there_may_be_no_home(monkeypatch):
     def home():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.delenv(executables.VARIABLE, raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(executables.Path, "home", home)
     assert executables.cache_directory() is None

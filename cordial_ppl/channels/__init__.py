@@ -1,11 +1,16 @@
 """Channels as NumPyro models: the paper's four, one between its two forms, and the scalar ones."""
 
 from cordial_ppl.channel import Channel
-from cordial_ppl.channels.bridge import bridge
-from cordial_ppl.channels.location import location, location_vector
-from cordial_ppl.channels.mixture import mixture, mixture_vector
+from cordial_ppl.channels.forms import (
+    bridge,
+    location,
+    location_vector,
+    mixture,
+    mixture_vector,
+    scalar,
+    scalar_vector,
+)
 from cordial_ppl.channels.readers import location_readers
-from cordial_ppl.channels.scalar import scalar, scalar_vector
 
 CHANNELS: dict[str, Channel] = {
     name: Channel(name, model)
