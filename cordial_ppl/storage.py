@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.errors import CordialError, FileError
-from cordial_ppl.tables import replacing
+from cordial_ppl.outputs import replacing
 
 FORMAT = "cordial"
 VERSION = 1

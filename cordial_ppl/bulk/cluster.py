@@ -1,9 +1,9 @@
 """A large table on Ray: parts of it are predicted by workers wherever there is a core.
 
 A part is a range of rows that its worker reads, predicts and writes to a file of its own; Ray moves
-no more than the number of the part. A worker that dies is started again, and what it was at is done
-again under the same name: nothing is lost or there twice. (`ray.data.read_parquet` would not keep
-the order of the rows, nor read files whose types differ a little.)
+only the number of the part. When a worker dies, another repeats its part under the same name:
+nothing is lost or written twice. (`ray.data.read_parquet` would not keep the order of the rows, nor
+read files whose types differ a little.)
 """
 
 import logging
@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import pyarrow as pa
 
-from cordial_ppl.bulk.local import predict_table
+from cordial_ppl.bulk.local import Survey, predict_table
 from cordial_ppl.errors import CordialError, InputError
 from cordial_ppl.saved import load
 from cordial_ppl.tables import making_folder
-from cordial_ppl.tables.blocks import BlockTable, open_blocks
-from cordial_ppl.tables.survey import Survey
+from cordial_ppl.tables.files import read_columns
 
 PART = 1 << 17
 """Rows of a part, and of a file that is written: five seconds of a core."""
@@ -39,10 +37,9 @@ class Worker:
     """Predicts parts of a table; one for each process of Ray's.
 
     Args:
-        judge: The judge's file.
+        calibrator: The calibrator's file.
         channels: The channel files that it was fitted with.
-        table: The readings.
-        survey: What they are.
+        found: The readings.
         folder: Where the parts are written.
         size: Rows of a part.
         compiled: JAX's settings of where compiled programs are kept.
@@ -50,43 +47,39 @@ class Worker:
 
     def __init__(
         self,
-        judge: Path,
+        calibrator: Path,
         channels: Sequence[Path],
-        table: BlockTable,
-        survey: Survey,
+        found: Survey,
         folder: Path,
         size: int,
         compiled: dict[str, Any],
     ):
-        """Load the judge."""
+        """Load the calibrator."""
         for name, value in compiled.items():
             jax.config.update(name, value)
-        self.judge = load(judge, channels=channels)
-        self.table, self.survey, self.folder, self.size = table, survey, folder, size
+        self.calibrator = load(calibrator, channels=channels)
+        self.found, self.folder, self.size = found, folder, size
 
-    def __call__(self, batch: pa.Table) -> pa.Table:
-        """Predict the parts whose numbers are given; return how many texts are in them."""
-        try:
-            texts, fault = [self._predict(part) for part in batch["part"].to_pylist()], None
-        except CordialError as error:
-            # Ray would put a page of its own around what is said.
-            texts, fault = [0], str(error)
-        faults = pa.array([fault] * len(texts), pa.string())
-        return pa.table({"texts": pa.array(texts, pa.int64()), "fault": faults})
-
-    def _predict(self, part: int) -> int:
-        rows = range(part * self.size, min((part + 1) * self.size, len(self.table)))
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Predict the part whose number is given; return how many texts are in it."""
+        part = int(row["part"])
         path = self.folder / f"part-{part:05d}.parquet"
-        texts = predict_table(self.judge, self.table, self.survey, path, rows=rows, jobs=1)
+        columns = self.found.columns
+        rows = columns.frame.slice(part * self.size, self.size)
+        found = replace(self.found, columns=replace(columns, frame=rows))
+        try:
+            texts = predict_table(self.calibrator, found, path, jobs=1)
+        except CordialError as error:
+            # Ray would print a traceback around the message.
+            return {"texts": 0, "fault": str(error)}
         if not texts:
             path.unlink()
-        return texts
+        return {"texts": texts, "fault": ""}
 
 
 def predict_on_ray(
-    judge: Path,
-    table: BlockTable,
-    survey: Survey,
+    calibrator: Path,
+    found: Survey,
     output: Path,
     show: Callable[[float, str], None],
     *,
@@ -99,12 +92,11 @@ def predict_on_ray(
     All machines must see the files under the same paths.
 
     Args:
-        judge: The judge's file.
-        table: The readings.
-        survey: What they are.
+        calibrator: The calibrator's file.
+        found: The readings, under absolute paths.
         output: The folder to make, with a file for each part in the order of the readings.
-        show: Told how much of the work is done, from 0 to 1, and what it is.
-        channels: The channel files that the judge was fitted with.
+        show: Called with the share of the work that is done, and what it is.
+        channels: The channel files that the calibrator was fitted with.
         workers: How many workers there are; by default up to one for each core.
         size: Rows of a part.
 
@@ -117,16 +109,36 @@ def predict_on_ray(
     started = not ray.is_initialized()
     if started:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    parts = -(-found.columns.ends[-1][1] // size)
+    most = workers or max(1, min(parts, int(ray.cluster_resources().get("CPU", 1))))
     try:
         with making_folder(output) as folder:
-            _run(ray, judge, table, survey, folder, show, channels, workers, size)
+            settings: dict[str, Any] = {
+                "calibrator": calibrator.absolute(),
+                "channels": [channel.absolute() for channel in channels],
+                "found": found,
+                "folder": folder,
+                "size": size,
+                "compiled": {name: getattr(jax.config, name) for name in KEPT},
+            }
+            rows = [{"part": k} for k in range(parts)]
+            done = ray.data.from_items(rows, override_num_blocks=parts).map(
+                Worker,
+                fn_constructor_kwargs=settings,
+                compute=ray.data.ActorPoolStrategy(min_size=workers or 1, max_size=most),
+            )
+            texts = 0
+            for row in done.iter_rows():
+                if row["fault"]:
+                    raise CordialError(row["fault"])
+                texts += row["texts"]
+                show(texts / found.texts, "calibrating")
             for path in folder.iterdir():
                 # What a worker had begun when it died.
                 if path.name.startswith("."):
                     path.unlink()
-            found = len(open_blocks(folder))
-            if found != survey.texts:
-                raise CordialError(f"Ray returned {found} of {survey.texts} texts; begin again.")
+            if texts != found.texts or len(read_columns(folder)) != texts:
+                raise CordialError(f"Ray returned {texts} of {found.texts} texts; begin again.")
     except ray.exceptions.RayError as error:
         raise CordialError(f"Ray gave up: {str(error).strip().splitlines()[-1]}") from error
     finally:
@@ -135,7 +147,7 @@ def predict_on_ray(
 
 
 def _import_ray() -> Any:
-    """Ray, which says nothing as long as it can go on."""
+    """Import Ray, and let it log only what stops it."""
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
         ray, data = import_module("ray"), import_module("ray.data")
@@ -144,41 +156,3 @@ def _import_ray() -> Any:
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     data.DataContext.get_current().enable_progress_bars = False
     return ray
-
-
-def _run(
-    ray: Any,
-    judge: Path,
-    table: BlockTable,
-    survey: Survey,
-    folder: Path,
-    show: Callable[[float, str], None],
-    channels: Sequence[Path],
-    workers: int | None,
-    size: int,
-) -> None:
-    parts = -(-len(table) // size)
-    most = workers or max(1, min(parts, int(ray.cluster_resources().get("CPU", 1))))
-    settings: dict[str, Any] = {
-        "judge": judge.absolute(),
-        "channels": [channel.absolute() for channel in channels],
-        "table": replace(table, files=tuple(file.absolute() for file in table.files)),
-        "survey": survey,
-        "folder": folder,
-        "size": size,
-        "compiled": {name: getattr(jax.config, name) for name in KEPT},
-    }
-    work = ray.data.from_items([{"part": k} for k in range(parts)], override_num_blocks=parts)
-    done = work.map_batches(
-        Worker,
-        fn_constructor_kwargs=settings,
-        batch_size=1,
-        batch_format="pyarrow",
-        compute=ray.data.ActorPoolStrategy(min_size=workers or 1, max_size=most),
-    )
-    texts = 0
-    for row in done.iter_rows():
-        if row["fault"]:
-            raise CordialError(row["fault"])
-        texts += row["texts"]
-        show(texts / survey.texts, "calibrating")

@@ -1,140 +1,166 @@
 """The file formats: a CSV, Parquet or JSON Lines file as named columns, whatever they mean.
 
-Each reader turns a file's structure into columns and remembers where each row stands, so that a
-message can name it: the line of a text file as an editor counts it (the first is 1), or the row of
-a Parquet file as a data frame counts it (the first is 0).
+A table is a lazy frame of polars. Parquet is read when it is needed and need not fit in memory;
+CSV and JSON Lines are read at once, by the readers of the standard library: these tell the line
+of every row, and refuse rows of another length and keys that occur twice.
+
+A message names the line of a text file, where the first is 1, or the row of a Parquet file, where
+the first is 0.
 """
 
 import csv
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from cordial_ppl.errors import FileError, InputError, quote
-from cordial_ppl.tables.arrow import ArrowCells, open_parquet, reject_doubled
+from cordial_ppl.outputs import name_endings
 
+ROW = "\0row"
+"""A hidden column: where each row stands in its file, or in the files of a folder together."""
 
-class Absent:
-    """The type of `ABSENT`, the cell of a JSON Lines row that lacks the column."""
+LACKING = "\0lacking"
+"""A hidden column of JSON Lines: the names that a row does not have."""
 
-    def __repr__(self) -> str:
-        """Name the cell in messages."""
-        return "nothing"
+DENSEST = 4
+"""Rows a byte beyond which a Parquet file is refused: every text has a different name."""
 
-
-ABSENT = Absent()
+CHUNK = 1 << 16
+"""Rows of a CSV file that are Python objects at a time."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a file, by name, in file order.
+    """The columns of a table, by name.
 
     Attributes:
-        path: The file.
-        cells: The cells of each column: text (CSV), or what the file holds; None for a null.
-        rows: Where each row stands in the file.
-        unit: What `rows` counts, "line" or "row".
-        silent: Columns that say something of other rows of the file, but nothing of these.
+        path: The file or the folder.
+        frame: The cells, with the hidden column `ROW`; text if they come from CSV.
+        unit: What `ROW` counts, "line" or "row".
+        ends: The Parquet files, and the number of rows up to the end of each.
+        masks: Conditions that the rows which count meet.
+        silent: Columns that are empty in the rows which count, but not in others.
     """
 
     path: Path
-    cells: Mapping[str, Sequence | np.ndarray]
-    rows: Sequence[int]
-    unit: str
+    frame: pl.LazyFrame
+    unit: str = "row"
+    ends: tuple[tuple[Path, int], ...] = ()
+    masks: tuple[pl.Expr, ...] = ()
     silent: frozenset[str] = frozenset()
 
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """Names and types of the columns, in file order."""
+        found = self.frame.collect_schema().items()
+        return {name: kind for name, kind in found if name not in (ROW, LACKING)}
+
+    @cached_property
+    def cells(self) -> dict[str, list]:
+        """The cells of each column as Python objects; None for a missing one."""
+        found = self.collect(*self.schema)
+        with _reading(self.path):
+            return found.to_dict(as_series=False)
+
     def __len__(self) -> int:
-        """The number of rows."""
-        return len(self.rows)
+        """The number of rows that count."""
+        return self.collect(pl.len()).item()
 
     def where(self, position: int) -> str:
-        """Name the place of a row in the file: "line 7"."""
-        return f"{self.unit} {self.rows[position]}"
+        """Name the place of a row: "line 7", or in a folder "row 7 of part-2.parquet"."""
+        row = self.collect(pl.col(ROW).get(position)).item()
+        if self.path in (file for file, _ in self.ends) or not self.ends:
+            return f"{self.unit} {row}"
+        ends = [end for _, end in self.ends]
+        number = bisect_right(ends, row)
+        start = ends[number - 1] if number else 0
+        return f"{self.unit} {row - start} of {self.ends[number][0].name}"
 
-    def take(self, positions: list[int]) -> "Columns":
-        """Keep some rows."""
-        cells: dict[str, Sequence | np.ndarray] = {}
-        silent = set(self.silent)
-        for name, column in self.cells.items():
-            plain = isinstance(column, np.ndarray)
-            cells[name] = column[positions] if plain else [column[i] for i in positions]
-            if not any(map(is_filled, cells[name])) and any(map(is_filled, column)):
-                silent.add(name)
-        rows = [self.rows[i] for i in positions]
-        return replace(self, cells=cells, rows=rows, silent=frozenset(silent))
-
-    def column(self, name: str) -> Sequence | np.ndarray:
-        """Find the cells of a column that has to be there.
-
-        Args:
-            name: The column's name.
-
-        Returns:
-            The cells.
+    def require(self, name: str) -> None:
+        """Refuse a table without a column.
 
         Raises:
-            InputError: The file has no such column.
+            InputError: There is no such column.
         """
-        if name not in self.cells:
-            raise InputError(f"{self.path} has no column {name!r}; found {list_names(self.cells)}.")
+        if name not in self.schema:
+            raise InputError(
+                f"{self.path} has no column {name!r}; found {list_names(self.schema)}."
+            )
+
+    def column(self, name: str) -> list:
+        """List the cells of a column that has to be there.
+
+        Raises:
+            InputError: There is no such column.
+        """
+        self.require(name)
         return self.cells[name]
+
+    def collect(self, *what: str | pl.Expr) -> pl.DataFrame:
+        """Compute expressions from the rows that count; a file cannot be read: `FileError`."""
+        with _reading(self.path):
+            return self.frame.filter(*self.masks).select(*what).collect()
+
+    def batches(self, size: int, names: Iterable[str] | None = None) -> Iterator["Columns"]:
+        """Read the rows that count in order, some at a time.
+
+        Args:
+            size: The most rows of a batch.
+            names: The columns to read; by default all.
+
+        Yields:
+            Tables in memory.
+
+        Raises:
+            FileError: A file cannot be read.
+        """
+        hidden = [name for name in self.frame.collect_schema() if name in (ROW, LACKING)]
+        chosen = [name for name in self.schema if names is None or name in names]
+        rows = self.frame.filter(*self.masks).select(*chosen, *hidden)
+        with _reading(self.path):
+            for frame in rows.collect_batches(chunk_size=size, maintain_order=True):
+                if len(frame):
+                    yield replace(self, frame=frame.lazy(), masks=())
+
+
+def in_memory(path: str | Path, frame: pl.DataFrame) -> Columns:
+    """Make a table of a data frame.
+
+    Args:
+        path: What messages call it.
+        frame: The cells.
+    """
+    return Columns(Path(path), frame.with_row_index(ROW).lazy())
 
 
 def read_columns(path: str | Path) -> Columns:
     """Read a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
 
     Args:
-        path: The file.
+        path: The file; or a folder of Parquet files with the same columns, which is one table in
+            the order of their names. Names that begin with a dot or an underscore are skipped.
 
     Returns:
         Its columns, with at least one row.
 
     Raises:
         FileError: The file is missing or empty, its ending is unknown, its contents are not what
-            the ending says, or a row does not fit the header.
+            the ending says, a row does not fit the header, a folder holds no Parquet file, or its
+            files have different columns.
     """
     path = Path(path)
-    columns = _READERS[check_table(path)](path)
+    columns = _read_parquet(path) if path.is_dir() else _READERS[_check(path)](path)
     if not len(columns):
-        raise no_rows(path)
+        raise FileError(f"{path} holds no rows: a table needs at least one.")
     return columns
-
-
-def check_table(path: Path) -> str:
-    """Look at the beginning of a file: whether it is there, and of the kind that its name says.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Its ending.
-
-    Raises:
-        FileError: The file is missing or empty, its ending is unknown, or it looks like another.
-    """
-    ending = table_ending(path)
-    try:
-        with path.open("rb") as file:
-            head = file.read(512)
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-    except ValueError as error:
-        raise FileError(f"cannot read {str(path)!r}: {error}.") from error
-    if not head.strip():
-        raise FileError(f"{path} is empty: a table needs a header and at least one row.")
-    found = _guess(head)
-    if found and _READERS[found] is not _READERS[ending]:
-        raise FileError(f"{path} is not what its ending says: it looks like {found}. Rename it.")
-    return ending
-
-
-def no_rows(path: Path) -> FileError:
-    """What to raise of a table without rows."""
-    return FileError(f"{path} holds no rows: a table needs at least one.")
 
 
 def table_ending(path: str | Path) -> str:
@@ -155,10 +181,30 @@ def table_ending(path: str | Path) -> str:
     return ending
 
 
-def name_endings(endings: Collection[str]) -> str:
-    """Name endings for a message: ".cordial", or ".csv, .jsonl or .parquet"."""
-    *others, last = endings
-    return f"{', '.join(others)} or {last}" if others else last
+def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
+    """Make a column of cells; where no type holds them all exactly, they become text.
+
+    Args:
+        name: The column's name.
+        cells: Python or NumPy objects; None for a missing one.
+    """
+    if isinstance(cells, np.ndarray) and cells.dtype != object:
+        return pl.Series(name, cells)
+    plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
+    known = [cell for cell in plain if cell is not None]
+    kinds = set(map(type, known))
+    same = len(kinds) < 2 or kinds == {int, float}
+    if same and not (int in kinds and any(abs(cell) >= 2**63 for cell in known)):
+        try:
+            column = pl.Series(name, plain, strict=False)
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+            column = None
+        # polars replaces what does not fit by null, also inside lists and objects.
+        nested = bool(kinds & {list, tuple, dict})
+        if column is not None and (not nested or column.to_list() == plain):
+            return column
+    texts = [cell if cell is None or isinstance(cell, str) else as_text(cell) for cell in plain]
+    return pl.Series(name, texts, pl.String)
 
 
 def list_names(names: Iterable[str], shown: int = 10) -> str:
@@ -169,19 +215,100 @@ def list_names(names: Iterable[str], shown: int = 10) -> str:
 
 
 def is_filled(cell: object) -> bool:
-    """Tell a cell with something in it from an empty or absent one."""
-    return not (cell is None or cell is ABSENT or (isinstance(cell, str) and not cell.strip()))
+    """Tell a cell with something in it from an empty one."""
+    return cell is not None and (not isinstance(cell, str) or bool(cell.strip()))
 
 
-def _guess(head: bytes) -> str | None:
-    """Guess the ending from the first bytes, where they give it away."""
-    if head.startswith(b"PAR1"):
-        return ".parquet"
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return ".jsonl" if text.startswith(b"{") else None
+def as_text(cell: object) -> str:
+    """Write a cell as text: lists and objects as JSON."""
+    cell = cell.to_list() if isinstance(cell, pl.Series) else cell
+    return json.dumps(cell, default=str) if isinstance(cell, list | dict) else str(cell)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what goes wrong in polars into a message about a file."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
+    except FileError:
+        raise
+    # Besides damage, dates that Python does not have.
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+        if path.is_dir():
+            for file in _list_files(path):
+                for _ in read_columns(file).batches(CHUNK):
+                    pass
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        raise FileError(f"{path} is damaged or holds what cannot be read: {reason}.") from error
+
+
+def _check(path: Path) -> str:
+    """Look at the first bytes of a file: is it there, and of the kind that its name says?"""
+    ending = table_ending(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise FileError(f"cannot read {str(path)!r}: {error}.") from error
+    text = head.removeprefix(b"\xef\xbb\xbf").strip()
+    if not text:
+        raise FileError(f"{path} is empty: a table needs a header and at least one row.")
+    found = ".parquet" if head.startswith(b"PAR1") else ".jsonl" if text[:1] == b"{" else ending
+    if _READERS[found] is not _READERS[ending]:
+        raise FileError(f"{path} is not what its ending says: it looks like {found}. Rename it.")
+    if b"\0" in head and ending != ".parquet":
+        raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.")
+    return ending
+
+
+def _read_parquet(path: Path) -> Columns:
+    scans: list[pl.LazyFrame] = []
+    ends: list[tuple[Path, int]] = []
+    known: list[str] = []
+    rows = 0
+    for file in _list_files(path) if path.is_dir() else [path]:
+        _check(file)
+        with _reading(file):
+            # One file, also in a folder whose name looks like a partition ("task=fluency").
+            scan = pl.scan_parquet(
+                file, glob=False, hive_partitioning=False, row_index_name=ROW, row_index_offset=rows
+            )
+            names = scan.collect_schema().names()
+            count = scan.select(pl.len()).collect().item()
+        if count > DENSEST * file.stat().st_size:
+            raise FileError(f"{file} claims {count} rows in {file.stat().st_size} bytes.")
+        known = known or names
+        for problem, others in (
+            ("lacks", [name for name in known if name not in names]),
+            ("has further columns:", [name for name in names if name not in known]),
+        ):
+            if others:
+                first = ends[0][0].name
+                raise FileError(f"{file} {problem} {list_names(others)}, unlike {first}.")
+        scans.append(scan.select(known))
+        rows += count
+        ends.append((file, rows))
+    # A column without a value, or of whole numbers, may be of another type in another file.
+    frame = scans[0] if len(scans) == 1 else pl.concat(scans, how="vertical_relaxed")
+    with _reading(path):
+        frame.collect_schema()
+    return Columns(path, frame, ends=tuple(ends))
+
+
+def _list_files(folder: Path) -> list[Path]:
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    found = [f for f in files if f.suffix.lower() == ".parquet" and f.name[0] not in "._"]
+    if not found:
+        raise FileError(f"{folder} is a folder without a file whose name ends in .parquet.")
+    return found
 
 
 def _read_csv(path: Path) -> Columns:
+    frames: list[pl.DataFrame] = []
     rows: list[list[str]] = []
     lines: list[int] = []
     with _text(path) as file:
@@ -191,6 +318,17 @@ def _read_csv(path: Path) -> Columns:
             if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
                 found = quote(header[0])
                 raise FileError(f"{path}: cells must be separated by commas; found {found}.")
+            doubled = [name for name in header if header.count(name) > 1]
+            if doubled:
+                raise FileError(f"{path}: column {quote(doubled[0])} occurs twice in the header.")
+            schema = [*((name, pl.String) for name in header), (ROW, pl.Int64)]
+
+            def keep() -> None:
+                columns = zip(*rows, strict=True) if rows else ((),) * len(header)
+                frames.append(pl.DataFrame([*columns, lines], schema))
+                rows.clear()
+                lines.clear()
+
             line = reader.line_num
             for row in reader:
                 start, line = line + 1, reader.line_num
@@ -201,12 +339,14 @@ def _read_csv(path: Path) -> Columns:
                     raise FileError(
                         f"{path}: line {start} has {len(row)} cells, the header has {len(header)}."
                     )
+                if len(rows) == CHUNK:
+                    keep()
+            keep()
         except csv.Error as error:
             raise FileError(
                 f"{path} is not a CSV table: {error}, line {reader.line_num}."
             ) from error
-    reject_doubled(path, header)
-    return Columns(path, dict(zip(header, zip(*rows, strict=True), strict=False)), lines, "line")
+    return Columns(path, pl.concat(frames).lazy(), "line")
 
 
 def _read_json_lines(path: Path) -> Columns:
@@ -222,9 +362,7 @@ def _read_json_lines(path: Path) -> Columns:
                 if "\\u" in line:
                     json.dumps(record, ensure_ascii=False).encode()
             except (ValueError, RecursionError) as error:
-                raise FileError(
-                    f"{path}: line {number} is not JSON as it should be: {error}."
-                ) from error
+                raise FileError(f"{path}: line {number} is not valid JSON: {error}.") from error
             if not isinstance(record, dict):
                 raise FileError(
                     f"{path}: every line must be one object, {{...}}; line {number} is not."
@@ -232,8 +370,10 @@ def _read_json_lines(path: Path) -> Columns:
             records.append(record)
             lines.append(number)
     names = dict.fromkeys(name for record in records for name in record)
-    cells = {name: [record.get(name, ABSENT) for record in records] for name in names}
-    return Columns(path, cells, lines, "line")
+    columns = [as_series(name, [record.get(name) for record in records]) for name in names]
+    lacking = [list(names.keys() - record.keys()) for record in records]
+    hidden = pl.Series(ROW, lines, pl.Int64), pl.Series(LACKING, lacking, pl.List(pl.String))
+    return Columns(path, pl.DataFrame([*columns, *hidden]).lazy(), "line")
 
 
 def _record(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -245,19 +385,10 @@ def _record(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return record
 
 
-def _read_parquet(path: Path) -> Columns:
-    with open_parquet(path) as file:
-        table = file.read()
-    return Columns(path, ArrowCells(table), range(table.num_rows), "row")
-
-
 @contextmanager
-def _text(path: Path) -> Iterator:
-    """The file as UTF-8 text, with or without a byte order mark."""
+def _text(path: Path) -> Iterator[Any]:
+    """Open a file as UTF-8 text, with or without a byte order mark."""
     try:
-        with path.open("rb") as file:
-            if b"\0" in file.read(512):
-                raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.")
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError as error:
@@ -266,12 +397,12 @@ def _text(path: Path) -> Iterator:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
 
 
-_READERS = {
+_READERS: dict[str, Callable[[Path], Columns]] = {
     ".csv": _read_csv,
     ".parquet": _read_parquet,
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,
 }
 
-ENDINGS = tuple(_READERS)
+ENDINGS: Collection[str] = tuple(_READERS)
 """The endings of a table's name."""
