@@ -68,6 +68,8 @@ def survey(
         SettingNeeded: The table holds several readers or tasks.
     """
     columns, layout = open_readings(path, options=options, reader=reader, task=task)
+    for name in covariates:
+        finite(columns.header, name)
     hashes: list[pl.Series] = []
     unread: list[Unread] = []
     for batch in columns.batches(CHECKED, ["item_id", *layout.readings, *covariates]):
@@ -112,8 +114,7 @@ def predict_table(
         FileError: A file cannot be read or written; nothing is left behind.
     """
     predict = partial(predict_columns, calibrator, layout=found.layout, tell=lambda _: None)
-    empty = found.columns.frame.clear()
-    schema = predict(Columns(found.columns.path, empty)).schema
+    schema = predict(found.columns.header).schema
     jobs = jobs or workers(-(-found.texts // ROWS))
     done = 0
 

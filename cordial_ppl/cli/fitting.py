@@ -1,6 +1,5 @@
 """From two tables to a fitted judge, and from a judge to what there is to say of it."""
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +8,7 @@ import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once, working
 from cordial_ppl.cli.options import Inference, PriorChoice
-from cordial_ppl.errors import CordialWarning, InputError, naming
+from cordial_ppl.errors import InputError, naming
 from cordial_ppl.scale import Scale, SettingNeeded
 from cordial_ppl.tables import (
     LabelTable,
@@ -113,7 +112,7 @@ def read_label_table(path: Path, scale: Scale, task: str | None, kind: str) -> L
         InputError: The table is not as it must be.
     """
     try:
-        found = read_labels(path, scale, task=task)
+        return read_labels(path, scale, task=task)
     except SettingNeeded as error:
         if error.setting != "options" or kind == "rating":
             raise
@@ -123,13 +122,6 @@ def read_label_table(path: Path, scale: Scale, task: str | None, kind: str) -> L
             f"{error.problem} If your scale starts at 1, name the columns of the readings "
             f"{kind}_{first} to {kind}_{last}."
         ) from error
-    if "weight" in found.extras:
-        warnings.warn(
-            f"{path}: the column 'weight' is not used yet; every label counts alike.",
-            CordialWarning,
-            stacklevel=3,
-        )
-    return found
 
 
 def covariates_of(

@@ -63,6 +63,11 @@ class Columns:
         found = self.frame.collect_schema().items()
         return {name: kind for name, kind in found if name not in (ROW, LACKING)}
 
+    @property
+    def header(self) -> "Columns":
+        """The columns without a row."""
+        return replace(self, frame=self.frame.clear())
+
     @cached_property
     def cells(self) -> dict[str, list]:
         """The cells of each column as Python objects; None for a missing one."""
