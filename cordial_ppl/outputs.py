@@ -34,69 +34,26 @@ def name_endings(endings: Collection[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def check_folder(path: str | Path) -> None:
-    """Check before the work that a folder can be made after it.
-
-    Args:
-        path: The folder.
-
-    Raises:
-        FileError: It exists and is not empty, is a file, or its parent is missing or may not be
-            written to.
-    """
-    if os.path.isdir(path) and not os.listdir(path):
-        return
-    if os.path.lexists(path):
-        raise FileError(f"cannot write {path}: it is there already. Remove it or name another.")
-    _open_beside(path).unlink()
-
-
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
+def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
     """Write to a temporary file beside `path`, which then takes its place.
 
     Args:
         path: The file to replace or make.
+        folder: Whether to make a folder, which must not exist yet.
 
     Yields:
-        The temporary file, empty.
+        The temporary file or folder, empty.
 
     Raises:
         FileError: The file cannot be written; nothing is left behind.
     """
-    with _renaming(path, _open_beside(path)) as temporary:
-        yield temporary
-
-
-@contextmanager
-def making_folder(path: str | Path) -> Iterator[Path]:
-    """Fill a temporary folder beside `path`, which then takes its name.
-
-    Args:
-        path: The folder to make, which may exist if it is empty.
-
-    Yields:
-        The temporary folder, empty.
-
-    Raises:
-        FileError: The folder cannot be made; nothing is left behind.
-    """
-    temporary = Path(os.path.realpath(path)).with_name(f".{uuid.uuid4().hex}")
-    with _renaming(path, temporary):
-        temporary.mkdir()
-        yield temporary
-
-
-def discard_unfinished() -> None:
-    """Remove all temporary files: for a program that exits at once."""
-    for temporary in tuple(_UNFINISHED):
-        _discard(temporary)
-
-
-@contextmanager
-def _renaming(path: str | Path, temporary: Path) -> Iterator[Path]:
+    temporary = _open_beside(path)
     _UNFINISHED.add(temporary)
     try:
+        if folder:
+            temporary.unlink()
+            temporary.mkdir()
         yield temporary
         os.replace(temporary, os.path.realpath(path))
     except OSError as error:
@@ -105,6 +62,12 @@ def _renaming(path: str | Path, temporary: Path) -> Iterator[Path]:
         half = quote(error.object[error.start : error.end])
         raise FileError(f"cannot write {path}: {half} cannot be encoded in UTF-8.") from error
     finally:
+        _discard(temporary)
+
+
+def discard_unfinished() -> None:
+    """Remove all temporary files: for a program that exits at once."""
+    for temporary in tuple(_UNFINISHED):
         _discard(temporary)
 
 

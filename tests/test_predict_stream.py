@@ -6,6 +6,7 @@ from copy import copy
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -47,7 +48,7 @@ def light():
     return LogitStack(STARS).fit(*LABELLED)
 
 
-def readings(logits=MANY, **extras):
+def readings(logits=MANY, **extras: Any):
     cells = {name: logits[:, k] for k, name in enumerate(NAMES)}
     return pl.DataFrame({"item_id": [f"text {i}" for i in range(len(logits))], **cells, **extras})
 
@@ -65,7 +66,7 @@ def stream(calibrator, path, output, **chosen):
     texts = predict_table(calibrator, found, output, lambda share, _: shares.append(share))
     assert texts == found.texts
     assert shares[-1] == 1 and sorted(shares) == shares
-    return pl.read_parquet(output) if output.suffix == ".parquet" else None
+    return pl.read_parquet(output) if output.suffix == ".parquet" else pl.DataFrame()
 
 
 def assert_same(found, expected):
@@ -120,7 +121,7 @@ def test_one_reader_of_several(stack, tmp_path):
 
 
 def test_other_columns_keep_their_types(light, tmp_path):
-    extras = {
+    extras: dict[str, pl.Series] = {
         "mean": pl.Series(range(100), dtype=pl.Int32),
         "kind": pl.Series(["a", "b"] * 50, dtype=pl.Categorical),
         "at": pl.Series([datetime(2026, 1, 2)] * 100, dtype=pl.Datetime("ns")),
@@ -128,7 +129,7 @@ def test_other_columns_keep_their_types(light, tmp_path):
         "share": pl.Series([None, float("nan")] * 50, dtype=pl.Float32),
         "long": pl.Series([2**64 - 1] * 100, dtype=pl.UInt64),
     }
-    path = write(tmp_path / "r.parquet", readings(**extras))
+    path = write(tmp_path / "r.parquet", readings(MANY, **extras))
     found = stream(light, path, tmp_path / "o.parquet")
     assert found.columns[-6:] == ["input_mean", *list(extras)[1:]]
     for name, column in extras.items():

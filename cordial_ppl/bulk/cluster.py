@@ -1,15 +1,15 @@
 """A large table on Ray: parts of it are predicted by workers wherever there is a core.
 
-A part is a range of rows that its worker reads, predicts and writes to a file of its own; Ray moves
-only the number of the part. When a worker dies, another repeats its part under the same name:
-nothing is lost or written twice. (`ray.data.read_parquet` would not keep the order of the rows, nor
-read files whose types differ a little.)
+A part is a range of rows that a worker reads, predicts and writes to a file of its own; Ray moves
+only its number. When a worker dies, Ray repeats the part under the same name, so that nothing is
+lost or written twice.
 """
 
 import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ from typing import Any
 import jax
 
 from cordial_ppl.bulk.local import Survey, predict_table
+from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import CordialError, InputError
+from cordial_ppl.outputs import replacing
 from cordial_ppl.saved import load
-from cordial_ppl.tables import making_folder
-from cordial_ppl.tables.files import read_columns
 
 PART = 1 << 17
 """Rows of a part, and of a file that is written: five seconds of a core."""
@@ -33,50 +33,6 @@ KEPT = (
 """JAX's settings of where compiled programs are kept, which workers take over."""
 
 
-class Worker:
-    """Predicts parts of a table; one for each process of Ray's.
-
-    Args:
-        calibrator: The calibrator's file.
-        channels: The channel files that it was fitted with.
-        found: The readings.
-        folder: Where the parts are written.
-        size: Rows of a part.
-        compiled: JAX's settings of where compiled programs are kept.
-    """
-
-    def __init__(
-        self,
-        calibrator: Path,
-        channels: Sequence[Path],
-        found: Survey,
-        folder: Path,
-        size: int,
-        compiled: dict[str, Any],
-    ):
-        """Load the calibrator."""
-        for name, value in compiled.items():
-            jax.config.update(name, value)
-        self.calibrator = load(calibrator, channels=channels)
-        self.found, self.folder, self.size = found, folder, size
-
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Predict the part whose number is given; return how many texts are in it."""
-        part = int(row["part"])
-        path = self.folder / f"part-{part:05d}.parquet"
-        columns = self.found.columns
-        rows = columns.frame.slice(part * self.size, self.size)
-        found = replace(self.found, columns=replace(columns, frame=rows))
-        try:
-            texts = predict_table(self.calibrator, found, path, jobs=1)
-        except CordialError as error:
-            # Ray would print a traceback around the message.
-            return {"texts": 0, "fault": str(error)}
-        if not texts:
-            path.unlink()
-        return {"texts": texts, "fault": ""}
-
-
 def predict_on_ray(
     calibrator: Path,
     found: Survey,
@@ -84,7 +40,6 @@ def predict_on_ray(
     show: Callable[[float, str], None],
     *,
     channels: Sequence[Path] = (),
-    workers: int | None = None,
     size: int = PART,
 ) -> None:
     """Predict a table on the Ray cluster there is, or on one that is started on this machine.
@@ -93,11 +48,10 @@ def predict_on_ray(
 
     Args:
         calibrator: The calibrator's file.
-        found: The readings, under absolute paths.
+        found: The readings, under an absolute path.
         output: The folder to make, with a file for each part in the order of the readings.
         show: Called with the share of the work that is done, and what it is.
         channels: The channel files that the calibrator was fitted with.
-        workers: How many workers there are; by default up to one for each core.
         size: Rows of a part.
 
     Raises:
@@ -105,40 +59,32 @@ def predict_on_ray(
         FileError: A file cannot be read, or the folder cannot be made; nothing is left behind.
         CordialError: Ray could not finish the work.
     """
-    ray = _import_ray()
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        ray = import_module("ray")
+    except ImportError as error:
+        raise InputError("--engine ray needs Ray: pip install 'cordial-ppl[ray]'.") from error
     started = not ray.is_initialized()
     if started:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
-    parts = -(-found.columns.ends[-1][1] // size)
-    most = workers or max(1, min(parts, int(ray.cluster_resources().get("CPU", 1))))
+    files = calibrator.absolute(), tuple(channel.absolute() for channel in channels)
+    settings = {name: getattr(jax.config, name) for name in KEPT}
+    texts = 0
     try:
-        with making_folder(output) as folder:
-            settings: dict[str, Any] = {
-                "calibrator": calibrator.absolute(),
-                "channels": [channel.absolute() for channel in channels],
-                "found": found,
-                "folder": folder,
-                "size": size,
-                "compiled": {name: getattr(jax.config, name) for name in KEPT},
-            }
-            rows = [{"part": k} for k in range(parts)]
-            done = ray.data.from_items(rows, override_num_blocks=parts).map(
-                Worker,
-                fn_constructor_kwargs=settings,
-                compute=ray.data.ActorPoolStrategy(min_size=workers or 1, max_size=most),
-            )
-            texts = 0
-            for row in done.iter_rows():
-                if row["fault"]:
-                    raise CordialError(row["fault"])
-                texts += row["texts"]
+        with replacing(output, folder=True) as folder:
+            task, given = ray.remote(predict_part), ray.put((files, settings, found, folder, size))
+            rows = found.columns.ends[-1][1]
+            waiting = [task.remote(given, part) for part in range(-(-rows // size))]
+            while waiting:
+                (done,), waiting = ray.wait(waiting)
+                part, fault = ray.get(done)
+                if fault:
+                    raise CordialError(fault)
+                texts += part
                 show(texts / found.texts, "calibrating")
-            for path in folder.iterdir():
-                # What a worker had begun when it died.
-                if path.name.startswith("."):
-                    path.unlink()
-            if texts != found.texts or len(read_columns(folder)) != texts:
-                raise CordialError(f"Ray returned {texts} of {found.texts} texts; begin again.")
+            # What a worker had begun when it died.
+            for path in folder.glob(".*"):
+                path.unlink()
     except ray.exceptions.RayError as error:
         raise CordialError(f"Ray gave up: {str(error).strip().splitlines()[-1]}") from error
     finally:
@@ -146,13 +92,32 @@ def predict_on_ray(
             ray.shutdown()
 
 
-def _import_ray() -> Any:
-    """Import Ray, and let it log only what stops it."""
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+def predict_part(given: tuple[Any, ...], part: int) -> tuple[int, str]:
+    """Predict a part, in a worker of Ray's.
+
+    Args:
+        given: The calibrator's and the channels' files, JAX's settings, the readings, the folder to
+            write to and the rows of a part.
+        part: The number of the part.
+
+    Returns:
+        How many texts are in it, and what went wrong; Ray would print an exception's traceback.
+    """
+    files, settings, found, folder, size = given
+    for name, value in settings.items():
+        jax.config.update(name, value)
+    path = folder / f"part-{part:05d}.parquet"
+    rows = replace(found.columns, frame=found.columns.frame.slice(part * size, size))
     try:
-        ray, data = import_module("ray"), import_module("ray.data")
-    except ImportError as error:
-        raise InputError("--engine ray needs Ray: pip install 'cordial-ppl[ray]'.") from error
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    data.DataContext.get_current().enable_progress_bars = False
-    return ray
+        texts = predict_table(_load(*files), replace(found, columns=rows), path, jobs=1)
+    except CordialError as error:
+        return 0, str(error)
+    if not texts:
+        path.unlink()
+    return texts, ""
+
+
+@lru_cache(maxsize=1)
+def _load(path: Path, channels: tuple[Path, ...]) -> Stack:
+    """The calibrator, which a worker loads once."""
+    return load(path, channels=channels)  # pyright: ignore[reportReturnType]

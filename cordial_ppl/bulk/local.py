@@ -17,7 +17,7 @@ from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.readings import Unread, warn_of_unread
 from cordial_ppl.tables import open_readings, read_provenance, write_table
 from cordial_ppl.tables.columns import Layout, finite
-from cordial_ppl.tables.files import Columns
+from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.provenance import LASTING, Provenance
 from cordial_ppl.tables.rows import name_items, read_items
 

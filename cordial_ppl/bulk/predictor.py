@@ -13,7 +13,7 @@ from cordial_ppl.compilation import workers
 from cordial_ppl.errors import InputError
 from cordial_ppl.readings import Unread, warn_of_unread
 from cordial_ppl.tables.columns import Layout, find_layout, finite
-from cordial_ppl.tables.files import Columns, in_memory
+from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.rows import name_items
 
 if TYPE_CHECKING:
@@ -50,10 +50,11 @@ class BatchPredictor:
         from cordial_ppl.cordial.stack import Stack
         from cordial_ppl.saved import load
 
-        found = load(calibrator, channels=channels) if isinstance(calibrator, str | Path) else None
-        self.calibrator = calibrator if found is None else found
-        if not isinstance(self.calibrator, Stack):
+        named = isinstance(calibrator, str | Path)
+        found = load(calibrator, channels=channels) if named else calibrator
+        if not isinstance(found, Stack):
             raise InputError(f"{calibrator} is no calibrator of one reader, from `cordial fit`.")
+        self.calibrator = found
 
     def __call__(self, batch: Any) -> Any:
         """Predict the texts of a batch.
@@ -69,7 +70,8 @@ class BatchPredictor:
         Raises:
             InputError: A column is missing, or a reading is invalid; with its row in the batch.
         """
-        columns = in_memory("the batch", pl.DataFrame(batch))
+        rows = pl.DataFrame(batch).with_row_index(ROW)
+        columns = Columns(Path("the batch"), rows.lazy())
         layout = find_layout(columns, self.calibrator.scale_)
         found = predict_columns(self.calibrator, columns, layout, warn_of_unread)
         return found if isinstance(batch, pl.DataFrame) else found.to_arrow()

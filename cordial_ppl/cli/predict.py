@@ -50,15 +50,17 @@ def predict(
     them that READINGS holds. Parquet need not fit in memory.
     """
     from cordial_ppl.cli.output import calibrated_columns, check_output, show_json
-    from cordial_ppl.tables import check_folder, write_table
+    from cordial_ppl.tables import check_writable, write_table
 
     names, paths = split_options(options), [readings, *(also or [])]
     if engine is Engine.LOCAL:
         check_output(output, [judge, *paths])
-    elif readings.is_dir() or readings.suffix.lower() == ".parquet":
-        check_folder(output)
-    else:
+    elif not (readings.is_dir() or readings.suffix.lower() == ".parquet"):
         raise InputError(f"--engine {engine} reads Parquet, a file or a folder; got {readings}.")
+    elif output.exists():
+        raise InputError(f"cannot write {output}: it is there already. Remove it or name another.")
+    else:
+        check_writable(output)
     with working("loading", quiet):
         from cordial_ppl.cordial.stack import Stack
         from cordial_ppl.fusion import Fusion

@@ -6,13 +6,7 @@ side by side) and `predictions` (made elsewhere) are made of these; `provenance`
 were made.
 """
 
-from cordial_ppl.outputs import (
-    check_folder,
-    check_writable,
-    discard_unfinished,
-    making_folder,
-    replacing,
-)
+from cordial_ppl.outputs import check_writable, discard_unfinished, replacing
 from cordial_ppl.tables.labels import LabelTable, match_labels, read_labels
 from cordial_ppl.tables.predictions import Predictions
 from cordial_ppl.tables.provenance import MADE, differences, read_provenance
@@ -27,12 +21,10 @@ __all__ = [
     "Predictions",
     "ReaderTables",
     "ReadingTable",
-    "check_folder",
     "check_writable",
     "differences",
     "discard_unfinished",
     "list_values",
-    "making_folder",
     "match_labels",
     "open_readings",
     "read_labels",

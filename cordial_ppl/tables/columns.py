@@ -23,7 +23,7 @@ from cordial_ppl.readings import (
     warn_of_unread,
 )
 from cordial_ppl.scale import Scale, SettingNeeded, in_order, is_missing
-from cordial_ppl.tables.files import LACKING, Columns, is_filled, list_names
+from cordial_ppl.tables.frame import LACKING, Columns, is_filled, list_names
 
 KINDS = ("logit", "logprob", "p", "n")
 """Kinds of reading, each the prefix of its columns before an underscore."""

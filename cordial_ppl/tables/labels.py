@@ -10,7 +10,8 @@ from jaxtyping import Int64
 from cordial_ppl.errors import InputError, naming, quote
 from cordial_ppl.scale import Scale, parse_number
 from cordial_ppl.tables.columns import filled, passed_through
-from cordial_ppl.tables.files import ROW, read_columns
+from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.frame import ROW
 from cordial_ppl.tables.readings import ReadingTable
 from cordial_ppl.tables.rows import read_items, select
 from cordial_ppl.tables.several import ReaderTables

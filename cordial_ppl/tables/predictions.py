@@ -11,7 +11,8 @@ from jaxtyping import Float64
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables.columns import numbers
-from cordial_ppl.tables.files import list_names, read_columns
+from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.frame import list_names
 from cordial_ppl.tables.rows import as_names, read_items
 
 FIELDS = ("task", "reader", "n", "draw")
@@ -37,8 +38,10 @@ class Predictions:
         self._fields = [field for field in FIELDS if field in self._columns.schema]
         table = self._columns.collect(pl.all())
         table = table.with_columns(as_names(table[name]) for name in ("item_id", *self._fields))
-        parts = table.partition_by(self._fields, as_dict=True) if self._fields else {(): table}
-        self._none, self._parts = table.clear(), parts
+        self._none = table.clear()
+        self._parts: dict[tuple, pl.DataFrame] = {(): table}
+        if self._fields:
+            self._parts = table.partition_by(self._fields, as_dict=True)
 
     def check(self, scale: Scale) -> None:
         """Check before the work that every option has a column.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from cordial_ppl.tables.files import list_names
+from cordial_ppl.tables.frame import list_names
 
 MADE = ("model", "prompt", "decoding", "date")
 """What may be known of a reading; columns `reader_model`, ..."""

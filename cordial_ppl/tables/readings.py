@@ -14,7 +14,8 @@ from jaxtyping import Float64
 from cordial_ppl.errors import Where
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables.columns import Layout, find_layout, finite, passed_through
-from cordial_ppl.tables.files import Columns, read_columns
+from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.rows import read_items, select
 
 

@@ -10,7 +10,8 @@ import polars as pl
 from cordial_ppl.errors import InputError, name_rows, quote
 from cordial_ppl.scale import SettingNeeded
 from cordial_ppl.tables.columns import is_reading
-from cordial_ppl.tables.files import Columns, list_names, read_columns
+from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.frame import Columns, list_names
 
 
 def list_values(path: str | Path, field: str, task: str | None = None) -> list[str]:

@@ -13,7 +13,7 @@ from jaxtyping import Float64
 from cordial_ppl.errors import InputError
 from cordial_ppl.scale import Scale, SettingNeeded
 from cordial_ppl.tables.columns import finite, is_reading
-from cordial_ppl.tables.files import ROW, Columns, as_series, list_names
+from cordial_ppl.tables.frame import ROW, Columns, as_series, list_names
 from cordial_ppl.tables.readings import ReadingTable, read_readings
 from cordial_ppl.tables.rows import list_values
 

@@ -10,7 +10,8 @@ import polars as pl
 
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.outputs import replacing
-from cordial_ppl.tables.files import as_series, as_text, table_ending
+from cordial_ppl.tables.files import table_ending
+from cordial_ppl.tables.frame import as_series, as_text
 
 SINKS = {".csv": "sink_csv", ".parquet": "sink_parquet"}
 
