@@ -44,13 +44,15 @@ class Columns:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """Names and types of the columns, in file order."""
-        found = self.frame.collect_schema().items()
+        with reading(self.path, self.ends):
+            found = self.frame.collect_schema().items()
         return {name: kind for name, kind in found if name not in (ROW, LACKING)}
 
     @property
     def header(self) -> "Columns":
         """The columns without a row."""
-        return replace(self, frame=self.frame.clear())
+        with reading(self.path, self.ends):
+            return replace(self, frame=self.frame.clear())
 
     @cached_property
     def cells(self) -> dict[str, list]:
@@ -110,9 +112,8 @@ class Columns:
         Raises:
             FileError: A file cannot be read.
         """
-        hidden = [name for name in self.frame.collect_schema() if name in (ROW, LACKING)]
-        chosen = [name for name in self.schema if names is None or name in names]
-        rows = self.frame.filter(*self.masks).select(*chosen, *hidden)
+        unused = [name for name in self.schema if names is not None and name not in names]
+        rows = self.frame.filter(*self.masks).drop(unused)
         with reading(self.path, self.ends):
             for frame in rows.collect_batches(chunk_size=size, maintain_order=True):
                 if len(frame):
