@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from cordial_ppl.errors import ChannelError, CordialError, FileError
-from cordial_ppl.tables import replacing
+from cordial_ppl.outputs import replacing
 
 VERSION = 2
 """Version of the layout; it rises when an older program could misread the file."""

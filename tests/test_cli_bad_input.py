@@ -2,11 +2,14 @@
 
 import re
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from cordial_ppl import storage
+from cordial_ppl.bulk.local import survey
 from cordial_ppl.cli import fitting
+from cordial_ppl.errors import InputError
 from cordial_ppl.tables import write_table
 
 IDS = [*(f"text {i}" for i in range(5)), "7"]
@@ -21,6 +24,8 @@ def lines(header, cells):
 
 GOOD_READINGS = lines(READINGS, [SURE] * 6)
 GOOD_LABELS = lines(LABELS, [0, 1, 2, 3, 4, 4])
+TWO = "item_id,logit_1,logit_2"
+PROBS = "item_id,p_0,p_1"
 
 
 @pytest.fixture
@@ -44,75 +49,85 @@ def text(tmp_path):
     return write
 
 
+@pytest.fixture
+def complain(cordial, text, tmp_path):
+    """Run a command on readings and labels; hold what it says to one line that has a message."""
+
+    def run(message, *more, readings=GOOD_READINGS, labels=GOOD_LABELS, name="r.csv", out="o.csv"):
+        files = text(name, readings), text("l.csv", labels)
+        command = "fit" if out.endswith(".cordial") else "calibrate"
+        before = sorted(path.name for path in tmp_path.iterdir())
+        result = cordial(command, *files, "-o", out, *more)
+        assert_one_message(result, tmp_path, before, message)
+
+    return run
+
+
 def assert_one_message(result, folder, files, message):
     assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1 and result.stderr.startswith("error: ")
     assert re.search(message, result.stderr), result.stderr
     assert sorted(path.name for path in folder.iterdir()) == sorted(files)
 
 
-def readings_with(cells, header=READINGS):
-    return lines(header, [*cells, *[SURE] * 6][:6])
-
-
 BAD_READINGS = {
-    "NaN": (readings_with([SURE, "0,nan,0,0,0"]), "r.csv.*nan in line 3, column 'logit_1'"),
-    "infinite": (readings_with(["0,0,0,0,inf"]), "r.csv.*inf in line 2, column 'logit_4'"),
-    "no reading": (
-        readings_with([SURE, SURE, "-inf,-inf,-inf,-inf,-inf"]),
-        "r.csv.*every option is -inf or empty in line 4",
+    "NaN": (lines(TWO, ["0,0", "0,nan"]), "r.csv.*nan in line 3, column 'logit_2'"),
+    "infinite": (lines(TWO, ["0,inf"]), "r.csv.*inf in line 2, column 'logit_2'"),
+    "no reading": (lines(TWO, ["0,0", "-inf,"]), "r.csv.*every option is -inf or empty in line 3"),
+    "sums": (lines(PROBS, ["0.5,0.5", "0.7,0.7"]), "r.csv.*sum to 1.4 in line 3"),
+    "negative": (lines(PROBS, ["0.5,0.5", "1.2,-0.2"]), "r.csv.*-0.2 in line 3, column 'p_1'"),
+    "left out": (
+        lines(PROBS + ",p_2", ["0.2,0.3,0.5", "0.2,,0.5"]),
+        "r.csv: line 3 has no value in column 'p_1', and the other probabilities sum to 0.7, not",
     ),
-    "not summing to one": (
-        lines("item_id,p_0,p_1", ["0.5,0.5", "0.7,0.7"]),
-        "r.csv.*sum to 1.4 in line 3",
-    ),
-    "negative": (
-        lines("item_id,p_0,p_1", ["0.5,0.5", "1.2,-0.2"]),
-        "r.csv.*-0.2 in line 3, column 'p_1'",
-    ),
-    "no number": (readings_with(["0,0,zero,0,0"]), "r.csv.*logit_2.*'zero' in line 2"),
-    "twice": (
-        [READINGS, f"a,{SURE}", f"b,{SURE}", f"a,{SURE}"],
-        "r.csv.*'a' is in lines 2 and 4",
-    ),
-    "no group": (lines("item_id,score", [1, 2]), "r.csv.*one group of columns.*'score'"),
+    "fraction": (lines("item_id,n_1,n_2", ["1.5,2"]), "r.csv.*1.5 in line 2, column 'n_1'"),
+    "no counts": (lines("item_id,n_1,n_2", ["0,"]), "r.csv.*all counts are 0 or empty in line 2"),
+    "no number": (lines(TWO, ["0,0", "0,zero"]), "r.csv.*'logit_2'.*'zero' in line 3"),
+    "comma": (lines(TWO, ['0,"1,5"']), "r.csv.*'1,5' in line 2. Write a point before decimals"),
+    "NA": (lines(TWO, ["0,NA"]), "r.csv.*'logit_2'.*'NA' in line 2"),
+    "twice": ([TWO, "a,1,2", "b,1,2", "a,3,4"], "r.csv.*once; 'a' is in lines 2 and 4"),
+    "no id": ([TWO, " ,1,2"], "r.csv: every row needs an item_id; there is none in line 2"),
+    "no ids": (["id,p_0,p_1", "a,0.5,0.5"], "r.csv has no column 'item_id'; found 'id'"),
+    "no group": (lines("item_id,score", [1]), "r.csv.*one group of columns.*'item_id', 'score'"),
     "two groups": (
-        lines("item_id,p_0,p_1,n_0,n_1", ["0.5,0.5,1,1"]),
-        "r.csv.*'p_0', 'p_1' and 'n_0', 'n_1'",
+        lines(PROBS + ",n_0,n_1", ["1,0,1,0"]),
+        "'p_0', 'p_1' and 'n_0', 'n_1'.*all but",
     ),
-    "a doubled column": (
-        lines("item_id,p_0,p_1,p_1", ["0.5,0.5,0.5"]),
-        "r.csv.*'p_1' occurs twice",
-    ),
-    "a single option": (lines("item_id,p_0", ["1"]), "at least two options"),
-    "mixed K": (readings_with([SURE, "0,0,1"]), "r.csv.*line 3 has 4 cells, the header has 6"),
-    "no ids": (lines("id,p_0,p_1", ["0.5,0.5"]), "r.csv has no column 'item_id'"),
+    "ratings too": (lines(TWO + ",rating", ["1,0,1"]), "'logit_1', 'logit_2' and 'rating'"),
+    "a column twice": (lines(PROBS + ",p_1", ["0.5,0.5,0.5"]), "r.csv: column 'p_1' occurs twice"),
+    "no name": (lines("item_id,logit_1,logit_", ["1,2"]), "empty name"),
+    "one option": (lines("item_id,p_0", ["1"]), "at least two options; found 'p_0'"),
+    "order": (lines("item_id,p_1,p_3,p_2", ["1,0,0"]), "'p_1', 'p_3', 'p_2' .* --options 1,2,3.$"),
+    "short": (lines(READINGS, [SURE, "0,0,1"]), "line 3 has 4 cells, the header has 6"),
+    "long": (lines(TWO, ["1,2", "1,2,3"]), "line 3 has 4 cells, the header has 3"),
+    "quotes": ([TWO, 'a,1,"2'], "r.csv is not a CSV table: .*, line 2"),
     "no rows": ([READINGS], "r.csv holds no rows"),
     "empty": ([], "r.csv is empty"),
-    "JSON Lines": (['{"item_id": 1, "p_0": 1, "p_1": 0}'], "r.csv is not what its ending says"),
-    "semicolons": ([line.replace(",", ";") for line in GOOD_READINGS], "r.csv.*commas"),
-    "several readers": (
+    "JSON": (['{"item_id": 1, "p_0": 1, "p_1": 0}'], "r.csv is not what its ending says"),
+    "semicolons": ([line.replace(",", ";") for line in GOOD_READINGS], "separated by commas"),
+    "readers": (
         lines("item_id,reader,p_0,p_1", ["r1,0.5,0.5", "r2,0.5,0.5"]),
         "r.csv holds 2 readers: 'r1', 'r2'. Choose one, for example: --reader r1.$",
     ),
-    "several tasks": (
+    "tasks": (
         lines("item_id,task,p_0,p_1", ["t1,0.5,0.5", "t2,0.5,0.5"]),
         "r.csv holds 2 tasks: 't1', 't2'. Choose one, for example: --task t1.$",
     ),
-    "hard ratings without options": (
-        lines("item_id,rating", [1, 2]),
-        "r.csv.*Name the options in order, for example: --options 1,2,3.$",
+    "ratings": (lines("item_id,rating", [4, 2]), "found '2', '4'. Name .*: --options 1,2,3.$"),
+}
+
+BAD_JSON = {
+    "lacking": (
+        ['{"item_id": 1, "p_0": 0, "p_1": 1}', '{"item_id": 2, "p_0": 1}'],
+        "'p_1'.*line 2",
     ),
-    "an empty rating": (lines("item_id,rating", [1, ""]), "r.csv.*Name the options"),
-    "an empty row": (
-        readings_with([SURE, ",,,,"]),
-        "r.csv.*every option is -inf or empty in line 3",
-    ),
-    "an empty probability": (
-        lines("item_id,p_0,p_1,p_2", ["0.2,0.3,0.5", "0.2,,0.5"]),
-        "r.csv: line 3 has no value in column 'p_1', and the other probabilities sum to 0.7, not",
-    ),
+    "NaN": (['{"item_id": 1, "logit_1": NaN, "logit_2": 0}'], "nan in line 1, column 'logit_1'"),
+    "list": (['{"item_id": 1, "logit_1": [1], "logit_2": 0}'], r"'logit_1'.*found \[1\] in line 1"),
+    "object": (['{"item_id": 1, "logit_1": 0, "logit_2": {}}'], "'logit_2'.*{} in line 1"),
+    "key twice": (['{"item_id": 1, "x": {"p_0": 1, "p_0": 2}}'], "line 1 .*key 'p_0' occurs twice"),
+    "surrogate": (['{"item_id": "\\ud800", "p_0": 1}'], "line 1 is not valid JSON: .*surrogates"),
+    "not an object": (['{"item_id": 1}', "[1]"], "must be one object, {...}; line 2 is not"),
+    "not JSON": (["item_id,p_0,p_1"], "r.jsonl: line 1 is not valid JSON"),
 }
 
 BAD_LABELS = {
@@ -130,57 +145,59 @@ BAD_LABELS = {
     "blank": (lines(LABELS, [1, "  "]), "l.csv: line 3 has no value in column 'label'.*remove"),
     "infinite": (lines(LABELS, ["inf"]), "l.csv.*found 'inf' in line 2"),
     "twice": ([LABELS, "text 0,1", "text 1,1", "text 0,2"], "l.csv.*'text 0' is in lines 2 and 4"),
-    "unknown": ([LABELS, "text 0,1", "text 9,1"], r"1 of 2 labels.*'text 9' \(line 3\)"),
-    "a number": (
-        ["item_id,label", "07,1"],
+    "unknown": (
+        [LABELS, "text 0,1", *(f"{c},2" for c in "abcdefg")],
+        r"7 of 8 labels.*'a' \(line 3\).*'e' \(line 7\) and 2 more. Remove them",
+    ),
+    "decimals": ([LABELS, "x,1", "7.0,1"], "The readings write '7.0' as '7': write both alike.$"),
+    "zeros": (
+        [LABELS, "07,1"],
         "'07' .line 2.. The readings write '07' as '7': write both alike.$",
+    ),
+    "weights": (
+        [LABELS + ",weight", "text 0,1,2"],
+        "l.csv has a column 'weight'.*Remove or rename",
     ),
     "none": ([LABELS], "l.csv holds no rows"),
     "no column": (lines("item_id,rating", [1]), "l.csv has no column 'label'"),
+    "no ids": (["id,label", "a,1"], "l.csv has no column 'item_id'"),
     "empty": ([], "l.csv is empty"),
 }
 
 
-@pytest.mark.parametrize("command", ["calibrate", "fit"])
 @pytest.mark.parametrize("name", BAD_READINGS)
-def test_bad_readings(cordial, text, tmp_path, name, command):
+def test_bad_readings(complain, name):
+    """Where a table is read whole, and where it is read in batches."""
     content, message = BAD_READINGS[name]
-    files = text("r.csv", content), text("l.csv", GOOD_LABELS)
-    out = "o.csv" if command == "calibrate" else "o.cordial"
-    assert_one_message(cordial(command, *files, "-o", out), tmp_path, files, message)
+    complain(message, readings=content)
+    with pytest.raises(InputError, match=re.sub(" --options.*| --(reader|task) .*", "", message)):
+        survey(Path("r.csv"), None)
 
 
-@pytest.mark.parametrize("command", ["calibrate", "fit"])
+@pytest.mark.parametrize("name", BAD_JSON)
+def test_bad_json_lines(complain, name):
+    content, message = BAD_JSON[name]
+    complain(message, readings=content, name="r.jsonl")
+
+
 @pytest.mark.parametrize("name", BAD_LABELS)
-def test_bad_labels(cordial, text, tmp_path, name, command):
+def test_bad_labels(complain, name):
     content, message = BAD_LABELS[name]
-    files = text("r.csv", GOOD_READINGS), text("l.csv", content)
-    out = "o.csv" if command == "calibrate" else "o.cordial"
-    assert_one_message(cordial(command, *files, "-o", out), tmp_path, files, message)
+    complain(message, labels=content)
 
 
-def test_mixed_sizes_in_json_lines(cordial, text, tmp_path):
-    rows = ['{"item_id": 1, "p_0": 0.5, "p_1": 0.5}', '{"item_id": 2, "p_0": 1.0}']
-    files = text("r.jsonl", rows), text("l.csv", GOOD_LABELS)
-    message = "r.jsonl.*'p_1' is missing in line 2"
-    assert_one_message(cordial("calibrate", *files, "-o", "o.csv"), tmp_path, files, message)
+def test_a_fit_refuses_in_the_same_words(complain, cordial):
+    complain("nan in line 3, column 'logit_2'", readings=BAD_READINGS["NaN"][0], out="o.cordial")
+    result = cordial("fit", "r.csv", "l.csv", "-o", "judge.csv")
+    assert "judge.csv: the name must end in .cordial." in result.stderr
 
 
 @pytest.mark.parametrize("name", ["r.parquet", "r.jsonl"])
-def test_tables_that_are_not_what_their_ending_says(cordial, text, tmp_path, name):
-    files = text(name, GOOD_READINGS), text("l.csv", GOOD_LABELS)
-    result = cordial("calibrate", *files, "-o", "o.csv")
-    assert_one_message(result, tmp_path, files, f"{name}.* not ")
-    assert ".." not in result.stderr
+def test_tables_that_are_not_what_their_ending_says(complain, name):
+    complain(f"{name}.* (damaged|not valid JSON)", name=name)
 
 
-def test_options_that_do_not_fit(cordial, text, tmp_path):
-    files = text("r.csv", GOOD_READINGS), text("l.csv", GOOD_LABELS)
-
-    def complain(message, *more):
-        result = cordial("calibrate", *files, "-o", "o.csv", *more)
-        assert_one_message(result, tmp_path, files, message)
-
+def test_options_that_do_not_fit(complain):
     complain("must name the columns of r.csv.*'1', '2', '3'", "--options", "1,2,3")
     complain("must be distinct; '0' occurs twice", "--options", "0,0,1")
     complain("empty name", "--options", "0,1,,3,4")
@@ -193,66 +210,46 @@ def test_options_that_do_not_fit(cordial, text, tmp_path):
     "out",
     ["none/o.csv", "folder.csv", "o.txt", "o", "r.csv", "l.csv", "r.csv/o.csv", f"{'o' * 300}.csv"],
 )
-def test_outputs_that_cannot_be_written(cordial, text, tmp_path, out):
-    files = text("r.csv", GOOD_READINGS), text("l.csv", GOOD_LABELS)
+def test_outputs_that_cannot_be_written(complain, tmp_path, out):
     (tmp_path / "folder.csv").mkdir()
-    before = [(tmp_path / name).read_text() for name in files]
-    result = cordial("calibrate", *files, "-o", out)
-    assert_one_message(result, tmp_path, [*files, "folder.csv"], re.escape(out))
-    assert [(tmp_path / name).read_text() for name in files] == before
+    complain(re.escape(out), out=out)
+    assert (tmp_path / "r.csv").read_text().splitlines() == GOOD_READINGS
 
 
-def test_a_judge_has_an_ending_of_its_own(cordial, text, tmp_path):
-    files = text("r.csv", GOOD_READINGS), text("l.csv", GOOD_LABELS)
-    result = cordial("fit", *files, "-o", "judge.csv")
-    assert_one_message(result, tmp_path, files, "judge.csv.*must end in .cordial.$")
-
-
-def test_a_gap_between_the_options_is_named(cordial, text, tmp_path):
-    header = "item_id,logit_1,logit_2,logit_4"
-    files = text("r.csv", lines(header, ["0,1,2"] * 6)), text("l.csv", lines(LABELS, [1, 2, 3]))
-    result = cordial("calibrate", *files, "-o", "o.csv")
+def test_labels_between_and_beside_the_options(complain):
+    gap = lines("item_id,logit_1,logit_2,logit_4", ["0,1,2"] * 6)
     message = "found '3' in line 4. The options have a gap at 3: is an option missing there"
-    assert_one_message(result, tmp_path, files, message)
-
-
-def test_options_that_start_at_one_are_named_where_ratings_are_read(cordial, text, tmp_path):
-    files = text("r.csv", lines("item_id,rating", [0, 1, 2])), text("l.csv", lines(LABELS, [1, 3]))
-    result = cordial("calibrate", *files, "-o", "o.csv", "--options", "0,1,2")
+    complain(message, readings=gap, labels=lines(LABELS, [1, 2, 3]))
     message = "If your scale starts at 1, name the options: --options 1,2,3.$"
-    assert_one_message(result, tmp_path, files, message)
-
-
-def test_the_output_is_looked_at_before_the_work(cordial, tmp_path):
-    result = cordial("calibrate", "r.csv", "l.csv", "-o", "none/o.csv")
-    assert_one_message(result, tmp_path, [], "cannot write none/o.csv")
+    ratings = lines("item_id,rating", [0, 1, 2])
+    complain(message, "--options", "0,1,2", readings=ratings, labels=lines(LABELS, [1, 3]))
+    complain("r.csv: ratings must be .* 1..3; found '0'", "--options", "1,2,3", readings=ratings)
 
 
 @pytest.mark.parametrize("missing", ["r.csv", "l.csv"])
 def test_files_that_are_not_there(cordial, text, tmp_path, missing):
-    files = {"r.csv": GOOD_READINGS, "l.csv": GOOD_LABELS}
-    del files[missing]
-    for name, content in files.items():
-        text(name, content)
+    (there,) = {"r.csv", "l.csv"} - {missing}
+    text(there, GOOD_READINGS if there == "r.csv" else GOOD_LABELS)
+    result = cordial("calibrate", "r.csv", "l.csv", "-o", "none/o.csv")
+    assert_one_message(result, tmp_path, [there], "cannot write none/o.csv")
     result = cordial("calibrate", "r.csv", "l.csv", "-o", "o.csv")
-    assert_one_message(result, tmp_path, files, f"cannot read {missing}: No such file")
+    assert_one_message(result, tmp_path, [there], f"cannot read {missing}: No such file")
 
 
-def test_files_that_are_no_judge(cordial, text, tmp_path):
+def test_files_that_are_no_calibrator(cordial, text, tmp_path):
     readings = text("r.csv", GOOD_READINGS)
     storage.write(tmp_path / "prior.cordial", "prior", {}, {"x": [1.0]})
     whole = (tmp_path / "prior.cordial").read_bytes()
     (tmp_path / "half.cordial").write_bytes(whole[: len(whole) // 2])
-    files = ["r.csv", "prior.cordial", "half.cordial"]
-
-    def complain(judge, message):
-        result = cordial("predict", judge, readings, "-o", "o.csv")
+    for name, message in (
+        ("none.cordial", "cannot read none.cordial: No such file"),
+        ("prior.cordial", "prior.cordial holds a 'prior'"),
+        ("half.cordial", "half.cordial is damaged"),
+        ("r.csv", "r.csv was not saved by cordial"),
+    ):
+        result = cordial("predict", name, readings, "-o", "o.csv")
+        files = ["r.csv", "prior.cordial", "half.cordial"]
         assert_one_message(result, tmp_path, files, message)
-
-    complain("none.cordial", "cannot read none.cordial: No such file")
-    complain("prior.cordial", "prior.cordial holds a 'prior'")
-    complain("half.cordial", "half.cordial is damaged")
-    complain("r.csv", "r.csv was not saved by cordial")
 
 
 @pytest.mark.parametrize(

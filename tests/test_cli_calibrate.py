@@ -12,14 +12,6 @@ from cordial_ppl.cli import output
 from cordial_ppl.tables import read_readings, write_table
 
 
-def test_weights_of_labels_are_not_passed_over_in_silence(cordial, tmp_path):
-    readings, labels = write_tables(tmp_path)
-    cells = read(labels)
-    write_table(labels, {**cells, "weight": [2.0] * LABELLED})
-    result = cordial("calibrate", readings, labels, "-o", "out.csv", "--inference", "mode", "-q")
-    assert result.stderr.count("'weight' is not used yet; every label counts alike") == 1
-
-
 def test_a_table_is_predicted_once(tmp_path, monkeypatch):
     table = read_readings(write_tables(tmp_path)[0])
     labels = synthetic.reviews(TEXTS, seed=3).labels[:LABELLED] + 1

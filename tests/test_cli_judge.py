@@ -66,7 +66,7 @@ def test_readings_of_another_model_are_pointed_out(cordial, tmp_path):
     assert "another kind" not in cordial(*predict).stderr
     other, _ = write_tables(tmp_path, reader_model=["b"] * TEXTS, reader_prompt=["x"] * TEXTS)
     said = cordial(*predict[:2], other, *predict[3:]).stderr
-    assert "model 'b' where the judge knows 'a'" in said
+    assert "model 'b' where the calibrator knows 'a'" in said
     assert "prompt 'x'" not in said
     assert Path("o.csv").exists()
     plain, _ = write_tables(tmp_path)

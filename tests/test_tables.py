@@ -1,17 +1,17 @@
-"""Tables of readings: every kind and choice, and every fault with its place in the file."""
+"""Tables of readings and labels: every kind, and every choice that a file leaves open."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import softmax
 
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.readings import as_logits, readings_from_counts
-from cordial_ppl.tables import (
-    read_readings,
-    write_table,
-)
+from cordial_ppl.scale import Scale
+from cordial_ppl.tables import match_labels, read_labels, read_readings, write_table
 
 ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
+SCALE = Scale(("1", "2", "3"))
 
 
 @pytest.fixture
@@ -26,12 +26,6 @@ def text(tmp_path):
     return write
 
 
-def columns_of(values, options):
-    ids = [f"text {i}" for i in range(len(values))]
-    cells = {f"logit_{option}": values[:, k] for k, option in enumerate(options)}
-    return {"item_id": ids, **cells}
-
-
 def test_log_probabilities_and_probabilities_agree(text):
     p = text("p.csv", "item_id,p_1,p_2", "a,0.75,0.25", "b,0.5,0.5")
     log = text("l.csv", "item_id,logprob_1,logprob_2", f"a,{np.log(3)},0", "b,-1,-1")
@@ -41,59 +35,50 @@ def test_log_probabilities_and_probabilities_agree(text):
 
 def test_counts_and_hard_ratings(text):
     counts = text("n.csv", "item_id,n_1,n_2,n_3", "a,0,1,0", "b,,,1")
-    table = read_readings(counts)
     expected = as_logits(readings_from_counts([[0, 1, 0], [0, 0, 1]]))
-    np.testing.assert_allclose(table.logits, expected)
+    np.testing.assert_allclose(read_readings(counts).logits, expected)
     ratings = text("r.jsonl", '{"item_id": "a", "rating": 2}', '{"item_id": "b", "rating": "3"}')
     hard = read_readings(ratings, options=("1", "2", "3"))
     assert hard.kind == "rating"
     np.testing.assert_allclose(hard.logits, expected)
 
 
-def test_hard_ratings_need_options(text):
-    path = text("r.csv", "item_id,rating", "a,4", "b,2")
-    with pytest.raises(InputError, match="found '2', '4'. Name the .*1','2','3'.*"):
-        read_readings(path)
-    with pytest.raises(InputError, match="r.csv: ratings must be .* 1..3; found .4. in line 2"):
-        read_readings(path, options=("1", "2", "3"))
-
-
-def test_empty_cells_are_missing_options(text):
-    path = text("r.csv", "item_id,logit_1,logit_2,logit_3", "a,1,2,", "b,1,2,3")
-    with pytest.warns(CordialWarning, match="1 option in 1 of 2 rows.*line 2, column 'logit_3'"):
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_empty_cells_are_missing_options(tmp_path, ending):
+    path = tmp_path / f"r.{ending}"
+    cells = {"item_id": ["a", "b"], "logit_1": [1.0, 1.0], "logit_2": [2.0, 2.0]}
+    write_table(path, cells | {"logit_3": [None, 3.0]})
+    first = {"csv": "line 2", "parquet": "row 0"}.get(ending, "line 1")
+    with pytest.warns(CordialWarning, match=f"1 option in 1 of 2 rows.*{first}, .*'logit_3'"):
         table = read_readings(path)
     np.testing.assert_allclose(table.logits[0] - table.logits[0, 0], [0, 1, 0])
 
 
-def test_options_without_a_value_in_the_rows_chosen(text):
-    path = text("r.csv", "item_id,reader,logit_1,logit_2", "a,x,1,", "a,y,1,2")
-    with pytest.raises(InputError, match="r.csv.*found 'logit_1'; without a value.*'logit_2'"):
-        read_readings(path, reader="x")
+def test_numbers_as_python_reads_them(text):
+    cells = " 1e-3", "1_000", "+2", "-inf", ".5"
+    path = text("r.csv", "item_id,logit_1,logit_2", *(f"{i},0,{c}" for i, c in enumerate(cells)))
+    with pytest.warns(CordialWarning, match="1 option in 1 of 5 rows"):
+        table = read_readings(path)
+    np.testing.assert_allclose(np.diff(table.logits)[:, 0], [0.001, 1000, 2, np.log(1e-4), 0.5])
 
 
-def test_nulls_are_missing_options(tmp_path):
-    for ending in ("parquet", "jsonl"):
-        path = tmp_path / f"r.{ending}"
-        cells = {"item_id": ["a"], "logit_1": [1.0], "logit_2": [2.0], "logit_3": [None]}
-        write_table(path, cells)
-        with pytest.warns(CordialWarning, match="1 option in 1 of 1 rows"):
-            assert read_readings(path).logits.shape == (1, 3)
+def test_ids_are_text_as_it_stands(text):
+    path = text("r.csv", " item_id ,logit_1, logit_2", "007,1,2", " 7 ,1,2", "1.0,1,2", "1,1,2")
+    assert read_readings(path).item_ids == ["007", "7", "1.0", "1"]
+    ids = "7.0", '"07"', "123456789012345678901"
+    path = text("r.jsonl", *(f'{{"item_id": {i}, "logit_1": 1, "logit_2": 2}}' for i in ids))
+    assert read_readings(path).item_ids == ["7.0", "07", "123456789012345678901"]
 
 
-def test_a_byte_order_mark_and_blank_lines(tmp_path):
+def test_a_byte_order_mark_and_cells_over_several_lines(tmp_path):
     path = tmp_path / "r.csv"
-    path.write_bytes(b"\xef\xbb\xbfitem_id,logit_1,logit_2\r\n\r\na,1,2\r\n\r\nb,x,2\r\n")
-    with pytest.raises(InputError, match="'x' in line 5"):
+    rows = b'\r\na,"x\r\ny",1,2\r\n\r\nb,,x,2\r\n'
+    path.write_bytes(b"\xef\xbb\xbfitem_id,note,logit_1,logit_2\r\n" + rows)
+    with pytest.raises(InputError, match="'x' in line 6"):
         read_readings(path)
-    path.write_bytes(path.read_bytes().replace(b"x", b"0"))
+    path.write_bytes(path.read_bytes().replace(b",x,", b",0,"))
     table = read_readings(path)
-    assert (table.item_ids, table.rows, table.unit) == (["a", "b"], [3, 5], "line")
-
-
-def test_a_cell_over_several_lines(text):
-    path = text("r.csv", "item_id,note,logit_1,logit_2", 'a,"x\ny\nz",1,2', "b,,nan,2")
-    with pytest.raises(InputError, match="found nan in line 5, column 'logit_1'"):
-        read_readings(path)
+    assert (table.item_ids, table.extras) == (["a", "b"], {"note": ["x\r\ny", ""]})
 
 
 def test_covariates(text):
@@ -123,7 +108,7 @@ def test_one_of_several(tmp_path, ending):
     style = read_readings(path, task="style")
     assert (style.item_ids, style.scale.size) == (["x", "y"], 3)
     assert style.extras == {"task": ["style"] * 2, "reader": ["r1"] * 2}
-    # Of a scale that other rows have more of, only the columns with something in them count.
+    # Where other tasks have more options, only the columns with something in them count.
     fluency = read_readings(path, task="fluency", reader="r2")
     np.testing.assert_allclose(fluency.logits, as_logits(np.log([[0.25, 0.75]])))
     with pytest.warns(CordialWarning):
@@ -131,95 +116,28 @@ def test_one_of_several(tmp_path, ending):
     assert named.scale.size == 3
 
 
-def test_a_choice_is_asked_for(tmp_path):
-    path = tmp_path / "r.csv"
-    write_table(path, SEVERAL)
-    with pytest.raises(
-        InputError, match="2 tasks: 'fluency', 'style'. Choose one.* task='fluency'.$"
-    ):
-        read_readings(path)
-    with pytest.raises(InputError, match="2 readers: 'r1', 'r2'. Choose one.* reader='r1'.$"):
-        read_readings(path, task="fluency")
-    with pytest.raises(InputError, match="no task 'taste'; found 'fluency', 'style'"):
-        read_readings(path, task="taste")
-    with pytest.raises(InputError, match="no reader 'r2'; found 'r1'"):
-        read_readings(path, task="style", reader="r2")
-
-
-def test_at_most_ten_names_are_shown(tmp_path):
-    path = tmp_path / "r.csv"
-    cells = columns_of(np.zeros((13, 2)), "ab")
-    write_table(path, {**cells, "reader": [f"r{i}" for i in range(13)]})
-    with pytest.raises(InputError, match="'r9' and 3 more"):
-        read_readings(path)
-
-
-def test_a_choice_needs_its_column(text):
-    path = text("r.csv", "item_id,logit_1,logit_2", "a,1,2")
-    with pytest.raises(InputError, match="no column 'reader'"):
-        read_readings(path, reader="r1")
-
-
 @pytest.mark.parametrize(
-    ("name", "lines", "message"),
+    ("chosen", "message"),
     [
-        ("r.csv", ["id,logit_1,logit_2", "a,1,2"], "no column 'item_id'; found 'id'"),
-        ("r.csv", ["item_id,score", "a,1"], "one group.*found 'item_id', 'score'"),
-        ("r.csv", ["item_id,p_1,p_2,n_1,n_2", "a,1,0,1,0"], "'p_1', 'p_2' and 'n_1', 'n_2'"),
-        ("r.csv", ["item_id,logit_1,logit_2,rating", "a,1,0,1"], "'logit_2' and 'rating'"),
-        ("r.csv", ["item_id,logit_1", "a,1"], "at least two options; found 'logit_1'"),
-        ("r.csv", ["item_id,logit_1,logit_", "a,1,2"], "empty name"),
-        ("r.csv", ["item_id,logit_1,logit_1", "a,1,2"], "'logit_1' occurs twice"),
-        ("r.csv", ["item_id,logit_1,logit_2", "a,1,2", "b,1"], "line 3 has 2 cells.*header has 3"),
-        ("r.csv", ["item_id,logit_1,logit_2", "a,1,2", "b,1,2,3"], "line 3 has 4 cells"),
-        ("r.csv", ["item_id,logit_1,logit_2", "a,1,2", "b,1,two"], "'logit_2'.*'two' in line 3"),
-        ("r.csv", ["item_id,logit_1,logit_2", "a,1,NA"], "'logit_2'.*'NA' in line 2"),
-        ("r.csv", ["item_id,logit_1,logit_2", "a,1,nan"], "nan in line 2, column 'logit_2'"),
-        ("r.csv", ["item_id,logit_1,logit_2", "a,1,inf"], "inf in line 2, column 'logit_2'"),
-        ("r.csv", ["item_id,logit_1,logit_2", "b,0,0", "a,-inf,"], "every option.* in line 3"),
-        ("r.csv", ["item_id,p_1,p_2", "a,0.5,0.6"], "sum to 1.1 in line 2"),
-        ("r.csv", ["item_id,p_1,p_2", "a,0.5,"], "line 2 has no value in column 'p_2'.*to 0.5"),
-        ("r.csv", ["item_id,p_1,p_2", "a,1.5,-0.5"], "-0.5 in line 2, column 'p_2'"),
-        ("r.csv", ["item_id,n_1,n_2", "a,1.5,2"], "1.5 in line 2, column 'n_1'"),
-        ("r.csv", ["item_id,n_1,n_2", "a,0,"], "all counts are 0 or empty in line 2"),
-        ("r.csv", ["item_id,logit_1,logit_2", ",1,2"], "needs an item_id.*line 2"),
-        (
-            "r.csv",
-            ["item_id,logit_1,logit_2", "a,1,2", "b,1,2", "a,3,4"],
-            "'a' is in lines 2 and 4",
-        ),
-        ("r.csv", ["item_id;logit_1;logit_2", "a;1;2"], "separated by commas"),
-        ("r.csv", ["item_id;p_1;p_2", "a, b;0,5;0,5"], "separated by commas"),
-        ("r.csv", ["item_id,p_1,p_3,p_2", "a,1,0,0"], r"'p_1', 'p_3', 'p_2' .*\('1','2','3'\)"),
-        ("r.csv", ["item_id,logit_1,logit_2"], "no rows"),
-        ("r.csv", ['item_id,logit_1,"logit_2', "a,1,2"], "not a CSV table"),
-        (
-            "r.jsonl",
-            ['{"item_id": 1, "p_1": 0.5, "p_2": 0.5}', '{"item_id": 2, "p_1": 1.0}'],
-            "'p_2' is missing in line 2",
-        ),
-        (
-            "r.jsonl",
-            ['{"item_id": 1, "p_1": 0.5, "p_2": 0.5}', '{"item_id": 2, "p_a": 0, "p_b": 1}'],
-            "'p_1' is missing in line 2",
-        ),
-        ("r.jsonl", ['{"item_id": 1, "logit_1": NaN, "logit_2": 0}'], "nan in line 1"),
-        ("r.jsonl", ['{"item_id": 1, "logit_1": [1], "logit_2": 0}'], "'logit_1'.* in line 1"),
-        ("r.jsonl", ['{"item_id": 1, "logit_1": 0, "logit_2": {}}'], "'logit_2'.* in line 1"),
-        ("r.jsonl", ['{"logit_1": 0, "logit_2": 1}'], "no column 'item_id'"),
+        ({}, "2 tasks: 'fluency', 'style'. Choose one.* task='fluency'.$"),
+        ({"task": "fluency"}, "2 readers: 'r1', 'r2'. Choose one.* reader='r1'.$"),
+        ({"task": "taste"}, "no task 'taste'; found 'fluency', 'style'"),
+        ({"task": "style", "reader": "r2"}, "no reader 'r2'; found 'r1'"),
     ],
 )
-def test_bad_readings(text, name, lines, message):
-    path = text(name, *lines)
-    with pytest.raises(InputError, match=message) as raised:
-        read_readings(path)
-    assert name in str(raised.value) or "options" in str(raised.value)
+def test_a_choice_is_asked_for(tmp_path, chosen, message):
+    write_table(tmp_path / "r.csv", SEVERAL)
+    with pytest.raises(InputError, match=message):
+        read_readings(tmp_path / "r.csv", **chosen)
 
 
-def test_rows_of_parquet_count_from_zero(tmp_path):
-    path = tmp_path / "r.parquet"
-    write_table(path, columns_of(np.array([[0, 1], [np.nan, 1]]), "ab"))
-    with pytest.raises(InputError, match="nan in row 1, column 'logit_a'"):
+def test_what_the_rows_chosen_say_nothing_of(text):
+    path = text("r.csv", "item_id,reader,logit_1,logit_2", "a,x,1,", "a,y,1,2")
+    with pytest.raises(InputError, match="r.csv.*found 'logit_1'; without a value.*'logit_2'"):
+        read_readings(path, reader="x")
+    names = [f"a,r{i},1,2" for i in range(13)]
+    path = text("many.csv", "item_id,reader,logit_1,logit_2", *names)
+    with pytest.raises(InputError, match="'r9' and 3 more"):
         read_readings(path)
 
 
@@ -229,10 +147,37 @@ def test_columns_in_another_order_than_their_numbers(text):
     np.testing.assert_allclose(softmax(table.logits[0]), [0.2, 0.3, 0.5])
     falling = text("f.csv", "item_id,p_3,p_2,p_1", "a,0.2,0.5,0.3")
     assert read_readings(falling).scale.options == ("3", "2", "1")
+    with pytest.raises(InputError, match="the options are '1', '3'.*the columns 'p_1'"):
+        read_readings(path, options=("1", "3"))
 
 
-def test_options_must_name_the_columns(text):
-    path = text("r.csv", "item_id,logit_1,logit_2", "a,1,2")
-    for options in [("1", "3"), ("1", "2", "3")]:
-        with pytest.raises(InputError, match="the options are '1'.*the columns 'logit_1'"):
-            read_readings(path, options=options)
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_labels_meet_their_readings(tmp_path, ending):
+    readings, labels = tmp_path / "r.parquet", tmp_path / f"l.{ending}"
+    cells = {f"logit_{option}": np.zeros(4) for option in SCALE.options}
+    write_table(readings, {"item_id": [f"text {i}" for i in range(4)], **cells})
+    cells = {"item_id": ["text 3", "text 0"], "label": [1, 3], "user": ["u", "v"]}
+    write_table(labels, cells)
+    table = read_labels(labels, SCALE)
+    np.testing.assert_array_equal(table.labels, [0, 2])
+    assert table.extras == {"user": ["u", "v"]}
+    np.testing.assert_array_equal(match_labels(read_readings(readings), table), [3, 0])
+
+
+def test_labels_of_one_task(text):
+    path = text("l.csv", "item_id,task,label", "a,x,1", "a,y,2", " b , y , 3 ")
+    np.testing.assert_array_equal(read_labels(path, SCALE, task="y").labels, [1, 2])
+    assert read_labels(path, SCALE, task="y").item_ids == ["a", "b"]
+    with pytest.raises(InputError, match="2 tasks: 'x', 'y'. Choose one"):
+        read_labels(path, SCALE)
+    plain = text("p.csv", "item_id,label", "a,1")
+    assert read_labels(plain, SCALE, task="y").item_ids == ["a"]
+
+
+def test_data_frames_of_pandas_are_read(tmp_path):
+    path = tmp_path / "l.parquet"
+    frame = pd.DataFrame({"item_id": [7, 8], "label": pd.Categorical(["good", "bad"])})
+    frame.to_parquet(path)
+    table = read_labels(path, Scale(("bad", "good")))
+    assert table.item_ids == ["7", "8"]
+    np.testing.assert_array_equal(table.labels, [1, 0])

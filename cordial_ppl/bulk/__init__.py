@@ -1,5 +1,5 @@
-"""Many texts: tables that need not fit the memory, predicted in batches here or on many machines.
+"""Many texts: tables that need not fit in memory, predicted in batches here or on many machines.
 
-`texts` predicts arrays, `predictor` a batch of an Arrow table, `local` a table on this machine and
-`cluster` one on Ray.
+`predictor` predicts arrays and batches of a table, `local` a table on this machine and `cluster`
+one on Ray.
 """

@@ -1,106 +1,164 @@
-"""A judge as a function of Arrow batches: for streams, and for whatever else moves such batches."""
+"""A calibrator as a function of tables: a batch of readings in, a batch of predictions out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
+import polars as pl
+from jaxtyping import Float
 
-from cordial_ppl.bulk.texts import predict_texts, rename_extras
-from cordial_ppl.channel import Channel
-from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.compilation import workers
 from cordial_ppl.errors import InputError
 from cordial_ppl.readings import Unread, warn_of_unread
-from cordial_ppl.saved import load
-from cordial_ppl.tables.arrow import ArrowCells
-from cordial_ppl.tables.blocks import Block
-from cordial_ppl.tables.columns import find_kind, read_logits, read_scale
-from cordial_ppl.tables.files import Columns
-from cordial_ppl.tables.layout import Layout, keep
-from cordial_ppl.tables.readings import finite_column
+from cordial_ppl.tables.columns import Layout, find_layout, finite
+from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.rows import name_items
 
-BATCH = Path("the batch")
-"""What messages call the table that a batch comes as."""
+if TYPE_CHECKING:
+    from cordial_ppl.channel import Channel
+    from cordial_ppl.cordial.stack import Stack
+    from cordial_ppl.fusion import Fusion
+
+LEVEL = 0.9
+"""Probability that the mean lies between `low` and `high`."""
+
+ROWS = 1 << 15
+"""Texts that one thread predicts at a time."""
 
 
 class BatchPredictor:
-    """Predictions of Arrow tables of readings, batch by batch.
+    """Predictions for tables of readings, batch by batch.
 
     A call is a pure function of its batch: batches may be predicted anywhere, in any order, again
     and in threads.
 
     Args:
-        judge: A fitted stack, or the path of its file.
-        layout: Where the readings are, as a survey of the whole table has found, which has told of
-            options without a reading too; by default each batch is looked at by itself, and all of
-            its rows count.
-        channels: The channel files that the judge was fitted with, if any; their code is run.
+        calibrator: A fitted stack, or the path of its file.
+        channels: The channel files that the calibrator was fitted with, if any; their code is run.
 
     Raises:
-        FileError: The judge's file cannot be read or is damaged.
-        InputError: The file holds something else than a judge of one reader.
+        FileError: The calibrator's file cannot be read or is damaged.
+        InputError: The file holds something else than a calibrator of one reader.
     """
 
     def __init__(
-        self,
-        judge: Stack | str | Path,
-        layout: Layout | None = None,
-        *,
-        channels: Sequence[str | Path | Channel] = (),
+        self, calibrator: "Stack | str | Path", *, channels: "Sequence[str | Path | Channel]" = ()
     ):
-        """Load the judge."""
-        self.judge = judge if isinstance(judge, Stack) else load(judge, channels=channels)
-        if not isinstance(self.judge, Stack):
-            raise InputError(f"{judge} is no judge of one reader, as `cordial fit` writes it.")
-        self.layout = layout
+        """Load the calibrator."""
+        from cordial_ppl.cordial.stack import Stack
+        from cordial_ppl.saved import load
 
-    def __call__(self, batch: pa.Table | pa.RecordBatch) -> pa.Table:
+        named = isinstance(calibrator, str | Path)
+        found = load(calibrator, channels=channels) if named else calibrator
+        if not isinstance(found, Stack):
+            raise InputError(f"{calibrator} is no calibrator of one reader, from `cordial fit`.")
+        self.calibrator = found
+
+    def __call__(self, batch: Any) -> Any:
         """Predict the texts of a batch.
 
         Args:
-            batch: The columns `item_id` and the readings', those of the covariates, and any other.
+            batch: The columns `item_id` and the readings', those of the covariates, and any other:
+                a frame of polars, or a table or record batch of Arrow.
 
         Returns:
             The columns `item_id`, `p_<option>`, `mean`, `low`, `high`, `label` and, with their
-            types, all others.
+            types, all others; a table of Arrow for one of Arrow.
 
         Raises:
-            InputError: A column is missing, or a reading is no reading; with its row in the batch.
+            InputError: A column is missing, or a reading is invalid; with its row in the batch.
         """
-        table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-        block = Block(BATCH, 0, range(len(table)), table)
-        layout = self.layout or _look(block.columns, self.judge)
-        block = keep(block, layout.chosen)
-        columns = block.columns
-        extras = block.table.select(layout.extras(columns))
-        covariates = {
-            name: finite_column(ArrowCells(extras), name, columns.where)
-            for name in self.judge.covariates_
-        }
-        tell = warn_of_unread if self.layout is None else _known
-        texts = name_items(columns)
-        logits = np.empty((0, layout.scale.size))
-        if texts:
-            logits = read_logits(columns, layout.kind, layout.scale, tell)
-        found = predict_texts(self.judge, logits, covariates)
-        written = {
-            "item_id": pa.array(texts, pa.string()),
-            **{name: pa.array(found[name]) for name in found if name != "label"},
-            "label": pa.array(found["label"], pa.string()),
-        }
-        names = rename_extras(extras.column_names, written, layout.kind)
-        return pa.table(written | {new: extras[old] for old, new in names.items()})
-
-    def schema(self, schema: pa.Schema) -> pa.Schema:
-        """Names and types of the columns that are returned for those that are given."""
-        return self(schema.empty_table()).schema
+        rows = pl.DataFrame(batch).with_row_index(ROW)
+        columns = Columns(Path("the batch"), rows.lazy())
+        layout = find_layout(columns, self.calibrator.scale_)
+        found = predict_columns(self.calibrator, columns, layout, warn_of_unread)
+        return found if isinstance(batch, pl.DataFrame) else found.to_arrow()
 
 
-def _look(columns: Columns, judge: Stack) -> Layout:
-    kind = find_kind(columns)
-    return Layout(read_scale(columns, kind, judge.scale_), kind)
+def predict_columns(
+    calibrator: "Stack", columns: Columns, layout: Layout, tell: Callable[[Unread], None]
+) -> pl.DataFrame:
+    """Predict the texts of a table.
+
+    Args:
+        calibrator: A fitted stack.
+        columns: The table.
+        layout: Where its readings are.
+        tell: Called with the options without a reading.
+
+    Returns:
+        The columns that `BatchPredictor` returns.
+
+    Raises:
+        InputError: A cell is invalid; with its row.
+    """
+    covariates = {name: finite(columns, name) for name in calibrator.covariates_}
+    items = name_items(columns)
+    logits = layout.logits(columns, tell) if len(items) else np.empty((0, layout.scale.size))
+    found = pl.DataFrame({"item_id": items, **predict_texts(calibrator, logits, covariates)})
+    names = rename_extras(layout.extras(columns), found.columns, layout.kind)
+    return found.hstack(columns.collect(*names).rename(names)) if names else found
 
 
-def _known(found: Unread) -> None:
-    """Say nothing of what has been told."""
+def predict_texts(
+    calibrator: "Stack | Fusion",
+    logits: Float[np.ndarray, "n *readers K"],
+    covariates: Mapping[str, Float[np.ndarray, " n"]],
+) -> dict[str, Sequence | np.ndarray]:
+    """Predict texts, on all cores.
+
+    Args:
+        calibrator: A fitted calibrator.
+        logits: Centred logits (nats).
+        covariates: The covariates that it was fitted with, by name.
+
+    Returns:
+        The columns `p_<option>`, `mean`, `low`, `high` and `label`.
+    """
+    scale = calibrator.scale_
+    parts = [slice(start, start + ROWS) for start in range(0, len(logits), ROWS)]
+
+    def predict(rows: slice) -> Float[np.ndarray, "_ _"]:
+        extra = {name: column[rows] for name, column in covariates.items()}
+        probs = calibrator.predict_proba(logits[rows], extra)
+        mean = probs @ scale.values
+        low, high = calibrator.predict_interval(logits[rows], LEVEL, extra, mean=mean)
+        return np.column_stack([probs, mean, low, high])
+
+    if len(parts) == 1:
+        found = predict(parts[0])
+    else:
+        with ThreadPoolExecutor(max_workers=workers(len(parts))) as pool:
+            found = np.concatenate([np.empty((0, scale.size + 3)), *pool.map(predict, parts)])
+    names = *(f"p_{option}" for option in scale.options), "mean", "low", "high"
+    best = found[:, : scale.size].argmax(axis=1)
+    return {**dict(zip(names, found.T, strict=True)), "label": np.array(scale.options)[best]}
+
+
+def rename_extras(
+    names: Iterable[str], taken: Collection[str], kind: str | None = None
+) -> dict[str, str]:
+    """Name the columns that are passed through.
+
+    A column whose name is taken becomes `input_...`.
+
+    Args:
+        names: The columns.
+        taken: The columns that are written.
+        kind: The kind of the readings; readings of options that only other tasks have are left
+            out.
+
+    Returns:
+        The new name of each column, by the old one.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        if kind is not None and name.startswith(f"{kind}_"):
+            continue
+        new = name
+        while new in taken or new in found.values():
+            new = f"input_{new}"
+        found[name] = new
+    return found

@@ -1,6 +1,5 @@
 """From two tables to a fitted calibrator."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cordial_ppl.cli.messages import leaving_at_once, working
-from cordial_ppl.errors import CordialWarning, InputError, naming
+from cordial_ppl.errors import InputError, naming
 from cordial_ppl.scale import Scale, SettingNeeded
 from cordial_ppl.tables import (
     LabelTable,
@@ -90,7 +89,7 @@ def read_label_table(path: Path, scale: Scale, task: str | None, kind: str) -> L
         InputError: The table is not as it must be.
     """
     try:
-        found = read_labels(path, scale, task=task)
+        return read_labels(path, scale, task=task)
     except SettingNeeded as error:
         if error.setting != "options" or kind == "rating":
             raise
@@ -100,13 +99,6 @@ def read_label_table(path: Path, scale: Scale, task: str | None, kind: str) -> L
             f"{error.problem} If your scale starts at 1, name the columns of the readings "
             f"{kind}_{first} to {kind}_{last}."
         ) from error
-    if "weight" in found.extras:
-        warnings.warn(
-            f"{path}: the column 'weight' is not used yet; every label counts alike.",
-            CordialWarning,
-            stacklevel=3,
-        )
-    return found
 
 
 def covariates_of(

@@ -1,4 +1,4 @@
-"""What comes out: the calibrated table, the summary, and JSON for programs."""
+"""Output of the commands: the calibrated table, the summary, and JSON for programs."""
 
 import json
 import os
@@ -11,10 +11,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from cordial_ppl.bulk.texts import predict_texts, rename_extras
+from cordial_ppl.bulk.predictor import predict_texts, rename_extras
 from cordial_ppl.cli.messages import say
 from cordial_ppl.errors import InputError
 from cordial_ppl.tables import ReaderTables, ReadingTable, check_writable
+from cordial_ppl.tables.files import ENDINGS
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
@@ -24,10 +25,8 @@ if TYPE_CHECKING:
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
 
 
-def check_output(
-    path: Path, inputs: Collection[Path], endings: Collection[str] | None = None
-) -> None:
-    """Find out before the work that the output can be written and replaces no input.
+def check_output(path: Path, inputs: Collection[Path], endings: Collection[str] = ENDINGS) -> None:
+    """Check before the work that the output can be written and replaces no input.
 
     Args:
         path: The file to write.
@@ -37,37 +36,35 @@ def check_output(
     Raises:
         InputError: It cannot be written, or is one of the inputs.
     """
-    check_writable(path, **({"endings": endings} if endings else {}))
+    check_writable(path, endings=endings)
     for given in inputs:
         if os.path.exists(path) and os.path.exists(given) and path.samefile(given):
             raise InputError(f"the output {path} would replace the input {given}: name another.")
 
 
 def calibrated_columns(
-    judge: "Stack | Fusion", table: ReadingTable | ReaderTables
+    calibrator: "Stack | Fusion", table: ReadingTable | ReaderTables
 ) -> dict[str, Sequence | np.ndarray]:
     """Calibrate the readings of a table.
 
-    A column that is passed through gives way, as `input_...`, to one of the same name.
-
     Args:
-        judge: The fitted judge.
+        calibrator: A fitted calibrator.
         table: The readings.
 
     Returns:
         The columns `item_id`, `p_<option>`, `mean`, `low`, `high`, `label` and the extras.
 
     Raises:
-        InputError: A column that the judge was fitted with is not there, or not of numbers.
+        InputError: A covariate that the calibrator was fitted with is missing or no number.
     """
-    extra = {name: table.covariate(name) for name in judge.covariates_}
-    found = predict_texts(judge, table.logits, extra)
+    extra = {name: table.covariate(name) for name in calibrator.covariates_}
+    found = predict_texts(calibrator, table.logits, extra)
     columns: dict[str, Sequence | np.ndarray] = {"item_id": table.item_ids, **found}
     return columns | passed_on(table, columns)
 
 
 def passed_on(table: ReadingTable | ReaderTables, columns: Collection[str]) -> dict[str, list]:
-    """Name the extra columns of the readings beside those that are written."""
+    """List the extra columns of the readings; one whose name is taken becomes `input_...`."""
     kind = table.kind if isinstance(table, ReadingTable) else None
     names = rename_extras(table.extras, columns, kind)
     return {new: table.extras[old] for old, new in names.items()}

@@ -1,121 +1,75 @@
 """The file formats: a CSV, Parquet or JSON Lines file as named columns, whatever they mean.
 
-Each reader turns a file's structure into columns and remembers where each row stands, so that a
-message can name it: the line of a text file as an editor counts it (the first is 1), or the row of
-a Parquet file as a data frame counts it (the first is 0).
+Parquet is read when it is needed and need not fit in memory. CSV and JSON Lines are read at once,
+by the readers of the standard library: these tell the line of every row, and refuse rows of another
+length and keys that occur twice.
+
+A message names the line of a text file, where the first is 1, or the row of a Parquet file, where
+the first is 0.
 """
 
 import csv
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+import polars as pl
 
-from cordial_ppl.errors import FileError, InputError, quote
-from cordial_ppl.tables.arrow import ArrowCells, open_parquet, reject_doubled
+from cordial_ppl.errors import FileError, quote
+from cordial_ppl.outputs import name_endings
+from cordial_ppl.tables.frame import (
+    LACKING,
+    ROW,
+    Columns,
+    as_series,
+    is_filled,
+    list_names,
+    reading,
+)
 
+__all__ = ["ENDINGS", "Columns", "is_filled", "list_names", "read_columns", "table_ending"]
 
-class Absent:
-    """The type of `ABSENT`, the cell of a JSON Lines row that lacks the column."""
+DENSEST = 4
+"""Rows a byte beyond which a Parquet file is refused: every text has a different name."""
 
-    def __repr__(self) -> str:
-        """Name the cell in messages."""
-        return "nothing"
-
-
-ABSENT = Absent()
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a file, by name, in file order.
-
-    Attributes:
-        path: The file.
-        cells: The cells of each column: text (CSV), or what the file holds; None for a null.
-        rows: Where each row stands in the file.
-        unit: What `rows` counts, "line" or "row".
-        silent: Columns that say something of other rows of the file, but nothing of these.
-    """
-
-    path: Path
-    cells: Mapping[str, Sequence | np.ndarray]
-    rows: Sequence[int]
-    unit: str
-    silent: frozenset[str] = frozenset()
-
-    def __len__(self) -> int:
-        """The number of rows."""
-        return len(self.rows)
-
-    def where(self, position: int) -> str:
-        """Name the place of a row in the file: "line 7"."""
-        return f"{self.unit} {self.rows[position]}"
-
-    def take(self, positions: list[int]) -> "Columns":
-        """Keep some rows."""
-        cells: dict[str, Sequence | np.ndarray] = {}
-        silent = set(self.silent)
-        for name, column in self.cells.items():
-            plain = isinstance(column, np.ndarray)
-            cells[name] = column[positions] if plain else [column[i] for i in positions]
-            if not any(map(is_filled, cells[name])) and any(map(is_filled, column)):
-                silent.add(name)
-        rows = [self.rows[i] for i in positions]
-        return replace(self, cells=cells, rows=rows, silent=frozenset(silent))
-
-    def column(self, name: str) -> Sequence | np.ndarray:
-        """Find the cells of a column that has to be there.
-
-        Args:
-            name: The column's name.
-
-        Returns:
-            The cells.
-
-        Raises:
-            InputError: The file has no such column.
-        """
-        if name not in self.cells:
-            raise InputError(f"{self.path} has no column {name!r}; found {list_names(self.cells)}.")
-        return self.cells[name]
+CHUNK = 1 << 16
+"""Rows of a CSV file that are Python objects at a time."""
 
 
 def read_columns(path: str | Path) -> Columns:
     """Read a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
 
     Args:
-        path: The file.
+        path: The file; or a folder of Parquet files with the same columns, which is one table in
+            the order of their names. Names that begin with a dot or an underscore are skipped.
 
     Returns:
         Its columns, with at least one row.
 
     Raises:
         FileError: The file is missing or empty, its ending is unknown, its contents are not what
-            the ending says, or a row does not fit the header.
+            the ending says, a row does not fit the header, a folder holds no Parquet file, or its
+            files have different columns.
     """
     path = Path(path)
-    columns = _READERS[check_table(path)](path)
+    columns = _read_parquet(path) if path.is_dir() else _READERS[_check(path)](path)
     if not len(columns):
-        raise no_rows(path)
+        raise FileError(f"{path} holds no rows: a table needs at least one.")
     return columns
 
 
-def check_table(path: Path) -> str:
-    """Look at the beginning of a file: whether it is there, and of the kind that its name says.
+def table_ending(path: str | Path) -> str:
+    """Find the ending of a table's name, in lower case; one not among `ENDINGS`: `FileError`."""
+    ending = Path(path).suffix.lower()
+    if ending not in _READERS:
+        raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
+    return ending
 
-    Args:
-        path: The file.
 
-    Returns:
-        Its ending.
-
-    Raises:
-        FileError: The file is missing or empty, its ending is unknown, or it looks like another.
-    """
+def _check(path: Path) -> str:
+    """Look at the first bytes of a file: is it there, and of the kind that its name says?"""
     ending = table_ending(path)
     try:
         with path.open("rb") as file:
@@ -124,64 +78,61 @@ def check_table(path: Path) -> str:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except ValueError as error:
         raise FileError(f"cannot read {str(path)!r}: {error}.") from error
-    if not head.strip():
+    text = head.removeprefix(b"\xef\xbb\xbf").strip()
+    if not text:
         raise FileError(f"{path} is empty: a table needs a header and at least one row.")
-    found = _guess(head)
-    if found and _READERS[found] is not _READERS[ending]:
+    found = ".parquet" if head.startswith(b"PAR1") else ".jsonl" if text[:1] == b"{" else ending
+    if _READERS[found] is not _READERS[ending]:
         raise FileError(f"{path} is not what its ending says: it looks like {found}. Rename it.")
+    if b"\0" in head and ending != ".parquet":
+        raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.")
     return ending
 
 
-def no_rows(path: Path) -> FileError:
-    """What to raise of a table without rows."""
-    return FileError(f"{path} holds no rows: a table needs at least one.")
+def _read_parquet(path: Path) -> Columns:
+    scans: list[pl.LazyFrame] = []
+    ends: list[tuple[Path, int]] = []
+    known: list[str] = []
+    rows = 0
+    for file in _list_files(path) if path.is_dir() else [path]:
+        _check(file)
+        with reading(file):
+            # One file, also in a folder whose name looks like a partition ("task=fluency").
+            scan = pl.scan_parquet(
+                file, glob=False, hive_partitioning=False, row_index_name=ROW, row_index_offset=rows
+            )
+            names = scan.collect_schema().names()
+            count = scan.select(pl.len()).collect().item()
+        if count > DENSEST * file.stat().st_size:
+            raise FileError(f"{file} claims {count} rows in {file.stat().st_size} bytes.")
+        known = known or names
+        for problem, others in (
+            ("lacks", [name for name in known if name not in names]),
+            ("has further columns:", [name for name in names if name not in known]),
+        ):
+            if others:
+                first = ends[0][0].name
+                raise FileError(f"{file} {problem} {list_names(others)}, unlike {first}.")
+        scans.append(scan.select(known))
+        rows += count
+        ends.append((file, rows))
+    # A column without a value, or of whole numbers, may be of another type in another file.
+    frame = scans[0] if len(scans) == 1 else pl.concat(scans, how="vertical_relaxed")
+    with reading(path):
+        frame.collect_schema()
+    return Columns(path, frame, ends=tuple(ends))
 
 
-def table_ending(path: str | Path) -> str:
-    """Find the ending of a table's name, in lower case.
-
-    Args:
-        path: The file.
-
-    Returns:
-        One of `ENDINGS`.
-
-    Raises:
-        FileError: The ending is none of them.
-    """
-    ending = Path(path).suffix.lower()
-    if ending not in _READERS:
-        raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
-    return ending
-
-
-def name_endings(endings: Collection[str]) -> str:
-    """Name endings for a message: ".cordial", or ".csv, .jsonl or .parquet"."""
-    *others, last = endings
-    return f"{', '.join(others)} or {last}" if others else last
-
-
-def list_names(names: Iterable[str], shown: int = 10) -> str:
-    """Quote names for a message, at most ten: "'a', 'b' and 3 more"; "nothing" if none."""
-    quoted = [quote(name) for name in names] or ["nothing"]
-    hidden = len(quoted) - shown
-    return ", ".join(quoted[:shown]) + (f" and {hidden} more" if hidden > 0 else "")
-
-
-def is_filled(cell: object) -> bool:
-    """Tell a cell with something in it from an empty or absent one."""
-    return not (cell is None or cell is ABSENT or (isinstance(cell, str) and not cell.strip()))
-
-
-def _guess(head: bytes) -> str | None:
-    """Guess the ending from the first bytes, where they give it away."""
-    if head.startswith(b"PAR1"):
-        return ".parquet"
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return ".jsonl" if text.startswith(b"{") else None
+def _list_files(folder: Path) -> list[Path]:
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    found = [f for f in files if f.suffix.lower() == ".parquet" and f.name[0] not in "._"]
+    if not found:
+        raise FileError(f"{folder} is a folder without a file whose name ends in .parquet.")
+    return found
 
 
 def _read_csv(path: Path) -> Columns:
+    frames: list[pl.DataFrame] = []
     rows: list[list[str]] = []
     lines: list[int] = []
     with _text(path) as file:
@@ -191,6 +142,17 @@ def _read_csv(path: Path) -> Columns:
             if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
                 found = quote(header[0])
                 raise FileError(f"{path}: cells must be separated by commas; found {found}.")
+            doubled = [name for name in header if header.count(name) > 1]
+            if doubled:
+                raise FileError(f"{path}: column {quote(doubled[0])} occurs twice in the header.")
+            schema = [*((name, pl.String) for name in header), (ROW, pl.Int64)]
+
+            def keep() -> None:
+                columns = zip(*rows, strict=True) if rows else ((),) * len(header)
+                frames.append(pl.DataFrame([*columns, lines], schema))
+                rows.clear()
+                lines.clear()
+
             line = reader.line_num
             for row in reader:
                 start, line = line + 1, reader.line_num
@@ -201,12 +163,14 @@ def _read_csv(path: Path) -> Columns:
                     raise FileError(
                         f"{path}: line {start} has {len(row)} cells, the header has {len(header)}."
                     )
+                if len(rows) == CHUNK:
+                    keep()
+            keep()
         except csv.Error as error:
             raise FileError(
                 f"{path} is not a CSV table: {error}, line {reader.line_num}."
             ) from error
-    reject_doubled(path, header)
-    return Columns(path, dict(zip(header, zip(*rows, strict=True), strict=False)), lines, "line")
+    return Columns(path, pl.concat(frames).lazy(), "line")
 
 
 def _read_json_lines(path: Path) -> Columns:
@@ -222,9 +186,7 @@ def _read_json_lines(path: Path) -> Columns:
                 if "\\u" in line:
                     json.dumps(record, ensure_ascii=False).encode()
             except (ValueError, RecursionError) as error:
-                raise FileError(
-                    f"{path}: line {number} is not JSON as it should be: {error}."
-                ) from error
+                raise FileError(f"{path}: line {number} is not valid JSON: {error}.") from error
             if not isinstance(record, dict):
                 raise FileError(
                     f"{path}: every line must be one object, {{...}}; line {number} is not."
@@ -232,8 +194,10 @@ def _read_json_lines(path: Path) -> Columns:
             records.append(record)
             lines.append(number)
     names = dict.fromkeys(name for record in records for name in record)
-    cells = {name: [record.get(name, ABSENT) for record in records] for name in names}
-    return Columns(path, cells, lines, "line")
+    columns = [as_series(name, [record.get(name) for record in records]) for name in names]
+    lacking = [list(names.keys() - record.keys()) for record in records]
+    hidden = pl.Series(ROW, lines, pl.Int64), pl.Series(LACKING, lacking, pl.List(pl.String))
+    return Columns(path, pl.DataFrame([*columns, *hidden]).lazy(), "line")
 
 
 def _record(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -245,19 +209,10 @@ def _record(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return record
 
 
-def _read_parquet(path: Path) -> Columns:
-    with open_parquet(path) as file:
-        table = file.read()
-    return Columns(path, ArrowCells(table), range(table.num_rows), "row")
-
-
 @contextmanager
-def _text(path: Path) -> Iterator:
-    """The file as UTF-8 text, with or without a byte order mark."""
+def _text(path: Path) -> Iterator[Any]:
+    """Open a file as UTF-8 text, with or without a byte order mark."""
     try:
-        with path.open("rb") as file:
-            if b"\0" in file.read(512):
-                raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.")
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError as error:
@@ -266,7 +221,7 @@ def _text(path: Path) -> Iterator:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
 
 
-_READERS = {
+_READERS: dict[str, Callable[[Path], Columns]] = {
     ".csv": _read_csv,
     ".parquet": _read_parquet,
     ".jsonl": _read_json_lines,

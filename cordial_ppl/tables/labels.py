@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int64
@@ -12,7 +11,10 @@ from cordial_ppl.errors import InputError, naming, quote
 from cordial_ppl.scale import Scale, parse_number
 from cordial_ppl.tables.columns import filled, passed_through
 from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.frame import ROW
+from cordial_ppl.tables.readings import ReadingTable
 from cordial_ppl.tables.rows import read_items, select
+from cordial_ppl.tables.several import ReaderTables
 
 
 @dataclass(frozen=True)
@@ -23,30 +25,27 @@ class LabelTable:
         item_ids: The texts, each once.
         labels: Positions 0..K-1 on the scale, [n].
         extras: Every other column, by name, with None for a missing cell.
-        rows: Where each row stands in the file.
-        unit: What `rows` counts: "line" (the first is 1) or, in Parquet, "row" (the first is 0).
+        places: Where each row stands in the file: "line 7".
     """
 
     item_ids: list[str]
     labels: Int64[np.ndarray, " n"]
     extras: dict[str, list]
-    rows: list[int]
-    unit: str
+    places: list[str]
 
     def where(self, position: int) -> str:
         """Name the place of a row in the file: "line 7"."""
-        return f"{self.unit} {self.rows[position]}"
+        return self.places[position]
 
     def among(self, item_ids: Collection[str]) -> "LabelTable":
-        """The labels of some texts alone."""
+        """Keep the labels of some texts."""
         known = set(item_ids)
         kept = [i for i, item in enumerate(self.item_ids) if item in known]
         return LabelTable(
             [self.item_ids[i] for i in kept],
             self.labels[kept],
             {name: [cells[i] for i in kept] for name, cells in self.extras.items()},
-            [self.rows[i] for i in kept],
-            self.unit,
+            [self.places[i] for i in kept],
         )
 
 
@@ -63,33 +62,31 @@ def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> L
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
-        InputError: A column or a name is missing, an item occurs twice, or a label is missing or
-            not on the scale; with its row.
+        InputError: A column or a name is missing, an id occurs twice, a label is missing or not
+            on the scale, with its row; or there is a column `weight`.
         SettingNeeded: The file holds several tasks, or labels from 1 up where options start at 0.
     """
     columns = read_columns(path)
-    columns.column("item_id")
-    columns.column("label")
-    columns = select(columns, "task", task if "task" in columns.cells else None)
+    columns.require("item_id")
+    columns.require("label")
+    if "weight" in columns.schema:
+        raise InputError(
+            f"{path} has a column 'weight', but labels cannot be weighted: every label counts "
+            "once. Remove or rename the column."
+        )
+    columns = select(columns, "task", task if "task" in columns.schema else None)
     item_ids = read_items(columns)
-    extras = passed_through(columns, ["item_id", "label"])
     remedy = "A table of labels has rows for the labelled texts alone: remove the others."
     with naming(path):
         labels = scale.encode(filled(columns, "label", remedy), where=columns.where)
-    return LabelTable(item_ids, labels, extras, list(columns.rows), columns.unit)
+    rows = columns.collect(ROW).to_series()
+    places = [f"{columns.unit} {row}" for row in rows]
+    return LabelTable(item_ids, labels, passed_through(columns, ["item_id", "label"]), places)
 
 
-@runtime_checkable
-class Items(Protocol):
-    """Anything that has a row for each of some texts."""
-
-    @property
-    def item_ids(self) -> list[str]:
-        """The texts."""
-        ...
-
-
-def match_labels(readings: Items, labels: LabelTable) -> Int64[np.ndarray, " n"]:
+def match_labels(
+    readings: ReadingTable | ReaderTables, labels: LabelTable
+) -> Int64[np.ndarray, " n"]:
     """Find the reading of each labelled text.
 
     Args:
@@ -115,7 +112,7 @@ def match_labels(readings: Items, labels: LabelTable) -> Int64[np.ndarray, " n"]
 
 
 def _remedy(unknown: list[str], known: list[str]) -> str:
-    """What to do about unknown items; the other file may write numbers or capitals otherwise."""
+    """What to do about unknown items: the other file may differ in capitals or decimals."""
     same = {_plainly(item): item for item in known}
     for item in unknown:
         if _plainly(item) in same:

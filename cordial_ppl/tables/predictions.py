@@ -1,16 +1,19 @@
 """Probabilities that were made elsewhere: one distribution a text, perhaps for each fit anew."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError, name_rows, naming
+from cordial_ppl.errors import InputError, naming
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables.columns import numbers
-from cordial_ppl.tables.files import list_names, read_columns
-from cordial_ppl.tables.rows import as_name
+from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.frame import list_names
+from cordial_ppl.tables.rows import as_names, read_items
 
 FIELDS = ("task", "reader", "n", "draw")
 """Columns that may tell for which fit a row is; one that is not there holds for all."""
@@ -28,29 +31,31 @@ class Predictions:
     """
 
     def __init__(self, path: str | Path):
-        """Read the table and find which rows are whose."""
+        """Read the table and group its rows by fit."""
         self.path = Path(path)
         self._columns = read_columns(path)
-        self._items = [as_name(cell) for cell in self._columns.column("item_id")]
-        self._fields = [field for field in FIELDS if field in self._columns.cells]
-        cells = [[as_name(cell) for cell in self._columns.column(f)] for f in self._fields]
-        self._rows: dict[tuple[str, ...], list[int]] = {}
-        for row in range(len(self._items)):
-            self._rows.setdefault(tuple(column[row] for column in cells), []).append(row)
+        self._columns.require("item_id")
+        self._fields = [field for field in FIELDS if field in self._columns.schema]
+        table = self._columns.collect(pl.all())
+        table = table.with_columns(as_names(table[name]) for name in ("item_id", *self._fields))
+        self._none = table.clear()
+        self._parts: dict[tuple, pl.DataFrame] = {(): table}
+        if self._fields:
+            self._parts = table.partition_by(self._fields, as_dict=True)
 
     def check(self, scale: Scale) -> None:
-        """Find out before the work that every option has a column.
+        """Check before the work that every option has a column.
 
         Raises:
             InputError: One has none.
         """
         for option in scale.options:
-            self._columns.column(f"p_{option}")
+            self._columns.require(f"p_{option}")
 
     def probs(
         self, items: Sequence[str], scale: Scale, *, task: str, reader: str, n: int, draw: int
     ) -> Float64[np.ndarray, "m K"]:
-        """Look up what a fit says of texts.
+        """Look up the probabilities of texts after one fit.
 
         Args:
             items: The texts wanted.
@@ -68,13 +73,10 @@ class Predictions:
         """
         known = {"task": task, "reader": reader, "n": str(n), "draw": str(draw)}
         wanted = tuple(known[field] for field in self._fields)
-        rows = {}
-        for row in self._rows.get(wanted, ()):
-            if rows.setdefault(self._items[row], row) != row:
-                first = rows[self._items[row]]
-                places = name_rows([first, row], self._columns.where)
-                raise InputError(f"{self.path}: item {self._items[row]!r} occurs in {places}.")
-        missing = [item for item in items if item not in rows]
+        part = self._parts.get(wanted, self._none)
+        rows = replace(self._columns, frame=part.lazy().filter(pl.col("item_id").is_in(items)))
+        places = {item: row for row, item in enumerate(read_items(rows))}
+        missing = [item for item in items if item not in places]
         if missing:
             fit = ", ".join(map(" ".join, zip(self._fields, wanted, strict=True)))
             raise InputError(
@@ -82,8 +84,7 @@ class Predictions:
                 + (f" of {fit}" if fit else "")
                 + f": {list_names(missing, shown=3)}."
             )
-        chosen = self._columns.take([rows[item] for item in items])
-        names = [f"p_{option}" for option in scale.options]
+        order = [places[item] for item in items]
         with naming(self.path):
-            cells = [numbers(chosen.column(name), name, chosen.where) for name in names]
+            cells = [numbers(rows, f"p_{option}")[order] for option in scale.options]
         return np.stack(cells, axis=1)

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from cordial_ppl.tables.frame import list_names
+
 MADE = ("model", "prompt", "decoding", "date")
 """What may be known of a reading; columns `reader_model`, ..."""
 
 LASTING = MADE[:-1]
-"""What a judge remembers: readings made otherwise may have other faults."""
-
-SHOWN = 3
+"""What a calibrator remembers: readings made in another way may have other faults."""
 
 Provenance = dict[str, list[str]]
 """By `LASTING`, the different values there are."""
@@ -30,7 +30,7 @@ def read_provenance(
     found: Provenance = {}
     for name in LASTING:
         cells = extras.get(f"reader_{name}", ())
-        chosen = cells if rows is None else [cells[row] for row in rows] if len(cells) else ()
+        chosen = (cells[row] for row in rows) if rows is not None and len(cells) else cells
         values = dict.fromkeys(str(cell) for cell in chosen if cell not in (None, ""))
         if values:
             found[name] = list(values)
@@ -38,7 +38,7 @@ def read_provenance(
 
 
 def differences(known: Provenance, new: Provenance) -> list[str]:
-    """Say in what readings differ from those that a judge was fitted on.
+    """List in what readings differ from those that a calibrator was fitted on.
 
     Args:
         known: How its readings were made.
@@ -51,10 +51,6 @@ def differences(known: Provenance, new: Provenance) -> list[str]:
     for name in LASTING:
         other = [value for value in new.get(name, []) if value not in known.get(name, [])]
         if name in known and other:
-            phrases.append(f"{name} {_list(other)} where the judge knows {_list(known[name])}")
+            was, shown = list_names(known[name], 3), list_names(other, 3)
+            phrases.append(f"{name} {shown} where the calibrator knows {was}")
     return phrases
-
-
-def _list(values: list[str]) -> str:
-    rest = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
-    return ", ".join(map(repr, values[:SHOWN])) + rest

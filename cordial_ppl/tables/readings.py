@@ -4,7 +4,6 @@ A file may hold several readers and tasks; one of each is chosen by name. Column
 readings are passed through.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError, Where, name_rows, naming
+from cordial_ppl.errors import Where
 from cordial_ppl.scale import Scale
-from cordial_ppl.tables.columns import (
-    find_kind,
-    numbers,
-    passed_through,
-    read_logits,
-    read_scale,
-    reading_columns,
-)
-from cordial_ppl.tables.files import list_names, read_columns
+from cordial_ppl.tables.columns import Layout, find_layout, finite, passed_through
+from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.rows import read_items, select
 
 
@@ -36,8 +29,7 @@ class ReadingTable:
         scale: The K options.
         kind: What the file holds: "logit", "logprob", "p", "n" or "rating".
         extras: Every other column, by name, with None for a missing cell.
-        rows: Where each row stands in the file.
-        unit: What `rows` counts: "line" (the first is 1) or, in Parquet, "row" (the first is 0).
+        columns: The file.
     """
 
     item_ids: list[str]
@@ -45,12 +37,12 @@ class ReadingTable:
     scale: Scale
     kind: str
     extras: dict[str, list]
-    rows: list[int]
-    unit: str
+    columns: Columns
 
-    def where(self, position: int) -> str:
-        """Name the place of a row in the file: "line 7"."""
-        return f"{self.unit} {self.rows[position]}"
+    @property
+    def where(self) -> Where:
+        """Names the place of a row in the file: "line 7"."""
+        return self.columns.where
 
     def covariate(self, name: str) -> Float64[np.ndarray, " n"]:
         """Read an extra column as numbers.
@@ -64,68 +56,57 @@ class ReadingTable:
         Raises:
             InputError: There is no such column, or a cell is not a finite number.
         """
-        return finite_column(self.extras, name, self.where)
+        return finite(self.columns, name)
 
 
-def finite_column(
-    extras: Mapping[str, Sequence | np.ndarray], name: str, where: Where
-) -> Float64[np.ndarray, " n"]:
-    """Read an extra column as numbers.
+def open_readings(
+    path: str | Path, *, options: Any = None, reader: str | None = None, task: str | None = None
+) -> tuple[Columns, Layout]:
+    """Find the readings of a table, which need not fit in memory.
 
     Args:
-        extras: The columns.
-        name: The column to read.
-        where: Names a row in messages.
+        path: As `read_columns` reads it, with `item_id` and one group of columns `logit_`,
+            `logprob_`, `p_` or `n_` (or one column `rating`).
+        options: The K options in the scale's order; by default the columns' order in the file. A
+            column `rating` needs them.
+        reader: The reader to take, where the file holds several.
+        task: The task to take, where the file holds several.
 
     Returns:
-        Its numbers, [n].
+        The rows of that reader and task, and where their readings are.
 
     Raises:
-        InputError: There is no such column, or a cell is not a finite number.
+        FileError: The file cannot be read or is not what its ending says.
+        InputError: A column or a name is missing.
+        SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
-    if name not in extras:
-        others = list_names(extras) if extras else "nothing"
-        raise InputError(
-            f"there is no column {name!r}; besides item_id and the readings there is {others}."
-        )
-    values = numbers(extras[name], name, where)
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if wrong.size:
-        places = name_rows(wrong, where)
-        raise InputError(f"column {name!r} must be finite numbers; it is not in {places}.")
-    return values
+    columns = read_columns(path)
+    columns.require("item_id")
+    columns = select(select(columns, "task", task), "reader", reader)
+    return columns, find_layout(columns, options)
 
 
 def read_readings(
     path: str | Path, *, options: Any = None, reader: str | None = None, task: str | None = None
 ) -> ReadingTable:
-    """Read what a judge said of each text.
+    """Read the readings of all texts.
 
     Args:
-        path: A .csv, .parquet, .jsonl or .ndjson file with `item_id` and one group of columns
-            `logit_`, `logprob_`, `p_` or `n_` (or one column `rating`).
-        options: The K options in the scale's order; by default the columns' order in the file. A
-            column `rating` needs them.
-        reader: The judge to take, where the file holds several.
-        task: The task to take, where the file holds several.
+        path: As in `open_readings`.
+        options: As in `open_readings`.
+        reader: As in `open_readings`.
+        task: As in `open_readings`.
 
     Returns:
         The readings.
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
-        InputError: A column or a name is missing, an item occurs twice, or a reading is no
-            reading; with its row and column.
+        InputError: A column or a name is missing, an id occurs twice, or a reading is invalid;
+            with its row and column.
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
-    columns = read_columns(path)
-    columns.column("item_id")
-    columns = select(columns, "task", task)
-    columns = select(columns, "reader", reader)
-    kind = find_kind(columns)
-    scale = read_scale(columns, kind, options)
-    item_ids = read_items(columns)
-    with naming(path):
-        logits = read_logits(columns, kind, scale)
-    extras = passed_through(columns, ["item_id", *reading_columns(columns, kind, scale)])
-    return ReadingTable(item_ids, logits, scale, kind, extras, list(columns.rows), columns.unit)
+    columns, layout = open_readings(path, options=options, reader=reader, task=task)
+    item_ids, logits = read_items(columns), layout.logits(columns)
+    extras = passed_through(columns, ["item_id", *layout.readings])
+    return ReadingTable(item_ids, logits, layout.scale, layout.kind, extras, columns)

@@ -1,0 +1,101 @@
+"""Output files: a file or a folder appears complete under its name, or not at all."""
+
+import os
+import shutil
+import uuid
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cordial_ppl.errors import FileError, quote
+
+_UNFINISHED: set[Path] = set()
+
+
+def check_writable(path: str | Path, *, endings: Collection[str] | None = None) -> None:
+    """Check before the work that a file can be written after it.
+
+    Args:
+        path: The file.
+        endings: The endings that its name may have; by default any.
+
+    Raises:
+        FileError: The ending is none of them, the folder is missing or may not be written to, or
+            the path is a folder.
+    """
+    if endings is not None and Path(path).suffix.lower() not in endings:
+        raise FileError(f"{path}: the name must end in {name_endings(endings)}.")
+    _open_beside(path).unlink()
+
+
+def name_endings(endings: Collection[str]) -> str:
+    """List endings for a message: ".cordial", or ".csv, .jsonl or .parquet"."""
+    *others, last = endings
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+@contextmanager
+def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
+    """Write to a temporary file beside `path`, which then takes its place.
+
+    Args:
+        path: The file to replace or make.
+        folder: Whether to make a folder, which must not exist yet.
+
+    Yields:
+        The temporary file or folder, empty.
+
+    Raises:
+        FileError: The file cannot be written; nothing is left behind.
+    """
+    temporary = _open_beside(path)
+    _UNFINISHED.add(temporary)
+    try:
+        if folder:
+            temporary.unlink()
+            temporary.mkdir()
+        yield temporary
+        os.replace(temporary, os.path.realpath(path))
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
+    except UnicodeEncodeError as error:
+        half = quote(error.object[error.start : error.end])
+        raise FileError(f"cannot write {path}: {half} cannot be encoded in UTF-8.") from error
+    finally:
+        _discard(temporary)
+
+
+def discard_unfinished() -> None:
+    """Remove all temporary files: for a program that exits at once."""
+    for temporary in tuple(_UNFINISHED):
+        _discard(temporary)
+
+
+def _discard(temporary: Path) -> None:
+    if temporary.is_dir():
+        shutil.rmtree(temporary, ignore_errors=True)
+    else:
+        temporary.unlink(missing_ok=True)
+    _UNFINISHED.discard(temporary)
+
+
+def _open_beside(path: str | Path) -> Path:
+    """Make an empty file in the folder of `path`, or of what it links to."""
+    try:
+        target = Path(os.path.realpath(path))
+    except ValueError as error:
+        raise FileError(f"cannot write {quote(str(path))}: {error}.") from error
+    if os.path.isdir(target):
+        raise FileError(f"cannot write {path}: it is a folder.")
+    if os.path.exists(target) and not os.path.isfile(target):
+        # Replacing a device or a pipe would destroy it.
+        raise FileError(f"cannot write {path}: it is a device or a pipe, not a file.")
+    temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
+    try:
+        # A name that is too long is refused only when it is looked up.
+        with suppress(FileNotFoundError):
+            target.stat()
+        temporary.touch(exist_ok=False)
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
+    return temporary
