@@ -13,10 +13,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def spread_folds(labels: Int[AnyArray, " n"], folds: int = FOLDS) -> Int[np.ndarray, " n"]:
-    """Assign labelled texts to folds at random, whatever their labels.
+    """Assign labelled texts to folds at random; sizes differ by at most one.
 
-    The fold of a text depends on how many labelled texts there are and how many come before it, so
-    that padding and hidden texts change nothing.  Sizes differ by at most one.
+    Texts that are ignored change nothing for the others.
 
     Args:
         labels: positions `[n]` on the scale; -1 marks texts to ignore.

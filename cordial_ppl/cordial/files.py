@@ -51,19 +51,20 @@ def pack(stack: "Stack") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     calibrators = {n: fit for n, fit in stack.fits_.items() if isinstance(fit, CalibratorFit)}
     for name, fit in calibrators.items():
         arrays |= under(f"calibrator.{name}.", fit.params._asdict())
-    meta = {name: getattr(stack, name) for name in SETTINGS}
+    settings = stack.settings
+    meta = {name: getattr(settings, name) for name in SETTINGS}
     meta |= {name: getattr(stack, f"{name}_") for name in LEARNED}
     meta |= {
         "estimator": type(stack).__name__,
         "options": list(stack.scale_.options),
         "named": stack.options is not None,
-        "effort": stack.effort._asdict(),
+        "effort": settings.effort._asdict(),
         "priors": list(priors),
         "default_prior": stack.has_default_prior,
         "expected": to_plain(stack.expected_._asdict()),
         "channels": channels,
         "calibrators": list(calibrators),
-        "all_calibrators": list(stack.calibrators),
+        "all_calibrators": list(settings.calibrators),
     }
     return meta, arrays
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.cordial.comparisons import LogitStack
+from cordial_ppl.cordial.named import LogitStack
 from cordial_ppl.cordial.single import LogitCalibrator
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated

@@ -15,9 +15,9 @@ from jaxtyping import Bool, Float
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.compilation import workers
-from cordial_ppl.cordial.interval import MixtureEstimator
-from cordial_ppl.cordial.judges import Cordial
+from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.members import ChannelMember, warn_if_doubtful
+from cordial_ppl.cordial.named import Cordial
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_effort,
@@ -50,7 +50,7 @@ SETTINGS = ("average", "inference", "weight_counts", "seed")
 """Arguments that a file keeps as they are."""
 
 
-class Fusion(MixtureEstimator):
+class Fusion(Estimator):
     r"""Several readers' calibrated predictions, stacked.
 
     .. math:: \hat p(z \mid x) = \sum_r \omega_r\, \hat p_r(z \mid x)
@@ -121,7 +121,7 @@ class Fusion(MixtureEstimator):
         effort: Effort = DEFAULT_EFFORT,
     ):
         """Check the settings."""
-        super().__init__(options)
+        self.options = options
         self.readers = None if readers is None else tuple(map(str, check_list("readers", readers)))
         self.average = check_flag("average", average)
         self.inference = check_method(inference)
@@ -130,7 +130,7 @@ class Fusion(MixtureEstimator):
         self.weight_counts = check_mapping("weight_counts", weight_counts)
         self.seed = check_seed(seed)
         self.effort = check_effort(effort)
-        self._stack(0)  # Settings of the stacks are checked there.
+        self._stack(0).parts(0)  # Validates the settings of the stacks.
         if self.readers is not None:
             check_names(self.readers, COUNTS)
             check_counts(self.weight_counts, self._members(self.readers))
@@ -293,7 +293,7 @@ class Fusion(MixtureEstimator):
         seeds = np.random.SeedSequence(self.seed).generate_state(len(members)).tolist()
         enough = count >= MIN_LABELS
         folds = assign_folds(count, FOLDS, np.random.default_rng(self.seed)) if enough else None
-        whole = self._stack(0)
+        whole = self._stack(0).settings
 
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
             if members[place] == JOINT.name:
