@@ -36,16 +36,16 @@ def cross_validate[Params: tuple[AnyArray, ...]](
     labels: Int[AnyArray, "*#sets n"],
     grid: Float[np.ndarray, "G *axes"],
 ) -> Params:
-    """Fit with the setting that has the lowest log loss on texts that a fit has not seen.
+    """Fit with the setting that has the lowest held-out log loss.
 
     Minimises `sum_i -log max(p_(-fold(i))(z_i), FLOOR)` over the grid.  Every setting is fitted to
-    all labels and to all but each fold in one call a sample, of which the best is then taken.
+    all labels and without each fold, in one call a sample.
 
     Args:
         fit: from readings `[n, features]`, labels `[G, FOLDS + 1, n]` (-1: ignored) and settings
             `[G, 1, *axes]` to parameters, a NamedTuple of arrays `[G, FOLDS + 1, ...]`.
         log_probs: from parameters and readings to log probabilities `[G, FOLDS + 1, n, K]`.
-        logits: readings, or whatever else of the texts the fit takes.
+        logits: readings, or other features of the texts that the fit takes.
         labels: positions on the scale; -1 marks texts to ignore.
         grid: settings, from the weakest to the strongest.
 

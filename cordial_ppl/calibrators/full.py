@@ -29,6 +29,7 @@ STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
 MAX_ROUNDS = 5000
 TOLERANCE = float(np.finfo(np.float64).eps) ** 0.6
+TINY, FARTHEST = float(np.finfo(np.float64).tiny), 1e6
 
 
 class Full(NamedTuple):
@@ -92,7 +93,7 @@ def shrink_channel(
         # EM creeps along nearly straight lines: as far along them as their bend allows.
         bend = twice - once - move
         sizes = [np.linalg.norm(part, axis=(-2, -1), keepdims=True) for part in (move, bend)]
-        length = sizes[0] / np.maximum(sizes[1], np.finfo(np.float64).tiny)
+        length = np.minimum(sizes[0] / np.maximum(sizes[1], TINY), FARTHEST)
         leap = np.maximum(channel + 2.0 * length * move + length**2 * bend, 0.1 * twice)
         leap /= leap.sum(axis=-1, keepdims=True)
         channel = np.where(objective(leap) >= objective(twice), leap, twice)
