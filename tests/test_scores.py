@@ -7,6 +7,7 @@ import pytest
 import scoringrules
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import metrics
 
 from cordial_ppl import scores
 from cordial_ppl.errors import InputError
@@ -58,6 +59,18 @@ def test_scores_keep_their_ranges_and_reward_certainty_that_is_right(drawn):
     assert scores.accuracy(certain, labels) == 1
     assert scores.mean_absolute_error(certain, labels) == 0
     assert not scores.reversals(np.eye(size)).any()
+
+
+@given(predictions())
+def test_kappa_and_mean_error_are_those_of_scikit_learn(drawn):
+    probs, labels = drawn
+    best, options = probs.argmax(axis=1), np.arange(probs.shape[1])
+    constant = np.ptp(best) == 0 or np.ptp(labels) == 0
+    settings = {"labels": options, "weights": "quadratic"}
+    kappa = 0.0 if constant else metrics.cohen_kappa_score(labels, best, **settings)
+    assert scores.quadratic_weighted_kappa(probs, labels) == pytest.approx(kappa, abs=1e-12)
+    error = metrics.mean_absolute_error(labels, probs @ options)
+    assert scores.mean_absolute_error(probs, labels) == pytest.approx(error)
 
 
 @given(predictions(), st.integers(0, 2**32 - 1))
