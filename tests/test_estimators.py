@@ -20,7 +20,7 @@ from scipy.special import softmax
 import cordial_ppl as cp
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.errors import ChannelError, CordialWarning, InputError, NotFittedError
+from cordial_ppl.errors import ChannelError, InputError, NotFittedError
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.synthetic import reviews
 
@@ -58,12 +58,6 @@ def test_readings_of_every_kind(stack, frame):
     np.testing.assert_array_equal(found.predict_proba(frame(TEST)), stack.predict_proba(TEST))
 
 
-def test_a_constant_of_a_text_says_nothing(stack):
-    shift = np.random.default_rng(0).normal(size=(40, 1)) * 10
-    found = stack.predict_proba(TEST + shift)
-    np.testing.assert_allclose(found, stack.predict_proba(TEST), rtol=0, atol=1e-5)
-
-
 def test_one_label():
     found = small().fit(LOGITS[:1], LABELS[:1])
     assert_probabilities(found.predict_proba(TEST), 40, 5)
@@ -80,22 +74,6 @@ def test_classes_that_are_never_seen(labels):
     assert_probabilities(probs, 40, 5)
     assert (probs > 0).all()
     assert probs[:, np.unique(labels)].sum() > 0.5 * probs.sum()
-
-
-def test_readings_that_are_all_alike():
-    found = small().fit(np.tile(LOGITS[:1], (20, 1)), LABELS)
-    probs = found.predict_proba(np.tile(LOGITS[:1], (40, 1)))
-    assert_probabilities(probs, 40, 5)
-    shares = np.bincount(LABELS, minlength=5) / 20
-    np.testing.assert_allclose(probs[0], shares, rtol=0, atol=0.2)
-
-
-def test_options_that_were_not_read():
-    masked = np.where(np.random.default_rng(0).random((20, 5)) < 0.2, -np.inf, LOGITS)
-    masked[:, 4] = LOGITS[:, 4]
-    with pytest.warns(CordialWarning, match="have no reading"):
-        found = small().fit(masked, LABELS)
-    assert_probabilities(found.predict_proba(TEST), 40, 5)
 
 
 @pytest.mark.filterwarnings("ignore:the posterior of channel:cordial_ppl.errors.CordialWarning")
@@ -144,7 +122,6 @@ PRIOR = Prior(np.zeros(5), np.ones(5))
         (lambda: cp.Cordial(channels="mixture"), "channels must be a list; got 'mixture'"),
         (lambda: mixture(calibrators=("foo",)), "calibrators may name one of temperature, vector"),
         (lambda: mixture(prior={"location": PRIOR}), "channels mixture; got 'location'"),
-        (lambda: mixture(min_labels={"x": 9}), "min_labels may name one of temperature, vector"),
         (lambda: mixture(weight_counts={"odd": 1.0}), "one of mixture, .*, odds; got 'odd'"),
         (lambda: mixture(weight_counts={"odds": -1}), "'odds' must be a .* 0 or more; got -1"),
         (lambda: mixture(weight_counts={"odds": np.nan}), "'odds' must be a .*; got nan"),

@@ -44,23 +44,6 @@ def test_no_other_weights_are_likelier(drawn):
             assert log_posterior(moved, probs, counts) <= own + 1e-9
 
 
-@pytest.mark.parametrize("count", [0.0, 1.0])
-def test_sequential_quadratic_programming_finds_the_same(count):
-    rng = np.random.default_rng(3)
-    log_probs = np.log(rng.uniform(0.02, 0.9, (50, 4)))
-    counts = np.full(4, count)
-    ours = stack_weights(log_probs, counts)
-    theirs = minimize(
-        lambda w: -log_posterior(w, np.exp(log_probs), counts) / 50,
-        np.full(4, 0.25),
-        method="SLSQP",
-        bounds=[(1e-9, 1.0)] * 4,
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0},
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    np.testing.assert_allclose(ours, theirs.x, atol=1e-5)
-
-
 @pytest.mark.float32
 @pytest.mark.parametrize("count", [0.0, 1.0])
 def test_texts_of_which_nothing_is_said_and_impossible_labels(count):

@@ -20,10 +20,10 @@ from cordial_ppl.inference.minimise import minimise
 
 PENALTY, RIDGE = 100.0, 1e-3
 DECADES = tuple(10.0**power for power in range(-4, 3))
-"""Penalties that cross-validation chooses from, each per label: the fixed one is `100 / n`."""
+"""Penalties that cross-validation chooses from, per label: the fixed one is `100 / n`."""
 
 FIRST_THRESHOLD_SCALE = 3.0
-"""The first threshold lies a few nats from zero, the log gaps that follow it a few tenths."""
+"""Scale of the first threshold (nats) in the ridge; that of the log gaps is one."""
 
 
 class Odds(NamedTuple):
@@ -97,7 +97,7 @@ def fit_odds(
         excess = below[at] * expit(apart) - above[at] * expit(-apart)
         own = gaps / np.expm1(gaps)
         further = pulls[at]
-        # Thresholds are no straight lines of the log gaps; only what bends upwards is kept.
+        # Thresholds are convex in the log gaps; only positive curvature is kept.
         curved = (slopes[:, 1 : size - 1] @ excess.reshape(len(x), -1, 1))[:, :, 0]
         further[:, 1 : size - 1] += inner[at] * own * (gaps + own - 1.0) + np.maximum(curved, 0.0)
         diagonal = np.arange(2 * size - 1)

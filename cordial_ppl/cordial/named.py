@@ -42,7 +42,7 @@ class Cordial(Stack, named=True):
 
     base = DEFAULT_CHANNELS
     CALIBRATORS = (*PAPER_CALIBRATORS, "dirichlet")
-    MIN_LABELS = {"dirichlet": 200}
+    min_labels = {"dirichlet": 200}
 
     @property
     def _learned(self) -> LearnedPrior:

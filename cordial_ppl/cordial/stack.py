@@ -29,7 +29,6 @@ from cordial_ppl.cordial.settings import (
     check_counts,
     check_effort,
     check_list,
-    check_mapping,
     check_method,
     check_names,
     check_seed,
@@ -65,8 +64,6 @@ class Stack(Estimator):
         channels: further channels as members, by name, path of a channel file (whose code is run),
             or ``Channel``.
         calibrators: calibrators in logit space by name; by default those of the class.
-        min_labels: number of labels from which a calibrator is a member, by name; by default those
-            of the class.
         inference: "default", "laplace" (the paper's 300 draws), "mode" or "nuts" (minutes).
         prior: None for the default; "own" for that of each channel's file; location and scale by
             the name of a parameter (see ``NamedPrior``), such as ``{"offset": (0.0, 0.3)}``, or a
@@ -112,7 +109,7 @@ class Stack(Estimator):
     CALIBRATORS: ClassVar[Sequence[str]] = PAPER_CALIBRATORS
     """Default calibrators."""
 
-    MIN_LABELS: ClassVar[Mapping[str, int]] = {}
+    min_labels: Mapping[str, int] = {}
     """Number of labels from which a calibrator is a member, if not the first."""
 
     folded = True
@@ -120,7 +117,6 @@ class Stack(Estimator):
     # What a subclass has whose constructor lacks a setting.
     channels: Any = ()
     calibrators: Any = None
-    min_labels: Any = None
     inference: Any = "default"
     prior: Any = None
     weight_counts: Any = None
@@ -148,7 +144,6 @@ class Stack(Estimator):
         *,
         channels: Sequence[str | Path | Channel] = (),
         calibrators: Sequence[str] | None = None,
-        min_labels: Mapping[str, int] | None = None,
         inference: str = "default",
         prior: Prior | Mapping[str, Any] | LearnedPrior | Priors | str | Path | None = None,
         weight_counts: Mapping[str, float] | None = None,
@@ -156,8 +151,8 @@ class Stack(Estimator):
         effort: Effort = DEFAULT_EFFORT,
     ):
         self.options, self.channels, self.calibrators = options, channels, calibrators
-        self.min_labels, self.inference, self.prior = min_labels, inference, prior
-        self.weight_counts, self.seed, self.effort = weight_counts, seed, effort
+        self.inference, self.prior, self.weight_counts = inference, prior, weight_counts
+        self.seed, self.effort = seed, effort
 
     @property
     def settings(self) -> "Stack":
@@ -178,8 +173,7 @@ class Stack(Estimator):
         if doubled:
             raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
         alone = isinstance(self.prior, Prior) and len(names) == 1
-        late = {name: own for name, own in self.MIN_LABELS.items() if name in calibrators}
-        late |= check_mapping("min_labels", self.min_labels, calibrators)
+        late = {name: least for name, least in self.min_labels.items() if name in calibrators}
         counts = {name: self.COUNTS.get(name, 2.0 if name in names else 1.0) for name in members}
         found = self.__sklearn_clone__()
         vars(found).update(
