@@ -145,7 +145,7 @@ def as_logits_of_readers(
     except ValueError as error:
         raise InputError(f"logits must be numbers of shape [n, R, K]: {error}.") from error
     if table.ndim != 3 or not table.size:
-        hint = " For one reader, pass logits[:, None]." if table.ndim == 2 else ""
+        hint = " One reader is an axis too: logits[:, None]." if table.ndim == 2 else ""
         raise InputError(f"logits must have shape [n, R, K]; found {list(table.shape)}.{hint}")
     names = readers or name_readers(table.shape[1])
     if len(names) != table.shape[1]:

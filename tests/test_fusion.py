@@ -214,7 +214,7 @@ def test_readers_whose_texts_do_not_overlap():
 def test_priors_and_channels_go_to_the_stacks():
     given = {"mixture": cp.Prior(np.zeros(5), np.ones(5))}
     fusion = cp.Fusion(prior=given, channels=["scalar"])
-    assert fusion._stack(3).prior.given == given and "scalar" in fusion._stack(3).members
+    assert fusion._stack(3).settings.prior.given == given and "scalar" in fusion._stack(3).members
     with pytest.raises(cp.InputError, match="prior may name the channels mixture"):
         cp.Fusion(prior={"magic": given["mixture"]})
 
