@@ -30,7 +30,7 @@ from cordial_ppl.cordial import Cordial
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS
 from cordial_ppl.stacking import stack_weights
 
-DEFAULT = Cordial()
+DEFAULT = Cordial().settings
 COUNTS = DEFAULT.weight_counts
 CALIBRATORS = {name: COUNTS[name] for name in PAPER_CALIBRATORS}
 DIRICHLET = {"dirichlet": COUNTS["dirichlet"]}

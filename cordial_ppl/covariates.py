@@ -1,4 +1,4 @@
-"""The door for covariates: what is known of each text beside its reading, such as its length."""
+"""Validation of covariates: what is known of each text beside its reading, such as its length."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,53 +15,47 @@ def as_covariates(
     needed: Sequence[str] | None = None,
     levels: Sequence[tuple[str, int]] = (),
 ) -> dict[str, np.ndarray]:
-    """Check per-text covariates.
+    """Validate per-text covariates.
 
     Args:
         covariates: numbers by name, each array-like of shape ``[n]``.
         rows: number of texts n.
         needed: names that the fit had, which must all be there; others are left out.  By default
-            whatever is given is kept.
+            all are kept.
         levels: covariates that must be whole numbers 0..L-1, and their L.
 
     Returns:
         Float64 arrays by name, each of shape ``[n]``.
 
     Raises:
-        InputError: a covariate is missing, has another shape, or holds what is not a finite number,
-            or one with levels what is none of them.
+        InputError: a covariate is missing, has another shape, is not finite somewhere, or is not
+            one of its levels.
     """
     if covariates is not None and not hasattr(covariates, "keys"):
         raise InputError(f"covariates must be numbers by name; got {quote(covariates)}.")
     given = {} if covariates is None else {name: covariates[name] for name in covariates.keys()}
-    if needed is not None:
-        missing = [name for name in needed if name not in given]
-        if missing:
-            raise InputError(f"the fit had the covariate {missing[0]!r}: give it here too.")
-        given = {name: given[name] for name in needed}
-    columns = {name: _as_column(name, values, rows) for name, values in given.items()}
-    for name, count in levels:
-        column = columns.get(name, np.zeros(1))
-        bad = np.flatnonzero((column < 0) | (column >= count) | (column != np.floor(column)))
-        if bad.size:
-            raise InputError(
-                f"covariate {quote(name)} must be whole numbers 0..{count - 1}, as its channel has "
-                f"{count}; found {column[bad[0]]:g} in row {bad[0]}."
-            )
-    return columns
+    for name in needed or ():
+        if name not in given:
+            raise InputError(f"the fit had the covariate {name!r}: give it here too.")
+    names = given if needed is None else needed
+    return {name: _as_column(name, given[name], rows, dict(levels).get(name)) for name in names}
 
 
-def _as_column(name: str, values: Any, rows: int) -> np.ndarray:
+def _as_column(name: str, values: Any, rows: int, levels: int | None) -> np.ndarray:
+    what = f"covariate {quote(name)}"
     try:
         column = as_numbers(values)
     except ValueError as error:
-        raise InputError(f"covariate {quote(name)} must be numbers: {error}.") from error
+        raise InputError(f"{what} must be numbers: {error}.") from error
     if column.shape != (rows,):
         raise InputError(
-            f"covariate {quote(name)} must have one number a text, shape ({rows},); got shape "
-            f"{column.shape}."
+            f"{what} must have one number a text, shape ({rows},); got shape {column.shape}."
         )
-    bad = np.flatnonzero(~np.isfinite(column))
-    if bad.size:
-        raise InputError(f"covariate {quote(name)} is {column[bad[0]]} in row {bad[0]}.")
+    wrong, rule = ~np.isfinite(column), "finite"
+    if levels is not None and not wrong.any():
+        wrong = (column < 0) | (column >= levels) | (column != np.floor(column))
+        rule = f"whole numbers 0..{levels - 1}, as its channel has {levels}"
+    if wrong.any():
+        row = np.flatnonzero(wrong)[0]
+        raise InputError(f"{what} must be {rule}; it is {column[row]:g} in row {row}.")
     return column

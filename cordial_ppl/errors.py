@@ -1,7 +1,7 @@
-"""What can go wrong, by whose fault: the exceptions and the warning category of the package.
+"""The exceptions and the warning category of the package, and the parts of their messages.
 
-Every exception derives from `CordialError`; where the input is at fault it is a `ValueError` too.
-A message says what was expected, what came (with its row and column), and what to do.
+Every exception derives from `CordialError`; if the input is at fault it is a `ValueError` too. A
+message says what was expected, what came (with its row and column), and what to do.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,21 +12,20 @@ from traceback import extract_tb
 import numpy as np
 
 LONGEST = 60
-"""Characters of what came that a message quotes."""
+"""Characters of a value that a message quotes."""
 
 Where = Callable[[int], str]
 """Turns a position into the place that a message names: "row 7" of an array, "line 9" of a file."""
 
-
 FULL = 2000
-"""Characters of a message that are shown; what is left out of a longer one is in its middle."""
+"""Characters of a message that are shown; a longer one loses its middle."""
 
 
 class CordialError(Exception):
     """Any error that the package raises on purpose."""
 
     def __str__(self) -> str:
-        """Say it, at a length that can be read."""
+        """The message, at a readable length."""
         return shorten(super().__str__())
 
 
@@ -35,7 +34,7 @@ class InputError(CordialError, ValueError):
 
 
 class FileError(InputError):
-    """A file cannot be read or written, is not what its ending says, or was tampered with."""
+    """A file cannot be read or written, has the wrong format, or was changed."""
 
 
 class ChannelError(CordialError, ValueError):
@@ -43,7 +42,7 @@ class ChannelError(CordialError, ValueError):
 
 
 class ServerError(CordialError):
-    """A server that was asked does not answer, or not as it should."""
+    """A server does not answer, or not as expected."""
 
 
 class NotFittedError(CordialError, ValueError, AttributeError):
@@ -54,18 +53,18 @@ class NotFittedError(CordialError, ValueError, AttributeError):
 
 
 class CordialWarning(UserWarning):
-    """Something was repaired or looks doubtful, and the user should know of it."""
+    """Something was repaired or looks doubtful."""
 
 
 def shorten(message: str) -> str:
-    """Leave out the middle of a message that quotes a whole file."""
+    """Leave out the middle of a long message."""
     half = FULL // 2
     return message if len(message) <= FULL else f"{message[:half]} ... {message[-half:]}"
 
 
 @contextmanager
 def naming(place: str | Path) -> Iterator[None]:
-    """Put a place before what is wrong there: the name of a file, or a key in it."""
+    """Put a place, such as the name of a file, before the message of an error."""
     try:
         yield
     except CordialError as error:
@@ -74,7 +73,7 @@ def naming(place: str | Path) -> Iterator[None]:
 
 
 def say_error(error: BaseException, source: str | Path) -> str:
-    """Say what went wrong in a file, and in which line of it: "ValueError: ... (line 7)"."""
+    """Describe an error in a file, with its line: "ValueError: ... (line 7)"."""
     lines = [
         frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(source)
     ]
@@ -85,10 +84,10 @@ def say_error(error: BaseException, source: str | Path) -> str:
 
 
 def quote(value: object) -> str:
-    """Quote what came for a message, in a few words: "'good'", "2.5", "'aaaaa..."."""
+    """Quote a value for a message: "'good'", "2.5", "'aaaaa..."."""
     try:
         text = f"{value:g}" if isinstance(value, float) else repr(value)
-    except Exception:  # A number of thousands of digits, or an object that is broken.
+    except Exception:  # A number of thousands of digits, or a broken object.
         return f"a value of type {type(value).__name__}"
     text = " ".join(text.split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
@@ -105,12 +104,9 @@ def name_rows(
     """Name rows for a message: "row 3", "rows 3 and 17", "rows 3, 17, 20 and 12 more".
 
     Args:
-        positions: Positions of the rows, at least one, counted from 0.
-        where: Names one of them, a noun before a number; by default "row 7".
-        shown: How many are named before the rest are counted.
-
-    Returns:
-        The rows in words.
+        positions: at least one, counted from 0.
+        where: names a position, a noun before a number; by default "row 7".
+        shown: how many are named before the rest are counted.
     """
     places = [(where or name_row)(int(i)) for i in positions[:shown]]
     if len(positions) == 1:

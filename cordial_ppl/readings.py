@@ -1,7 +1,7 @@
-"""Readings: what a judge said of each text, as centred logits; the door that every input enters by.
+"""Readings: a reader's opinion of each text, as centred logits; every input enters here.
 
-Logits, probabilities and counts are checked here once, with the row and column of what is wrong.
-Nothing but softmax(l / tau) depends on a row's constant, so rows are centred to mean 0.
+Logits, probabilities and counts are validated once, and a message names the row and column at
+fault.  Adding a constant to a row's logits changes nothing, so rows are centred to mean 0.
 """
 
 import warnings
@@ -15,33 +15,32 @@ from cordial_ppl.containers import as_numbers
 from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name_rows, quote
 
 LARGEST = 1e9
-"""Logits this large are no logits; masks this low (float32's smallest, say) stand for -inf."""
+"""Logits this large are invalid; masks this low (the smallest float32, say) stand for -inf."""
 
 LARGEST_COUNT = 2.0**53
-"""Beyond it a float is not a whole number but stands for several."""
+"""Beyond it floats cannot tell neighbouring whole numbers apart."""
 
 MASKED = 1e3
 """Nats below the largest of its row at which a logit is a mask (-1e4, -1e9) and not a reading."""
 
 SUM_TOLERANCE = 1e-3
-"""How far from one the probabilities of a text may sum."""
+"""Largest distance from one of the sum of a text's probabilities."""
 
 ONE_OPTION_FLOOR = float(np.log(1e-4))
 """Distance (nats) to the other options of a row in which a single option was read."""
 
-
 SURE = 8
-"""Rows from which logits that are probabilities, all of them, are no chance."""
+"""From so many rows on, logits that all look like probabilities are no coincidence."""
 
 
 class Readings(NamedTuple):
     """What a channel model sees of the texts (a pytree).
 
     Attributes:
-        logits: Centred logits, [n, K], or [n, R, K] for R readers (nats); NaN for the K options of
+        logits: centred logits, [n, K], or [n, R, K] for R readers (nats); NaN for the K options of
             a reader that has not read the text.
-        histogram: Smoothed share of each label, [K].
-        covariates: Named values of each text, [n] each.
+        histogram: smoothed share of each label, [K].
+        covariates: named values of each text, [n] each.
     """
 
     logits: Float[Any, "n *readers K"]
@@ -53,10 +52,10 @@ class Unread(NamedTuple):
     """Options without a reading, which were floored.
 
     Attributes:
-        options: How many cells they are.
-        rows: How many rows have such cells.
-        texts: How many rows there are.
-        first: The place of the first cell.
+        options: number of such cells.
+        rows: number of rows with such cells.
+        texts: number of rows.
+        first: the place of the first cell.
     """
 
     options: int
@@ -89,59 +88,57 @@ def as_logits(
     columns: Sequence[str] | None = None,
     tell: Callable[[Unread], None] = warn_of_unread,
 ) -> Float64[np.ndarray, "n K"]:
-    """Check logits and centre each row to mean 0: l_k - (1/K) sum_j l_j.
+    """Validate logits and centre each row to mean 0: l_k - (1/K) sum_j l_j.
 
-    An option with logit -inf, or masked more than 1,000 nats below the largest, was not read: it is
-    floored at the smallest value of its row that was, and one warning counts them. Where only one
-    option was read, the others are put log(1e-4) below it, or the row would say nothing. Logits
-    that look like probabilities are warned of.
+    An option with logit -inf, or masked more than 1,000 nats below the largest, was not read: it
+    gets the smallest value of its row that was, and one warning counts them. If only one option was
+    read, the others are put log(1e-4) below it. Logits that look like probabilities are warned of.
 
     Args:
-        values: Logits or log-probabilities [n, K] (nats): NumPy, JAX, pandas, polars or lists.
-        size: Number of options K expected, if known.
-        where: Names a row in messages; by default its position, counted from 0.
-        columns: Names of the columns for messages; by default those of a data frame, or positions.
-        tell: What is told of options that were not read.
+        values: logits or log-probabilities [n, K] (nats): NumPy, JAX, pandas, polars or lists.
+        size: number of options K expected, if known.
+        where: names a row in messages; by default its position, counted from 0.
+        columns: names of the columns in messages; by default those of a data frame, or positions.
+        tell: is called with what was not read.
 
     Returns:
         Centred finite logits [n, K].
 
     Raises:
-        InputError: The values are not a table of numbers with n >= 1 and K >= 2 (`size`, if
-            given), a value is NaN or +inf, or a row is -inf throughout.
+        InputError: the values are not a table of numbers with n >= 1 and K >= 2 (or K = `size`), a
+            value is NaN or +inf, or a row is -inf throughout.
     """
-    where, columns = where or name_row, _column_names(values, columns)
-    table = _matrix(values, "logits", size, where, columns)
-    inside = len(table) >= SURE and table.min() >= 0 and table.max() <= 1
-    if inside and np.allclose(table.sum(axis=1), 1):
+    table = _Table(values, "logits", where, columns, size)
+    numbers = table.numbers
+    inside = len(numbers) >= SURE and numbers.min() >= 0 and numbers.max() <= 1
+    if inside and np.allclose(numbers.sum(axis=1), 1):
         warnings.warn(
             "the logits of every text lie between 0 and 1 and sum to one, as probabilities do: if "
             "that is what they are, use readings_from_probabilities, or in a table columns p_.",
             CordialWarning,
             stacklevel=3,
         )
-    # Row by row, as sums round by their order in memory: a data frame is column by column.
-    logits = np.ascontiguousarray(_floor(table, where, columns, tell))
+    # Sums round by their order in memory, and a data frame is stored column by column.
+    logits = np.ascontiguousarray(table.floor(numbers, tell))
     return logits - logits.mean(axis=1, keepdims=True)
 
 
 def as_logits_of_readers(
     values: Any, *, readers: Sequence[str] | None = None, size: int | None = None
 ) -> Float64[np.ndarray, "n R K"]:
-    """Check the logits of several readers and centre them, each reader and text to mean 0.
+    """Validate the logits of several readers and centre them, each reader and text to mean 0.
 
     Args:
-        values: Logits [n, R, K] (nats); NaN for all K options of a reader that has not read a text.
-        readers: Names of the readers for messages, as many as there must be; by default whatever
-            there are.
-        size: Number of options K expected, if known.
+        values: logits [n, R, K] (nats); NaN for all K options of a reader that has not read a text.
+        readers: names of the R readers for messages; by default their positions.
+        size: number of options K expected, if known.
 
     Returns:
         Centred logits [n, R, K], NaN where a reading is missing.
 
     Raises:
-        InputError: The values have another shape, a text has no reading at all or only part of one,
-            or a reading is none; the message names the reader and the text.
+        InputError: the values have another shape, a text has no reading at all or only part of one,
+            or a reading is invalid; the message names the reader and the text.
     """
     try:
         table = as_numbers(values)
@@ -172,7 +169,7 @@ def as_logits_of_readers(
 
 
 def name_readers(count: int) -> tuple[str, ...]:
-    """Names of readers that nobody has named: "reader 0" ...."""
+    """Default names of readers: "reader 0" ...."""
     return tuple(f"reader {number}" for number in range(count))
 
 
@@ -187,22 +184,21 @@ def readings_from_probabilities(
     """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
 
     Args:
-        p: Probabilities [n, K].
-        tolerance: How far from one the sum of a row may be.
-        where: Names a row in messages; by default its position, counted from 0.
-        columns: Names of the columns for messages.
-        tell: What is told of probabilities of zero.
+        p: probabilities [n, K].
+        tolerance: largest distance of a row's sum from one.
+        where: names a row in messages, as in `as_logits`.
+        columns: names of the columns in messages.
+        tell: is called with probabilities of zero.
 
     Returns:
         Finite log-probabilities [n, K] (nats), not centred.
 
     Raises:
-        InputError: A probability is negative or not finite, or a row does not sum to one.
+        InputError: a probability is negative or not finite, or a row does not sum to one.
     """
-    where, columns = where or name_row, _column_names(p, columns)
-    probs = _matrix(p, "probabilities", None, where, columns)
-    wrong = ~((probs >= 0) & np.isfinite(probs))
-    _reject(wrong, probs, "probabilities must be 0..1", where, columns)
+    table = _Table(p, "probabilities", where, columns)
+    probs = table.numbers
+    table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be 0..1")
     with np.errstate(over="ignore"):
         totals = probs.sum(axis=1)
     off = np.flatnonzero(np.abs(totals - 1) > tolerance)
@@ -214,7 +210,7 @@ def readings_from_probabilities(
             f"{name_rows(off, where)}. Divide {advice}, or give logits or counts."
         )
     with np.errstate(divide="ignore"):
-        return _floor(np.log(probs), where, columns, tell)
+        return table.floor(np.log(probs), tell)
 
 
 def readings_from_counts(
@@ -227,24 +223,24 @@ def readings_from_counts(
     """Turn counts of sampled ratings into logits: log((c_k + a) / (sum_j c_j + a K)).
 
     Args:
-        counts: How often each option was sampled, whole numbers [n, K].
-        pseudo_count: The pseudo-count a of every option, above 0.
-        where: Names a row in messages; by default its position, counted from 0.
-        columns: Names of the columns for messages.
+        counts: how often each option was sampled, whole numbers [n, K].
+        pseudo_count: the pseudo-count a of every option, above 0.
+        where: names a row in messages, as in `as_logits`.
+        columns: names of the columns in messages.
 
     Returns:
         Log-probabilities [n, K] (nats), not centred.
 
     Raises:
-        InputError: A count is negative or not whole, a row holds no rating, or `pseudo_count` is
+        InputError: a count is negative or not whole, a row holds no rating, or `pseudo_count` is
             not above 0.
     """
     if not (pseudo_count > 0 and np.isfinite(pseudo_count)):
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
-    where, columns = where or name_row, _column_names(counts, columns)
-    numbers = _matrix(counts, "counts", None, where, columns)
+    table = _Table(counts, "counts", where, columns)
+    numbers = table.numbers
     whole = (numbers >= 0) & (numbers <= LARGEST_COUNT) & (np.floor(numbers) == numbers)
-    _reject(~whole, numbers, "counts must be whole numbers from 0 up", where, columns)
+    table.reject(~whole, "counts must be whole numbers from 0 up")
     totals = numbers.sum(axis=1, keepdims=True)
     empty = np.flatnonzero(totals[:, 0] == 0)
     if empty.size:
@@ -258,99 +254,92 @@ def readings_from_counts(
 def label_histogram(
     labels: Int[Any, " n"], size: int, pseudo_counts: Any = 1.0
 ) -> Float64[np.ndarray, " K"]:
-    """Share of each label, (count_k + a_k) / (n + sum_j a_j); with one pseudo-count by default.
+    """Share of each label, (count_k + a_k) / (n + sum_j a_j).
 
     Args:
-        labels: Positions 0..K-1, [n]; others (a padded -1) are not counted.
-        size: Number of options K.
-        pseudo_counts: The pseudo-count a_k of each option, [K], or one number for all.
-
-    Returns:
-        The shares, [K]; they sum to one.
+        labels: positions 0..K-1, [n]; others (a padded -1) are not counted.
+        size: number of options K.
+        pseudo_counts: the pseudo-count a_k of each option, [K], or one number for all.
     """
     hits = np.asarray(labels)[:, None] == np.arange(size)
     counts = hits.sum(axis=0) + pseudo_counts
     return counts / counts.sum()
 
 
-def _column_names(values: Any, columns: Sequence[str] | None) -> list[str] | None:
-    names = getattr(values, "columns", None) if columns is None else columns
-    return None if names is None else [quote(name) for name in names]
+class _Table:
+    """Numbers [n, K] with n >= 1 and K >= 2 (or K = size), and the names of their places."""
 
+    numbers: Float64[np.ndarray, "n K"]
 
-def _name_column(column: int, columns: list[str] | None) -> str:
-    return f"column {columns[column] if columns else column}"
-
-
-def _matrix(
-    values: Any, noun: str, size: int | None, where: Where, columns: list[str] | None
-) -> Float64[np.ndarray, "n K"]:
-    """The values as a new float64 table with n >= 1 and K >= 2 (or K = size)."""
-    try:
-        table = as_numbers(values)
-    except ValueError as error:
-        raise InputError(_not_numbers(values, noun, where, columns, error)) from error
-    if table.ndim != 2:
-        hint = " One text is a row: write values[None, :]." if table.ndim == 1 else ""
-        raise InputError(f"{noun} must have the shape [n, K]; found {list(table.shape)}.{hint}")
-    if not len(table):
-        raise InputError(f"{noun} must hold at least one row; found none.")
-    if table.shape[1] < 2:
-        raise InputError(f"{noun} need at least two columns, one an option; found one.")
-    if size is not None and table.shape[1] != size:
-        raise InputError(f"{noun} must have {size} columns; found {table.shape[1]}.")
-    return table
-
-
-def _not_numbers(
-    values: Any, noun: str, where: Where, columns: list[str] | None, error: Exception
-) -> str:
-    try:
-        rows = np.asarray(values, dtype=object)
-    except Exception:
-        rows = np.empty(0)
-    for (i, j), cell in np.ndenumerate(rows) if rows.ndim == 2 else ():
+    def __init__(
+        self,
+        values: Any,
+        noun: str,
+        where: Where | None,
+        columns: Sequence[str] | None,
+        size: int | None = None,
+    ):
+        names = getattr(values, "columns", None) if columns is None else columns
+        self.where, self.columns = where or name_row, names
         try:
-            float(cell)
+            self.numbers = as_numbers(values)
+        except ValueError as error:
+            raise InputError(self._not_numbers(values, noun, error)) from error
+        shape = self.numbers.shape
+        if len(shape) != 2:
+            hint = " One text is a row: write values[None, :]." if len(shape) == 1 else ""
+            raise InputError(f"{noun} must have the shape [n, K]; found {list(shape)}.{hint}")
+        if not shape[0]:
+            raise InputError(f"{noun} must hold at least one row; found none.")
+        if shape[1] < 2:
+            raise InputError(f"{noun} need at least two columns, one an option; found one.")
+        if size not in (None, shape[1]):
+            raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")
+
+    def place(self, cell: Any) -> str:
+        """Name a cell: "row 3, column 'p_1'"."""
+        row, column = map(int, cell)
+        name = column if self.columns is None else quote(self.columns[column])
+        return f"{self.where(row)}, column {name}"
+
+    def reject(self, wrong: np.ndarray, rule: str) -> None:
+        """Raise for the first cell that breaks a rule."""
+        if wrong.any():
+            first = tuple(np.argwhere(wrong)[0])
+            others = f" and {wrong.sum() - 1} more cells" if wrong.sum() > 1 else ""
+            found = f"{self.numbers[first]:g} in {self.place(first)}{others}"
+            raise InputError(f"{rule}; found {found}.")
+
+    def floor(
+        self, logits: np.ndarray, tell: Callable[[Unread], None]
+    ) -> Float64[np.ndarray, "n K"]:
+        """Replace -inf by the smallest finite value of the row, and tell of it once."""
+        rule = "logits must be finite (a missing option is -inf, in a file an empty cell)"
+        self.reject(~(logits < LARGEST), rule)
+        missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
+        if not missing.any():
+            return logits
+        read = (~missing).sum(axis=1)
+        unread = np.flatnonzero(read == 0)
+        if unread.size:
+            raise InputError(
+                "a text needs at least one option with a reading; every option is -inf or empty in "
+                f"{name_rows(unread, self.where)}. Remove the rows without a reading."
+            )
+        lowest = np.where(missing, np.inf, logits).min(axis=1)
+        floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
+        first = self.place(np.argwhere(missing)[0])
+        tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), first))
+        return np.where(missing, floors[:, None], logits)
+
+    def _not_numbers(self, values: Any, noun: str, error: Exception) -> str:
+        try:
+            rows = np.asarray(values, dtype=object)
         except Exception:
-            place = f"{where(i)}, {_name_column(j, columns)}"
-            return f"{noun} must be numbers; found {quote(cell)} in {place}."
-    return f"{noun} must be a table of numbers with rows of one length: {error}."
-
-
-def _reject(
-    wrong: np.ndarray, table: np.ndarray, rule: str, where: Where, columns: list[str] | None
-) -> None:
-    """Raise for the first cell that is wrong."""
-    if wrong.any():
-        i, j = np.argwhere(wrong)[0]
-        others = f" and {wrong.sum() - 1} more cells" if wrong.sum() > 1 else ""
-        place = f"{where(int(i))}, {_name_column(int(j), columns)}{others}"
-        raise InputError(f"{rule}; found {table[i, j]:g} in {place}.")
-
-
-def _floor(
-    logits: np.ndarray,
-    where: Where,
-    columns: list[str] | None,
-    tell: Callable[[Unread], None],
-) -> Float64[np.ndarray, "n K"]:
-    """Replace -inf by the smallest finite value of the row, and tell of it once."""
-    rule = "logits must be finite (a missing option is -inf, in a file an empty cell)"
-    _reject(~(logits < LARGEST), logits, rule, where, columns)
-    missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
-    if not missing.any():
-        return logits
-    read = (~missing).sum(axis=1)
-    unread = np.flatnonzero(read == 0)
-    if unread.size:
-        raise InputError(
-            f"a text needs at least one option with a reading; every option is -inf or empty in "
-            f"{name_rows(unread, where)}. Remove the rows without a reading."
-        )
-    lowest = np.where(missing, np.inf, logits).min(axis=1)
-    floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
-    i, j = np.argwhere(missing)[0]
-    place = f"{where(int(i))}, {_name_column(int(j), columns)}"
-    tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), place))
-    return np.where(missing, floors[:, None], logits)
+            rows = np.empty(0)
+        for cell, value in np.ndenumerate(rows) if rows.ndim == 2 else ():
+            try:
+                float(value)
+            except Exception:
+                return f"{noun} must be numbers; found {quote(value)} in {self.place(cell)}."
+        return f"{noun} must be a table of numbers with rows of one length: {error}."

@@ -1,4 +1,4 @@
-"""The rating scale: K ordered options, and the way between labels and positions 0..K-1."""
+"""The rating scale: K ordered options; labels become positions 0..K-1, and positions labels."""
 
 import math
 import unicodedata
@@ -18,16 +18,15 @@ SHOWN = 3
 
 
 class SettingNeeded(InputError):
-    """Input that makes sense under a setting: other options, one reader, one task.
+    """Input that would be valid under another setting, such as other options or one reader.
 
-    The message gives it as an argument of a function; a program that is told otherwise says it
-    otherwise.
+    The message names the setting as an argument of a function; the command line names its option.
 
     Args:
-        problem: What is wrong, in whole sentences.
-        advice: What to do, up to the setting: "Name the options".
-        setting: The setting: "options", "reader" or "task".
-        value: What it may be.
+        problem: what is wrong, in whole sentences.
+        advice: what to do, up to the setting: "Name the options".
+        setting: the setting: "options", "reader" or "task".
+        value: what it may be.
     """
 
     def __init__(self, problem: str, advice: str, setting: str, value: str | tuple[str, ...]):
@@ -36,7 +35,7 @@ class SettingNeeded(InputError):
         self.problem, self.advice, self.setting, self.value = problem, advice, setting, value
 
     def __str__(self) -> str:
-        """Say it to whoever called a function."""
+        """The message for the caller of a function."""
         value = self.value
         text = repr(value) if isinstance(value, str) else f"({','.join(map(repr, value))})"
         return shorten(f"{self.problem} {self.advice}: {self.setting}={text}.")
@@ -46,14 +45,14 @@ class SettingNeeded(InputError):
 class Scale:
     """The K ordered options of a rating, worst (or least) first.
 
-    When every option's name is a number ('1'..'5'), the labels 3, 3.0, '3' and '3.0' all mean the
+    If every option's name is a number ('1'..'5'), the labels 3, 3.0, '3' and '3.0' all mean the
     option of that name. Otherwise a label is an option's name, or its position 0..K-1.
 
     Args:
-        options: The K names, at least two, distinct and not empty.
+        options: the K names, at least two, distinct and not empty.
 
     Raises:
-        InputError: There are fewer than two options, or a name is empty or occurs twice.
+        InputError: there are fewer than two options, or a name is empty or occurs twice.
     """
 
     options: tuple[str, ...]
@@ -66,13 +65,11 @@ class Scale:
             raise InputError(f"a scale needs at least two options; found {len(names)}: {names}.")
         if "" in names:
             raise InputError(f"options must not be empty; found an empty name in {names}.")
-        alike = [_composed(name) for name in names]
+        numbers = [parse_number(name) for name in names]
+        alike: list[Any] = [_composed(name) for name in names] if None in numbers else numbers
         twice = [name for name, same in zip(names, alike, strict=True) if alike.count(same) > 1]
         if twice:
             raise InputError(f"options must be distinct; {twice[0]!r} occurs twice in {names}.")
-        numbers = [parse_number(name) for name in names]
-        if None not in numbers and len(set(numbers)) < len(numbers):
-            raise InputError(f"options must be distinct numbers; found one twice in {names}.")
 
     @classmethod
     def default(cls, size: int) -> "Scale":
@@ -84,15 +81,12 @@ class Scale:
         """Make the scale of readings with `size` columns.
 
         Args:
-            options: The names (numbers are taken as names) in the scale's order, a scale, or None
+            options: the names in the scale's order (numbers are taken as names), a scale, or None
                 for 0..K-1.
-            size: Number of options K that the readings have.
-
-        Returns:
-            The scale.
+            size: number of columns K of the readings.
 
         Raises:
-            InputError: The number of names is not `size`, or the names are no scale.
+            InputError: the number of names is not `size`, or the names are no scale.
         """
         if options is None:
             return cls.default(size)
@@ -111,7 +105,7 @@ class Scale:
 
     @property
     def values(self) -> Float64[np.ndarray, " K"]:
-        """The number that each option stands for in a mean: its name's, else its position."""
+        """The options' numbers if all of their names are numbers, or their positions."""
         numbers = self._numbers or range(self.size)
         return np.array(list(numbers), np.float64)
 
@@ -121,21 +115,21 @@ class Scale:
         """Turn labels into positions on the scale.
 
         Args:
-            labels: One label a text: names or numbers, in a list, NumPy or JAX array or a series.
-            where: Names the place of a label in messages; by default its row, counted from 0.
-            noun: What messages call the labels.
+            labels: one label a text: names or numbers, in a list, NumPy or JAX array or a series.
+            where: names the place of a label in messages; by default its row, counted from 0.
+            noun: what messages call the labels.
 
         Returns:
             Positions 0..K-1, shape [n].
 
         Raises:
-            InputError: A label is missing, fractional, out of range or an unknown word, or there
+            InputError: a label is missing, fractional, out of range or an unknown word, or there
                 are no labels.
-            SettingNeeded: The labels fit options that start at 1.
+            SettingNeeded: the labels fit options that start at 1.
         """
         try:
             values = np.asarray(unmasked(labels))
-        # Whatever a container raises that is asked to be an array.
+        # A container may raise anything when it is made an array.
         except Exception as error:
             raise InputError(_not_single(labels, where, noun)) from error
         if values.ndim != 1:
@@ -153,17 +147,7 @@ class Scale:
         return np.array(codes, np.int64)
 
     def decode(self, indices: Any) -> list[str]:
-        """Turn positions 0..K-1 into option names.
-
-        Args:
-            indices: Whole numbers, shape [n].
-
-        Returns:
-            The n names.
-
-        Raises:
-            InputError: A position is not among 0..K-1.
-        """
+        """Turn positions 0..K-1, shape [n], into option names; raise an `InputError` for others."""
         positions = np.asarray(indices)
         if positions.size and not (0 <= positions.min() and positions.max() < self.size):
             raise InputError(f"positions must be 0..{self.size - 1}; found {positions.tolist()}.")
@@ -175,7 +159,7 @@ class Scale:
 
     @cached_property
     def _numbers(self) -> dict[float, int] | None:
-        """Positions by the number that a name is; None when a name is no number."""
+        """Positions by the options' numbers; None if a name is no number."""
         numbers = [parse_number(name) for name in self.options]
         found = {number: i for i, number in enumerate(numbers) if number is not None}
         return found if len(found) == self.size else None
@@ -220,22 +204,17 @@ class Scale:
             names = tuple(str(i + 1) for i in range(self.size))
             advice = "If your scale starts at 1, name the options"
             return SettingNeeded(message, advice, "options", names)
-        numbers = {parse_number(cells[i]) for i in bad}
-        if self._counting and numbers == {self.values[0] - 1} and self.size - 1 not in codes:
+        found = {parse_number(cells[i]) for i in bad}
+        if self._counting and found == {self.values[0] - 1} and self.size - 1 not in codes:
             message += " If they start one lower than the options, add 1 to each."
-        elif self._numbers and numbers == {None}:
-            message += " The options are numbers: write these, or name the options in words."
-        gaps = sorted(number for number in numbers if number is not None and self._skips(number))
+        numbers = list(self._numbers or (0.5,))
+        whole = all(number.is_integer() for number in numbers)
+        between = np.arange(min(numbers) + 1, max(numbers)).tolist() if whole else ()
+        gaps = [number for number in between if number in found]
         if gaps:
             skipped = ", ".join(f"{number:g}" for number in gaps)
             message += f" The options have a gap at {skipped}: is an option missing there?"
         return InputError(message)
-
-    def _skips(self, number: float) -> bool:
-        """Tell a whole number that lies between the options, which are whole numbers too."""
-        numbers = list(self._numbers or ())
-        whole = bool(numbers) and all(n.is_integer() for n in [*numbers, number])
-        return whole and min(numbers) < number < max(numbers)
 
     def _expected(self) -> str:
         if self._counting:
@@ -245,12 +224,11 @@ class Scale:
 
 
 def _names(options: Any) -> tuple[str, ...]:
-    """The names that were given, in order."""
     try:
         if isinstance(options, str | bytes | Set):
             raise TypeError("a text is one name, and a set has no order")
         return tuple(map(str, options))
-    except Exception as error:  # Whatever something raises that only looks like a sequence.
+    except Exception as error:  # What looks like a sequence may raise anything.
         raise InputError(
             f"options must be a sequence of names; found {quote(options)}. "
             "Write options=('1', '2', '3') for three options."
@@ -258,12 +236,12 @@ def _names(options: Any) -> tuple[str, ...]:
 
 
 def _composed(name: str) -> str:
-    """The name with accents composed: an e with an acute accent may be one character or two."""
+    """The name with composed accents: an e with an acute accent may be one character or two."""
     return unicodedata.normalize("NFC", name)
 
 
 def parse_number(label: Any) -> float | None:
-    """Find the finite number that a label or a name is, or None."""
+    """The finite number that a label or a name stands for, or None."""
     try:
         number = float(label)
     except (TypeError, ValueError, OverflowError):
@@ -272,7 +250,7 @@ def parse_number(label: Any) -> float | None:
 
 
 def in_order(names: Sequence[str]) -> tuple[str, ...]:
-    """Put names that are numbers in the order of these, unless they rise or fall already."""
+    """Sort names that are numbers, unless they rise or fall already."""
     numbers = [parse_number(name) for name in names]
     known = [number for number in numbers if number is not None]
     if known != numbers or sorted(known) in (known, known[::-1]):
@@ -281,7 +259,7 @@ def in_order(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_missing(label: Any) -> bool:
-    """Tell a label that is none: None, NaN, a null, or text with nothing in it."""
+    """Whether a label is missing: None, NaN, a null, or an empty text."""
     if label is None or (isinstance(label, str) and label.strip().lower() in ("", "nan")):
         return True
     return (isinstance(label, float) and math.isnan(label)) or type(label).__name__ == "NAType"

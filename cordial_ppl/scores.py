@@ -1,11 +1,11 @@
-"""How good predictions of an ordered scale are: every score that the package reports.
+"""How good predictions on an ordered scale are: every score that the package reports.
 
-Predictions are probabilities [n, K], labels are positions 0..K-1 on the scale. Everything runs in
-NumPy, outside JAX, and checks its input; scikit-learn computes what it has.
+Predictions are probabilities [n, K], labels positions 0..K-1 on the scale, [n]. Every function
+validates them and raises an `InputError` that names the first row at fault.
 """
 
 from numbers import Real
-from typing import Literal, overload
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,62 +17,34 @@ from cordial_ppl.errors import InputError, name_rows, quote
 from cordial_ppl.scale import Scale
 
 SUM_TOLERANCE = 1e-6
-"""How far from one a row of probabilities may sum."""
+"""Largest distance from one of the sum of a row of probabilities."""
 
 
-@overload
-def log_loss(
-    probs: ArrayLike, labels: ArrayLike, floor: float = ..., *, per_text: Literal[False] = ...
-) -> float: ...
-@overload
-def log_loss(
-    probs: ArrayLike, labels: ArrayLike, floor: float = ..., *, per_text: Literal[True]
-) -> Float[np.ndarray, " n"]: ...
 def log_loss(
     probs: ArrayLike, labels: ArrayLike, floor: float = FLOOR, *, per_text: bool = False
-) -> float | Float[np.ndarray, " n"]:
-    """Log loss of the labels, `mean_i -log max(p_i[z_i], floor)`, in nats; rows stay as they are.
+) -> Any:
+    """Log loss of the labels, `mean_i -log max(p_i[z_i], floor)`, in nats.
 
     Args:
-        probs: Probabilities [n, K].
-        labels: Positions [n] on the scale, 0..K-1.
-        floor: The least probability that is believed, in (0, 1); no renormalising after it.
-        per_text: Return the n losses instead of their mean.
-
-    Returns:
-        The mean over texts, or one loss a text.
-
-    Raises:
-        InputError: `probs`, `labels` or `floor` is not as described.
+        probs: probabilities [n, K]; they are not normalised again after the floor.
+        labels: positions [n] on the scale, 0..K-1.
+        floor: the least probability, in (0, 1).
+        per_text: return the n losses instead of their mean.
     """
     p, z = _predictions(probs, labels)
     losses = -np.log(np.maximum(p[np.arange(len(z)), z], _checked_floor(floor)))
     return losses if per_text else float(losses.mean())
 
 
-@overload
-def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: Literal[False] = ...) -> float: ...
-@overload
-def rps(
-    probs: ArrayLike, labels: ArrayLike, *, per_text: Literal[True]
-) -> Float[np.ndarray, " n"]: ...
-def rps(
-    probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False
-) -> float | Float[np.ndarray, " n"]:
+def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False) -> Any:
     """Ranked probability score, `mean_i sum_{t<K-1} (P_i(z <= t) - 1{z_i <= t})^2`.
 
-    It is not divided by the number of thresholds (Epstein, 1969).
+    It is not divided by the number of thresholds: 0 is perfect, K - 1 the worst (Epstein, 1969).
 
     Args:
-        probs: Probabilities [n, K].
-        labels: Positions [n] on the scale, 0..K-1.
-        per_text: Return the n scores instead of their mean.
-
-    Returns:
-        The mean over texts, or one score a text; 0 is perfect, K - 1 the worst.
-
-    Raises:
-        InputError: `probs` or `labels` is not as described.
+        probs: probabilities [n, K].
+        labels: positions [n] on the scale, 0..K-1.
+        per_text: return the n scores instead of their mean.
     """
     p, z = _predictions(probs, labels)
     reached = z[:, None] <= np.arange(p.shape[1] - 1)[None, :]
@@ -81,17 +53,11 @@ def rps(
 
 
 def accuracy(probs: ArrayLike, labels: ArrayLike) -> float:
-    """Share of texts whose most probable option is the label; of equals the lowest option counts.
+    """Share of texts whose most probable option, the lowest of equals, is the label.
 
     Args:
-        probs: Probabilities [n, K].
-        labels: Positions [n] on the scale, 0..K-1.
-
-    Returns:
-        A share in [0, 1].
-
-    Raises:
-        InputError: `probs` or `labels` is not as described.
+        probs: probabilities [n, K].
+        labels: positions [n] on the scale, 0..K-1.
     """
     p, z = _predictions(probs, labels)
     return float((p.argmax(axis=1) == z).mean())
@@ -101,45 +67,31 @@ def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:
     """Agreement of the most probable option with the label beyond chance (Cohen, 1968).
 
     `1 - sum_i (y_i - z_i)^2 / E sum_i (y_i - z_i)^2`, where chance pairs predictions and labels
-    at random. Constant predictions or labels give 0: no agreement beyond chance can be shown.
+    at random; 0 if either is constant.
 
     Args:
-        probs: Probabilities [n, K].
-        labels: Positions [n] on the scale, 0..K-1.
-
-    Returns:
-        Kappa in [-1, 1].
-
-    Raises:
-        InputError: `probs` or `labels` is not as described.
+        probs: probabilities [n, K].
+        labels: positions [n] on the scale, 0..K-1.
     """
-    from sklearn.metrics import cohen_kappa_score
-
     p, z = _predictions(probs, labels)
-    predicted = p.argmax(axis=1)
-    if len(np.unique(z)) == 1 or len(np.unique(predicted)) == 1:
+    y = p.argmax(axis=1)
+    if len(np.unique(z)) == 1 or len(np.unique(y)) == 1:
         return 0.0
     options = np.arange(p.shape[1])
-    return float(cohen_kappa_score(z, predicted, labels=options, weights="quadratic"))
+    shares = [np.bincount(found, minlength=p.shape[1]) / len(z) for found in (y, z)]
+    chance = shares[0] @ np.subtract.outer(options, options) ** 2 @ shares[1]
+    return float(1 - ((y - z) ** 2).mean() / chance)
 
 
 def mean_absolute_error(probs: ArrayLike, labels: ArrayLike) -> float:
     """Distance of the predicted mean from the label, `mean_i |sum_k k p_i[k] - z_i|`, in classes.
 
     Args:
-        probs: Probabilities [n, K].
-        labels: Positions [n] on the scale, 0..K-1.
-
-    Returns:
-        An error in [0, K - 1].
-
-    Raises:
-        InputError: `probs` or `labels` is not as described.
+        probs: probabilities [n, K].
+        labels: positions [n] on the scale, 0..K-1.
     """
-    from sklearn import metrics
-
     p, z = _predictions(probs, labels)
-    return float(metrics.mean_absolute_error(z, p @ np.arange(p.shape[1], dtype=float)))
+    return float(np.abs(p @ np.arange(p.shape[1]) - z).mean())
 
 
 def class_weighted_kl(
@@ -151,23 +103,15 @@ def class_weighted_kl(
     mean prediction for them.
 
     Args:
-        probs: Probabilities [n, K].
-        labels: Positions [n] on the scale, 0..K-1.
-        stated: The most probable option [n] of the raw reading, 0..K-1.
-        floor: The least mean probability that is believed, in (0, 1).
-
-    Returns:
-        A divergence; 0 where predictions match the labels class by class.
-
-    Raises:
-        InputError: an argument is not as described.
+        probs: probabilities [n, K].
+        labels: positions [n] on the scale, 0..K-1.
+        stated: the most probable option [n] of the raw reading, 0..K-1.
+        floor: the least mean probability, in (0, 1).
     """
     p, z = _predictions(probs, labels)
     _, c = _predictions(probs, stated, name="stated")
-    size = p.shape[1]
-    counts = np.zeros((size, size))
+    counts, totals = np.zeros((2, p.shape[1], p.shape[1]))
     np.add.at(counts, (c, z), 1.0)
-    totals = np.zeros((size, size))
     np.add.at(totals, c, p)
     group = np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     observed, predicted = counts / group, np.maximum(totals / group, _checked_floor(floor))
@@ -183,14 +127,11 @@ def reversals(probs: ArrayLike, tolerance: float = 0.05) -> Bool[np.ndarray, " p
     `max_t P_{y+1}(z <= t) - P_y(z <= t) > tolerance`.
 
     Args:
-        probs: Probabilities [m, K], rows in the order of their readings.
-        tolerance: How much cumulative probability may be out of order.
+        probs: probabilities [m, K], rows in the order of their readings.
+        tolerance: how much cumulative probability may be out of order.
 
     Returns:
         One truth value for each of the m - 1 pairs.
-
-    Raises:
-        InputError: `probs` is not as described.
     """
     rises = np.diff(_cumulative(as_probabilities(probs)), axis=0)
     return rises.max(axis=1) > tolerance
@@ -200,10 +141,10 @@ def crossover(d_u: float, d_s: float, delta: float) -> float:
     """Labels from which an unrestricted calibrator is expected to lead, `(d_u - d_s) / (2 delta)`.
 
     Args:
-        d_u: Parameters of the unrestricted calibrator, K (K + 1) for Dirichlet calibration.
-        d_s: Parameters of the structured one, 5 for the affine channel.
-        delta: Expected log loss (nats) that the best structured calibrator loses to the best
-            unrestricted one; where it loses nothing, the crossover never comes.
+        d_u: parameters of the unrestricted calibrator, K (K + 1) for Dirichlet calibration.
+        d_s: parameters of the structured one, 5 for the affine channel.
+        delta: expected log loss (nats) that the best structured calibrator loses to the best
+            unrestricted one.
 
     Returns:
         A number of labels; infinite for `delta` <= 0.
@@ -219,6 +160,30 @@ def crossover(d_u: float, d_s: float, delta: float) -> float:
     return (d_u - d_s) / (2 * delta) if delta > 0 else float("inf")
 
 
+def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
+    """Check that rows are distributions over at least two options."""
+    try:
+        p = as_numbers(probs)
+    except ValueError as error:
+        raise InputError(f"probs must be numbers in n rows of K options: {error}") from error
+    hint = "For logits, take their softmax first."
+    if p.ndim != 2 or p.shape[0] < 1 or p.shape[1] < 2:
+        raise InputError(
+            f"probs must have n >= 1 rows and K >= 2 columns; got shape {p.shape}. {hint}"
+        )
+    positive = (np.isfinite(p) & (p >= 0)).all(axis=1)
+    with np.errstate(over="ignore"):
+        totals = p.sum(axis=1)
+    for good, rule in (
+        (positive, "be finite and not negative"),
+        (np.abs(totals - 1) <= SUM_TOLERANCE, f"sum to one within {SUM_TOLERANCE}"),
+    ):
+        if not good.all():
+            rows = name_rows(np.flatnonzero(~good))
+            raise InputError(f"each row of probs must {rule}; not so in {rows}. {hint}")
+    return p
+
+
 def _cumulative(probs: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n thresholds"]:
     """P(z <= t) at the K - 1 thresholds where it is not one."""
     return np.cumsum(probs, axis=1)[:, :-1]
@@ -231,7 +196,7 @@ def _predictions(
     p = as_probabilities(probs)
     try:
         z = np.asarray(unmasked(labels))
-    except Exception as error:  # Whatever a container raises that is asked to be an array.
+    except Exception as error:  # A container may raise anything when it is made an array.
         raise InputError(f"{name} must be one a row of probs: {error}.") from error
     if z.shape != p.shape[:1]:
         raise InputError(
@@ -240,36 +205,7 @@ def _predictions(
     return p, Scale.default(p.shape[1]).encode(z, noun=name)
 
 
-def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
-    """Check that rows are distributions over at least two options."""
-    try:
-        p = as_numbers(probs)
-    except ValueError as error:
-        raise InputError(f"probs must be numbers in n rows of K options: {error}") from error
-    if p.ndim != 2 or p.shape[0] < 1 or p.shape[1] < 2:
-        raise InputError(
-            f"probs must have n >= 1 rows and K >= 2 columns; got shape {p.shape}. "
-            "For logits, take their softmax first."
-        )
-    _reject(~(np.isfinite(p) & (p >= 0)).all(axis=1), "be finite and not negative")
-    with np.errstate(over="ignore"):
-        totals = p.sum(axis=1)
-    _reject(np.abs(totals - 1) > SUM_TOLERANCE, f"sum to one within {SUM_TOLERANCE}")
-    return p
-
-
-def _reject(bad: Bool[np.ndarray, " n"], rule: str) -> None:
-    """Refuse rows that break a rule, and name the first of them."""
-    rows = np.flatnonzero(bad)
-    if len(rows):
-        raise InputError(
-            f"each row of probs must {rule}; not so in {name_rows(rows)}. "
-            "For logits, take their softmax first."
-        )
-
-
 def _checked_floor(floor: float) -> float:
-    """Check that a floor keeps logarithms finite and leaves something above it."""
     if not isinstance(floor, Real) or not 0 < floor < 1:
         raise InputError(
             f"floor must lie between 0 and 1; got {quote(floor)}. The default is {FLOOR}."

@@ -1,7 +1,7 @@
-"""Stacking: how far each member of an ensemble is believed, from out-of-fold predictions.
+"""Stacking: the weights of an ensemble's members, from out-of-fold predictions.
 
-The stack predicts the mixture `sum_m w_m p_m(z)`.  Its weights are those under which the labels
-are likeliest, when every label is predicted by members that did not see it.
+The stack predicts the mixture `sum_m w_m p_m(z)`, with the weights under which the labels are
+likeliest if every label is predicted by members that were not fitted to it.
 """
 
 import math
@@ -12,38 +12,22 @@ from jaxtyping import Bool, Float, Int
 from cordial_ppl.arrays import FLOOR
 
 MIN_LABELS = 8
-"""With fewer labels weights would be chance: they are what their prior says."""
+"""With fewer labels fitted weights would be noise: the prior's are used."""
 
 MAX_ROUNDS = 2000
-"""A dozen are enough, but where members are missing Newton's step is a rougher guess."""
+"""A dozen are enough, unless members lack texts, where Newton's step is a rougher guess."""
 
 EPS = float(np.finfo(np.float64).eps)
 LEAST = EPS**2
 
 
 def assign_folds(n: int, folds: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    """Assign texts to folds at random, whatever their labels; sizes differ by at most one.
-
-    Args:
-        n: number of texts.
-        folds: number of folds, at least one.
-        rng: source of randomness.
-
-    Returns:
-        The fold of each text, 0..folds-1, int64 `[n]`.
-    """
+    """Assign n texts to folds 0..folds-1 at random; sizes differ by at most one."""
     return rng.permutation(np.arange(n, dtype=np.int64) % folds)
 
 
 def prior_weights(prior_counts: Float[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
-    """Likeliest weights without a label, `a_m / sum_m a_m`; equal ones under a flat prior.
-
-    Args:
-        prior_counts: Dirichlet pseudo-counts `a` of the members, nonnegative.
-
-    Returns:
-        Weights `[M]` that sum to one.
-    """
+    """Weights without a label, `a_m / sum_m a_m` of pseudo-counts a; equal ones if all are 0."""
     counts = np.asarray(prior_counts, np.float64)
     counts = counts if counts.sum() > 0 else np.ones_like(counts)
     return counts / counts.sum()
@@ -58,20 +42,19 @@ def stack_weights(
 
     Maximises `sum_i log sum_m w_m p_m(z_i) + sum_m a_m log w_m` over the simplex, which is concave.
     An EM step is `w_m = (sum_i r_im + a_m) / (n + sum_m a_m)`, with `r_im` the share of member `m`
-    in the mixture's probability of label `i`.  Each is followed by a Newton step, kept where it
-    raises the posterior further: it never falls, and members that are much alike, which EM alone
-    would tell apart in thousands of steps, take a dozen.  It ends when no weights could be likelier
-    by more than rounding.
+    in the mixture's probability of label `i`.  Each is followed by a Newton step, kept if it raises
+    the posterior further, so that similar members take a dozen steps where EM alone would take
+    thousands.  The search ends when no weights can be likelier by more than rounding.
 
-    A member that says nothing of a text is left out of its mixture, `sum_m w_m p_m / s_i`, where
+    A member that does not predict a text is left out of its mixture, `sum_m w_m p_m / s_i`, where
     `s_i` is the sum of the other weights.  The step is then, up to a factor,
-    `w_m = (sum_i r_im + a_m) / (sum_i [m present] / s_i + sum_m a_m)`, which never falls either:
-    it replaces the convex `-log s_i` by its tangent.
+    `w_m = (sum_i r_im + a_m) / (sum_i [m present] / s_i + sum_m a_m)`, which never lowers the
+    posterior either: it replaces the convex `-log s_i` by its tangent.
 
     Args:
-        log_probs: log probability that each member gave to the observed label out of fold, nats.
+        log_probs: log probability of the observed label by each member, out of fold, nats.
         prior_counts: `a`, nonnegative: 0 for maximum likelihood, 1 for one label's worth a member.
-        present: which members say something of which text; by default all of all.
+        present: which members predict which texts; by default all of them all.
 
     Returns:
         Weights `[M]`, nonnegative, summing to one; those of the prior with fewer than eight labels.
@@ -86,7 +69,7 @@ def stack_weights(
     logs, there = np.where(there, logs, -np.inf)[spoken], there[spoken]
     if len(logs) < MIN_LABELS:
         return prior_weights(prior)
-    # A row's scale moves no weight; one as the best member's keeps every mixture away from zero.
+    # Scaling a row moves no weight; by its best member, every mixture stays away from zero.
     probs = np.exp(logs - logs.max(axis=1, keepdims=True))
     total = len(logs) + prior.sum()
 
@@ -95,11 +78,11 @@ def stack_weights(
         return float(mixed.sum() + prior[prior > 0] @ np.log(weights[prior > 0]))
 
     def pull(weights: np.ndarray) -> np.ndarray:
-        """What the slopes are to equal: the slope of what the weights are scaled by."""
+        """What the slopes equal at the maximum: the slope of the weights' sums."""
         return np.maximum((1 / (there @ weights)) @ there + prior.sum(), LEAST)
 
     def slopes(weights: np.ndarray) -> np.ndarray:
-        """Slope of the log posterior; at its top it is `pull` for every weight above zero."""
+        """Slope of the log posterior in each weight."""
         return (1 / (probs @ weights)) @ probs + prior / np.maximum(weights, LEAST)
 
     def update(weights: np.ndarray) -> np.ndarray:
@@ -107,10 +90,10 @@ def stack_weights(
         return moved / moved.sum()
 
     def leap(weights: np.ndarray) -> np.ndarray:
-        """Newton's step, as if the weights were free to have any sum; they may fall to 1 %."""
+        """Newton's step with weights of any sum; each may fall to 1 % of its value."""
         excess = slopes(weights) - pull(weights)
         shares = probs / (probs @ weights)[:, None]
-        # A member that loses is drawn to zero; the floor tells members that are alike apart.
+        # The floor tells similar members apart.
         above = np.maximum(weights, LEAST)
         slack = np.maximum(-excess, 0.0) + prior / above + total * EPS**0.5
         moved = weights + np.linalg.solve(shares.T @ shares + np.diag(slack / above), excess)

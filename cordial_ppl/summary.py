@@ -1,9 +1,8 @@
-"""A fitted judge in plain words: what is wrong with the reader, and how good the correction is.
+"""A fitted calibrator in plain words: the reader's faults, and how good the correction is.
 
-The faults are medians and 90 % intervals of the channels' parameters. They are read from the
-channels on the plain temperature reading, `mixture` and `location`, pooled in proportion to their
-stack weights: on the vector-scaled reading the biases of single options carry part of every fault,
-so that the same names mean less there.
+Faults are medians and 90 % intervals of parameters of the channels on the plain temperature
+reading, `mixture` and `location`, pooled in proportion to their stack weights. On the vector-scaled
+reading the biases of single options carry part of every fault, so the same names mean less there.
 """
 
 import math
@@ -21,20 +20,19 @@ LEVEL = 0.9
 """Probability inside the intervals of a summary, and of a report."""
 
 LEVELS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
-"""Quantiles that a fault is described by: the median within its 90 % interval."""
+"""Quantiles that describe a fault: its median within its 90 % interval."""
 
 LIKELY = 0.8
 """Probability from which a direction is called probable although the interval leaves it open."""
 
 SPEAKERS = ("mixture", "location")
-"""Channels whose parameters carry all of a fault; without them, all channels are heard."""
+"""Channels whose parameters are reported; without them, those of all channels are."""
 
 Draws = Float[np.ndarray, " S"]
 Losses = tuple[float, float, float, int]
 
-
 PARAMETERS = ("temperature", "offset", "gain", "concentration", "strength")
-"""The paper's parameters in the order that they are reported in, before those of others."""
+"""The paper's parameters in the order of the report, before those of other channels."""
 
 PHRASES = {
     "temperature": (1, "over-confident", "under-confident", "no clear fault in its sharpness"),
@@ -47,7 +45,7 @@ PHRASES = {
     "gain": (1, "compresses the scale", "exaggerates the scale", "no clear stretch of the scale"),
     "bias": (0, "rates {} too low", "rates {} too high", "no clear bias"),
 }
-"""The neutral value of a quantity, and what it means above it, below it, and on neither side."""
+"""The neutral value of a quantity, and what it means above it, below it, and if that is unclear."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +53,11 @@ class Fault:
     """One property of the reader.
 
     Attributes:
-        name: The parameter, or the place on the scale where the reader is off.
-        median: Its median, or its value at the mode.
-        low: Lower end of its 90 % interval; None where only the mode is known.
-        high: Upper end of its 90 % interval; None where only the mode is known.
-        words: What that means.
+        name: the parameter, or the place on the scale of a bias.
+        median: its median, or its value at the mode.
+        low: lower end of its 90 % interval; None if only the mode is known.
+        high: upper end of its 90 % interval; None if only the mode is known.
+        words: what that means.
     """
 
     name: str
@@ -69,7 +67,7 @@ class Fault:
     words: str
 
     def __str__(self) -> str:
-        """Say it in one sentence: "temperature 6.1 (3.2-11): over-confident"."""
+        """The fault in one sentence: "temperature 6.1 (3.2-11): over-confident"."""
         signed = self.name == "offset" or self.name.startswith("bias")
         median = ("+" if signed and self.median > 0 else "") + _number(self.median)
         interval = ""
@@ -81,16 +79,16 @@ class Fault:
 
 @dataclass(frozen=True)
 class Summary:
-    """What there is to say of a fit.
+    """The summary of a fit.
 
     Attributes:
-        faults: The reader's faults.
-        channels: The channels whose posteriors the faults were read from.
-        weights: The members' stack weights.
-        diagnostics: Method, k-hat, effective sample size and trust of each channel's posterior.
-        expected: Expected log losses (nats) and the number of labels; None where not known.
-        warnings: What the user should beware of.
-        losses: Expected log loss (nats) of each member by itself; empty where not known.
+        faults: the reader's faults.
+        channels: the channels whose posteriors they are read from.
+        weights: the members' stack weights.
+        diagnostics: method, k-hat, effective sample size and trust of each channel's posterior.
+        expected: expected log losses (nats) and the number of labels; None if unknown.
+        warnings: what the user should beware of.
+        losses: expected log loss (nats) of each member alone; empty if unknown.
     """
 
     faults: tuple[Fault, ...]
@@ -104,12 +102,12 @@ class Summary:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The reader's faults, the expected loss and the warnings, each in one sentence."""
-        losses = [f"{noun}: {found}" for noun, _, found in self._losses()]
-        return (*map(str, self.faults), *losses, *self.warnings)
+        noun, _, losses = self._losses()
+        return (*map(str, self.faults), *([f"{noun}: {losses}"] if losses else ()), *self.warnings)
 
     @property
     def brief(self) -> str:
-        """What is wrong with the reader in one line: its sharpness, and where it rates too high."""
+        """The reader's faults in one line: its sharpness, and where it rates too high or low."""
         words = []
         for fault in self.faults:
             kind, _, place = fault.name.partition(" ")
@@ -127,22 +125,20 @@ class Summary:
             title = f"The reader ({what}, from {' and '.join(self.channels)})"
             blocks.append([title, *(f"  {fault}" for fault in self.faults)])
         if self.weights:
-            weights = sorted(self.weights.items(), key=lambda item: -item[1])
-            width = max(map(len, self.weights)) + 2 if self.losses else 0
+            width = max(map(len, self.weights)) + 2
+            losses = {name: f"{loss:.2f}" for name, loss in self.losses.items()}
             lines = [
-                f"  {weight:5.2f}  {name:{width}}"
-                + (f"{self.losses[name]:.2f}" if name in self.losses else "")
-                for name, weight in weights
+                f"  {weight:5.2f}  {name:{width}}{losses.get(name, '')}".rstrip()
+                for name, weight in sorted(self.weights.items(), key=lambda item: -item[1])
             ]
-            title = "Weights of the members" + (
-                ", and the expected log loss of each by itself" if self.losses else ""
-            )
-            blocks.append([title, *map(str.rstrip, lines)])
+            more = ", and the expected log loss of each by itself" if losses else ""
+            blocks.append([f"Weights of the members{more}", *lines])
         if self.diagnostics:
             lines = [f"  {name}: {_quality(found)}" for name, found in self.diagnostics.items()]
             blocks.append(["Posteriors", *lines])
-        for noun, note, found in self._losses():
-            blocks.append([f"{noun.capitalize()} ({note})", f"  {found}"])
+        noun, note, losses = self._losses()
+        if losses:
+            blocks.append([f"{noun.capitalize()} ({note})", f"  {losses}"])
         blocks += [[f"Warning: {warning}"] for warning in self.warnings]
         return "\n\n".join("\n".join(block) for block in blocks)
 
@@ -150,20 +146,17 @@ class Summary:
         """Everything as values that JSON can express."""
         return asdict(self) | {"sentences": list(self.sentences)}
 
-    def _losses(self) -> list[tuple[str, str, str]]:
-        """What the losses are, a note, and the losses; without folds only the raw reading's."""
+    def _losses(self) -> tuple[str, str, str]:
+        """The name of the losses, a note, and the losses; without folds only the raw reading's."""
         names = {"cordial": "calibrated", "histogram": "label histogram", "raw": "raw reading"}
-        found = {words: self.expected.get(name) for name, words in names.items()}
-        known = {words: loss for words, loss in found.items() if loss is not None}
-        if not known:
-            return []
-        if list(known) == ["raw reading"]:
+        known = {words: self.expected.get(name) for name, words in names.items()}
+        found = [f"{words} {loss:.2f}" for words, loss in known.items() if loss is not None]
+        if self.expected and known["calibrated"] is None and known["raw reading"] is not None:
             labels = self.expected["labels"]
             on = "the one label" if labels == 1 else f"the {labels:.0f} labels"
-            found = f"raw reading, on {on}, {known['raw reading']:.2f}"
-            return [("log loss", "nats; too few labels for folds", found)]
-        losses = ", ".join(f"{words} {loss:.2f}" for words, loss in known.items())
-        return [("expected log loss", "out-of-fold, nats", losses)]
+            loss = f"raw reading, on {on}, {known['raw reading']:.2f}"
+            return "log loss", "nats; too few labels for folds", loss
+        return "expected log loss", "out-of-fold, nats", ", ".join(found)
 
 
 def describe(
@@ -179,20 +172,18 @@ def describe(
     with c(y) kept on the scale; it is reported at both ends and in the middle.
 
     Args:
-        posteriors: Posterior of each channel.
-        weights: Stack weight of each member.
-        expected: Out-of-fold losses (nats) of the stack, the label histogram and the raw reading,
-            and the number of labels; the first two are NaN where these are too few for folds.
-        scale: The K options.
-        losses: Out-of-fold loss (nats) of each member by itself, where known.
-
-    Returns:
-        The summary.
+        posteriors: posterior of each channel.
+        weights: stack weight of each member.
+        expected: out-of-fold losses (nats) of the stack, the label histogram and the raw reading,
+            and the number of labels; the first two are NaN if these are too few for folds.
+        scale: the K options.
+        losses: out-of-fold loss (nats) of each member alone, if known.
     """
     channels = speakers(posteriors)
     modes = bool(channels) and all(len(posteriors[name].weights) == 1 for name in channels)
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
-    figures = _expect(expected)
+    names = "cordial", "histogram", "raw", "labels"
+    figures = {name: _known(loss) for name, loss in zip(names, expected or (), strict=False)}
     return Summary(
         faults=_faults(*pool_draws(posteriors, weights), scale, modes) if channels else (),
         channels=channels,
@@ -212,7 +203,7 @@ def speakers(posteriors: Mapping[str, Posterior]) -> tuple[str, ...]:
 def channel_shares(
     posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
 ) -> dict[str, float]:
-    """How much each channel that is reported counts: its stack weight, to a sum of one."""
+    """Stack weights of the channels that are reported, scaled to sum to one."""
     channels = speakers(posteriors)
     shares = np.array([weights.get(name, 0.0) for name in channels], np.float64)
     shares = shares / shares.sum() if shares.sum() > 0 else np.full(len(channels), 1 / len(shares))
@@ -225,8 +216,8 @@ def pool_draws(
     """Pool the draws of the scalar parameters that the reported channels share.
 
     Args:
-        posteriors: Posterior of each channel, at least one.
-        weights: Stack weight of each member.
+        posteriors: posterior of each channel, at least one.
+        weights: stack weight of each member.
 
     Returns:
         Draws of each parameter in its own units, and the draws' weights, which sum to one.
@@ -238,9 +229,8 @@ def pool_draws(
     ]
     shared = [key for key in drawn[0] if all(key in own and own[key].ndim == 1 for own in drawn)]
     pooled = {key: np.concatenate([own[key] for own in drawn]) for key in shared}
-    own = [np.asarray(posteriors[name].weights, np.float64) for name in channels]
-    shares = channels.values()
-    return pooled, np.concatenate([share * w for share, w in zip(shares, own, strict=True)])
+    own = [share * np.asarray(posteriors[name].weights) for name, share in channels.items()]
+    return pooled, np.concatenate(own)
 
 
 def _faults(
@@ -250,11 +240,10 @@ def _faults(
     faults = [_fault(name, draws[name], weights, modes) for name in names]
     if {"offset", "gain"} <= draws.keys():
         top = scale.size - 1
-        middle = {"": top / 2} if top > 1 else {}
-        places = {scale.options[0]: 0.0, **middle, scale.options[-1]: float(top)}
-        for option, y in places.items():
+        middle = {"in the middle": top / 2} if top > 1 else {}
+        low, high = (f"at {option!r}" for option in (scale.options[0], scale.options[-1]))
+        for place, y in {low: 0.0, **middle, high: float(top)}.items():
             bias = np.clip(draws["gain"] * y + draws["offset"], 0, top) - y
-            place = f"at {option!r}" if option else "in the middle"
             faults.append(_fault(f"bias {place}", bias, weights, modes))
     return tuple(faults)
 
@@ -262,6 +251,7 @@ def _faults(
 def _fault(name: str, draws: Draws, weights: Draws, modes: bool) -> Fault:
     low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
     kind = name.partition(" ")[0]
+    words = ""
     if kind == "concentration":
         # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
         spread = _number(1 / math.sqrt(2 * median))
@@ -275,8 +265,6 @@ def _fault(name: str, draws: Draws, weights: Draws, modes: bool) -> Fault:
         clear = median != neutral if modes else low > neutral or high < neutral
         if not clear:
             words = f"probably {words}" if max(sides) >= LIKELY else unclear
-    else:
-        words = ""
     return Fault(name, median, None if modes else low, None if modes else high, words)
 
 
@@ -299,46 +287,37 @@ def _quality(found: dict[str, Any]) -> str:
     return f"{draws}{khat}{ess}{trust}"
 
 
-def _expect(expected: Losses | None) -> dict[str, float | None]:
-    if expected is None:
-        return {}
-    *losses, labels = expected
-    named = zip(("cordial", "histogram", "raw"), losses, strict=True)
-    return {**{name: _known(loss) for name, loss in named}, "labels": labels}
-
-
 def _warn(
     losses: dict[str, float | None], diagnostics: dict[str, dict[str, Any]], modes: bool
 ) -> list[str]:
     warnings = []
     cordial, histogram, labels = (losses.get(k) for k in ("cordial", "histogram", "labels"))
-    if cordial is None or histogram is None:
-        if labels is not None:
-            warnings.append(
-                f"too few labels for folds ({labels}): the weights are those of the prior, "
-                "and what to expect is not known."
-            )
-    elif cordial >= histogram:
+    if labels is not None and (cordial is None or histogram is None):
+        warnings.append(
+            f"too few labels for folds ({labels}): the weights are those of the prior, "
+            "and the loss to expect is unknown."
+        )
+    elif cordial is not None and histogram is not None and cordial >= histogram:
         warnings.append(
             f"the reader adds nothing over the label histogram: expected log loss {cordial:.2f} "
             f"against {histogram:.2f} nats. Label more texts, or take another reader."
         )
     if modes:
         warnings.append(
-            "the mode has no intervals: those of predictions hold only the members' disagreement."
+            "the mode has no intervals: those of predictions show only how the members disagree."
         )
-    doubtful = [name for name, found in diagnostics.items() if not found["trusted"]]
+    doubtful = [f"{n}: {_quality(own)}" for n, own in diagnostics.items() if not own["trusted"]]
     if doubtful:
-        found = "; ".join(f"{name}: {_quality(diagnostics[name])}" for name in doubtful)
         warnings.append(
-            f"posteriors that are not to be trusted ({found}). Compare with NUTS as the inference."
+            f"some posteriors are not to be trusted ({'; '.join(doubtful)}). Compare with NUTS as "
+            "the inference."
         )
     return warnings
 
 
-def _known(number: float) -> float | None:
-    """A finite number, else None."""
-    return float(number) if math.isfinite(number) else None
+def _known(number: float) -> Any:
+    """The number itself if it is finite, else None."""
+    return number if math.isfinite(number) else None
 
 
 def _number(x: float) -> str:

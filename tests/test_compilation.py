@@ -15,7 +15,7 @@ import pytest
 from cordial_ppl import compilation
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.compilation import compiled
-from cordial_ppl.cordial.judges import Cordial
+from cordial_ppl.cordial.named import Cordial
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.synthetic import reviews
 

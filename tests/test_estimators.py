@@ -15,11 +15,13 @@ from few_labels import (
     lengthy,
     small,
 )
+from scipy.special import softmax
 
 import cordial_ppl as cp
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.errors import ChannelError, CordialWarning, InputError, NotFittedError
+from cordial_ppl.errors import ChannelError, InputError, NotFittedError
+from cordial_ppl.inference.target import Prior
 from cordial_ppl.synthetic import reviews
 
 WORDS = ("schlecht", "坏", "so là là", "good", "ausgezeichnet ★")
@@ -56,12 +58,6 @@ def test_readings_of_every_kind(stack, frame):
     np.testing.assert_array_equal(found.predict_proba(frame(TEST)), stack.predict_proba(TEST))
 
 
-def test_a_constant_of_a_text_says_nothing(stack):
-    shift = np.random.default_rng(0).normal(size=(40, 1)) * 10
-    found = stack.predict_proba(TEST + shift)
-    np.testing.assert_allclose(found, stack.predict_proba(TEST), rtol=0, atol=1e-5)
-
-
 def test_one_label():
     found = small().fit(LOGITS[:1], LABELS[:1])
     assert_probabilities(found.predict_proba(TEST), 40, 5)
@@ -78,27 +74,6 @@ def test_classes_that_are_never_seen(labels):
     assert_probabilities(probs, 40, 5)
     assert (probs > 0).all()
     assert probs[:, np.unique(labels)].sum() > 0.5 * probs.sum()
-
-
-def test_readings_that_are_all_alike():
-    found = small().fit(np.tile(LOGITS[:1], (20, 1)), LABELS)
-    probs = found.predict_proba(np.tile(LOGITS[:1], (40, 1)))
-    assert_probabilities(probs, 40, 5)
-    shares = np.bincount(LABELS, minlength=5) / 20
-    np.testing.assert_allclose(probs[0], shares, rtol=0, atol=0.2)
-
-
-def test_readings_that_say_nothing():
-    found = small().fit(np.zeros((20, 5)), LABELS)
-    assert_probabilities(found.predict_proba(TEST), 40, 5)
-
-
-def test_options_that_were_not_read():
-    masked = np.where(np.random.default_rng(0).random((20, 5)) < 0.2, -np.inf, LOGITS)
-    masked[:, 4] = LOGITS[:, 4]
-    with pytest.warns(CordialWarning, match="have no reading"):
-        found = small().fit(masked, LABELS)
-    assert_probabilities(found.predict_proba(TEST), 40, 5)
 
 
 @pytest.mark.filterwarnings("ignore:the posterior of channel:cordial_ppl.errors.CordialWarning")
@@ -122,10 +97,52 @@ def test_covariates():
         found.predict_proba(TEST)
     with pytest.raises(InputError, match=r"shape \(20,\); got shape \(3,\)"):
         found.fit(LOGITS, LABELS, {"length": length[:3]})
-    with pytest.raises(InputError, match="'length' is nan in row 4"):
+    with pytest.raises(InputError, match="'length' must be finite; it is nan in row 4"):
         found.fit(LOGITS, LABELS, {"length": np.where(np.arange(20) == 4, np.nan, length)})
     with pytest.raises(InputError, match="uses the covariate 'length'.* not given"):
         cp.ChannelCalibrator(Channel("lengthy", lengthy)).fit(LOGITS, LABELS)
+
+
+def mixture(**settings):
+    return Stack(channels=("mixture",), **settings)
+
+
+PRIOR = Prior(np.zeros(5), np.ones(5))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: cp.Cordial(inference="exact"), "one of default, laplace, mode, nuts"),
+        (
+            lambda: cp.Cordial(channels=("mixture",)),
+            "two members of the stack are called 'mixture'",
+        ),
+        (lambda: cp.Cordial(("a", "b")), "5 columns but 2 options"),
+        (lambda: cp.Cordial(channels="mixture"), "channels must be a list; got 'mixture'"),
+        (lambda: mixture(calibrators=("foo",)), "calibrators may name one of temperature, vector"),
+        (lambda: mixture(prior={"location": PRIOR}), "channels mixture; got 'location'"),
+        (lambda: mixture(weight_counts={"odd": 1.0}), "one of mixture, .*, odds; got 'odd'"),
+        (lambda: mixture(weight_counts={"odds": -1}), "'odds' must be a .* 0 or more; got -1"),
+        (lambda: mixture(weight_counts={"odds": np.nan}), "'odds' must be a .*; got nan"),
+        (lambda: cp.LogitStack(seed=-1), r"seed must be a whole number 0\.\.4294967295; got -1"),
+        (lambda: cp.LogitStack(seed=2**32), r"whole number 0\.\.4294967295; got 4294967296"),
+        (lambda: mixture(effort=cp.Effort(particles=1)), "effort.particles must be .* 64 or more"),
+        (lambda: mixture(effort=cp.Effort()._replace(moves=1.5)), "whole number .*; got 1.5"),
+        (
+            lambda: mixture(effort=cp.Effort(least_ess=np.nan)),
+            "effort.least_ess must be .* got nan",
+        ),
+        (lambda: cp.ProportionalOdds(penalty="none"), "penalty may name one of fixed, cv"),
+        (lambda: cp.ChannelCalibrator("full", inference="nuts"), "neither inference nor prior"),
+        (lambda: cp.ScalarStack(weight_counts={"mixture": 1.0}), "weight_counts may name"),
+    ],
+)
+def test_settings_are_validated_by_fit(make, message):
+    estimator = make()
+    with pytest.raises(InputError, match=message):
+        estimator.fit(LOGITS, LABELS)
+    assert not hasattr(estimator, "scale_")
 
 
 def test_what_cannot_be_used(stack):
@@ -135,18 +152,63 @@ def test_what_cannot_be_used(stack):
         cp.Cordial().predict_interval(TEST)
     with pytest.raises(InputError, match="20 rows came with 19 labels"):
         small().fit(LOGITS, LABELS[:19])
-    with pytest.raises(InputError, match="5"):
+    with pytest.raises(InputError, match="must have 5 columns; found 4"):
         stack.predict_proba(np.zeros((3, 4)))
-    with pytest.raises(InputError, match="one of default, laplace, mode, nuts"):
-        cp.Cordial(inference="exact")
-    with pytest.raises(InputError, match="two members of the stack are called 'mixture'"):
-        cp.Cordial(channels=("mixture",))
     with pytest.raises(ChannelError, match="no channel is called"):
-        cp.Cordial(channels=("mixed",))
-    with pytest.raises(InputError, match="penalty"):
-        cp.ProportionalOdds(penalty="none")
-    with pytest.raises(InputError):
-        cp.Cordial(("a", "b")).fit(LOGITS, LABELS)
+        cp.Cordial(channels=("mixed",)).fit(LOGITS, LABELS)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        cp.TemperatureScaling(STARS),
+        cp.VectorScaling(STARS),
+        cp.ProportionalOdds(STARS, penalty="cv"),
+        cp.DirichletCalibration(STARS),
+        cp.LabelHistogram(STARS),
+        cp.RawReading(STARS),
+        cp.BatchCalibration(STARS),
+        cp.ChannelCalibrator("full", STARS),
+        cp.ChannelCalibrator("mixture", STARS, inference="mode"),
+        cp.LogitStack(STARS),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_estimators_have_one_interface(estimator):
+    with pytest.raises(NotFittedError, match="is not fitted"):
+        estimator.predict_proba(TEST)
+    assert estimator.fit(LOGITS, LABELS + 1) is estimator
+    probs, mean = estimator.predict_proba(TEST), estimator.predict_mean(TEST)
+    assert_probabilities(probs, 40, 5)
+    assert list(estimator.predict(TEST)) == [STARS[k] for k in probs.argmax(axis=1)]
+    np.testing.assert_allclose(mean, probs @ np.arange(1.0, 6.0))
+    low, high = estimator.predict_interval(TEST)
+    assert (low <= mean).all() and (mean <= high).all()
+    assert sum(estimator.weights_.values()) == pytest.approx(1.0)
+    assert "Weights of the members" in estimator.summary()
+
+
+def test_a_single_calibrator_is_a_member(stack):
+    lone = cp.TemperatureScaling().fit(LOGITS, LABELS)
+    member = stack.fits_["temperature"]
+    np.testing.assert_allclose(lone.params_.temperature, member.params.temperature)
+    channel = cp.ChannelCalibrator("mixture").fit(LOGITS, LABELS)
+    assert "from mixture" in channel.summary() and "folds" not in channel.summary()
+    expected = stack.posteriors_["mixture"].predict_proba(TEST)
+    found = channel.posterior_.predict_proba(TEST)
+    assert np.sqrt(np.mean((found - expected) ** 2)) < 0.02
+    assert not hasattr(cp.ChannelCalibrator("full").fit(LOGITS, LABELS), "posterior_")
+
+
+def test_label_free_calibrators_need_no_labels():
+    raw = cp.RawReading().fit(LOGITS)
+    stated = softmax(TEST, axis=1)
+    np.testing.assert_allclose(raw.predict_proba(TEST), stated, rtol=1e-9)
+    batch = cp.BatchCalibration(STARS)
+    alone = batch.fit(LOGITS).predict_proba(TEST)
+    np.testing.assert_array_equal(batch.fit(LOGITS, [None] * 20).predict_proba(TEST), alone)
+    with pytest.raises(InputError, match="4 columns but 5 options"):
+        batch.fit(LOGITS[:, :4])
 
 
 def test_a_failed_fit_leaves_an_estimator_unfitted():

@@ -20,11 +20,6 @@ def test_intervals(judge):
     assert (outer[0] <= low).all() and (outer[1] >= high).all()
 
 
-def test_intervals_narrow_with_labels(stack, eight):
-    widths = [np.mean(np.subtract(*fit.predict_interval(TEST)[::-1])) for fit in (eight, stack)]
-    assert 0 < widths[1] < 0.9 * widths[0]
-
-
 @pytest.mark.parametrize("level", [0, 1, 1.5, -0.1, np.nan])
 def test_levels_that_are_no_probability(stack, level):
     with pytest.raises(InputError, match="level must lie between 0 and 1"):
@@ -77,20 +72,3 @@ def test_quantiles_are_those_of_a_sort(seed, places, shares, equal, texts, level
     own = rng.dirichlet(np.ones(3), texts) if shares is None else np.array(shares)
     given = means, weights, own, level
     np.testing.assert_array_equal(quantiles(*given), sorted_quantiles(*given))
-
-
-def test_quantiles_of_one_member_are_those_of_numpy():
-    rng = np.random.default_rng(0)
-    means, weights = rng.normal(size=(128, 50)).astype(np.float32), rng.dirichlet(np.ones(128))
-    settings = {"axis": 0, "method": "inverted_cdf"}
-    expected = [
-        np.quantile(means, end, weights=np.repeat(weights[:, None], 50, axis=1), **settings)
-        for end in (0.05, 0.95)
-    ]
-    found = quantiles([means], [weights], np.ones(1), 0.9)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-def test_no_texts_have_no_quantiles():
-    low, high = quantiles([np.zeros((3, 0))], [np.ones(3) / 3], np.ones(1), 0.9)
-    assert low.shape == high.shape == (0,)

@@ -44,55 +44,6 @@ def test_no_other_weights_are_likelier(drawn):
             assert log_posterior(moved, probs, counts) <= own + 1e-9
 
 
-@pytest.mark.parametrize("count", [0.0, 1.0])
-def test_sequential_quadratic_programming_finds_the_same(count):
-    rng = np.random.default_rng(3)
-    log_probs = np.log(rng.uniform(0.02, 0.9, (50, 4)))
-    counts = np.full(4, count)
-    ours = stack_weights(log_probs, counts)
-    theirs = minimize(
-        lambda w: -log_posterior(w, np.exp(log_probs), counts) / 50,
-        np.full(4, 0.25),
-        method="SLSQP",
-        bounds=[(1e-9, 1.0)] * 4,
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0},
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    np.testing.assert_allclose(ours, theirs.x, atol=1e-5)
-
-
-def test_more_rounds_never_lower_the_posterior(monkeypatch):
-    rng = np.random.default_rng(5)
-    log_probs = np.log(rng.uniform(0.2, 0.9, (30, 6)))
-    for count in (0.0, 0.5):
-        counts, seen = np.full(6, count), []
-        for rounds in range(4):
-            monkeypatch.setattr("cordial_ppl.stacking.MAX_ROUNDS", rounds)
-            weights = stack_weights(log_probs, counts)
-            seen.append(log_posterior(weights, np.exp(log_probs), counts))
-        assert np.all(np.diff(seen) >= -1e-10)
-        assert seen[-1] > seen[0]
-
-
-def test_a_prior_count_is_one_em_step_at_rest():
-    rng = np.random.default_rng(7)
-    probs = rng.uniform(0.05, 0.9, (20, 3))
-    weights = stack_weights(np.log(probs), np.ones(3))
-    shares = probs * weights / (probs @ weights)[:, None]
-    np.testing.assert_allclose(weights, (shares.sum(0) + 1) / (20 + 3), atol=1e-10)
-
-
-@pytest.mark.float32
-def test_identical_members_share():
-    rng = np.random.default_rng(11)
-    one = np.log(rng.uniform(0.2, 0.9, (24, 1)))
-    weights = stack_weights(np.tile(one, (1, 3)), np.zeros(3))
-    np.testing.assert_allclose(weights, 1 / 3, rtol=1e-5)
-    better = np.log(np.clip(np.exp(one) * rng.uniform(0.5, 1.6, (24, 1)), 0.01, 0.99))
-    mixed = stack_weights(np.hstack([one, one, better]), np.ones(3))
-    assert mixed[0] == pytest.approx(mixed[1], rel=1e-4)
-
-
 @pytest.mark.float32
 @pytest.mark.parametrize("count", [0.0, 1.0])
 def test_texts_of_which_nothing_is_said_and_impossible_labels(count):
@@ -123,14 +74,6 @@ def test_few_labels_are_not_believed():
     np.testing.assert_allclose(few, favoured / 5.0, rtol=1e-12)
 
 
-def test_order_does_not_matter():
-    rng = np.random.default_rng(19)
-    log_probs, counts = np.log(rng.uniform(0.05, 0.9, (32, 5))), np.ones(5)
-    rows, members = rng.permutation(32), rng.permutation(5)
-    shuffled = stack_weights(log_probs[rows][:, members], counts)
-    np.testing.assert_allclose(shuffled, stack_weights(log_probs, counts)[members], atol=1e-8)
-
-
 @given(st.integers(0, 60), st.integers(1, 10), st.integers(0, 2**32 - 1))
 def test_folds_are_even_and_random(n, folds, seed):
     assigned = assign_folds(n, folds, np.random.default_rng(seed))
@@ -139,14 +82,6 @@ def test_folds_are_even_and_random(n, folds, seed):
     assert len(sizes) == folds and np.ptp(sizes) <= 1
     again = assign_folds(n, folds, np.random.default_rng(seed))
     np.testing.assert_array_equal(assigned, again)
-
-
-def test_every_text_meets_every_fold():
-    rng = np.random.default_rng(23)
-    counts = np.zeros((20, 4))
-    for _ in range(400):
-        counts[np.arange(20), assign_folds(20, 4, rng)] += 1
-    assert counts.min() > 60 and counts.max() < 140
 
 
 def test_an_independent_implementation_gives_the_same_weights():

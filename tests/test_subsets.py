@@ -8,7 +8,7 @@ import numpyro.distributions as dist
 import pytest
 
 from cordial_ppl.channel import Channel, observe
-from cordial_ppl.cordial.comparisons import LogitStack
+from cordial_ppl.cordial.named import LogitStack
 from cordial_ppl.cordial.single import (
     BatchCalibration,
     ChannelCalibrator,
@@ -98,12 +98,6 @@ def assert_alone(fits, n, name, tolerance):
 )
 def test_a_subset_is_fitted_as_it_would_be_alone(fits, n, name, tolerance):
     assert_alone(fits, n, name, tolerance)
-
-
-@pytest.mark.x64
-@pytest.mark.parametrize("name", MODES)
-def test_modes_of_a_subset_are_found_as_they_would_be_alone(fits, name):
-    assert_alone(fits, 20, name, 1e-6)
 
 
 def test_members_are_shared_between_estimators():

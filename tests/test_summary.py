@@ -139,33 +139,10 @@ def test_plain_channels_are_pooled_by_weight():
     assert temperature(odds=1.0).high == pytest.approx(8, rel=0.05)
 
 
-def test_a_vector_channel_alone_speaks_for_itself():
-    found = {"location-vector": posterior("location-vector", temperature=5.0)}
-    summary = describe(found, {"location-vector": 1.0}, None, STARS)
-    assert summary.channels == ("location-vector",)
-    assert fault(summary, "temperature").median == pytest.approx(5, rel=0.05)
-    assert not [f for f in summary.faults if f.name in ("bias", "log_scale")]
-
-
-def test_the_order_of_the_faults():
-    names = [fault.name for fault in describe({"mixture": posterior()}, {}, None, STARS).faults]
-    assert names[:5] == ["temperature", "offset", "gain", "concentration", "strength"]
-    assert names[5:] == ["bias at '1'", "bias in the middle", "bias at '5'"]
-
-
 def test_no_channel_at_all():
     summary = describe({}, {"temperature": 0.4, "odds": 0.6}, Losses(), STARS)
     assert summary.faults == ()
     assert "0.60  odds" in summary.text
-
-
-def test_members_by_themselves():
-    losses = {"odds": 1.234, "mixture": 0.9}
-    summary = describe({}, {"odds": 0.25, "mixture": 0.75}, Losses(), STARS, losses)
-    lines = summary.text.splitlines()
-    assert lines[0] == "Weights of the members, and the expected log loss of each by itself"
-    assert lines[1:3] == ["   0.75  mixture  0.90", "   0.25  odds     1.23"]
-    assert summary.to_dict()["losses"] == losses
 
 
 def test_the_whole_text():
@@ -178,12 +155,6 @@ def test_the_whole_text():
     assert "  calibrated 0.62, label histogram 1.10, raw reading 1.48" in lines
     assert "Warning" not in summary.text
     assert summary.sentences[-1].startswith("expected log loss: calibrated 0.62")
-
-
-def test_posteriors_that_are_not_trusted():
-    found = {"mixture": posterior(diagnostics=POOR), "location": posterior("location")}
-    (warning,) = describe(found, {}, Losses(), STARS).warnings
-    assert "(mixture: 400 draws, k-hat 1.20, ESS 9 (not trusted))" in warning
 
 
 def test_a_reader_that_adds_nothing():

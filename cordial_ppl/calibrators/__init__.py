@@ -1,15 +1,14 @@
 """The calibrators: what predicts labels from logits without a posterior; three are in the stack.
 
-A calibrator is a pair of pure functions of NumPy arrays in double precision: it compiles nothing.
+A calibrator is a pair of pure functions of NumPy arrays in double precision; nothing is compiled.
 Texts labelled -1 are ignored, and leading axes are broadcast: labels `[F, n]` beside logits
 `[n, K]` fit a sample and its folds at once.  Every fit converges to finite parameters, however few
-the labels and whatever classes lack.
+the labels and whichever classes have none.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cordial_ppl.calibrators.baselines import fit_batch, fit_histogram, fit_raw
 from cordial_ppl.calibrators.dirichlet import (
     Dirichlet,
     concatenated_log_probs,
@@ -25,7 +24,14 @@ from cordial_ppl.calibrators.full import (
 )
 from cordial_ppl.calibrators.odds import Odds, fit_odds, fit_odds_validated, odds_log_probs
 from cordial_ppl.calibrators.temperature import Temperature, fit_temperature, temperature_log_probs
-from cordial_ppl.calibrators.vector import Vector, fit_vector, vector_log_probs
+from cordial_ppl.calibrators.vector import (
+    Vector,
+    fit_batch,
+    fit_histogram,
+    fit_raw,
+    fit_vector,
+    vector_log_probs,
+)
 
 
 class Calibrator(NamedTuple):

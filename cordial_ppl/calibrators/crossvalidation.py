@@ -13,10 +13,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def spread_folds(labels: Int[AnyArray, " n"], folds: int = FOLDS) -> Int[np.ndarray, " n"]:
-    """Assign labelled texts to folds at random, whatever their labels.
+    """Assign labelled texts to folds at random; sizes differ by at most one.
 
-    The fold of a text depends on how many labelled texts there are and how many come before it, so
-    that padding and hidden texts change nothing.  Sizes differ by at most one.
+    Texts that are ignored change nothing for the others.
 
     Args:
         labels: positions `[n]` on the scale; -1 marks texts to ignore.
@@ -37,16 +36,16 @@ def cross_validate[Params: tuple[AnyArray, ...]](
     labels: Int[AnyArray, "*#sets n"],
     grid: Float[np.ndarray, "G *axes"],
 ) -> Params:
-    """Fit with the setting that has the lowest log loss on texts that a fit has not seen.
+    """Fit with the setting that has the lowest held-out log loss.
 
     Minimises `sum_i -log max(p_(-fold(i))(z_i), FLOOR)` over the grid.  Every setting is fitted to
-    all labels and to all but each fold in one call a sample, of which the best is then taken.
+    all labels and without each fold, in one call a sample.
 
     Args:
         fit: from readings `[n, features]`, labels `[G, FOLDS + 1, n]` (-1: ignored) and settings
             `[G, 1, *axes]` to parameters, a NamedTuple of arrays `[G, FOLDS + 1, ...]`.
         log_probs: from parameters and readings to log probabilities `[G, FOLDS + 1, n, K]`.
-        logits: readings, or whatever else of the texts the fit takes.
+        logits: readings, or other features of the texts that the fit takes.
         labels: positions on the scale; -1 marks texts to ignore.
         grid: settings, from the weakest to the strongest.
 

@@ -10,17 +10,16 @@ from scipy.special import log_softmax
 from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
 from cordial_ppl.calibrators.regression import fit_softmax
-from cordial_ppl.calibrators.samples import BatchLabels, BatchLogProbs, as_samples
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples
 
-Readings = Float[AnyArray, "... K"]
-"""Readings of one reader, ``[*sets, n, K]``, or of several, ``[*sets, n, R, K]``."""
+Readings = Float[AnyArray, "... R K"]
+"""Readings of several readers, ``[*sets, n, R, K]``."""
 
-OFF_DIAGONALS = tuple(10.0**power for power in range(-4, 2))
-INTERCEPTS = (1e-3, 0.1, 10.0)
-"""Penalties that cross-validation chooses from."""
+GRID = np.array([(10.0**power, mu) for power in range(-4, 2) for mu in (1e-3, 0.1, 10.0)])
+"""Penalties lambda and mu that cross-validation chooses from."""
 
 RIDGE = 1e-6
-"""Pull of the diagonal toward one: few labels are separable, and would take it to infinity."""
+"""Pull of the diagonal towards one: without it, separable labels would take it to infinity."""
 
 
 class Dirichlet(NamedTuple):
@@ -31,12 +30,10 @@ class Dirichlet(NamedTuple):
 
 
 def fit_dirichlet(
-    logits: Readings,
+    logits: BatchLogits,
     labels: BatchLabels,
     penalty: Float[np.ndarray, "... 2"],
     ridge: float = RIDGE,
-    *,
-    several: bool = False,
 ) -> Dirichlet:
     r"""Fit `softmax(W log q + b)`, `q = softmax(logits)`, by penalised maximum likelihood.
 
@@ -45,64 +42,56 @@ def fit_dirichlet(
         + \frac{\mathrm{ridge}}{2} \sum_k (W_{kk} - 1)^2
 
     Args:
-        logits: readings ``[*sets, n, K]``, nats; of several readers ``[*sets, n, R, K]``, with a
-            matrix W for each, whose scores are added, and the reading as it is their geometric
-            mean.
+        logits: readings ``[*sets, n, K]``, nats.
         labels: positions ``[*sets, n]`` on the scale, 0..K-1; -1 marks texts to ignore.
         penalty: lambda and mu, positive; a pair for all fits, or pairs that are broadcast against
             the leading axes.
         ridge: keeps the diagonal finite, positive.
-        several: whether there is an axis of readers.
 
     Returns:
-        The weights and intercepts; the reading as it is if there are no labels.
+        The weights and intercepts; those of the raw reading if there are no labels.
 
     Source:
         Kull et al. (2019), "Beyond temperature scaling: obtaining well-calibrated multiclass
         probabilities with Dirichlet calibration" (ODIR).
     """
-    return _fit(_logs(logits, several), labels, penalty, ridge, size=logits.shape[-1])
+    return _fit(_logs(logits), labels, penalty, ridge, size=logits.shape[-1])
 
 
-def fit_dirichlet_validated(
-    logits: Readings, labels: BatchLabels, *, several: bool = False
-) -> Dirichlet:
-    """Fit Dirichlet calibration with cross-validated penalties.
+def fit_dirichlet_validated(logits: BatchLogits, labels: BatchLabels) -> Dirichlet:
+    """Fit Dirichlet calibration with the penalties of `GRID` that predict best on four folds.
 
-    `lambda` is of {1e-4, 1e-3, ..., 10} and `mu` of {1e-3, 0.1, 10}: the pair with the lowest log
-    loss out of four folds, ties to the larger `lambda`, then `mu`.
-
-    Arguments and results are those of :func:`fit_dirichlet`.
+    Ties go to the larger `lambda`, then to the larger `mu`.
     """
-    grid = np.stack(np.meshgrid(OFF_DIAGONALS, INTERCEPTS, indexing="ij"), axis=-1).reshape(-1, 2)
     fit = partial(_fit, size=logits.shape[-1])
-    return cross_validate(fit, _log_probs, _logs(logits, several), labels, grid)
+    return cross_validate(fit, _log_probs, _logs(logits), labels, GRID)
 
 
-def dirichlet_log_probs(
-    params: Dirichlet, logits: Readings, *, several: bool = False
-) -> BatchLogProbs:
-    """Log probabilities `log softmax(W log q + b)`, `q = softmax(logits)`.
+def dirichlet_log_probs(params: Dirichlet, logits: BatchLogits) -> BatchLogProbs:
+    """Log probabilities `log softmax(W log q + b)`, nats, of readings `[*sets, m, K]`."""
+    return _log_probs(params, _logs(logits))
 
-    Args:
-        params: weights and intercepts.
-        logits: readings `[*sets, m, K]`, or `[*sets, m, R, K]` of several readers, nats.
-        several: whether there is an axis of readers.
 
-    Returns:
-        Log probabilities `[*sets, m, K]`, nats.
+def fit_concatenated(logits: Readings, labels: BatchLabels) -> Dirichlet:
+    """Fit Dirichlet calibration of several readers, with a matrix W for each.
+
+    Their scores are added; the fit is pulled towards the geometric mean of the readings.
     """
-    return _log_probs(params, _logs(logits, several))
+    fit = partial(_fit, size=logits.shape[-1])
+    return cross_validate(fit, _log_probs, _side_by_side(logits), labels, GRID)
 
 
-fit_concatenated = partial(fit_dirichlet_validated, several=True)
-concatenated_log_probs = partial(dirichlet_log_probs, several=True)
+def concatenated_log_probs(params: Dirichlet, logits: Readings) -> BatchLogProbs:
+    """Log probabilities, nats, of readings `[*sets, m, R, K]` of several readers."""
+    return _log_probs(params, _side_by_side(logits))
 
 
-def _logs(logits: Readings, several: bool) -> np.ndarray:
-    """Log probabilities, all readings of a text one after the other."""
-    logs = log_softmax(np.asarray(logits, np.float64), axis=-1)
-    return logs.reshape(*logs.shape[:-2], -1) if several else logs
+def _logs(logits: AnyArray) -> np.ndarray:
+    return log_softmax(np.asarray(logits, np.float64), axis=-1)
+
+
+def _side_by_side(logits: Readings) -> np.ndarray:
+    return _logs(logits).reshape(*logits.shape[:-2], -1)
 
 
 def _fit(

@@ -3,9 +3,9 @@ r"""Full channel: any reading may become any label, shrunk toward the scalar cha
 .. math:: \hat p(z) = \sum_y T(z \mid y)\, q(y \mid x), \qquad
    T^0(z \mid y) = \beta\, [z = y] + (1 - \beta)\, \pi(z)
 
-The reading q and the reliability beta are those of the scalar channel at its posterior mode, on
-the temperature reading or on the vector-scaled one; of the K (K - 1) numbers of T, a few labels
-move only those that they speak of.
+The reading q and the reliability beta are those of the scalar channel at its posterior mode, on the
+temperature reading or on the vector-scaled one.  A few labels move only those of the K (K - 1)
+numbers of T that they inform.
 """
 
 from functools import partial
@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
-from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, some
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs
 from cordial_ppl.calibrators.vector import Vector, vector_log_probs
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.data import Labelled, pad
@@ -26,13 +26,10 @@ from cordial_ppl.inference.target import build_target
 from cordial_ppl.readings import label_histogram
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-"""Pseudo-counts a row that cross-validation chooses from: from hardly any to the scalar channel."""
 
 MAX_ROUNDS = 5000
 TOLERANCE = float(np.finfo(np.float64).eps) ** 0.6
-
-BatchChannel = Float[np.ndarray, "... K K"]
-"""Channels, a row a stated option."""
+TINY, FARTHEST = float(np.finfo(np.float64).tiny), 1e6
 
 
 class Full(NamedTuple):
@@ -41,22 +38,6 @@ class Full(NamedTuple):
     weights: Float[AnyArray, "*sets K"]
     bias: Float[AnyArray, "*sets K"]
     channel: Float[AnyArray, "*sets K K"]
-
-
-class Scalar(NamedTuple):
-    """The scalar channel: its reading, its reliability beta with 1 - beta, and the histogram pi."""
-
-    reading: Vector
-    reliability: Float[np.ndarray, "*sets"]
-    doubt: Float[np.ndarray, "*sets"]
-    histogram: Float[np.ndarray, "*sets K"]
-
-    @property
-    def channel(self) -> BatchChannel:
-        """The matrix T^0, a row a stated option."""
-        identity = np.eye(self.histogram.shape[-1])
-        kept, lost = self.reliability[..., None, None], self.doubt[..., None, None]
-        return kept * identity + lost * self.histogram[..., None, :]
 
 
 def shrink_channel(
@@ -73,7 +54,7 @@ def shrink_channel(
     This is concave.  In closed form an EM step is
     ``T(z|y) = (lambda T0(z|y) + sum_i c_iz r_iz(y)) / (lambda + sum_iz c_iz r_iz(y))``, where ``r``
     is the posterior of the stated option given the label: ``lambda T0`` acts as pseudo-counts.  Two
-    steps are followed by a leap along the line that they draw, where that is better still.
+    steps are followed by a leap along their line, where that is better still.
 
     Args:
         probs: readings q, shape ``[*sets, n, K]``; leading axes are broadcast.
@@ -90,58 +71,39 @@ def shrink_channel(
         accelerating the convergence of any EM algorithm".
     """
     prior = np.asarray(strength)[..., None, None] * centre
-    shape = np.broadcast_shapes(prior.shape[:-2], probs.shape[:-2], counts.shape[:-2])
-
-    def flat(values: AnyArray, sets: tuple[int, ...] = shape) -> np.ndarray:
-        return np.broadcast_to(values, sets + values.shape[-2:]).reshape(-1, *values.shape[-2:])
-
-    # What all fits have in common is not repeated.
-    probs, counts, prior = (
-        flat(part, () if part.ndim == 2 else shape) for part in (probs, counts, prior)
-    )
-    found = flat(centre).copy()
-    going = np.arange(len(found))
-    for _ in range(MAX_ROUNDS):
-        own = (some(part, going) for part in (probs, counts, prior))
-        moved, change = _leap(found[going], *own)
-        found[going] = moved
-        going = going[change > TOLERANCE]
-        if not len(going):
-            break
-    return found.reshape(*shape, *found.shape[1:])
-
-
-def _leap(
-    channel: np.ndarray, probs: np.ndarray, counts: np.ndarray, prior: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Two steps of EM and a leap along their line; how far the first step went."""
+    turned = np.swapaxes(probs, -1, -2)
 
     def objective(channel: np.ndarray) -> np.ndarray:
-        likelihood = (counts * np.log(probs @ channel)).sum(axis=(1, 2))
-        return likelihood + (prior * np.log(channel)).sum(axis=(1, 2))
+        likelihood = (counts * np.log(probs @ channel)).sum(axis=(-2, -1), keepdims=True)
+        return likelihood + (prior * np.log(channel)).sum(axis=(-2, -1), keepdims=True)
 
     def update(channel: np.ndarray) -> np.ndarray:
         # Text i adds q_i(y) T(z_i | y) / p_i(z_i) to the count of y and z_i.
-        expected = prior + channel * (probs.swapaxes(1, 2) @ (counts / (probs @ channel)))
-        return expected / expected.sum(axis=2, keepdims=True)
+        expected = prior + channel * (turned @ (counts / (probs @ channel)))
+        return expected / expected.sum(axis=-1, keepdims=True)
 
-    once = update(channel)
-    twice = update(once)
-    move = once - channel
-    bend = twice - once - move
-    # EM creeps along nearly straight lines: as far along them as their bend allows.
-    sizes = (np.linalg.norm(part, axis=(1, 2), keepdims=True) for part in (move, bend))
-    length = next(sizes) / np.maximum(next(sizes), np.finfo(np.float64).tiny)
-    leap = np.maximum(channel + 2.0 * length * move + length**2 * bend, 0.1 * twice)
-    leap /= leap.sum(axis=2, keepdims=True)
-    better = objective(leap) >= objective(twice)
-    return np.where(better[:, None, None], leap, twice), np.abs(move).max(axis=(1, 2))
+    shape = np.broadcast_shapes(prior.shape[:-2], probs.shape[:-2], counts.shape[:-2])
+    channel = np.broadcast_to(centre, shape + centre.shape[-2:])
+    for _ in range(MAX_ROUNDS):
+        once = update(channel)
+        twice = update(once)
+        move = once - channel
+        if np.abs(move).max(initial=0.0) <= TOLERANCE:
+            return twice
+        # EM creeps along nearly straight lines: as far along them as their bend allows.
+        bend = twice - once - move
+        sizes = [np.linalg.norm(part, axis=(-2, -1), keepdims=True) for part in (move, bend)]
+        length = np.minimum(sizes[0] / np.maximum(sizes[1], TINY), FARTHEST)
+        leap = np.maximum(channel + 2.0 * length * move + length**2 * bend, 0.1 * twice)
+        leap /= leap.sum(axis=-1, keepdims=True)
+        channel = np.where(objective(leap) >= objective(twice), leap, twice)
+    return channel
 
 
 def fit_scalar(
     name: str, logits: Float[np.ndarray, "n K"], labels: Int[np.ndarray, "*sets n"]
-) -> Scalar:
-    """Fit a scalar channel at its posterior mode.
+) -> Full:
+    """Fit a scalar channel at its posterior mode, that of the prior if there are no labels.
 
     Args:
         name: "scalar" or "scalar-vector".
@@ -149,7 +111,7 @@ def fit_scalar(
         labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
 
     Returns:
-        The channel at the mode; at the mode of the prior if there are no labels.
+        The reading, and the channel as a matrix.
     """
     *shape, texts = labels.shape
     size = logits.shape[1]
@@ -165,20 +127,17 @@ def fit_scalar(
     }
     zeros = np.zeros((*shape, size))
     weights = np.exp(named.get("log_scale", zeros) - named["temperature"][..., None])
-    log_odds = named["strength_log_odds"]
-    return Scalar(
-        Vector(weights, named.get("bias", zeros)),
-        expit(log_odds),
-        expit(-log_odds),
-        np.reshape([own.histogram for own in data], zeros.shape),
-    )
+    log_odds = named["strength_log_odds"][..., None, None]
+    histogram = np.reshape([own.histogram for own in data], (*shape, 1, size))
+    channel = expit(log_odds) * np.eye(size) + expit(-log_odds) * histogram
+    return Full(weights, named.get("bias", zeros), channel)
 
 
 def fit_full(name: str, logits: BatchLogits, labels: BatchLabels) -> Full:
     """Fit a full channel whose distance from the scalar one is chosen by cross-validation.
 
     `lambda` of {0.3, 1, 3, ..., 300} has the lowest log loss out of four folds, ties to the larger;
-    every fold fits the scalar channel anew.
+    every fold fits the scalar channel anew (Section 2.5 of the paper).
 
     Args:
         name: the scalar channel to shrink toward, "scalar" or "scalar-vector".
@@ -187,19 +146,15 @@ def fit_full(name: str, logits: BatchLogits, labels: BatchLabels) -> Full:
 
     Returns:
         The reading's weights and biases, and the channel.
-
-    Source:
-        The paper's Section 2.5: full K x K channels shrunk toward the scalar one by cross-validated
-        KL penalties.
     """
 
     def fit(logits: np.ndarray, labels: np.ndarray, strength: np.ndarray) -> Full:
         # The scalar channel is the same for every strength.
         scalar = fit_scalar(name, logits, labels[0])
-        probs = np.exp(vector_log_probs(scalar.reading, logits))
+        probs = np.exp(vector_log_probs(Vector(scalar.weights, scalar.bias), logits))
         counts = (labels[..., None] == np.arange(probs.shape[-1])).astype(np.float64)
-        channel = shrink_channel(probs, counts, scalar.channel, strength)
-        weights, bias = (np.broadcast_to(part, channel.shape[:-1]) for part in scalar.reading)
+        channel = shrink_channel(probs, counts, np.asarray(scalar.channel), strength)
+        weights, bias = (np.broadcast_to(part, channel.shape[:-1]) for part in scalar[:2])
         return Full(weights, bias, channel)
 
     return cross_validate(fit, full_log_probs, logits, labels, np.array(STRENGTHS))
@@ -210,14 +165,6 @@ fit_full_vector = partial(fit_full, "scalar-vector")
 
 
 def full_log_probs(params: Full, logits: BatchLogits) -> BatchLogProbs:
-    """Log probabilities `log sum_y T(z|y) q(y)`, `q = softmax(w * logits + b)`.
-
-    Args:
-        params: weights and biases of the reading, and the channel.
-        logits: readings `[*sets, m, K]`, nats, centred.
-
-    Returns:
-        Log probabilities `[*sets, m, K]`, nats.
-    """
+    """Log probabilities `log sum_y T(z|y) q(y)`, `q = softmax(w * logits + b)`, nats."""
     stated = np.exp(vector_log_probs(Vector(params.weights, params.bias), logits))
     return np.log(stated @ np.asarray(params.channel))

@@ -20,10 +20,10 @@ from cordial_ppl.inference.minimise import minimise
 
 PENALTY, RIDGE = 100.0, 1e-3
 DECADES = tuple(10.0**power for power in range(-4, 3))
-"""Penalties that cross-validation chooses from, each per label: the fixed one is `100 / n`."""
+"""Penalties that cross-validation chooses from, per label: the fixed one is `100 / n`."""
 
 FIRST_THRESHOLD_SCALE = 3.0
-"""The first threshold lies a few nats from zero, the log gaps that follow it a few tenths."""
+"""Scale of the first threshold (nats) in the ridge; that of the log gaps is one."""
 
 
 class Odds(NamedTuple):
@@ -60,7 +60,7 @@ def fit_odds(
     """
     data = as_samples(logits, labels)
     count, size, rows = data.chosen.shape
-    # A label has an edge above it and one below, and what lies between belongs to no text.
+    # A label has an edge above it and one below; the gap between them is the same for all texts.
     shares = data.shares
     above, below, inner = shares[:, :-1], shares[:, 1:], shares[:, 1:-1].sum(axis=2)
     pulls = np.full((count, 2 * size - 1), ridge)
@@ -97,7 +97,7 @@ def fit_odds(
         excess = below[at] * expit(apart) - above[at] * expit(-apart)
         own = gaps / np.expm1(gaps)
         further = pulls[at]
-        # Thresholds are no straight lines of the log gaps; only what bends upwards is kept.
+        # Thresholds are convex in the log gaps; only positive curvature is kept.
         curved = (slopes[:, 1 : size - 1] @ excess.reshape(len(x), -1, 1))[:, :, 0]
         further[:, 1 : size - 1] += inner[at] * own * (gaps + own - 1.0) + np.maximum(curved, 0.0)
         diagonal = np.arange(2 * size - 1)
@@ -116,21 +116,10 @@ def fit_odds(
 
 
 def fit_odds_validated(logits: BatchLogits, labels: BatchLabels) -> Odds:
-    """Fit proportional odds with a cross-validated penalty on the weights.
+    """Fit proportional odds with the penalty on the weights that predicts best on four folds.
 
     Minimises `mean log loss + c / 2 |w|^2` and the ridge on the thresholds, as :func:`fit_odds`,
-    where `c` in {1e-4, 1e-3, ..., 100} has the lowest log loss out of four folds; ties go to the
-    larger.  All penalties and folds are fitted in one batched call.
-
-    Args:
-        logits: readings `[*sets, n, K]`, nats, centred.
-        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
-
-    Returns:
-        The thresholds and weights.
-
-    Source:
-        McCullagh (1980), "Regression models for ordinal data".
+    for c in {1e-4, 1e-3, ..., 100}; ties go to the larger.
     """
 
     def fit(logits: np.ndarray, labels: np.ndarray, strength: np.ndarray) -> Odds:
@@ -143,14 +132,7 @@ def odds_log_probs(params: Odds, logits: BatchLogits) -> BatchLogProbs:
     """Log probabilities `log(sigmoid(a_t) - sigmoid(a_(t-1)))`, `a_t = theta_t - w . logits`.
 
     Computed as `log sigmoid(a_t) + log sigmoid(-a_(t-1)) + log(1 - exp(a_(t-1) - a_t))`, in which
-    nothing cancels.
-
-    Args:
-        params: thresholds and weights.
-        logits: readings `[*sets, m, K]`, nats, centred.
-
-    Returns:
-        Log probabilities `[*sets, m, K]`, nats.
+    nothing cancels; nats, of readings `[*sets, m, K]`.
     """
     thresholds, weights = (np.asarray(part) for part in params)
     edges = thresholds[..., None, :] - np.asarray(logits) @ weights[..., None]

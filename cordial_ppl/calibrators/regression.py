@@ -8,10 +8,10 @@ from cordial_ppl.calibrators.samples import some
 from cordial_ppl.inference.minimise import EPS, minimise
 
 TOLERANCE = 1e-11
-"""Largest gradient component that is left: where a penalty alone decides, slopes are slight."""
+"""Largest gradient component that remains: a slight penalty alone has slight slopes."""
 
 ELEMENTS = 1 << 18
-"""Numbers that a round of the search works on, lest they outgrow the caches."""
+"""Numbers that a round of the search works on; they fit the caches."""
 
 
 def fit_softmax(
@@ -20,7 +20,7 @@ def fit_softmax(
     penalty: Float[np.ndarray, "samples_ K F"],
     centre: Float[np.ndarray, "K F"],
 ) -> Float[np.ndarray, "B K F"]:
-    r"""Fit the scores `A_k . x_ik` of classes k by penalised maximum likelihood, B times at once.
+    r"""Fit scores `A_k . x_ik` of classes k by penalised maximum likelihood, for B samples at once.
 
     .. math:: \min_A\; \mathrm{mean}_i\,[-\log \mathrm{softmax}_k(A_k \cdot x_{ik})_{z_i}]
         + \tfrac12 \sum_{kf} c_{kf} (A_{kf} - A^0_{kf})^2
@@ -75,10 +75,10 @@ def fit_softmax(
         k, diagonal = np.arange(size), np.arange(size * width)
         blocks = bend.reshape(-1, size, width, size, width)
         blocks[:, k, :, k, :] += (weighed @ own.swapaxes(2, 3)).swapaxes(0, 1)
-        # Few labels of certain readings: their curvature must not drown what a slight penalty adds.
+        # Rounding of a large curvature must not cancel a slight penalty.
         bend[:, diagonal, diagonal] += pull + 8.0 * EPS * np.abs(bend).max(axis=2)
         return bend
 
-    # At even odds the curvature is at its largest, so that Newton's first step is a short one.
+    # Curvature is largest at equal probabilities, so Newton's first step is short.
     start = np.zeros((count, 1, size * width))
     return minimise(loss, start, hessian=hessian, tolerance=TOLERANCE).x.reshape(count, size, width)

@@ -1,4 +1,4 @@
-"""What all fits share: readings and labels whose leading axes are broadcast, and label shares."""
+"""What all fits share: readings and labels whose leading axes are broadcast."""
 
 import math
 from typing import Any, NamedTuple
@@ -19,13 +19,13 @@ BatchLogProbs = Float[np.ndarray, "... n K"]
 
 
 class Samples(NamedTuple):
-    """Samples one after the other, options before texts: sums over texts are the long ones.
+    """Samples one after the other, with texts as the last axis, over which sums are long.
 
     Attributes:
-        shape: of the leading axes, of which B is the product.
-        logits: readings, float64; a single array where all samples have the same.
+        shape: the leading axes, of which B is the product.
+        logits: readings, float64; a single array if all samples have the same.
         chosen: one where a text has this label, else zero.
-        counts: labels of each sample.
+        counts: number of labels of each sample.
     """
 
     shape: tuple[int, ...]
@@ -39,17 +39,17 @@ class Samples(NamedTuple):
         return self.chosen / np.maximum(self.counts, 1.0)[:, None, None]
 
     def unfold(self, values: np.ndarray) -> np.ndarray:
-        """Give back the leading axes."""
+        """Restore the leading axes."""
         return values.reshape(self.shape + values.shape[1:])
 
 
 def as_samples(logits: BatchLogits, labels: BatchLabels, options: int | None = None) -> Samples:
-    """Broadcast the leading axes of readings and labels against each other, and lay them out.
+    """Broadcast the leading axes of readings and labels against each other, and flatten them.
 
     Args:
         logits: readings.
         labels: their labels.
-        options: how many there are; by default one for each column of the readings.
+        options: number of options; by default one for each column of the readings.
     """
     logits, labels = np.asarray(logits, np.float64), np.asarray(labels)
     *sets, rows, size = logits.shape

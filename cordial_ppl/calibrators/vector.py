@@ -1,21 +1,25 @@
-"""Vector scaling: a weight and a bias for each option's logit."""
+"""Vector scaling, a weight and a bias for each option's logit, and what needs no search for them.
+
+The raw reading, batch calibration and the label histogram are vector scaling with parameters in
+closed form.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_softmax
+from scipy.special import log_softmax, logsumexp
 
 from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.regression import fit_softmax
 from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples
 
 RIDGE = 1e-3
-"""Default pull toward the reading as it is; without it a class that is missing has no optimum."""
+"""Default pull towards the raw reading; without it a class without labels has no optimum."""
 
 
 class Vector(NamedTuple):
-    """Fitted weights (one: as read) and biases (nats; zero: as read) of the options."""
+    """Fitted weights (one in the raw reading) and biases (nats; zero in the raw reading)."""
 
     weights: Float[AnyArray, "*sets K"]
     bias: Float[AnyArray, "*sets K"]
@@ -45,14 +49,56 @@ def fit_vector(logits: BatchLogits, labels: BatchLabels, ridge: float = RIDGE) -
 
 
 def vector_log_probs(params: Vector, logits: BatchLogits) -> BatchLogProbs:
-    """Log probabilities `log softmax(w * logits + b)`.
-
-    Args:
-        params: weights and biases of the options.
-        logits: readings `[*sets, m, K]`, nats.
-
-    Returns:
-        Log probabilities `[*sets, m, K]`, nats.
-    """
+    """Log probabilities `log softmax(w * logits + b)`, nats, of readings `[*sets, m, K]`."""
     weights, bias = (np.asarray(part)[..., None, :] for part in params)
     return log_softmax(weights * np.asarray(logits) + bias, axis=-1)
+
+
+def fit_raw(logits: BatchLogits, labels: BatchLabels) -> Vector:
+    """Fit nothing: the prediction is `softmax(logits)`, whatever the readings and labels."""
+    zeros = np.zeros(_seen(logits, labels).shape[:-2] + logits.shape[-1:])
+    return Vector(zeros + 1.0, zeros)
+
+
+def fit_batch(logits: BatchLogits, labels: BatchLabels) -> Vector:
+    """Divide by the mean prediction m: `softmax(logits) / m`, `m = mean_i softmax(logits_i)`.
+
+    Args:
+        logits: readings `[*sets, n, K]`, nats.
+        labels: -1 marks texts to ignore; any other label is the same.
+
+    Returns:
+        Weights of one and biases `-log m`, zero for an empty batch.
+
+    Source:
+        Zhou et al. (2024), "Batch calibration: rethinking calibration for in-context learning and
+        prompt engineering".
+    """
+    seen = _seen(logits, labels)
+    total = seen.sum(axis=-2)
+    # A sum of exponentials: an option that no text favours has a mean far below rounding.
+    logs = np.where(seen | (total == 0)[..., None, :], log_softmax(logits, axis=-1), -np.inf)
+    log_mean = logsumexp(logs, axis=-2) - np.log(np.maximum(total, 1))
+    return Vector(np.ones_like(log_mean), np.where(total > 0, -log_mean, 0.0))
+
+
+def fit_histogram(logits: BatchLogits, labels: BatchLabels) -> Vector:
+    """Count the labels, `(count_k + 1) / (n + K)`: the prediction for every text.
+
+    Args:
+        logits: readings `[*sets, n, K]`; only their shape is used.
+        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
+
+    Returns:
+        Weights of zero, and the logs of the shares as biases; equal ones without labels.
+    """
+    own = np.asarray(labels)[..., None] == np.arange(logits.shape[-1])
+    counts = (own & _seen(logits, labels)).sum(axis=-2) + 1.0
+    shares = counts / counts.sum(axis=-1, keepdims=True)
+    return Vector(np.zeros_like(shares), np.log(shares))
+
+
+def _seen(logits: BatchLogits, labels: BatchLabels) -> np.ndarray:
+    """Which texts count, `[*sets, n, 1]`."""
+    seen = np.asarray(labels)[..., None] >= 0
+    return np.broadcast_to(seen, np.broadcast_shapes(seen.shape, (*logits.shape[:-1], 1)))

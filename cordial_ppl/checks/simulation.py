@@ -128,5 +128,5 @@ def check_simulation(ranks: Ranks) -> Finding:
 
 
 @lru_cache(maxsize=8)
-def _likelihood(target: Target):
+def _likelihood(target: Target) -> Callable[..., Any]:
     return compiled(jax.vmap(target.log_likelihood, (0, None, None)))

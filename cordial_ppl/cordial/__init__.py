@@ -1,7 +1,12 @@
-"""The estimators that users meet: single calibrators, the stack of seven, and their files."""
+"""The estimators: single calibrators, stacks of several, and how these are loaded."""
 
-from cordial_ppl.cordial.comparisons import FullChannelStack, LogitStack, ScalarStack
-from cordial_ppl.cordial.judges import Cordial, load
+from cordial_ppl.cordial.named import (
+    Cordial,
+    FullChannelStack,
+    LogitStack,
+    ScalarStack,
+    load,
+)
 from cordial_ppl.cordial.single import (
     BatchCalibration,
     ChannelCalibrator,

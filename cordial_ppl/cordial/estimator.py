@@ -1,14 +1,19 @@
-"""What every estimator shares: the door that data come in by, and predictions in three forms."""
+"""What every estimator shares: input is validated here, once, and predicted in four forms."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.frames import check_columns, column_names, like
+from cordial_ppl.cordial.interval import mixture_interval
+from cordial_ppl.cordial.members import Member
 from cordial_ppl.cordial.parameters import Parameters
+from cordial_ppl.cordial.settings import check_level
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError, NotFittedError, name_rows
 from cordial_ppl.inference.data import Labelled
@@ -16,12 +21,9 @@ from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import accuracy
 
-if TYPE_CHECKING:
-    from cordial_ppl.cordial.members import Member
-
 
 class Estimator(Parameters, ABC):
-    """A calibrator in the manner of scikit-learn: ``fit``, then predict.
+    """A weighted mixture of fitted members, with scikit-learn's interface.
 
     Readings in a pandas or polars data frame give predictions in one, with the same index.
 
@@ -30,23 +32,20 @@ class Estimator(Parameters, ABC):
 
     Attributes:
         scale_: the scale; present once fitted.
-        classes_: the K options in order, in the terms that ``predict`` answers in.
+        classes_: the K options in order, in the terms of ``predict``.
         n_features_in_: the number of options, K.
-        feature_names_in_: names of the columns, where the fit had a data frame; predictions need
-            the same in the same order.  A file does not keep them.
+        feature_names_in_: names of the columns if the fit had a data frame; predictions need the
+            same in the same order.  They are not saved.
         covariates_: names of the covariates that the fit had, which predictions need too.
     """
 
     folded: ClassVar[bool] = False
     """Whether members are fitted to folds too, to be weighed."""
 
+    options: Sequence[str] | Scale | None
     scale_: Scale
     feature_names_in_: np.ndarray
     covariates_: tuple[str, ...]
-
-    def __init__(self, options: Sequence[str] | Scale | None = None):
-        """Remember the options."""
-        self.options = options
 
     @property
     def classes_(self) -> np.ndarray:
@@ -73,21 +72,21 @@ class Estimator(Parameters, ABC):
             The estimator itself.
 
         Raises:
-            InputError: the readings or the labels cannot be used; the message says where and why.
+            InputError: a setting, the readings or the labels are invalid; the message says where
+                and why.
+            ChannelError: there is no such channel, or it breaks the contract.
         """
         readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
-        codes = encode(labels, scale, len(readings))
-        extra = as_covariates(covariates, len(readings))
-        self.fit_labelled(Labelled(readings, codes, extra), scale)
+        self.fit_labelled(as_labelled(readings, labels, covariates, scale), scale)
         names = column_names(logits)
         if names is not None:
             self.feature_names_in_ = names
         return self
 
     def fit_labelled[T: "Estimator"](self: T, texts: Labelled, scale: Scale) -> T:
-        """Learn from labelled texts that are validated and centred."""
+        """Learn from labelled texts that are already validated and centred."""
         self._fit(texts)
         vars(self).pop("feature_names_in_", None)
         self.scale_ = scale
@@ -102,12 +101,12 @@ class Estimator(Parameters, ABC):
             covariates: the covariates that the estimator was fitted with, each of shape ``[m]``.
 
         Returns:
-            Probabilities, shape ``[m, K]``, float64 rows that sum to one; of a data frame, a data
+            Probabilities, shape ``[m, K]``, float64 rows that sum to one; for a data frame, a data
             frame with the options as columns.
 
         Raises:
-            InputError: the readings cannot be used, or have another number of options.
-            NotFittedError: there was no fit yet.
+            InputError: the readings are invalid, or have another number of options.
+            NotFittedError: ``fit`` was not called yet.
         """
         return like(logits, self._probs(logits, covariates), self.classes_)
 
@@ -115,7 +114,7 @@ class Estimator(Parameters, ABC):
         """Most probable option of each text, in the terms that the labels were given in.
 
         Returns:
-            Option names, or whole numbers 0..K-1 if no options were named, shape ``[m]``; of a
+            Option names, or whole numbers 0..K-1 if no options were named, shape ``[m]``; for a
             data frame, a series "label".
         """
         best = np.argmax(self._probs(logits, covariates), axis=1)
@@ -124,26 +123,62 @@ class Estimator(Parameters, ABC):
     def predict_mean(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
         """Expected position on the scale, ``sum_z z p(z)``, shape ``[m]``.
 
-        Options whose names are numbers count as these numbers, others as 0..K-1.  A data frame
-        gives a series "mean".
+        Options whose names are numbers count as these numbers, others as 0..K-1.  For a data frame
+        it is a series "mean".
         """
         means = self._probs(logits, covariates) @ self.scale_.values
         return like(logits, means, "mean")
 
-    def score(self, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None) -> float:
-        """Accuracy, the share of texts whose most probable option is the label.
+    def predict_interval(
+        self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
+    ) -> tuple[Any, Any]:
+        """Credible interval of each text's expected position on the scale.
 
-        That is what scikit-learn's classifiers return; probabilities are judged by their log loss,
-        ``cp.scores.log_loss`` or ``scoring="neg_log_loss"``.
+        The uncertainty is that of a fit to few labels: parameters of the channels vary over their
+        posteriors, members over their weights.  It is not the spread of single labels.  A channel
+        contributes the draws that it predicts with, a calibrator its one prediction.  An interval
+        that misses ``predict_mean``, which can happen with ``inference="mode"``, is widened to it.
+
+        Args:
+            logits: option logits, as in ``predict_proba``.
+            level: probability inside the interval, between 0 and 1.
+            covariates: per-text covariates, as in ``fit``.
+            mean: what ``predict_mean`` returned for the same texts, if it is already known.
+
+        Returns:
+            Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``; for a
+            data frame, series "low" and "high".
+
+        Raises:
+            InputError: ``level`` is not between 0 and 1, the readings are invalid, or ``mean`` has
+                another length.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        level = check_level(level)
+        readings, extra = self._enter(logits, covariates)
+        values = self.scale_.values
+        if mean is None:
+            mean = self._predict(readings, extra) @ values
+        elif np.shape(mean) != (len(readings),):
+            raise InputError(
+                f"mean must have one number for each of {len(readings)} texts; got shape "
+                f"{np.shape(mean)}."
+            )
+        low, high = mixture_interval(*self._mixture(readings), extra, values, level)
+        mean = np.asarray(mean, np.float64)
+        return like(logits, np.minimum(low, mean), "low"), like(
+            logits, np.maximum(high, mean), "high"
+        )
+
+    def score(self, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None) -> float:
+        """Accuracy, as for any classifier of scikit-learn.
+
+        Probabilities are better judged by their log loss: ``cp.scores.log_loss``.
 
         Args:
             logits: option logits, shape ``[m, K]``.
             labels: their options, as in ``fit``.
             covariates: their covariates, as in ``fit``.
-
-        Raises:
-            InputError: the readings or the labels cannot be used.
-            NotFittedError: there was no fit yet.
         """
         return accuracy(self._probs(logits, covariates), self.scale_.encode(labels))
 
@@ -159,16 +194,26 @@ class Estimator(Parameters, ABC):
         probs = self._predict(readings, extra)
         rows = np.flatnonzero(~np.isfinite(probs).all(axis=1))
         if rows.size:
-            # A channel of one's own may take the logarithm of a covariate, say.
+            # A user's channel may take the logarithm of a covariate, say.
             raise InputError(
-                f"the fit gives no probabilities for {name_rows(rows)}: is a reading or covariate "
-                "there such as none of the labelled texts has?"
+                f"the fit gives no probabilities for {name_rows(rows)}: does a reading or "
+                "covariate there lie far outside those of the labelled texts?"
             )
         return probs
 
+    def _enter(
+        self, logits: Any, covariates: Mapping[str, Any] | None
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Validate readings and covariates to be predicted."""
+        self._check_fitted()
+        known = getattr(self, "feature_names_in_", None)
+        check_columns(logits, known, self.scale_.options)
+        readings = self._read(logits, self.scale_.size)
+        return readings, as_covariates(covariates, len(readings), self.covariates_)
+
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:
-        """Validate and centre readings, of K options if ``size`` says so."""
-        # In one order of memory, so that sums round alike whatever the readings came in.
+        """Validate and centre readings; ``size`` is the number of options, if known."""
+        # Sums round alike only in one order of memory.
         return np.ascontiguousarray(as_logits(logits, size=size))
 
     def _check_fitted(self) -> None:
@@ -177,8 +222,8 @@ class Estimator(Parameters, ABC):
                 f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
             )
 
-    def parts(self, labels: int) -> "tuple[Member, ...]":
-        """The members that are fitted to so many labels; none where none are needed."""
+    def parts(self, labels: int) -> tuple[Member, ...]:
+        """The members that are fitted to so many labels; none where no labels are needed."""
         return ()
 
     @abstractmethod
@@ -186,27 +231,42 @@ class Estimator(Parameters, ABC):
         """Fit to validated, centred readings."""
 
     @abstractmethod
+    def _mixture(
+        self, logits: Float[np.ndarray, "m *readers K"]
+    ) -> tuple[list[tuple[Any, np.ndarray]], Float[np.ndarray, "m M"]]:
+        """Fitted members, each with the readings that it sees, and their weights for each text."""
+
     def _predict(
         self, logits: Float[np.ndarray, "m *readers K"], covariates: dict[str, np.ndarray]
     ) -> Float[np.ndarray, "m K"]:
         """Predict validated, centred readings."""
+        members, shares = self._mixture(logits)
+        used = [(*own, share) for own, share in zip(members, shares.T, strict=True) if share.any()]
 
-    def _enter(
-        self, logits: Any, covariates: Mapping[str, Any] | None
-    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        self._check_fitted()
-        known = getattr(self, "feature_names_in_", None)
-        check_columns(logits, known, self.scale_.options)
-        readings = self._read(logits, self.scale_.size)
-        return readings, as_covariates(covariates, len(readings), self.covariates_)
+        def predict(fit: Any, seen: np.ndarray, share: np.ndarray) -> np.ndarray:
+            return share[:, None] * fit.predict_centred(seen, covariates)
+
+        with ThreadPoolExecutor(max_workers=workers(len(used))) as pool:
+            mixed = sum(pool.map(predict, *zip(*used, strict=True)))
+        return mixed / np.sum(mixed, axis=1, keepdims=True)
 
 
-def encode(labels: Any, scale: Scale, rows: int) -> np.ndarray:
-    """Return labels as 0..K-1, one a row of logits, or raise an ``InputError``."""
+def as_labelled(
+    readings: Float[np.ndarray, "n *readers K"],
+    labels: Any,
+    covariates: Mapping[str, Any] | None,
+    scale: Scale,
+    needed: Sequence[str] | None = None,
+) -> Labelled:
+    """Add labels and covariates to validated readings.
+
+    Raises:
+        InputError: a label or covariate is invalid, or there is not one a row.
+    """
     codes = scale.encode(labels)
-    if len(codes) != rows:
+    if len(codes) != len(readings):
         raise InputError(
-            f"every labelled text needs one row of logits: {rows} rows came with "
+            f"every labelled text needs one row of logits: {len(readings)} rows came with "
             f"{len(codes)} labels."
         )
-    return codes
+    return Labelled(readings, codes, as_covariates(covariates, len(readings), needed))

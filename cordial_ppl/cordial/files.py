@@ -35,7 +35,7 @@ SETTINGS = "inference", "weight_counts", "seed", "min_labels", "calibrators", "e
 """Arguments of a stack that its file has as they are."""
 
 Contents = tuple[str, dict[str, Any], dict[str, Any]]
-"""A fitted stack: the name of its class, arguments of ``assemble``, attributes of the fit."""
+"""A fitted stack: the name of its class, settings in full, attributes of the fit."""
 
 
 class PosteriorRecord(Record):
@@ -112,6 +112,7 @@ class StackRecord(Record):
     @classmethod
     def of(cls, stack: "Stack") -> "StackRecord":
         """What is saved of a fitted stack."""
+        settings = stack.settings
         learned = [name for name in cls.__struct_fields__ if name.endswith("_")]
         regressions = {k: v.params for k, v in stack.fits_.items() if isinstance(v, CalibratorFit)}
         return cls(
@@ -123,7 +124,8 @@ class StackRecord(Record):
                 name: {field: np.asarray(values) for field, values in params._asdict().items()}
                 for name, params in regressions.items()
             },
-            **{name: getattr(stack, name) for name in (*SETTINGS, *learned)},
+            **{name: getattr(settings, name) for name in SETTINGS},
+            **{name: getattr(stack, name) for name in learned},
         )
 
     def restore(self, path: str | Path, channels: Iterable[str | Path | Channel] = ()) -> Contents:

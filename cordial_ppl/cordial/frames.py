@@ -1,6 +1,6 @@
 """Data frames: predictions come back as the kind of table that the readings came in.
 
-The library of a data frame is loaded by whoever made it, and is looked up, not imported.
+pandas and polars are looked up, not imported: a data frame's library is loaded already.
 """
 
 import sys
@@ -16,7 +16,7 @@ LIBRARIES = "pandas", "polars"
 
 
 def column_names(given: Any) -> np.ndarray | None:
-    """Names of the columns of a data frame, where all are text; None for anything else."""
+    """Names of a data frame's columns if all are text; None for anything else."""
     for library in map(sys.modules.get, LIBRARIES):
         if library is not None and isinstance(given, library.DataFrame):
             names = list(given.columns)
@@ -25,15 +25,15 @@ def column_names(given: Any) -> np.ndarray | None:
 
 
 def check_columns(given: Any, known: np.ndarray | None, options: Sequence[str]) -> None:
-    """Refuse a data frame whose columns stand in another order than the options.
+    """Refuse a data frame whose columns are in another order than the options.
 
     Args:
-        given: The readings.
-        known: Names of the columns of the fit; None where these had none.
-        options: The options in order, after which columns may be named: "logit_1", or "1".
+        given: the readings.
+        known: names of the columns of the fit; None where they had none.
+        options: the options in order, after which columns may be named: "logit_1", or "1".
 
     Raises:
-        InputError: The columns have other names than those of the fit, name the options in
+        InputError: the columns have other names than those of the fit, name the options in
             another order, or end in numbers that neither rise nor fall.
     """
     names = column_names(given)
@@ -41,8 +41,8 @@ def check_columns(given: Any, known: np.ndarray | None, options: Sequence[str]) 
         return
     ends = [name.rpartition("_")[2] for name in names]
     if known is None and len(set(ends)) == len(ends):
-        named = sorted(ends) == sorted(options)
-        known = names[[ends.index(end) for end in (options if named else in_order(ends))]]
+        order = options if sorted(ends) == sorted(options) else in_order(ends)
+        known = names[[ends.index(end) for end in order]]
     if known is not None and list(names) != list(known):
         raise InputError(
             f"columns must be, in this order: {', '.join(known)}; got {', '.join(names)}."
@@ -53,14 +53,14 @@ def like(given: Any, values: np.ndarray, names: Any) -> Any:
     """Return predictions in the kind of table that the readings came in.
 
     Args:
-        given: The readings: a pandas or polars data frame, or anything else; of several readers'
-            by name, the first counts.
-        values: Predictions ``[m, K]`` or ``[m]``, one row for each row of the readings.
-        names: Names of the K columns, or that of the one.
+        given: the readings: a data frame of pandas or polars, or anything else; for a mapping of
+            readers, its first value.
+        values: predictions ``[m, K]`` or ``[m]``, one row for each row of the readings.
+        names: names of the K columns, or that of the one.
 
     Returns:
         A data frame ``[m, K]`` or a series ``[m]`` of the same library, in pandas with the index of
-        the readings; without a data frame, ``values`` as they are.
+        the readings; ``values`` themselves if the readings are not a data frame.
     """
     if isinstance(given, Mapping):
         given = next(iter(given.values()), None)

@@ -1,12 +1,12 @@
-"""The members of a stack: channels and logit-space calibrators, fitted to one data set or many.
+"""The members of a stack: channels and calibrators, fitted to one data set or to many.
 
-A member is fitted to all labels and to every fold of them; it keeps the fit to all labels and
-says what the folds' fits predict of the texts that they have not seen.
+A member is fitted to all labels, which is the fit that is kept, and without each fold in turn,
+for predictions of the texts held out.
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +26,12 @@ from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.priors import NamedPrior, Source, reading_spread, resolve
 
 BLOCK = 8192
-"""Texts that a calibrator predicts at a time: what it computes on the way stays small."""
+"""Texts that a calibrator predicts at a time, which bounds its memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class CalibratorFit:
-    """A fitted logit-space calibrator.
+    """A fitted calibrator.
 
     Attributes:
         calibrator: which one.
@@ -46,8 +46,7 @@ class CalibratorFit:
         logits: Float[np.ndarray, "m *readers K"],
         covariates: Mapping[str, np.ndarray] | None = None,
     ) -> Float[np.ndarray, "m K"]:
-        """Probabilities of validated, centred readings."""
-        del covariates
+        """Probabilities of validated, centred readings; covariates are ignored."""
         found = np.empty((len(logits), logits.shape[-1]))
         for start in range(0, len(logits), BLOCK):
             rows = slice(start, start + BLOCK)
@@ -61,35 +60,31 @@ Fitted = Posterior | CalibratorFit
 
 @dataclass(frozen=True, eq=False)
 class CalibratorMember:
-    """A logit-space calibrator, by name."""
+    """A calibrator, by name."""
 
     name: str
 
     @property
     def key(self) -> tuple:
-        """Members with the same key are fitted alike: the name says all."""
+        """Members with equal keys have equal fits."""
         return (self.name,)
 
     def fit(self, cases: Sequence[Case]) -> list[Fit]:
-        """Fit to every data set with its folds, all at once."""
+        """Fit to every data set and its folds, all in one call."""
         calibrator = CALIBRATORS[self.name]
         logits = np.stack([case.texts.logits for case in cases])
         labels = np.stack([np.stack([case.texts.labels, *case.masks]) for case in cases])
         params = calibrator.fit(logits[:, None], labels)
         fits = []
         for place, case in enumerate(cases):
-            whole, rest = (_at(params, (place, lanes)) for lanes in (0, slice(1, None)))
+            whole = type(params)(*(leaf[place, 0] for leaf in params))
             held_out = None
             if case.folds is not None:
+                rest = type(params)(*(leaf[place, 1:] for leaf in params))
                 probs = np.exp(calibrator.log_probs(rest, case.texts.logits))
                 held_out = probs[case.folds, np.arange(len(case.folds))]
             fits.append(Fit(CalibratorFit(calibrator, whole), held_out))
         return fits
-
-
-def _at(params: Any, place: Any) -> Any:
-    """Parameters of some of the fits."""
-    return type(params)(*(leaf[place] for leaf in params))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +92,12 @@ class ChannelMember:
     """A channel.
 
     Attributes:
-        channel: which.
-        place: its place among the members: they must not share random numbers, or their errors
+        channel: which one.
+        place: its place among the members, for random numbers that differ: or their errors would
             correlate.
         method: how its posterior is found.
-        prior: what replaces its own, given or learned.
-        effort: how much work the default does.
+        prior: what replaces its prior; None for its own.
+        effort: how much work the default inference does.
     """
 
     channel: Channel
@@ -113,12 +108,12 @@ class ChannelMember:
 
     @property
     def name(self) -> str:
-        """The channel's."""
+        """The channel's name."""
         return self.channel.name
 
     @property
     def key(self) -> tuple:
-        """A prior holds arrays, which are told apart by identity; a named one says what it is."""
+        """Members with equal keys have equal fits; priors of arrays are told apart by identity."""
         prior = self.prior.key if isinstance(self.prior, NamedPrior) else id(self.prior)
         return self.channel, self.place, self.method, prior, self.effort
 
@@ -128,7 +123,7 @@ class ChannelMember:
             return build_target(self.channel, size, tuple(covariates), *readers)
 
     def fit(self, cases: Sequence[Case]) -> list[Fit]:
-        """Fit to every data set with its folds."""
+        """Fit to every data set and its folds."""
         first = cases[0].texts
         *readers, size = first.logits.shape[1:]
         target = self.target(size, first.covariates, *readers)
@@ -146,25 +141,32 @@ Member = CalibratorMember | ChannelMember
 
 
 @on_one_core
-def fit_members(members: Sequence[Member], cases: Sequence[Case]) -> list[list[Fit]]:
-    """Fit members side by side, each as soon as there is a thread.
+def fit_members(
+    members: Sequence[Member],
+    fit: Callable[[Member], Any],
+    done: Callable[[], None] = lambda: None,
+) -> list[Future]:
+    """Fit members side by side, in threads.
 
     Args:
         members: what to fit.
-        cases: the data sets, with equally many texts.
+        fit: fits one of them.
+        done: is called after each.
 
     Returns:
-        For each member its fits, one a data set.
+        For each member what ``fit`` returned, or the error that it raised.
     """
-    # What takes longest goes first: channels, of which the largest come last.
+    # The slowest begin first: channels, of which the largest come last.
     order = sorted(members[::-1], key=lambda member: isinstance(member, CalibratorMember))
-    with ThreadPoolExecutor(max_workers=workers(len(members))) as pool:
-        jobs = {id(member): pool.submit(member.fit, cases) for member in order}
-        return [jobs[id(member)].result() for member in members]
+    with ThreadPoolExecutor(max_workers=workers(max(1, len(members)))) as pool:
+        jobs = {id(member): pool.submit(fit, member) for member in order}
+        for job in jobs.values():
+            job.add_done_callback(lambda _: done())
+    return [jobs[id(member)] for member in members]
 
 
 def warn_if_doubtful(posterior: Posterior) -> None:
-    """Warn of a posterior that is meant to be exact and is not; the paper's own only reports."""
+    """Warn if a posterior that should be exact is not reliable; literal methods only report it."""
     found = posterior.diagnostics
     if found.method in ("default", "nuts") and not found.trusted:
         if found.method == "nuts":

@@ -1,5 +1,6 @@
-"""Settings of an estimator: each is checked when it is given, with a message of what it may be."""
+"""Validation of settings: each check returns what it was given, or says what it may be."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -10,13 +11,20 @@ from cordial_ppl.inference.fit import METHODS
 from cordial_ppl.inference.sampler import Effort
 
 LARGEST_SEED = 2**32 - 1
-LARGEST_COUNT = float(np.finfo(np.float64).max)
 
 LEAST_EFFORT = Effort(particles=64, proposals=1, moves=1, last_moves=0, least_ess=0.0, repairs=0)
 """Fewer particles are too few to fit the tail of their weights to."""
 
 
-def check_method(method: str) -> str:
+def check_names(setting: str, names: Iterable[Any], known: Collection[str]) -> None:
+    """Raise an ``InputError`` that lists the known names if another one was given."""
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            allowed = f"one of {', '.join(known)}" if known else "nothing here, for there is none"
+            raise InputError(f"{setting} may name {allowed}; got {quote(name)}.")
+
+
+def check_method(method: Any) -> str:
     """Return the name of an inference method, or raise an ``InputError`` that lists them."""
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"inference must be one of {', '.join(METHODS)}; got {quote(method)}.")
@@ -24,7 +32,7 @@ def check_method(method: str) -> str:
 
 
 def check_list(setting: str, values: Any) -> tuple[Any, ...]:
-    """Return the values of a setting, or raise an ``InputError``; a text is one name, no list."""
+    """Return the values of a setting, or raise an ``InputError``; a string is not a list."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputError(f"{setting} must be a list; got {quote(values)}.")
     return tuple(values)
@@ -33,7 +41,7 @@ def check_list(setting: str, values: Any) -> tuple[Any, ...]:
 def check_mapping(
     setting: str, values: Any, known: Collection[str] | None = None
 ) -> dict[Any, Any]:
-    """Return the values of a setting by name, none for None, or raise an ``InputError``."""
+    """Return a setting's values by name, or raise an ``InputError``; None is an empty mapping."""
     if values is not None and not isinstance(values, Mapping):
         raise InputError(f"{setting} must be values by name; got {quote(values)}.")
     if known is not None:
@@ -48,25 +56,29 @@ def check_flag(setting: str, value: Any) -> bool:
     return bool(value)
 
 
+def check_number(
+    setting: str, value: Any, low: float = 0, high: float = math.inf, *, whole: bool = False
+) -> float:
+    """Return a finite number between two others, or raise an ``InputError``."""
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    right = isinstance(value, kinds) and not isinstance(value, bool)
+    if not right or not low <= value <= high or value == math.inf:
+        kind = "whole number" if whole else "number"
+        limits = f"of {low:g} or more" if high == math.inf else f"{low:g}..{high:.0f}"
+        raise InputError(f"{setting} must be a {kind} {limits}; got {quote(value)}.")
+    return int(value) if whole else float(value)
+
+
 def check_seed(seed: Any) -> int:
     """Return a seed as an ``int``, or raise an ``InputError``."""
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if not whole or not 0 <= seed <= LARGEST_SEED:
-        raise InputError(f"seed must be a whole number 0..{LARGEST_SEED}; got {quote(seed)}.")
-    return int(seed)
+    return int(check_number("seed", seed, high=LARGEST_SEED, whole=True))
 
 
 def check_effort(effort: Effort) -> Effort:
     """Return how much work to do, or raise an ``InputError`` that names the first wrong number."""
     for name, least in LEAST_EFFORT._asdict().items():
-        value = getattr(effort, name)
         whole = isinstance(least, int)
-        kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-        if not isinstance(value, kinds) or isinstance(value, bool) or not value >= least:
-            kind = "whole number" if whole else "number"
-            raise InputError(
-                f"effort.{name} must be a {kind} of {least:g} or more; got {quote(value)}."
-            )
+        check_number(f"effort.{name}", getattr(effort, name), least, whole=whole)
     return effort
 
 
@@ -77,22 +89,7 @@ def check_level(level: Any) -> float:
     return float(level)
 
 
-def check_names(setting: str, names: Collection[str], known: Collection[str]) -> None:
-    """Raise an ``InputError`` that lists the known names if another one was given."""
-    unknown = [name for name in names if not isinstance(name, str) or name not in known]
-    if unknown:
-        allowed = f"one of {', '.join(known)}" if known else "nothing here, for there is none"
-        raise InputError(f"{setting} may name {allowed}; got {quote(unknown[0])}.")
-
-
 def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:
     """Return pseudo-counts of members as ``float``, or raise an ``InputError``."""
     given = check_mapping("weight_counts", counts, members)
-    for name, count in given.items():
-        number = isinstance(count, int | float | np.integer | np.floating)
-        if not number or not 0 <= count <= LARGEST_COUNT:
-            raise InputError(
-                f"weight_counts must be finite numbers of 0 or more; got {quote(count)} for "
-                f"{name!r}."
-            )
-    return {name: float(count) for name, count in given.items()}
+    return {n: check_number(f"weight_counts of {n!r}", own) for n, own in given.items()}

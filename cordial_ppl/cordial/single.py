@@ -1,24 +1,22 @@
-"""Single calibrators as estimators, with the interface of the stack."""
+"""Single calibrators and channels as estimators: stacks of one member, without folds."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
-from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
-from cordial_ppl.cordial.comparisons import FULL_CHANNELS
-from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.members import CalibratorFit, CalibratorMember, Member
+from cordial_ppl.cordial.named import FULL_CHANNELS
+from cordial_ppl.cordial.settings import check_names
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.loading import load_channel
 from cordial_ppl.priors import LearnedPrior
 from cordial_ppl.scale import Scale
 
@@ -26,33 +24,36 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 
-class LogitCalibrator(Estimator):
+class LogitCalibrator(Stack):
     """A calibrator that acts on the logits; base of those below.
 
+    Args:
+        options: names of the K ordered options, in order; by default 0..K-1.
+
     Attributes:
-        fit_: the fitted parameters.
+        params_: fitted parameters, a NamedTuple of arrays.
     """
 
     name: str
-    fit_: CalibratorFit
+    folded = False
 
-    def parts(self, labels: int) -> tuple[Member, ...]:
-        """The calibrator."""
-        return (CalibratorMember(self.name),)
+    def __init__(self, options: Sequence[str] | Scale | None = None):
+        self.options = options
+
+    @property
+    def calibrators(self) -> tuple[str, ...]:
+        """The one calibrator."""
+        return (self.name,)
 
     @property
     def params_(self) -> Any:
         """Fitted parameters, a NamedTuple of arrays."""
-        return self.fit_.params
+        fit = self.fits_[self.name]
+        return fit.params if isinstance(fit, CalibratorFit) else None
 
     def _fit(self, texts: Labelled) -> None:
-        calibrator = CALIBRATORS[self.name]
-        self.fit_ = CalibratorFit(calibrator, calibrator.fit(texts.logits, texts.labels))
-
-    def _predict(
-        self, logits: np.ndarray, covariates: dict[str, np.ndarray]
-    ) -> Float[np.ndarray, "m K"]:
-        return self.fit_.predict_centred(logits)
+        (fit,) = CalibratorMember(self.name).fit([Case(texts)])
+        self.fits_, self.weights_, self.losses_ = {self.name: fit.fitted}, {self.name: 1.0}, {}
 
 
 class TemperatureScaling(LogitCalibrator):
@@ -81,25 +82,24 @@ class ProportionalOdds(LogitCalibrator):
         penalty: on ``|w|^2 / 2`` beside the mean log loss: "fixed", ``100 / n``, as in the paper's
             stack; or "cv", the best of 1e-4, 1e-3, ..., 100 on four folds.
 
-    Raises:
-        InputError: ``penalty`` is neither.
-
     Source: McCullagh (1980).
     """
 
     def __init__(self, options: Sequence[str] | Scale | None = None, *, penalty: str = "fixed"):
-        super().__init__(options)
+        self.options, self.penalty = options, penalty
+
+    @property
+    def name(self) -> str:
+        """The calibrator with this penalty."""
         names = {"fixed": "odds", "cv": "odds-cv"}
-        if not isinstance(penalty, str) or penalty not in names:
-            raise InputError(f"penalty must be 'fixed' or 'cv'; got {penalty!r}.")
-        self.penalty = penalty
-        self.name = names[penalty]
+        check_names("penalty", [self.penalty], names)
+        return names[self.penalty]
 
 
 class LabelHistogram(LogitCalibrator):
-    """The label histogram, ``(count_k + 1) / (n + K)`` for every text: no reader at all.
+    """The label histogram, ``(count_k + 1) / (n + K)`` for every text, whatever its reading.
 
-    What a calibrated reader does not beat, it adds nothing to.
+    A calibrated reader that is no better carries no information.
     """
 
     name = "histogram"
@@ -128,23 +128,21 @@ class LabelFree(LogitCalibrator):
 
         Args:
             logits: option logits of any texts, shape ``[n, K]`` with ``n >= 1``.
-            labels: not looked at; may be left out.
-            covariates: not looked at.
+            labels: ignored; may be left out.
+            covariates: ignored.
 
         Returns:
             The estimator itself.
 
         Raises:
-            InputError: the readings cannot be used; the message says where and why.
+            InputError: the readings are invalid; the message says where and why.
         """
-        del labels, covariates
         readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[1])
-        texts = Labelled(readings, np.zeros(len(readings), np.int64), {})
-        return self.fit_labelled(texts, scale)
+        return self.fit_labelled(Labelled(readings, np.zeros(len(readings), np.int64), {}), scale)
 
     def parts(self, labels: int) -> tuple[Member, ...]:
-        """None that labels are needed for."""
+        """None: nothing is fitted to labels."""
         return ()
 
     def __sklearn_tags__(self) -> Any:
@@ -172,7 +170,7 @@ class BatchCalibration(LabelFree):
 
 
 class ChannelCalibrator(Stack):
-    """One channel as an estimator: a stack of one, without folds.
+    """One channel as an estimator.
 
     Args:
         channel: name of a channel, path of a channel file (whose code is run), or ``Channel``;
@@ -184,10 +182,6 @@ class ChannelCalibrator(Stack):
             other tasks, or the path of its file.
         seed: seed of the random numbers.
         effort: how much work the default inference does.
-
-    Raises:
-        ChannelError: there is no such channel.
-        InputError: a setting is none of those; the message says what it may be.
 
     Attributes:
         posterior_: the posterior of the channel's parameters.
@@ -205,40 +199,29 @@ class ChannelCalibrator(Stack):
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
+        self.channel, self.options, self.inference = channel, options, inference
+        self.prior, self.seed, self.effort = prior, seed, effort
         full = isinstance(channel, str) and channel in FULL_CHANNELS
-        if full and (inference != "default" or prior is not None):
-            raise InputError(f"the channel {channel!r} takes neither inference nor prior.")
-        self.channel: Any = channel if full else load_channel(channel)
-        super().__init__(
-            options,
-            channels=() if full else (self.channel,),
-            calibrators=(self.channel,) if full else (),
-            inference=inference,
-            prior={self.channel.name: prior} if isinstance(prior, Prior) else prior,
-            seed=seed,
-            effort=effort,
-        )
+        self.channels, self.calibrators = ((), (str(channel),)) if full else ((channel,), ())
+
+    @property
+    def settings(self) -> Stack:
+        """The same calibrator with settings that are validated and complete."""
+        if self.calibrators and (self.inference != "default" or self.prior is not None):
+            raise InputError(f"the channel {self.channel!r} takes neither inference nor prior.")
+        return super().settings
 
     @property
     def posterior_(self) -> Posterior:
         """The posterior of the channel's parameters."""
-        return self.posteriors_[self.channel.name]
+        for posterior in self.posteriors_.values():
+            return posterior
+        raise AttributeError(f"the channel {self.channel!r} has no posterior.")
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
     ) -> "DataTree":
-        """The posterior for ArviZ: a ``DataTree``, as ``Stack.to_datatree`` has for each channel.
-
-        Args:
-            logits: other labelled texts than those of the fit, ``[m, K]``.
-            labels: their options.
-            covariates: their covariates, as in ``fit``.
-
-        Raises:
-            NotFittedError: there was no fit yet.
-            InputError: logits came without labels, or cannot be used, or the channel has no
-                posterior.
-        """
+        """The posterior for ArviZ; arguments and errors are those of ``Stack.to_datatree``."""
         for tree in super().to_datatree(logits, labels, covariates).children.values():
             return tree.copy()
         raise InputError(f"the channel {self.channel!r} has no posterior.")

@@ -1,11 +1,10 @@
-"""A stack of calibrators: members that are fitted side by side, weighed, and predict together.
+"""A stack: channels and calibrators that are fitted side by side, weighed, and mixed.
 
-Every member is fitted to all labels and to four folds of them, whose out-of-fold predictions give
-the weights.
+Every member is fitted to all labels and without each of four folds, and the out-of-fold predictions
+give the weights.
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,11 +14,9 @@ from jaxtyping import Float, Int
 from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
-from cordial_ppl.compilation import workers
-from cordial_ppl.cordial.estimator import encode
+from cordial_ppl.cordial.estimator import Estimator, as_labelled
 from cordial_ppl.cordial.files import KIND, Contents, pack
 from cordial_ppl.cordial.fingerprints import fingerprints
-from cordial_ppl.cordial.interval import MixtureEstimator
 from cordial_ppl.cordial.members import (
     CalibratorMember,
     ChannelMember,
@@ -32,7 +29,6 @@ from cordial_ppl.cordial.settings import (
     check_counts,
     check_effort,
     check_list,
-    check_mapping,
     check_method,
     check_names,
     check_seed,
@@ -44,6 +40,7 @@ from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
+from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.scale import Scale
@@ -54,52 +51,49 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
-"""The paper's logit-space calibrators; what else is registered is a member of nothing by itself."""
+"""The paper's calibrators in logit space."""
 
 FOLDS = 4
 
 
-class Stack(MixtureEstimator):
-    """Weighted mixture of channels and logit-space calibrators; base of the named ones.
+class Stack(Estimator):
+    """Weighted mixture of channels and calibrators; base of the named ones.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
-        channels: channels by name, path of a channel file (whose code is run), or ``Channel``.
-        calibrators: logit-space calibrators by name.
-        min_labels: number of labels from which a calibrator is a member, by name; by default
-            each is from the first label on.
-        inference: "default", "laplace", "mode" or "nuts".
-        prior: what replaces the channels' own priors: location and scale by the name of a
-            parameter (see ``NamedPrior``), such as ``{"offset": (0.0, 0.3)}``, or a ``Prior`` or
-            such a mapping by the name of a channel; a learned prior, or the path of its file;
-            "own" or None for nothing.
+        channels: further channels as members, by name, path of a channel file (whose code is run),
+            or ``Channel``.
+        calibrators: calibrators in logit space by name; by default those of the class.
+        inference: "default", "laplace" (the paper's 300 draws), "mode" or "nuts" (minutes).
+        prior: None for the default; "own" for that of each channel's file; location and scale by
+            the name of a parameter (see ``NamedPrior``), such as ``{"offset": (0.0, 0.3)}``, or a
+            ``Prior`` or such a mapping by the name of a channel, beside the default; a ``Prior``,
+            if there is one channel; in place of the default a prior learned from other tasks
+            (``learn_prior``), or the path of its file.  The default of ``Cordial`` is learned
+            (``shipped_prior``), that of other stacks each channel's own.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
-            the default: 2 a channel, 0.5 for proportional odds, 0.25 for temperature and vector
-            scaling and for Dirichlet calibration, 1 for another calibrator.
+            the default: 2 for a channel, 0.5 for proportional odds, 0.25 for temperature scaling,
+            vector scaling and Dirichlet calibration, 1 for another calibrator.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
-
-    Raises:
-        InputError: a setting is none of those; the message says what it may be.
-        ChannelError: there is no such channel.
 
     Attributes:
         weights_: weight of each member by name.
         expected_: out-of-fold log losses.
-        losses_: out-of-fold log loss of each member by itself; empty with fewer than eight labels.
+        losses_: out-of-fold log loss of each member alone; empty with fewer than eight labels.
         fits_: fitted members by name.
-        out_of_fold_: probabilities of the labelled texts by fits that have not seen their labels,
-            shape ``[n, K]``; None with fewer than eight labels, or where the stack was loaded.
-        provenance_: how the readings were made, "model", "prompt" and "decoding" with the values
-            that there are; set by who knows it, and kept in the file.
-        seen_: fingerprints of the labelled texts, by which they are known again when the judge is
-            scored; empty in files that were written without them.
-        label_counts_: how many labels of the fit had each option, shape ``[K]``; empty in files
-            that were written without them.
+        posteriors_: posterior of each channel by name.
+        out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``; None with
+            fewer than eight labels, or for a stack that was loaded.
+        provenance_: how the readings were made: lists of values under "model", "prompt" and
+            "decoding".  The command line sets it; a file keeps it.
+        seen_: fingerprints of the labelled texts, by which a report recognises them; empty for old
+            files.
+        label_counts_: number of labels with each option, shape ``[K]``; empty for old files.
     """
 
     NAMED: ClassVar[dict[str, type["Stack"]]] = {}
-    """Classes that files remember by their names; others cannot be saved."""
+    """Classes that can be saved, by name."""
 
     COUNTS: ClassVar[Mapping[str, float]] = {
         "temperature": 0.25,
@@ -107,9 +101,27 @@ class Stack(MixtureEstimator):
         "odds": 0.5,
         "dirichlet": 0.25,
     }
-    """Dirichlet pseudo-counts of the weights by default; of others 2 a channel, 1 a calibrator."""
+    """Default pseudo-counts of the weights; of other members 2 a channel, 1 a calibrator."""
+
+    base: Sequence[Any] = ()
+    """Channels beside those that were given."""
+
+    CALIBRATORS: ClassVar[Sequence[str]] = PAPER_CALIBRATORS
+    """Default calibrators."""
+
+    min_labels: Mapping[str, int] = {}
+    """Number of labels from which a calibrator is a member, if not the first."""
 
     folded = True
+
+    # What a subclass has whose constructor lacks a setting.
+    channels: Any = ()
+    calibrators: Any = None
+    inference: Any = "default"
+    prior: Any = None
+    weight_counts: Any = None
+    seed: Any = 0
+    effort: Any = DEFAULT_EFFORT
 
     fits_: dict[str, Fitted]
     weights_: dict[str, float]
@@ -121,7 +133,7 @@ class Stack(MixtureEstimator):
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
     def __init_subclass__(cls, named: bool = False, **rest: Any):
-        """Register a named stack; a class derived from one is none unless it says so."""
+        """Register a stack that can be saved."""
         super().__init_subclass__(**rest)
         if named:
             Stack.NAMED[cls.__name__] = cls
@@ -131,46 +143,68 @@ class Stack(MixtureEstimator):
         options: Sequence[str] | Scale | None = None,
         *,
         channels: Sequence[str | Path | Channel] = (),
-        calibrators: Sequence[str] = PAPER_CALIBRATORS,
-        min_labels: Mapping[str, int] | None = None,
+        calibrators: Sequence[str] | None = None,
         inference: str = "default",
-        prior: Mapping[str, Any] | LearnedPrior | Priors | str | Path | None = None,
+        prior: Prior | Mapping[str, Any] | LearnedPrior | Priors | str | Path | None = None,
         weight_counts: Mapping[str, float] | None = None,
         seed: int = 0,
         effort: Effort = DEFAULT_EFFORT,
     ):
-        super().__init__(options)
-        self.channels = tuple(load_channel(channel) for channel in check_list("channels", channels))
-        self.calibrators = check_list("calibrators", calibrators)
-        check_names("calibrators", self.calibrators, CALIBRATORS)
-        self.min_labels = check_mapping("min_labels", min_labels, self.calibrators)
-        doubled = sorted({name for name in self.members if self.members.count(name) > 1})
-        if doubled:
-            raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
-        self.inference = check_method(inference)
-        names = [channel.name for channel in self.channels]
-        self.prior: Priors = as_priors(prior, names, self._learned())
-        counts = {
-            name: self.COUNTS.get(name, 2.0 if name in names else 1.0) for name in self.members
-        }
-        self.weight_counts = counts | check_counts(weight_counts, self.members)
-        self.seed = check_seed(seed)
-        self.effort = check_effort(effort)
+        self.options, self.channels, self.calibrators = options, channels, calibrators
+        self.inference, self.prior, self.weight_counts = inference, prior, weight_counts
+        self.seed, self.effort = seed, effort
 
     @property
-    def has_default_prior(self) -> bool:
-        """Whether nothing was given in the place of the default."""
-        prior = self.prior
-        return not prior.given and prior.shared is None and prior.learned is self._learned()
+    def settings(self) -> "Stack":
+        """The same stack, unfitted, with settings that are validated and complete.
 
-    def _learned(self) -> LearnedPrior | None:
-        """The learned prior that replaces the channels' own by default; none."""
-        return None
+        Raises:
+            InputError: a setting is invalid; the message says what it may be.
+            ChannelError: there is no such channel.
+        """
+        given = (*self.base, *check_list("channels", self.channels))
+        channels = tuple(load_channel(channel) for channel in given)
+        names = [channel.name for channel in channels]
+        default = self.CALIBRATORS if self.calibrators is None else self.calibrators
+        calibrators = check_list("calibrators", default)
+        check_names("calibrators", calibrators, CALIBRATORS)
+        members = (*names, *calibrators)
+        doubled = sorted({name for name in members if members.count(name) > 1})
+        if doubled:
+            raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
+        alone = isinstance(self.prior, Prior) and len(names) == 1
+        late = {name: least for name, least in self.min_labels.items() if name in calibrators}
+        counts = {name: self.COUNTS.get(name, 2.0 if name in names else 1.0) for name in members}
+        found = self.__sklearn_clone__()
+        vars(found).update(
+            base=(),
+            channels=channels,
+            calibrators=calibrators,
+            min_labels=late,
+            inference=check_method(self.inference),
+            prior=as_priors({names[0]: self.prior} if alone else self.prior, names, self._learned),
+            weight_counts=counts | check_counts(self.weight_counts, members),
+            seed=check_seed(self.seed),
+            effort=check_effort(self.effort),
+        )
+        return found
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Names of the members, channels first, those that wait for more labels among them."""
-        return (*(channel.name for channel in self.channels), *self.calibrators)
+        """Names of all members, channels first."""
+        settings = self.settings
+        return (*(channel.name for channel in settings.channels), *settings.calibrators)
+
+    @property
+    def has_default_prior(self) -> bool:
+        """Whether the prior is the default one."""
+        prior = self.settings.prior
+        return not prior.given and prior.shared is None and prior.learned is self._learned
+
+    @property
+    def _learned(self) -> LearnedPrior | None:
+        """The learned prior that is the default."""
+        return None
 
     @property
     def posteriors_(self) -> dict[str, Posterior]:
@@ -179,12 +213,18 @@ class Stack(MixtureEstimator):
 
     def parts(self, labels: int) -> tuple[Member, ...]:
         """The members with so many labels, unfitted."""
-        prior = self.prior.of
+        own = self.settings
         channels = (
-            ChannelMember(own, place, self.inference, prior(own.name), self.effort)
-            for place, own in enumerate(self.channels)
+            ChannelMember(
+                channel,
+                place,
+                own.inference,
+                own.prior.of(channel.name),
+                own.effort,
+            )
+            for place, channel in enumerate(own.channels)
         )
-        found = [name for name in self.calibrators if labels >= self.min_labels.get(name, 0)]
+        found = [name for name in own.calibrators if labels >= own.min_labels.get(name, 0)]
         return (*channels, *map(CalibratorMember, found))
 
     def check(self, logits: Float[np.ndarray, "n K"], covariates: Mapping[str, Any]) -> None:
@@ -195,33 +235,28 @@ class Stack(MixtureEstimator):
             covariates: of the texts, by name.
 
         Raises:
-            InputError: a channel uses a covariate that the texts lack, or a prior that was given is
-                not for its channels.
+            InputError: a setting is invalid, a channel uses a covariate that the texts lack, or the
+                prior does not fit the channels.
             ChannelError: a channel breaks the contract.
         """
         own = [part for part in self.parts(0) if isinstance(part, ChannelMember)]
         targets = [part.target(logits.shape[1], covariates) for part in own]
         for part, target in zip(own, targets, strict=True):
             resolve(part.prior, target, reading_spread(logits))
-        self.prior.check(targets)
+        self.settings.prior.check(targets)
 
     def summary(self) -> str:
         """The reader's faults, the members' weights and the expected log loss in plain words."""
         return self.describe().text
 
     def describe(self) -> Summary:
-        """What ``summary`` says, as values: faults, weights, diagnostics, losses and warnings.
-
-        Raises:
-            NotFittedError: there was no fit yet.
-        """
+        """The content of ``summary`` as values."""
         self._check_fitted()
-        # Without folds nothing is known of other texts.
         expected = self.expected_ if self.folded else None
         return describe(self.posteriors_, self.weights_, expected, self.scale_, self.losses_)
 
     def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Labelled:
-        """Labelled texts, checked and centred: those given, or else those of the fit.
+        """Labelled texts, validated and centred: those given, or else those of the fit.
 
         Args:
             logits: option logits, ``[n, K]``.
@@ -229,20 +264,20 @@ class Stack(MixtureEstimator):
             covariates: their covariates, as in ``fit``.
 
         Raises:
-            NotFittedError: there was no fit yet.
-            InputError: logits came without labels or cannot be used, or none came for a stack that
-                knows none: one that was loaded, or that has no channels.
+            NotFittedError: ``fit`` was not called yet.
+            InputError: logits came without labels or are invalid, or nothing came for a stack that
+                keeps no texts: one that was loaded, or that has no channels.
         """
         self._check_fitted()
         if (logits is None) != (labels is None):
             raise InputError("logits and labels go together: give both, or neither.")
         if logits is not None:
             readings, extra = self._enter(logits, covariates)
-            return Labelled(readings, encode(labels, self.scale_, len(readings)), extra)
+            return as_labelled(readings, labels, extra, self.scale_)
         for posterior in self.posteriors_.values():
             if posterior.data is not None:
                 return posterior.data
-        raise InputError("this judge keeps no texts of its fit: give logits and labels.")
+        raise InputError("this calibrator keeps no texts of its fit: give logits and labels.")
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
@@ -253,8 +288,7 @@ class Stack(MixtureEstimator):
         them.  Their log likelihoods are of the texts that the stack was fitted to.
 
         Args:
-            logits: other labelled texts to be looked at, ``[m, K]``, as after ``cp.load``, which
-                knows none.
+            logits: other labelled texts, ``[m, K]``, such as for a stack that was loaded.
             labels: their options.
             covariates: their covariates, as in ``fit``.
 
@@ -262,8 +296,8 @@ class Stack(MixtureEstimator):
             A tree whose children have the groups that `cordial_ppl.inference.export` describes.
 
         Raises:
-            NotFittedError: there was no fit yet.
-            InputError: logits came without labels, or cannot be used.
+            NotFittedError: ``fit`` was not called yet.
+            InputError: logits came without labels, or are invalid.
         """
         from xarray import DataTree
 
@@ -279,14 +313,14 @@ class Stack(MixtureEstimator):
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted judge to one file of plain data; ``load`` reads it back.
+        """Write the fitted calibrator to one file of plain data, which ``load`` reads.
 
         Args:
             path: the file to write, by convention ending in ``.cordial``.
 
         Raises:
-            NotFittedError: there was no fit yet.
-            InputError: this is no named stack, such as ``Cordial``, but of another class.
+            NotFittedError: ``fit`` was not called yet.
+            InputError: this is not a named stack, such as ``Cordial``.
             FileError: the file cannot be written.
         """
         if self.NAMED.get(type(self).__name__) is not type(self):
@@ -297,41 +331,29 @@ class Stack(MixtureEstimator):
         self._check_fitted()
         storage.write(path, KIND, *pack(self))
 
-    @classmethod
-    def assemble[T: "Stack"](cls: type[T], **settings: Any) -> T:
-        """Make one of this kind with other settings than its own: a file's, or the paper's.
-
-        Args:
-            settings: arguments of a ``Stack``.
-
-        Raises:
-            InputError: a setting is none of those; the message says what it may be.
-            ChannelError: there is no such channel.
-        """
-        stack = cls.__new__(cls)
-        Stack.__init__(stack, **settings)
-        return stack._made_by(cls.assemble, **settings)
-
     @staticmethod
     def restore(contents: Contents) -> "Stack":
-        """Make a fitted stack of what a file held."""
+        """Make a fitted stack of the contents of a file, which has the settings in full."""
         kind, settings, learned = contents
-        stack = Stack.NAMED[kind].assemble(**settings)
-        vars(stack).update(learned)
+        stack = object.__new__(Stack.NAMED[kind])
+        vars(stack).update(settings, base=(), **learned)
+        assert stack.settings  # They are valid.
         return stack
 
     def _fit(self, texts: Labelled) -> None:
         logits, labels, covariates = texts
-        parts = self.parts(len(labels))
+        settings, parts = self.settings, self.parts(len(labels))
         self.check(logits, covariates)
         folds = held_out = None
         if self.folded and len(labels) >= MIN_LABELS:
-            folds = assign_folds(len(labels), FOLDS, np.random.default_rng(self.seed))
-        fits = [fit for (fit,) in fit_members(parts, [Case(texts, folds, (self.seed,))])]
+            folds = assign_folds(len(labels), FOLDS, np.random.default_rng(settings.seed))
+        case = Case(texts, folds, (settings.seed,))
+        fits = [job.result() for job in fit_members(parts, lambda part: part.fit([case])[0])]
         if folds is not None:
-            held_out = np.stack([fit.held_out for fit in fits if fit.held_out is not None], axis=-1)
+            held_out = np.stack([fit.held_out for fit in fits], axis=-1)
         names = [part.name for part in parts]
-        mixture = weigh(texts, folds, held_out, np.array([self.weight_counts[n] for n in names]))
+        counts = np.array([settings.weight_counts[name] for name in names])
+        mixture = weigh(texts, folds, held_out, counts)
         self.fits_ = {name: fit.fitted for name, fit in zip(names, fits, strict=True)}
         self.weights_ = dict(zip(names, mixture.weights.tolist(), strict=True))
         self.losses_ = dict(zip(names, mixture.losses, strict=False))
@@ -347,17 +369,3 @@ class Stack(MixtureEstimator):
         weights = np.array(list(self.weights_.values()))
         shares = np.broadcast_to(weights, (len(logits), len(weights)))
         return [(self.fits_[name], logits) for name in self.weights_], shares
-
-    def _predict(
-        self, logits: np.ndarray, covariates: dict[str, np.ndarray]
-    ) -> Float[np.ndarray, "m K"]:
-        def predict(name: str) -> np.ndarray:
-            return self.fits_[name].predict_centred(logits, covariates)
-
-        used = [name for name, weight in self.weights_.items() if weight > 0]
-        mixed = np.zeros((len(logits), logits.shape[-1]))
-        with ThreadPoolExecutor(max_workers=workers(len(used))) as pool:
-            for name, probs in zip(used, pool.map(predict, used), strict=True):
-                mixed += self.weights_[name] * probs
-        mixed /= mixed.sum(axis=1, keepdims=True)
-        return mixed

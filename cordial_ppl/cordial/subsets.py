@@ -1,20 +1,18 @@
 """Fitting estimators to many subsets of the labels at once, for comparisons of calibrators.
 
-What several estimators have in common is fitted once: the paper's stack, the same with other
-weights, and the logit stack differ in how they weigh their members, not in the members.
+A member that several estimators share is fitted once: the paper's stack, the same with other
+weights, and the logit stack differ in how they weigh their members.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.blas import on_one_core
-from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.members import CalibratorMember, Member
+from cordial_ppl.cordial.members import Member, fit_members
 from cordial_ppl.cordial.single import LabelFree
 from cordial_ppl.cordial.stack import FOLDS, Stack
 from cordial_ppl.cordial.weighing import weigh
@@ -44,8 +42,8 @@ class BatchFit(NamedTuple):
     """One estimator fitted to S subsets of labels.
 
     Attributes:
-        probs: what each fit says of the report texts, shape ``[S, m, K]``.
-        weights: how far each member is believed, shape ``[S, M]``.
+        probs: predictions of the report texts by each fit, shape ``[S, m, K]``.
+        weights: of the members in each fit, shape ``[S, M]``.
         diagnostics: for each channel, those of its posterior for each subset.
     """
 
@@ -55,7 +53,7 @@ class BatchFit(NamedTuple):
 
 
 Fits = tuple[Sequence[Fit], Float[np.ndarray, "S m K"]]
-"""A member's fits, one a subset, and what they say of the report texts."""
+"""A member's fits, one a subset, and their predictions of the report texts."""
 
 
 @on_one_core
@@ -71,11 +69,11 @@ def fit_subsets(
 ) -> dict[str, BatchFit | Exception]:
     """Fit estimators to subsets of the labels and predict the report texts.
 
-    Each fit is the one that ``fit`` would make of the subset with the subset's seed.  What needs no
-    labels is fitted to the whole pool.
+    Each fit is the one that ``fit`` would make of the subset with the subset's seed.  Estimators
+    that need no labels are fitted to the whole pool.
 
     Args:
-        estimators: unfitted estimators by name; their own seeds are not used.
+        estimators: unfitted estimators by name; their own seeds are ignored.
         pool: texts that the subsets are drawn from.
         labels: their options 0..K-1.
         subsets: rows of the pool, one subset a row.
@@ -86,10 +84,8 @@ def fit_subsets(
     Returns:
         For each estimator its fits, or the error that one of its members ended with.
     """
-    count = subsets.shape[1]
-    needed = {name: estimator.parts(count) for name, estimator in estimators.items()}
-    folded = [own for name, own in needed.items() if estimators[name].folded]
-    stacked = {part.key for own in folded for part in own}
+    needed = {name: own.parts(subsets.shape[1]) for name, own in estimators.items()}
+    stacked = {part.key for name, own in needed.items() if estimators[name].folded for part in own}
     unique = {part.key: part for own in needed.values() for part in own}
     cases = make_cases(pool, labels, subsets, seeds)
 
@@ -98,17 +94,14 @@ def fit_subsets(
         fits = part.fit(own)
         return fits, np.stack([fit.fitted.predict_centred(*report) for fit in fits])
 
-    # Channels take longest: no core is left with much at the end.
-    order = sorted(unique.values(), key=lambda part: isinstance(part, CalibratorMember))
-    with ThreadPoolExecutor(max_workers=workers(max(1, len(unique)))) as threads:
-        found = {part.key: threads.submit(fit, part) for part in order}
-        for future in found.values():
-            future.add_done_callback(lambda _: on_done())
+    found = dict(zip(unique, fit_members(list(unique.values()), fit, on_done), strict=True))
     results: dict[str, BatchFit | Exception] = {}
     for name, estimator in estimators.items():
         try:
             if isinstance(estimator, LabelFree):
-                results[name] = _without_labels(estimator, pool, len(subsets), report)
+                probs = estimator.fit(pool.logits).predict_proba(report.logits)
+                probs = np.broadcast_to(probs, (len(subsets), *probs.shape))
+                results[name] = BatchFit(probs, np.ones((len(subsets), 1)), ())
             else:
                 own = [found[part.key].result() for part in needed[name]]
                 results[name] = _mix(estimator, own, cases)
@@ -123,10 +116,7 @@ def make_cases(
     subsets: Int[np.ndarray, "S n"],
     seeds: Sequence[int],
 ) -> list[Case]:
-    """The subsets as data sets to fit, with the folds that each seed gives.
-
-    Arguments are those of :func:`fit_subsets`.
-    """
+    """The subsets as data sets to fit, with the folds that each seed gives."""
     return [
         Case(
             Labelled((own := pool.take(rows)).logits, labels[rows], own.covariates),
@@ -137,23 +127,18 @@ def make_cases(
     ]
 
 
-def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
-    """The same predictions for every subset."""
-    probs = estimator.fit(pool.logits).predict_proba(report.logits)
-    return BatchFit(np.broadcast_to(probs, (draws, *probs.shape)), np.ones((draws, 1)), ())
-
-
 def _mix(estimator: Estimator, found: Sequence[Fits], cases: Sequence[Case]) -> BatchFit:
     """Weigh the members of every subset, and predict with their mixture."""
-    fits, said = zip(*found, strict=True)
+    fits, predicted = zip(*found, strict=True)
     weights = np.full((len(cases), len(fits)), 1 / len(fits))
     if isinstance(estimator, Stack) and estimator.folded:
         members = estimator.parts(len(cases[0].texts.labels))
-        counts = np.array([estimator.weight_counts[part.name] for part in members])
+        known = estimator.settings.weight_counts
+        counts = np.array([known[part.name] for part in members])
         for place, case in enumerate(cases):
             held_out = np.stack([fit[place].held_out for fit in fits], axis=-1)
             weights[place] = weigh(case.texts, case.folds, held_out, counts).weights
-    probs = sum(own[:, None, None] * each for own, each in zip(weights.T, said, strict=True))
+    probs = sum(own[:, None, None] * each for own, each in zip(weights.T, predicted, strict=True))
     channels = [fit for fit in fits if isinstance(fit[0].fitted, Posterior)]
     diagnostics = [[own.fitted.diagnostics for own in fit] for fit in channels]
     return BatchFit(probs / np.sum(probs, axis=2, keepdims=True), weights, diagnostics)

@@ -1,7 +1,7 @@
-"""Weighing the members of a stack by what they say of texts that they have not seen.
+"""Weighing the members of a stack by what they predict for texts that they were not fitted to.
 
-The weights are those under which the out-of-fold predictions make the labels likeliest, shrunk by
-a Dirichlet prior; the same predictions tell what log loss to expect.
+The weights make the labels likeliest under the out-of-fold predictions, with a Dirichlet prior; the
+same predictions estimate the log loss to expect.
 """
 
 from typing import NamedTuple
@@ -19,12 +19,12 @@ class ExpectedLoss(NamedTuple):
     """Mean out-of-fold log loss in nats: what to expect on texts like the labelled ones.
 
     Attributes:
-        cordial: of the stack; flattered by a few hundredths with few labels, for the weights were
-            chosen on these folds, and the folds' draws were carried over from those of all labels.
+        cordial: of the stack; optimistic by a few hundredths with few labels, because the weights
+            were fitted to these folds, and each fold reweights the draws for all labels.
         histogram: of the smoothed histogram of the other folds' labels.
-        raw: of the reading as it came, which needs no labels.
-        labels: how many labels the means are over; below eight there are no folds, and the first
-            two are NaN.
+        raw: of the reading as it is, which needs no labels.
+        labels: number of labels; with fewer than eight there are no folds, and the first two
+            losses are NaN.
     """
 
     cordial: float
@@ -34,14 +34,14 @@ class ExpectedLoss(NamedTuple):
 
 
 class Mixture(NamedTuple):
-    """Weighed members, and what they say of the labelled texts without having seen their labels.
+    """Weights of the members, and out-of-fold predictions of the labelled texts.
 
     Attributes:
         weights: of the members; they sum to one.
         expected: log losses to expect.
-        losses: mean out-of-fold log loss of each member, nats; none without folds.
-        out_of_fold: probabilities of the mixture; None without folds, or where there is a text
-            that no member says anything of.
+        losses: mean out-of-fold log loss of each member, nats; empty without folds.
+        out_of_fold: probabilities of the mixture; None without folds, or where no member predicts
+            some text.
     """
 
     weights: Float[np.ndarray, " M"]
@@ -57,20 +57,19 @@ def weigh(
     counts: Float[np.ndarray, " M"],
     present: Bool[np.ndarray, "n M"] | None = None,
 ) -> Mixture:
-    """Weigh members: without folds by the prior alone.
+    """Weigh members; without folds the weights are those of the prior.
 
     Args:
         texts: the labelled texts.
         folds: fold of each text; None without folds.
-        held_out: each member's probabilities of texts that it has not seen; None without folds.
+        held_out: each member's out-of-fold probabilities; None without folds.
         counts: Dirichlet pseudo-counts of the members.
-        present: which members say something of which text; by default all of all.
+        present: which members predict which texts; by default all of them all.
     """
     labels, rows = texts.labels, np.arange(len(texts.labels))
     raw_loss = mean_loss(stated(texts.logits)[rows, labels])
     if held_out is None or folds is None:
-        nothing = float("nan")
-        expected = ExpectedLoss(nothing, nothing, raw_loss, len(labels))
+        expected = ExpectedLoss(float("nan"), float("nan"), raw_loss, len(labels))
         return Mixture(prior_weights(counts), expected)
     chosen = held_out[rows, labels]
     present = np.ones(chosen.shape, bool) if present is None else present
@@ -78,22 +77,18 @@ def weigh(
     mixed = np.einsum("nkm,nm->nk", held_out, shares_of(weights, present))
     known, size = present.any(axis=1), texts.logits.shape[-1]
     histograms = np.stack([label_histogram(own, size) for own in hold_out(labels, folds)])
-    expected = ExpectedLoss(
-        mean_loss(mixed[rows, labels][known]),
-        mean_loss(histograms[folds, labels]),
-        raw_loss,
-        len(labels),
-    )
+    losses = mean_loss(mixed[rows, labels][known]), mean_loss(histograms[folds, labels])
     mixed = mixed / mixed.sum(axis=1, keepdims=True) if known.all() else None
+    expected = ExpectedLoss(*losses, raw_loss, len(labels))
     return Mixture(weights, expected, tuple(map(mean_loss, chosen.T)), mixed)
 
 
 def shares_of(
     weights: Float[np.ndarray, " M"], present: Bool[np.ndarray, "n M"]
 ) -> Float[np.ndarray, "n M"]:
-    """Weights of the members that say something of each text, scaled to sum to one.
+    """Weights of the members that predict each text, scaled to sum to one.
 
-    Where these have no weight at all they share alike; where there are none the row is zero.
+    Members that have no weight at all share alike; a text that no member predicts gets zeros.
     """
     own = np.where(present, weights, 0.0)
     own = np.where(own.sum(axis=1, keepdims=True) > 0, own, present)
@@ -102,12 +97,12 @@ def shares_of(
 
 
 def stated(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "n K"]:
-    """What is read, as probabilities; of several readers the mean of those who read the text."""
+    """The raw reading as probabilities; of several readers, the mean of those present."""
     raw = np.exp(logits - logits.max(axis=-1, keepdims=True))
     raw /= raw.sum(axis=-1, keepdims=True)
     return raw if raw.ndim == 2 else np.nanmean(raw, axis=1)
 
 
 def mean_loss(probs: Float[np.ndarray, " n"]) -> float:
-    """Mean log loss, in nats, of labels that have these probabilities; NaN of none."""
+    """Mean log loss of labels with these probabilities, nats; NaN if there are none."""
     return float(-np.mean(np.log(np.maximum(probs, FLOOR)))) if len(probs) else float("nan")

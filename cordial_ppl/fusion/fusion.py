@@ -14,8 +14,8 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial import Cordial
+from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.files import blaming
-from cordial_ppl.cordial.interval import MixtureEstimator
 from cordial_ppl.cordial.members import ChannelMember, Fitted, warn_if_doubtful
 from cordial_ppl.cordial.settings import check_counts, check_flag, check_list, check_seed
 from cordial_ppl.cordial.stack import FOLDS, Stack
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 
-class Fusion(MixtureEstimator):
+class Fusion(Estimator):
     r"""Several readers' calibrated predictions, stacked.
 
     .. math:: \hat p(z \mid x) = \sum_r \omega_r\, \hat p_r(z \mid x)
@@ -101,8 +101,8 @@ class Fusion(MixtureEstimator):
         effort: Effort = DEFAULT_EFFORT,
     ):
         """Remember the settings; ``fit`` validates them."""
-        super().__init__(options)
-        self.readers, self.average, self.inference = readers, average, inference
+        self.options, self.readers, self.average = options, readers, average
+        self.inference = inference
         self.prior, self.channels, self.weight_counts = prior, channels, weight_counts
         self.seed, self.effort = seed, effort
 
@@ -260,7 +260,7 @@ class Fusion(MixtureEstimator):
         seeds = np.random.SeedSequence(seed).generate_state(len(members)).tolist()
         enough = count >= MIN_LABELS
         folds = assign_folds(count, FOLDS, np.random.default_rng(seed)) if enough else None
-        whole, scale = self._stack(0), Scale.of(self.options, size)
+        whole, scale = self._stack(0).settings, Scale.of(self.options, size)
 
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
             if members[place] == JOINT.name:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import FLOOR, namespace
+from cordial_ppl.arrays import FLOOR
 
 
 class Effect(NamedTuple):
@@ -85,7 +85,7 @@ def shift_matrices(deltas: Float[Any, "*n"], size: int) -> Float[Any, "*n K K"]:
 
     Source: Section 2.7 of the paper, Personalization.
     """
-    xp = namespace(deltas)
+    xp = deltas.__array_namespace__()
     options = xp.arange(size, dtype=deltas.dtype)
     centres = xp.clip(options + deltas[..., None], 0, size - 1)
     return xp.maximum(1 - xp.abs(options[:, None] - centres[..., None, :]), 0)

@@ -102,7 +102,9 @@ class Method:
             InputError: a setting is none of the estimator's.
             ChannelError: there is no such channel.
         """
-        return METHODS[self.base](seed, **self.settings)
+        estimator = METHODS[self.base](seed, **self.settings)
+        estimator.parts(0)  # Validates the settings.
+        return estimator
 
 
 @dataclass(frozen=True)
