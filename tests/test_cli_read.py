@@ -112,6 +112,20 @@ def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
     assert "warning: 1 sample that name no option are not counted" in result.stderr
 
 
+def test_where_answers_stand_is_told_and_prose_is_taken_only_if_asked(cordial, log):
+    texts = ["Score: 4", "[[3]]", "2", "5", "It earns a 4.", "[[4]] [[8.5]]", "1. Ok.\nRating: 4"]
+    rows = [{"item_id": i, "response": text} for i, text in enumerate(texts)]
+    given = ("read", log(*rows), "-o", "r.csv", "--options", OPTIONS, "--from", "samples")
+    told = cordial(*given).stderr
+    assert '1 in brackets or under a key, 2 after a word such as "Score:", 2 alone' in told
+    assert "1 announce something that is not an option and 1 announce nothing" in told
+    assert cells("r.csv")["item_id"] == ["0", "1", "2", "3", "6"] and "--guess takes" in told
+    told = cordial(*given, "--guess").stderr
+    assert "2 alone, 1 guessed from prose" in told and "--guess takes" not in told
+    found = json.loads(cordial(*given, "--json").stdout)
+    assert found["answers"] == {"named": 2, "marked": 1, "alone": 2, "prose": 1, "off": 1}
+
+
 @pytest.mark.parametrize(
     ("row", "remedy"),
     [

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cordial_ppl.cli.messages import working
+from cordial_ppl.cli.messages import say, working
 from cordial_ppl.cli.options import (
     After,
     Explain,
@@ -104,3 +104,5 @@ def read(
     if not quiet:
         report(collected, found.name, out, labels)
     warn(collected, found.remedy)
+    if collected.answers["prose"] and not guess:
+        say("--guess takes answers from prose that announces none")

@@ -75,7 +75,7 @@ def warn(found: Collected, remedy: str = "") -> None:
     if lost:
         say(
             f"warning: of answers without an option {' and '.join(lost)}. --after says what "
-            "answers follow, --spell how options are written; --guess takes them from prose."
+            "answers follow, --spell how options are written."
         )
     if found.hard and remedy and len(found):
         say(

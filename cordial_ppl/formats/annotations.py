@@ -59,8 +59,8 @@ class Export(NamedTuple):
             if (item := as_text(self.item(row.value))) is None:
                 raise InputError(f"{row.place} must have an `id`; found none.")
             for question, label, user in self.said(row.value, row.place):
-                task, user = as_text(question), as_text(user)
-                yield Record(item, None, row.place, label=as_text(label), task=task, user=user)
+                task, user, label = as_text(question), as_text(user), as_text(label)
+                yield Record(item, None, row.place, task=task, label=label, user=user)
 
 
 def _is_record(value: Mapping[str, Any]) -> bool:

@@ -138,8 +138,8 @@ class _Collector:
             raise InputError(
                 f"none of its {len(self.places)} answers names an option "
                 f"({', '.join(found.options)}). Name the options as the model writes them, or say "
-                "how it does: --spell 1=A. --after says what answers follow; --guess takes them "
-                "from prose."
+                "how it does: --spell 1=A. --after says what answers follow; `cordial read "
+                "--guess` takes them from prose."
             )
         found.answers = self.finder.counts
         found.share = float(np.mean(self.shares))
@@ -196,8 +196,8 @@ def _is_about(entry: Entry, task: str | None, reader: str | None) -> bool:
     """Whether an entry is of the task and the reader chosen; a failure may not know its reader."""
     if isinstance(entry, Unlabelled):
         return True
-    own = (reader, None) if isinstance(entry, Failed) else (reader,)
-    return task in (None, entry.task) and (reader is None or entry.reader in own)
+    unknown = isinstance(entry, Failed) and entry.reader is None
+    return task in (None, entry.task) and (unknown or reader in (None, entry.reader))
 
 
 def _nothing(ahead: Sequence[Entry], task: str | None, reader: str | None) -> str:

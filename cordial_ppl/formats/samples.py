@@ -136,8 +136,8 @@ def _samples(row: Row, field: str) -> tuple[list[str], bool]:
 
 
 def _as_list(given: Any) -> list[Any] | None:
-    """The list that a field holds, also as text, for a CSV table has no lists."""
-    if isinstance(given, str) and given.lstrip().startswith("["):
+    """The list that a field holds, also as text, for a CSV table has no lists; not "[[4]]"."""
+    if isinstance(given, str) and re.match(r"\s*\[(?!\[)", given):
         try:
             given = json.loads(given)
         except (ValueError, RecursionError):
