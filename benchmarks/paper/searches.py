@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 Function = Callable[[Any, Any], tuple[Any, Any]]
-"""From points `[A, P]`, and the problem that each belongs to, to values and gradients.  A value that
-is not finite means that a step went too far."""
+"""From points `[A, P]`, and the problem that each belongs to, to values and gradients.  A value
+that is not finite means that a step went too far."""
 
 Hessian = Callable[[Float[np.ndarray, "A P"], Int[np.ndarray, " A"]], Float[np.ndarray, "A P P"]]
 
