@@ -61,6 +61,7 @@ def pack(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
     def separate(value: Any, name: str) -> Any:
         if isinstance(value, np.ndarray):
+            name += f".{len(arrays)}" * (name in arrays)  # A key may hold a dot.
             arrays[name] = value
             return name
         if isinstance(value, dict):

@@ -161,6 +161,7 @@ report = 30
 """
 
 
+@pytest.mark.nightly
 def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
     write_sweep(tmp_path)
     budgets = list(range(4, 14))
@@ -199,6 +200,7 @@ def predicting(folder, out, **environment):
     )
 
 
+@pytest.mark.nightly
 def test_a_cache_that_is_of_no_use_is_done_without(tmp_path):
     """Half of every entry is lost, or a file is where the folder should be."""
     effort = cp.Effort(particles=200, proposals=4)
