@@ -124,7 +124,7 @@ def test_a_mapping_names_the_readers(fusion, gappy):
 
 def test_data_frames_clones_and_folds():
     fusion = LogitFusion(readers=list(NAMES), seed=3).fit(THREE, LABELS)
-    again = clone(fusion)
+    again: Any = clone(fusion)
     assert again.get_params() == fusion.get_params() and not hasattr(again, "fits_")
     assert repr(again) == "LogitFusion(readers=['plain', 'lower', 'noise'], seed=3)"
     twice, labels = np.tile(THREE, (2, 1, 1)), np.tile(LABELS, 2)

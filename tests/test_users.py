@@ -3,6 +3,7 @@
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -326,7 +327,7 @@ def test_users_may_be_numbers_and_options_names():
 
 @pytest.mark.parametrize("library", [pandas, polars])
 def test_data_frames_and_clones(library, fitted):
-    shifts = clone(cp.UserShift([*"abcde"], sigma=0.5))
+    shifts: Any = clone(cp.UserShift([*"abcde"], sigma=0.5))
     assert repr(shifts) == "UserShift(options=['a', 'b', 'c', 'd', 'e'], sigma=0.5)"
     plain = cp.UserShift(sigma=0.5).fit(PROBS, LABELS, WHO)
     frame = library.DataFrame(PROBS)
