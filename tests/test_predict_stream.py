@@ -2,7 +2,6 @@
 
 import json
 import sys
-from copy import copy
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -243,19 +242,6 @@ def test_columns_of_other_names(cordial, folder):
     cordial(*predict, "o.parquet")
     cordial("predict", "judge.cordial", "parts", "-o", "same.parquet")
     assert pl.read_parquet("o.parquet").equals(pl.read_parquet("same.parquet"))
-
-
-def test_readings_of_another_model_are_pointed_out(cordial, light, tmp_path):
-    known = copy(light)
-    known.provenance_ = {"model": ["a"]}
-    known.save(tmp_path / "judge.cordial")
-    for reader, others in (("x", 1), ("y", 0)):
-        made = ["a", "a"] * 49 + ["b", None]
-        write(tmp_path / "r.parquet", readings(reader=["x", "y"] * 50, reader_model=made))
-        predict = "predict", "judge.cordial", "r.parquet", "-o", "o.parquet", "--reader", reader
-        said = cordial(*predict).stderr
-        assert said.count("model 'b' where the calibrator knows 'a'") == others
-        assert said.count("50 texts") == 1
 
 
 def test_nothing_is_left_of_a_table_that_is_damaged(cordial, folder, light, tmp_path):

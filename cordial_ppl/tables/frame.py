@@ -179,7 +179,7 @@ def reading(path: Path, ends: Iterable[tuple[Path, int]] = ()) -> Iterator[None]
         yield
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-    except FileError:
+    except InputError:
         raise
     # Besides damage, dates that Python does not have.
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:

@@ -11,7 +11,7 @@ from cordial_ppl.errors import InputError, name_rows, quote
 from cordial_ppl.scale import SettingNeeded
 from cordial_ppl.tables.columns import is_reading
 from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import Columns, list_names
+from cordial_ppl.tables.frame import Columns, list_names, reading
 
 
 def list_values(path: str | Path, field: str, task: str | None = None) -> list[str]:
@@ -124,7 +124,12 @@ def as_names(cells: pl.Series) -> pl.Series:
     """Read a column as names, as `as_name` reads a cell."""
     if cells.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null) or cells.dtype.is_integer():
         return cells.cast(pl.String).str.strip_chars().fill_null("")
-    return pl.Series(cells.name, list(map(as_name, cells.to_list())), pl.String)
+    try:
+        plain = cells.to_list()
+    except (OverflowError, ValueError):
+        # Dates that Python does not have.
+        plain = cells.cast(pl.String).to_list()
+    return pl.Series(cells.name, list(map(as_name, plain)), pl.String)
 
 
 def as_name(cell: object) -> str:
@@ -137,8 +142,10 @@ def as_name(cell: object) -> str:
 def _names_in(columns: Columns, field: str) -> dict[str, list]:
     """The different names in a column, each with the cells that stand for it."""
     cells = columns.collect(pl.col(field).unique(maintain_order=True)).to_series()
+    with reading(columns.path):
+        plain = cells.to_list()
     found: dict[str, list] = {}
-    for name, cell in zip(as_names(cells).to_list(), cells.to_list(), strict=True):
+    for name, cell in zip(as_names(cells).to_list(), plain, strict=True):
         found.setdefault(name, []).append(cell)
     return found
 
