@@ -99,9 +99,7 @@ def fit_subsets(
     for name, estimator in estimators.items():
         try:
             if isinstance(estimator, LabelFree):
-                probs = estimator.fit(pool.logits).predict_proba(report.logits)
-                probs = np.broadcast_to(probs, (len(subsets), *probs.shape))
-                results[name] = BatchFit(probs, np.ones((len(subsets), 1)), ())
+                results[name] = _without_labels(estimator, pool, len(subsets), report)
             else:
                 own = [found[part.key].result() for part in needed[name]]
                 results[name] = _mix(estimator, own, cases)
@@ -125,6 +123,12 @@ def make_cases(
         )
         for rows, seed in zip(subsets, seeds, strict=True)
     ]
+
+
+def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
+    """The same predictions for every subset."""
+    probs = estimator.fit(pool.logits).predict_proba(report.logits)
+    return BatchFit(np.broadcast_to(probs, (draws, *probs.shape)), np.ones((draws, 1)), ())
 
 
 def _mix(estimator: Estimator, found: Sequence[Fits], cases: Sequence[Case]) -> BatchFit:
