@@ -3,13 +3,14 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from cordial_ppl.cordial.stack import Stack
@@ -106,7 +107,7 @@ def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]
     import jax
 
     return {
-        "tasks": [_plain(asdict(task)) for task in config.tasks],
+        "tasks": [_plain(msgspec.structs.asdict(task)) for task in config.tasks],
         "methods": _describe_methods(config),
         "budgets": list(config.budgets),
         "draws": config.draws,
