@@ -10,7 +10,6 @@ from scipy import stats
 from cordial_ppl import scores
 from cordial_ppl.analyses import (
     Interval,
-    first_lead,
     label_equivalents,
     labels_given_stated,
     paired_interval,
@@ -131,18 +130,6 @@ def test_saturated_readings_and_their_reversals_match_the_reference():
     ordered = softmax(readings)
     found = reversed_fits(np.stack([predictions, ordered, ordered[::-1]]))
     assert found.tolist() == [True, False, True]
-
-
-def test_the_first_lead_is_the_least_budget_that_is_resolved():
-    intervals = {
-        1000: Interval(-0.02, -0.03, -0.01),
-        500: Interval(-0.01, -0.02, -0.001),
-        200: Interval(-0.01, -0.03, 0.01),
-        20: Interval(0.4, 0.3, 0.5),
-    }
-    assert first_lead(intervals) == 500
-    assert first_lead({20: Interval(0.4, 0.3, 0.5)}) == np.inf
-    assert first_lead({}) == np.inf
 
 
 @given(st.floats(6, 1900))

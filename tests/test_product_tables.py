@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from make import OF_A_SWEEP as PRODUCTS
 from planted import DRAWS, cell, row, sweep
 
 from cordial_ppl.cli.sweep import _shown
-from cordial_ppl.products import PRODUCTS, Table
+from cordial_ppl.products import Table
 
 
 def test_the_table_has_means_errors_and_the_lowest_in_bold():
@@ -56,7 +57,7 @@ def test_means_are_over_the_draws_that_all_share():
     assert [r["draws"] for r in product.table.records()] == [2, 0, 2]
     note = product.notes[-1]
     assert "6 of the 12 fits failed (Raw reading 1, shots 4, CORDIAL, default 1)" in note
-    curves = PRODUCTS["curves"](results)
+    curves = PRODUCTS["differences"](results)
     assert row(curves, method="raw")["difference"] == pytest.approx(-2.0)
     assert row(curves, method="shots") == {
         "task": "music",
@@ -81,7 +82,7 @@ def test_a_method_that_lacks_many_draws_takes_them_from_nobody():
     means = {r["method"]: r["log_loss"] for r in product.table.records()}
     assert means == {"raw": 2.0, "zero": None, "one": None, "most": 5.0, "cordial": 0.5}
     assert "half of them or fewer" in product.notes[-1]
-    assert row(PRODUCTS["curves"](results), method="one")["draws"] == 1
+    assert row(PRODUCTS["differences"](results), method="one")["draws"] == 1
     assert row(PRODUCTS["equivalents"](results), method="one")["log_loss"] == 0.5
 
 

@@ -1,74 +1,97 @@
-"""Fig. 1: how much more log loss every method has than ours, against the number of labels."""
+"""Learning curves: mean log loss against the number of labels."""
 
-import numpy as np
+from collections.abc import Sequence
 
-from cordial_ppl.products.comparison import our_method, rivals
-from cordial_ppl.products.differences import (
-    describe_range,
-    difference_panels,
-    difference_record,
-    draw_differences,
-    intervals,
-    note_few_draws,
-    show_differences,
-)
-from cordial_ppl.products.means import count_failures
-from cordial_ppl.products.product import Product, Table
+from cordial_ppl.products.comparison import our_method
+from cordial_ppl.products.means import count_failures, mean_scores
+from cordial_ppl.products.panels import Line, Panel, draw_panels, panel_title
+from cordial_ppl.products.product import Product, Table, number, with_labels
 from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.methods import label
 
-BANDS = 3
-"""Rivals whose intervals are drawn."""
+ROOM = 1.15
+"""A panel reaches so far above the highest curve that is not far above the others."""
+
+FAR = 3.0
+"""A value is far above the others at so many times their median."""
 
 
 def loss_curves(results: Results, *, ours: str | None = None) -> Product:
-    """Return each method's log loss minus ours by number of labels, with paired 95 % intervals.
+    """Return each method's mean log loss by number of labels.
 
     Args:
         results: the sweep.
-        ours: the method that is subtracted.
+        ours: the method that must be in sight.
 
     Returns:
         The product `curves`.
 
     Raises:
-        InputError: the sweep lacks ours or other methods.
+        InputError: the sweep lacks ours.
     """
-    ours = our_method(results, ours)
-    others, strongest = rivals(results, ours), strongest_rivals(results, ours)
+    our_method(results, ours)
+    lines = {pair: loss_lines(results, *pair, results.methods) for pair in results.pairs}
     table = Table.of(
         [
-            difference_record(results, key, method, ours)
-            for key in results.cells
-            for method in results.methods
-            if method != ours
+            {"task": task, "reader": reader, "n": n, "method": line.method}
+            | {"log_loss": value, "lower": lower, "upper": upper}
+            for (task, reader), found in lines.items()
+            for line in found
+            for n, value, lower, upper in zip(
+                line.budgets, line.values, *(line.band or ()), strict=True
+            )
         ]
     )
-    drawn = Table.of([row for row in table.records() if row["method"] in others])
-    panels = difference_panels(results, drawn, strongest)
+    panels = [
+        Panel(task, panel_title(results, task, reader), found, _limits(found))
+        for (task, reader), found in lines.items()
+    ]
     return Product(
         name="curves",
-        title="Log loss minus ours",
-        caption=f"Log loss of each method minus that of {label(ours)} (nats; above zero: "
-        f"{label(ours)} is better) by number of labels, with paired 95 % bootstrap intervals over "
-        "report texts and label subsets; bold: the interval excludes zero; the figure leaves out "
-        "other forms of ours, and its bands are the intervals of the strongest methods; "
-        + describe_range(panels),
+        title="Log loss by number of labels",
+        caption="Mean log loss (nats) on the report texts by number of labels, over the draws of "
+        "labels, with bands of one standard error; the figure cuts what is far above most values.",
         table=table,
-        shown=show_differences(table),
-        notes=(
-            *note_few_draws(results, results.cells, results.methods, ours),
-            count_failures(results.cells.values(), results.methods),
+        shown=with_labels(table).spread(
+            ("task", "reader", "method"), ("n",), lambda record: number(record["log_loss"])
         ),
-        draw=lambda: draw_differences(results, panels, ours),
+        notes=(count_failures(results.cells.values(), results.methods),),
+        draw=lambda: draw_panels(results, panels, "log loss (nats)"),
     )
 
 
-def strongest_rivals(results: Results, ours: str) -> tuple[str, ...]:
-    """Return the rivals with the lowest log loss over cells, first those that have it in all."""
-    found: dict[str, list[float]] = {method: [] for method in rivals(results, ours)}
-    for key in results.cells:
-        for method, own in intervals(results, key, ours).items():
-            found.get(method, []).append(own.mean)
-    ranked = sorted(filter(found.get, found), key=lambda m: (-len(found[m]), np.mean(found[m])))
-    return tuple(ranked[:BANDS])
+def loss_lines(results: Results, task: str, reader: str, methods: Sequence[str]) -> list[Line]:
+    """Return the learning curves of methods on one task and reader.
+
+    Args:
+        results: the sweep.
+        task: the task.
+        reader: the reader.
+        methods: the methods, which are compared over the draws that they share.
+
+    Returns:
+        A line for each method that has a mean, with bands of one standard error.
+    """
+    means = {
+        n: mean_scores(results.cells[task, reader, n], methods)
+        for n in sorted(results.budgets(task, reader))
+    }
+    lines = []
+    for method in methods:
+        found = {n: own[method] for n, own in means.items() if own[method].draws}
+        values = [mean.mean for mean in found.values()]
+        errors = [mean.error if mean.draws > 1 else 0.0 for mean in found.values()]
+        ends = [[v + sign * e for v, e in zip(values, errors, strict=True)] for sign in (-1, 1)]
+        if found:
+            lines.append(Line(method, list(found), values, (ends[0], ends[1])))
+    return lines
+
+
+def _limits(lines: Sequence[Line]) -> tuple[float, float] | None:
+    """Return a range without the values that would flatten all other curves."""
+    values = sorted(value for line in lines for value in line.values)
+    if not values:
+        return None
+    cap = FAR * values[len(values) // 2]
+    most = max(value for value in values if value <= cap)
+    room = (ROOM - 1) * (most - values[0] or 1.0)
+    return values[0] - room, most + room

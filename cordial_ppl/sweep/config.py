@@ -250,10 +250,10 @@ def _convert[Kind: Struct](value: Any, kind: type[Kind], key: str = "") -> Kind:
             value = value[int(part) if isinstance(value, list) else part]
         if problem.startswith("Object"):
             allowed = ", ".join(kind.__struct_encode_fields__)
-            name = problem.rpartition(" ")[2]
+            fault = "needs the key" if "missing" in problem else "has the unknown key"
+            name = problem.rpartition(" ")[2][:LONGEST]
             raise InputError(
-                f"{place or 'the file'} {'needs the key' if 'missing' in problem else 'has the unknown key'} "
-                f"{name[:LONGEST]}; its keys are {allowed}."
+                f"{place or 'the file'} {fault} {name}; its keys are {allowed}."
             ) from error
         words = {"array": "list", "object": "table", "str": "text"}
         expected = problem.partition(", got ")[0].removeprefix("Expected ").removesuffix(" | null")
