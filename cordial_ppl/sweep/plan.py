@@ -108,7 +108,7 @@ def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]
 
     return {
         "tasks": [_plain(msgspec.structs.asdict(task)) for task in config.tasks],
-        "methods": _describe_methods(config),
+        "methods": [_describe_method(method) for method in config.methods],
         "budgets": list(config.budgets),
         "draws": config.draws,
         "seed": config.seed,
@@ -127,10 +127,6 @@ def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]
         "versions": {name: version(name) for name in ("cordial-ppl", "jax", "numpyro", "numpy")},
         "devices": [device.device_kind for device in jax.devices()],
     }
-
-
-def _describe_methods(config: SweepConfig) -> list[dict[str, Any]]:
-    return [_describe_method(method) for method in config.methods]
 
 
 def _describe_method(method: Method | External) -> dict[str, Any]:
@@ -184,8 +180,4 @@ def _digest(data: bytes) -> str:
 
 def _plain(value: Any) -> Any:
     """What JSON can express: paths as text, tuples as lists."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return str(value) if isinstance(value, Path) else value
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))
