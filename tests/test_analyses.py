@@ -68,12 +68,6 @@ def test_a_constant_difference_is_certain(value, subsets, n):
     np.testing.assert_allclose(found, value, atol=1e-12)
 
 
-def test_swapping_the_methods_mirrors_the_interval():
-    differences = np.random.default_rng(4).normal(0.1, 1, (4, 30))
-    one, other = paired_interval(differences, draws=500), paired_interval(-differences, draws=500)
-    np.testing.assert_allclose(one, [-other.mean, -other.upper, -other.lower])
-
-
 def test_an_interval_is_resolved_when_it_excludes_zero():
     resolved = [Interval(0, *ends).resolved for ends in [(0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)]]
     assert resolved == [True, True, False]
@@ -91,16 +85,6 @@ def test_an_interval_is_resolved_when_it_excludes_zero():
 def test_bad_differences_are_refused(differences, options):
     with pytest.raises(InputError, match="must"):
         paired_interval(differences, **options)
-
-
-def test_rows_of_a_table_weighted_by_their_texts_are_the_whole():
-    rng = np.random.default_rng(5)
-    probs, stated = rng.dirichlet(np.ones(4), 100), rng.integers(0, 4, 100)
-    labels = rng.integers(0, 4, 100)
-    share = np.bincount(stated, minlength=4) / 100
-    np.testing.assert_allclose(share @ predictions_given_stated(probs, stated), probs.mean(axis=0))
-    histogram = np.bincount(labels, minlength=4) / 100
-    np.testing.assert_allclose(share @ labels_given_stated(labels, stated, 4), histogram)
 
 
 def test_a_class_that_is_never_stated_has_no_distribution():

@@ -47,45 +47,6 @@ def test_curves_leave_other_forms_of_ours_out_of_the_figure_and_cut_what_is_far(
     assert product.caption.endswith("nothing in sight of Raw reading.")
 
 
-def test_one_wild_curve_leaves_the_others_their_range_and_is_named_where_it_is_hidden():
-    wild = {5: 4.0, 10: 0.3, 20: 0.1}
-    cells = {
-        (task, "main", n): {
-            "losses": {"cordial": 0.5, "logit-stack": 0.63, "dirichlet": 0.5 + own, "raw": raw},
-            "noise": ["dirichlet"] if n == 5 else [],
-        }
-        for n, own in wild.items()
-        for task, raw in (("film", 0.55), ("music", 7.0))
-    }
-    product = PRODUCTS["differences"](sweep(cells))
-    assert product.caption.endswith("nothing in sight of Raw reading (in music).")
-    figure = drawn(product)
-    for axis in figure.axes:
-        low, high = axis.get_ylim()
-        assert 0.13 > 0.05 * (high - low)
-    assert "Raw reading" in [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def test_who_leads_ours_is_in_sight_however_far():
-    losses = {"cordial": 5.0, "logit-stack": 5.1, "odds": 5.1, "vector": 5.2, "raw": 0.5}
-    results = sweep({("music", "main", n): losses | {"raw": 9.0 - n} for n in (1, 2, 8)})
-    (axis,) = drawn(PRODUCTS["differences"](results)).axes
-    assert axis.get_ylim()[0] < -4 and axis.get_ylim()[1] < 4
-
-
-def test_a_row_of_panels_holds_one_tasks_readers():
-    pairs = [("music", "a"), ("music", "b"), ("music", "c"), ("film", "d"), ("books", "e")]
-    losses = {"raw": 1.0, "cordial": 0.5}
-    figure = drawn(PRODUCTS["differences"](sweep({(*pair, 20): losses for pair in pairs})))
-    found = {}
-    for axis in figure.axes:
-        place = axis.get_subplotspec()
-        found.setdefault(place.rowspan.start, []).append(axis.get_title())
-    assert list(found.values()) == [["music, a", "music, b", "music, c"], ["film, d"], ["books, e"]]
-    single = drawn(PRODUCTS["differences"](sweep({(t, "a", 5): losses for t in "abcde"})))
-    assert [axis.get_subplotspec().rowspan.start for axis in single.axes] == [0, 0, 0, 0, 1]
-
-
 @pytest.mark.parametrize("name", ["differences", "curves", "reliability"])
 @pytest.mark.parametrize("readers", [2, 3])
 def test_long_names_are_whole_and_apart(name, readers):

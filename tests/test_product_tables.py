@@ -86,31 +86,12 @@ def test_a_method_that_lacks_many_draws_takes_them_from_nobody():
     assert row(PRODUCTS["equivalents"](results), method="one")["log_loss"] == 0.5
 
 
-def test_an_unknown_lead_is_no_loss():
-    losses = {"raw": 1.0, "logit-stack": 0.7, "paper": 0.4, "cordial": 0.5}
-    gone = [("cordial", draw) for draw in range(DRAWS)]
-    cells = {
-        ("music", "main", n): {"losses": losses, "failed": gone if n == 20 else []} for n in (5, 20)
-    }
-    cells["music", "main", 5]["losses"] = losses | {"paper": 0.6}
-    results = sweep(cells)
-    first, _, forms, _ = PRODUCTS["table"](results).notes
-    assert "3 methods in 1 of 1 settings" in first
-    assert first.endswith("Unknown, with too few shared draws: music, main, 20.")
-    assert "in 1 of 1 of them. Unknown" in forms
-
-
 def test_the_printed_table_says_failed_only_of_methods_that_did():
     failed = [("shots", draw) for draw in range(3)]
     own = cell(("music", "main", 5), {"raw": 1.0, "shots": 1.0}, failed=failed)
     assert _shown(1.0, own, "raw") == "1.000"
     assert _shown(None, own, "shots") == "3 failed"
     assert _shown(None, own, "raw") == "-"
-
-
-def test_the_table_has_all_budgets_where_the_papers_are_missing():
-    results = sweep({("music", "main", n): {"raw": 1.0, "cordial": 0.5} for n in (4, 9)})
-    assert PRODUCTS["table"](results).shown.header[2:] == ("music, 4", "music, 9")
 
 
 def test_scores_are_by_method_and_ours_minus_the_stacks_is_paired():

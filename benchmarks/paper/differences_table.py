@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from panels import Line, Panel, draw_panels, panel_title, read_lines
 
 from cordial_ppl.products.comparison import our_method, rivals
 from cordial_ppl.products.differences import difference_record, intervals, note_few_draws
 from cordial_ppl.products.figure import Figure
 from cordial_ppl.products.means import count_failures
-from cordial_ppl.products.panels import Line, Panel, draw_panels, panel_title, read_lines
 from cordial_ppl.products.product import Product, Record, Table, number, with_labels
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label

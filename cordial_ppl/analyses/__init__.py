@@ -1,6 +1,6 @@
 """What a comparison of calibrators concludes: intervals, reversals, label equivalents.
 
-Pure functions of probabilities, labels and losses that others have computed.
+Pure functions of probabilities, labels and losses.
 """
 
 from cordial_ppl.analyses.equivalents import label_equivalents

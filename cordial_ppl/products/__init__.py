@@ -1,7 +1,7 @@
 """What a finished sweep shows: tables and figures, each made by one function of the results.
 
 A module a product; `comparison` says which methods are compared, `means` and `differences` compare
-them, `product` is what is written, `figure`, `panels` and `heatmaps` draw.
+them, `product` is what is written, `figure` and `heatmaps` draw.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Planning a sweep: its cells, what each is made from, and what is refused before the work."""
+"""Planning a sweep: its cells, what each depends on, and what is refused before any fit."""
 
 import hashlib
 import json
