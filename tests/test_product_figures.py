@@ -1,11 +1,17 @@
 """Figures of sweeps: what was planted is drawn, in sight, and named."""
 
+import matplotlib
 import numpy as np
 import pytest
 from make import OF_A_SWEEP as PRODUCTS
 from planted import drawn, row, rows, sweep, two_tasks
 
+from cordial_ppl import plots
+from cordial_ppl.errors import InputError
 from cordial_ppl.products.figure import looking
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
 
 
 @pytest.fixture
@@ -86,3 +92,14 @@ def test_reliability_shows_the_mean_tables_and_their_divergence():
     np.testing.assert_array_equal(shown[[0, 2]], [[0.5, 0.5, 0], [0, 0, 1]])
     for axis in (empirical, raw, ours, stack, dirichlet):
         assert [patch.get_hatch() for patch in axis.patches] == ["/////"]
+
+
+def test_the_learning_curve_of_one_task_and_reader(results):
+    axis = plots.learning_curve(results, "film", methods=["dirichlet", "cordial"])
+    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
+    assert lines["Dirichlet"] == pytest.approx([1.3, 0.9, 0.6, 0.45]) and len(lines) == 2
+    pyplot.close(axis.figure)
+    with pytest.raises(InputError, match="name one task and reader"):
+        plots.learning_curve(results)
+    with pytest.raises(InputError, match="no method 'odds'"):
+        plots.learning_curve(results, "film", methods=["odds"])

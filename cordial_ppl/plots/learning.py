@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing
-from cordial_ppl.products.curves import loss_lines
+from cordial_ppl.products.curves import draw_lines, loss_lines
 from cordial_ppl.products.figure import literal
 from cordial_ppl.sweep import Results
 
