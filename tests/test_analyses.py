@@ -10,7 +10,6 @@ from scipy import stats
 from cordial_ppl import scores
 from cordial_ppl.analyses import (
     Interval,
-    first_lead,
     label_equivalents,
     labels_given_stated,
     paired_interval,
@@ -69,12 +68,6 @@ def test_a_constant_difference_is_certain(value, subsets, n):
     np.testing.assert_allclose(found, value, atol=1e-12)
 
 
-def test_swapping_the_methods_mirrors_the_interval():
-    differences = np.random.default_rng(4).normal(0.1, 1, (4, 30))
-    one, other = paired_interval(differences, draws=500), paired_interval(-differences, draws=500)
-    np.testing.assert_allclose(one, [-other.mean, -other.upper, -other.lower])
-
-
 def test_an_interval_is_resolved_when_it_excludes_zero():
     resolved = [Interval(0, *ends).resolved for ends in [(0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)]]
     assert resolved == [True, True, False]
@@ -92,16 +85,6 @@ def test_an_interval_is_resolved_when_it_excludes_zero():
 def test_bad_differences_are_refused(differences, options):
     with pytest.raises(InputError, match="must"):
         paired_interval(differences, **options)
-
-
-def test_rows_of_a_table_weighted_by_their_texts_are_the_whole():
-    rng = np.random.default_rng(5)
-    probs, stated = rng.dirichlet(np.ones(4), 100), rng.integers(0, 4, 100)
-    labels = rng.integers(0, 4, 100)
-    share = np.bincount(stated, minlength=4) / 100
-    np.testing.assert_allclose(share @ predictions_given_stated(probs, stated), probs.mean(axis=0))
-    histogram = np.bincount(labels, minlength=4) / 100
-    np.testing.assert_allclose(share @ labels_given_stated(labels, stated, 4), histogram)
 
 
 def test_a_class_that_is_never_stated_has_no_distribution():
@@ -131,18 +114,6 @@ def test_saturated_readings_and_their_reversals_match_the_reference():
     ordered = softmax(readings)
     found = reversed_fits(np.stack([predictions, ordered, ordered[::-1]]))
     assert found.tolist() == [True, False, True]
-
-
-def test_the_first_lead_is_the_least_budget_that_is_resolved():
-    intervals = {
-        1000: Interval(-0.02, -0.03, -0.01),
-        500: Interval(-0.01, -0.02, -0.001),
-        200: Interval(-0.01, -0.03, 0.01),
-        20: Interval(0.4, 0.3, 0.5),
-    }
-    assert first_lead(intervals) == 500
-    assert first_lead({20: Interval(0.4, 0.3, 0.5)}) == np.inf
-    assert first_lead({}) == np.inf
 
 
 @given(st.floats(6, 1900))

@@ -8,7 +8,6 @@ from populations import AFFINE, affine_channel, known_gap, nearest_affine
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel
 from cordial_ppl.errors import InputError
 
 TEXTS, K, DRAWS, FOLDS = 150, 4, 32, 4
@@ -82,27 +81,6 @@ def test_the_affine_fit_is_where_general_optimisers_end(sample):
     np.testing.assert_allclose(fits.affine[0], nearest(reading, counts), atol=1e-3)
 
 
-def test_more_freedom_fits_the_labels_better(sample):
-    reading, folds, fits = sample
-    counts = folds.sum(axis=1)
-    affine, full, shrunk = ((counts * np.log(reading @ own)).sum(axis=(1, 2)) for own in fits)
-    assert (full > shrunk).all() and (shrunk > affine).all()
-
-
-def test_the_strength_is_the_best_of_a_loop_over_folds(sample):
-    reading, folds, fits = sample
-
-    for draw in range(2):
-        whole, held_out = folds[draw].sum(axis=0), np.zeros(len(STRENGTHS))
-        for out in folds[draw]:
-            centre = nearest(reading, whole - out)
-            fitted = [shrink_channel(reading, whole - out, centre, own) for own in STRENGTHS]
-            held_out -= [(out * np.log(reading @ own)).sum() for own in fitted]
-        best = STRENGTHS[int(np.argmin(held_out))]
-        expected = shrink_channel(reading, whole, nearest(reading, whole), best)
-        np.testing.assert_allclose(fits.shrunk[draw], expected, atol=1e-3)
-
-
 def curves(delta, budgets, *dimensions):
     n = np.array(budgets)
     return ExcessLosses(delta, 5, n, *(np.repeat(d / (2 * n[:, None]), 3, 1) for d in dimensions))
@@ -140,26 +118,6 @@ def test_the_gap_is_the_one_asked_for_and_is_what_the_nearest_channel_loses(gap)
     assert made.excess(made.truth) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_no_other_search_finds_a_nearer_affine_channel(gap):
-    made, _ = gap
-    reading, size = softmax(made.logits, axis=1), made.channel.shape[0]
-
-    def loss(phi):
-        return made.excess(reading @ affine_channel(np.clip(phi, -6, 6), size)[0])
-
-    for start in (made.phi, np.array([1.5, -1.0, -0.5, 0.0])):
-        found = minimize(loss, start, method="Nelder-Mead", options={"maxiter": 250})
-        assert found.fun > made.delta - 1e-3 * made.delta
-
-
-def test_labels_follow_the_truth():
-    made = known_gap(0.03, n=400)
-    rows = np.tile(np.arange(400), 500)
-    drawn = made.draw(np.random.default_rng(0), rows)
-    shares = np.bincount(drawn, minlength=5) / len(drawn)
-    np.testing.assert_allclose(shares, made.truth.mean(axis=0), atol=0.005)
-
-
 def test_the_affine_channel_is_the_papers_and_its_derivatives_are_right():
     channel, slopes = affine_channel(PHI, 5)
     offset, gain, kappa, rho = PHI[0], np.exp(PHI[1]), np.exp(PHI[2]), 1 / (1 + np.exp(-PHI[3]))
@@ -169,13 +127,6 @@ def test_the_affine_channel_is_the_papers_and_its_derivatives_are_right():
     for k, step in enumerate(1e-6 * np.eye(4)):
         rise = affine_channel(PHI + step, 5)[0] - affine_channel(PHI - step, 5)[0]
         np.testing.assert_allclose(slopes[k], rise / 2e-6, atol=1e-8)
-
-
-def test_the_nearest_channel_to_an_affine_one_is_itself():
-    rng = np.random.default_rng(0)
-    reading = rng.dirichlet(np.full(5, 0.3), 500)
-    target = reading @ affine_channel(PHI, 5)[0]
-    np.testing.assert_allclose(nearest_affine(reading, target), PHI, atol=1e-4)
 
 
 def test_a_gap_out_of_reach_is_refused():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from averaging import averaging_gain
 from excess import ExcessLosses
-from planted import DRAWS, drawn, row, rows, sweep, two_tasks
+from planted import drawn, row, rows, sweep, two_tasks
 from readers import reader_table
 from reversals import reversal_shares
 
@@ -104,40 +104,6 @@ def test_the_known_gap_shows_the_parameters_and_the_crossover(monkeypatch):
     figure = product.draw()
     lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
     np.testing.assert_allclose(lines["affine"].get_ydata(), lines["gap + d / (2 n)"].get_ydata())
-
-
-def test_readers_leave_out_other_forms_of_ours_and_what_is_unknown():
-    losses = {"cordial": 0.5, "paper": 0.1, "fast": 0.1, "raw": 0.6, "logit-stack": 0.7}
-    cells = {("music", "main", n): dict(losses) for n in (2, 100, 200)}
-    cells["music", "main", 50] = losses | {"raw": 0.4}
-    with_forms = reader_table(sweep(cells, {"fast": "cordial"}), n=50)
-    assert "3 methods in 1 of 2 settings" in with_forms.notes[0]
-    failed = [("cordial", draw) for draw in range(DRAWS)]
-    plans = {
-        ("music", "main", n): {"losses": losses, "failed": failed if n == 20 else []}
-        for n in (5, 20)
-    }
-    unknown = reader_table(sweep(plans, {"fast": "cordial"}))
-    assert "in 1 of 1 settings" in unknown.notes[0] and "Unknown" in unknown.notes[0]
-    assert (rows(unknown)[0]["settings"], rows(unknown)[0]["best"]) == (1, 1)
-
-
-def test_few_draws_are_said_and_resolve_nothing():
-    failed = [("logit-stack", draw) for draw in (1, 3)]
-    losses = {"raw": 2.0, "logit-stack": 0.6, "cordial": 0.5}
-    results = sweep({("music", "main", 20): {"losses": losses, "failed": failed}})
-    for product in (reader_table(results), averaging_gain(results, other="logit-stack")):
-        assert not rows(product)[0]["resolved"]
-        assert "fewer than 3 shared draws" in product.notes[-2]
-
-
-@pytest.mark.parametrize(
-    ("product", "needs"), [(reader_table, "'logit-stack'"), (reversal_shares, "'own'")]
-)
-def test_a_missing_method_is_named(product, needs):
-    results = sweep({("music", "main", 20): {"raw": 1.0, "cordial": 0.5}})
-    with pytest.raises(InputError, match=f"needs the method {needs}"):
-        product(results, ours="own" if needs == "'own'" else None)
 
 
 def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):

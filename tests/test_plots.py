@@ -6,14 +6,11 @@ import matplotlib
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
-from hypothesis import given
-from hypothesis import strategies as st
 
 import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import check_stack
-from cordial_ppl.plots.groups import group
 from cordial_ppl.plots.thresholds import MARKS
 from cordial_ppl.summary import channel_shares, pool_draws
 
@@ -129,16 +126,6 @@ def test_thresholds_keep_the_same_predictions_together():
     axis = plots.thresholds(np.tile([0.7, 0.3], (200, 1)), labels)
     points = [line.get_xydata() for line in axis.get_lines() if line.get_marker() == MARKS[0]]
     np.testing.assert_allclose(points[0], [[0.7, 0.7]])
-
-
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=50), st.integers(1, 12))
-def test_groups_are_runs_of_whole_ties(values, count):
-    values = np.array(values, float)
-    parts = group(values, count, 2)
-    assert sorted(np.concatenate(parts).tolist()) == list(range(len(values)))
-    assert 1 <= len(parts) <= count + 1 and all(len(part) for part in parts)
-    for low, high in itertools.pairwise(parts):
-        assert values[low].max() < values[high].min()
 
 
 def test_long_scales_are_named_in_part():

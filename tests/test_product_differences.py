@@ -4,11 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from make import OF_A_SWEEP as PRODUCTS
 from planted import DRAWS, SIZE, cell, row, rows, sweep
 
 from cordial_ppl import scores
 from cordial_ppl.analyses import paired_interval
-from cordial_ppl.products import PRODUCTS
 from cordial_ppl.products.differences import intervals
 from cordial_ppl.sweep import Results
 
@@ -30,7 +30,7 @@ def test_intervals_are_those_of_one_method_at_a_time():
 def test_a_difference_that_noise_hides_is_not_resolved():
     losses = {"cordial": 0.5, "raw": 0.51, "odds": 0.51}
     results = sweep({("music", "main", 5): {"losses": losses, "noise": ["odds"]}})
-    product = PRODUCTS["curves"](results)
+    product = PRODUCTS["differences"](results)
     assert row(product, method="raw")["resolved"]
     odds = row(product, method="odds")
     assert odds["lower"] < 0 < odds["upper"] and not odds["resolved"]
@@ -42,15 +42,15 @@ def test_few_draws_resolve_nothing():
     failed = [(m, draw) for m in ("logit-stack", "dirichlet") for draw in (1, 3)]
     plan = {"losses": losses, "failed": failed}
     results = sweep({("music", "main", 20): plan, ("music", "main", 50): plan | {"failed": []}})
-    curves = PRODUCTS["curves"](results)
+    curves = PRODUCTS["differences"](results)
     assert [r["resolved"] for r in rows(curves, method="logit-stack")] == [False, True]
     assert [line[-2:] for line in curves.shown.rows][0] == ("+0.100", "**+0.100**")
     assert row(PRODUCTS["crossover"](results))["observed"] == 50
-    for name in ("curves", "crossover"):
+    for name in ("differences", "crossover"):
         assert "fewer than 3 shared draws" in PRODUCTS[name](results).notes[-2]
     single = sweep({("music", "main", 20): plan})
     assert row(PRODUCTS["crossover"](single))["observed"] is None
-    assert "report texts only" in PRODUCTS["curves"](single).notes[0]
+    assert "report texts only" in PRODUCTS["differences"](single).notes[0]
 
 
 def test_equivalents_of_curves_straight_in_log_n_are_exact():

@@ -1,11 +1,17 @@
 """Figures of sweeps: what was planted is drawn, in sight, and named."""
 
+import matplotlib
 import numpy as np
 import pytest
+from make import OF_A_SWEEP as PRODUCTS
 from planted import drawn, row, rows, sweep, two_tasks
 
-from cordial_ppl.products import PRODUCTS
+from cordial_ppl import plots
+from cordial_ppl.errors import InputError
 from cordial_ppl.products.figure import looking
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
 
 
 @pytest.fixture
@@ -14,7 +20,7 @@ def results():
 
 
 def test_curves_have_planted_differences_in_table_and_figure(results):
-    product = PRODUCTS["curves"](results)
+    product = PRODUCTS["differences"](results)
     at_20 = row(product, task="film", n=20, method="logit-stack")
     assert at_20["difference"] == pytest.approx(0.05)
     assert [at_20["lower"], at_20["upper"]] == pytest.approx([0.05, 0.05])
@@ -35,7 +41,7 @@ def test_curves_have_planted_differences_in_table_and_figure(results):
 
 def test_curves_leave_other_forms_of_ours_out_of_the_figure_and_cut_what_is_far():
     losses = {"cordial": 0.5, "paper": 0.4, "raw": 9.0, "odds": 0.7, "vector": 0.8, "batch": 0.9}
-    product = PRODUCTS["curves"](sweep({("music", "main", n): losses for n in (5, 20)}))
+    product = PRODUCTS["differences"](sweep({("music", "main", n): losses for n in (5, 20)}))
     assert row(product, n=5, method="paper")["difference"] == pytest.approx(-0.1)
     figure = drawn(product)
     (axis,) = figure.axes
@@ -47,46 +53,7 @@ def test_curves_leave_other_forms_of_ours_out_of_the_figure_and_cut_what_is_far(
     assert product.caption.endswith("nothing in sight of Raw reading.")
 
 
-def test_one_wild_curve_leaves_the_others_their_range_and_is_named_where_it_is_hidden():
-    wild = {5: 4.0, 10: 0.3, 20: 0.1}
-    cells = {
-        (task, "main", n): {
-            "losses": {"cordial": 0.5, "logit-stack": 0.63, "dirichlet": 0.5 + own, "raw": raw},
-            "noise": ["dirichlet"] if n == 5 else [],
-        }
-        for n, own in wild.items()
-        for task, raw in (("film", 0.55), ("music", 7.0))
-    }
-    product = PRODUCTS["curves"](sweep(cells))
-    assert product.caption.endswith("nothing in sight of Raw reading (in music).")
-    figure = drawn(product)
-    for axis in figure.axes:
-        low, high = axis.get_ylim()
-        assert 0.13 > 0.05 * (high - low)
-    assert "Raw reading" in [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def test_who_leads_ours_is_in_sight_however_far():
-    losses = {"cordial": 5.0, "logit-stack": 5.1, "odds": 5.1, "vector": 5.2, "raw": 0.5}
-    results = sweep({("music", "main", n): losses | {"raw": 9.0 - n} for n in (1, 2, 8)})
-    (axis,) = drawn(PRODUCTS["curves"](results)).axes
-    assert axis.get_ylim()[0] < -4 and axis.get_ylim()[1] < 4
-
-
-def test_a_row_of_panels_holds_one_tasks_readers():
-    pairs = [("music", "a"), ("music", "b"), ("music", "c"), ("film", "d"), ("books", "e")]
-    losses = {"raw": 1.0, "cordial": 0.5}
-    figure = drawn(PRODUCTS["curves"](sweep({(*pair, 20): losses for pair in pairs})))
-    found = {}
-    for axis in figure.axes:
-        place = axis.get_subplotspec()
-        found.setdefault(place.rowspan.start, []).append(axis.get_title())
-    assert list(found.values()) == [["music, a", "music, b", "music, c"], ["film, d"], ["books, e"]]
-    single = drawn(PRODUCTS["curves"](sweep({(t, "a", 5): losses for t in "abcde"})))
-    assert [axis.get_subplotspec().rowspan.start for axis in single.axes] == [0, 0, 0, 0, 1]
-
-
-@pytest.mark.parametrize("name", ["curves", "reliability"])
+@pytest.mark.parametrize("name", ["differences", "curves", "reliability"])
 @pytest.mark.parametrize("readers", [2, 3])
 def test_long_names_are_whole_and_apart(name, readers):
     losses = {"raw": 2.0, "logit-stack": 0.6, "dirichlet": 0.7, "cordial": 0.5}
@@ -125,3 +92,14 @@ def test_reliability_shows_the_mean_tables_and_their_divergence():
     np.testing.assert_array_equal(shown[[0, 2]], [[0.5, 0.5, 0], [0, 0, 1]])
     for axis in (empirical, raw, ours, stack, dirichlet):
         assert [patch.get_hatch() for patch in axis.patches] == ["/////"]
+
+
+def test_the_learning_curve_of_one_task_and_reader(results):
+    axis = plots.learning_curve(results, "film", methods=["dirichlet", "cordial"])
+    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
+    assert lines["Dirichlet"] == pytest.approx([1.3, 0.9, 0.6, 0.45]) and len(lines) == 2
+    pyplot.close(axis.figure)
+    with pytest.raises(InputError, match="name one task and reader"):
+        plots.learning_curve(results)
+    with pytest.raises(InputError, match="no method 'odds'"):
+        plots.learning_curve(results, "film", methods=["odds"])

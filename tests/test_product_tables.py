@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from make import OF_A_SWEEP as PRODUCTS
 from planted import DRAWS, cell, row, sweep
 
 from cordial_ppl.cli.sweep import _shown
-from cordial_ppl.products import PRODUCTS, Table
+from cordial_ppl.products import Table
 
 
 def test_the_table_has_means_errors_and_the_lowest_in_bold():
@@ -56,7 +57,7 @@ def test_means_are_over_the_draws_that_all_share():
     assert [r["draws"] for r in product.table.records()] == [2, 0, 2]
     note = product.notes[-1]
     assert "6 of the 12 fits failed (Raw reading 1, shots 4, CORDIAL, default 1)" in note
-    curves = PRODUCTS["curves"](results)
+    curves = PRODUCTS["differences"](results)
     assert row(curves, method="raw")["difference"] == pytest.approx(-2.0)
     assert row(curves, method="shots") == {
         "task": "music",
@@ -81,22 +82,8 @@ def test_a_method_that_lacks_many_draws_takes_them_from_nobody():
     means = {r["method"]: r["log_loss"] for r in product.table.records()}
     assert means == {"raw": 2.0, "zero": None, "one": None, "most": 5.0, "cordial": 0.5}
     assert "half of them or fewer" in product.notes[-1]
-    assert row(PRODUCTS["curves"](results), method="one")["draws"] == 1
+    assert row(PRODUCTS["differences"](results), method="one")["draws"] == 1
     assert row(PRODUCTS["equivalents"](results), method="one")["log_loss"] == 0.5
-
-
-def test_an_unknown_lead_is_no_loss():
-    losses = {"raw": 1.0, "logit-stack": 0.7, "paper": 0.4, "cordial": 0.5}
-    gone = [("cordial", draw) for draw in range(DRAWS)]
-    cells = {
-        ("music", "main", n): {"losses": losses, "failed": gone if n == 20 else []} for n in (5, 20)
-    }
-    cells["music", "main", 5]["losses"] = losses | {"paper": 0.6}
-    results = sweep(cells)
-    first, _, forms, _ = PRODUCTS["table"](results).notes
-    assert "3 methods in 1 of 1 settings" in first
-    assert first.endswith("Unknown, with too few shared draws: music, main, 20.")
-    assert "in 1 of 1 of them. Unknown" in forms
 
 
 def test_the_printed_table_says_failed_only_of_methods_that_did():
@@ -105,11 +92,6 @@ def test_the_printed_table_says_failed_only_of_methods_that_did():
     assert _shown(1.0, own, "raw") == "1.000"
     assert _shown(None, own, "shots") == "3 failed"
     assert _shown(None, own, "raw") == "-"
-
-
-def test_the_table_has_all_budgets_where_the_papers_are_missing():
-    results = sweep({("music", "main", n): {"raw": 1.0, "cordial": 0.5} for n in (4, 9)})
-    assert PRODUCTS["table"](results).shown.header[2:] == ("music, 4", "music, 9")
 
 
 def test_scores_are_by_method_and_ours_minus_the_stacks_is_paired():

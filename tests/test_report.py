@@ -20,7 +20,7 @@ from cordial_ppl.cli.app import app
 from cordial_ppl.cordial.fingerprints import find_unseen, fingerprints
 from cordial_ppl.report import Texts, gather
 from cordial_ppl.report.page import make_page
-from cordial_ppl.report.pictures import draw_reliability, draw_thresholds
+from cordial_ppl.report.pictures import draw_pictures
 
 EVERYTHING = np.vstack([LOGITS, TEST])
 ALL_LABELS = np.concatenate([LABELS, TRUTH])
@@ -127,7 +127,11 @@ def test_the_page_says_the_facts_in_figures(facts):
 @pytest.mark.parametrize(
     ("gain", "words", "bad"),
     [
-        (Interval(0.2, 0.1, 0.3), "more than the label histogram alone (by +0.10 to +0.30", False),
+        (
+            Interval(0.2, 0.1, 0.3),
+            "better than the label histogram alone (by +0.10",
+            False,
+        ),
         (Interval(-0.2, -0.3, -0.1), "alone predicts better (by 0.10 to 0.30 nats)", True),
         (Interval(0.0, -0.1, 0.1), "alone is open (-0.10 to +0.10 nats)", False),
     ],
@@ -144,7 +148,7 @@ def test_a_posterior_that_is_not_trusted_is_named(facts):
     name = next(iter(known))
     doubtful = known | {name: known[name] | {"trusted": False, "khat": 0.91}}
     page = make_page(replace(facts, summary=replace(facts.summary, diagnostics=doubtful)), of="it")
-    assert "Some posteriors are not to be trusted" in page
+    assert "Some posteriors are unreliable" in page
     verdicts = {row[0]: row[-1] for row in Elements(page).rows if row[-1].endswith("trusted")}
     assert verdicts == dict.fromkeys(known, "trusted") | {name: "not trusted"}
 
@@ -157,12 +161,11 @@ def test_pictures_show_what_stands_above_them(facts, monkeypatch):
 
     monkeypatch.setattr(plots, "stated_classes", keep)
     monkeypatch.setattr(plots, "thresholds", keep)
-    draw_reliability(facts)
-    draw_thresholds(facts)
+    draw_pictures(facts)
     rows, labels = facts.scored
     assert labels.tolist() == TRUTH.tolist()
     raw, probs = facts.raw[rows], facts.probs[rows]
-    names = np.array(facts.judge.scale_.decode(labels))
+    names = np.array(facts.calibrator.scale_.decode(labels))
     logits = facts.texts.logits[rows]
     expected = (
         ("labels", np.eye(5)[labels], logits),
@@ -191,7 +194,7 @@ def test_without_unseen_labels_there_are_no_scores(judge):
     own = gather(judge, texts(range(20)))
     assert own.scores == () and own.gain is None
     page = make_page(own, of="a judge")
-    assert "is expected to be" in page and "which flatters the judge" in page
+    assert "is expected to be" in page and "look better than it is" in page
 
 
 def test_only_unseen_labels_have_the_histogram_of_the_fit(judge, facts, tmp_path):
@@ -209,7 +212,7 @@ def test_a_file_without_label_counts_says_so(judge, facts):
     own = gather(old, texts(range(len(EVERYTHING))))
     assert own.gain is None and {score.histogram for score in own.scores} == {None}
     page = make_page(own, of="a judge")
-    assert "does not tell its label histogram" in page and "histogram alone" not in page
+    assert "does not hold its label histogram" in page and "histogram alone" not in page
 
 
 def test_texts_that_are_moved_most(judge, facts):
@@ -230,14 +233,14 @@ def test_texts_with_one_reading_are_listed_once(judge):
         ("text 0", 4), ("text 5", 0), ("text 6", 13)
     }  # fmt: skip
     page = make_page(own, of="it")
-    assert "text 6 and 13 like it" in page and "ratings that were counted" in page
+    assert "text 6 and 13 like it" in page and "counts of ratings" in page
 
 
 def test_options_in_words_are_numbered_as_means_are(judge):
     words = ["very poor", "poor", "fair", "good", "very good"]
     stack = cp.LogitStack(words).fit(LOGITS, LABELS)
     page = make_page(gather(stack, texts(range(len(EVERYTHING)))), of="it")
-    assert "options are counted from 0, &#x27;very poor&#x27;" in page
+    assert "options are counted from 0, 'very poor'" in page
     assert "0 very poor; 1 poor; 2 fair; 3 good; 4 very good" in page
     assert "counted from 0" not in make_page(gather(judge, texts(range(20))), of="it")
 
@@ -293,7 +296,7 @@ def test_the_page_stands_by_itself(facts):
     words = " ".join(elements.words)
     for fault in facts.summary.faults:
         assert fault.words in words
-    for name in facts.judge.members[:7]:
+    for name in facts.calibrator.members[:7]:
         assert name in page
     assert "nan" not in re.findall(r"[a-z]+", words.lower())
 

@@ -233,7 +233,7 @@ def test_the_command(folder, cordial):
     assert cordial("sweep", folder / "sweep.toml", "-o", "out", "--quiet").stdout == ""
     with_all = cordial("sweep", folder / "sweep.toml", "-o", "out", "--analyse", "all")
     assert "left out table: the sweep has none of the methods cordial" in with_all.stderr
-    both = ("--analyse", "table", "--analyse", "scores")
+    both = ("--analyse", "table", "--analyse", "curves")
     named = cordial("sweep", folder / "sweep.toml", "-o", "out", *both, status=2)
     assert "--analyse table: the sweep has none" in named.stderr
     assert "stars, a: mean log loss" in named.stdout

@@ -1,15 +1,15 @@
 """What averaging over the posterior is worth: a form of ours that does not, minus ours."""
 
-from cordial_ppl.errors import InputError
-from cordial_ppl.products.comparison import base_of, our_method
-from cordial_ppl.products.differences import (
+from differences_table import (
     describe_range,
     difference_panels,
-    difference_record,
     draw_differences,
-    note_few_draws,
     show_differences,
 )
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.products.comparison import base_of, our_method
+from cordial_ppl.products.differences import difference_record, note_few_draws
 from cordial_ppl.products.means import count_failures
 from cordial_ppl.products.product import Product, Table
 from cordial_ppl.sweep import Results

@@ -16,7 +16,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from averaging import averaging_gain
+from crossover_table import crossover_table
+from differences_table import loss_differences
+from further_scores import further_scores
 from known_gap import gap_table
+from loss_table import loss_table
 from readers import reader_table
 from reversals import reversal_shares
 
@@ -26,11 +30,17 @@ from cordial_ppl.sweep import Progress, read_config, run_sweep
 
 OF_A_SWEEP: Mapping[str, Callable[..., Product]] = {
     **PRODUCTS,
+    "table": loss_table,
+    "differences": loss_differences,
+    "scores": further_scores,
+    "crossover": crossover_table,
     "reversals": reversal_shares,
     "averaging": averaging_gain,
     "readers": reader_table,
 }
-"""What each name makes of the results of a sweep: the package's products and the paper's."""
+"""What each name makes of the results of a sweep: the package's products and the paper's.
+
+The paper's Table 1 replaces the package's `table`."""
 
 HERE = Path(__file__).parent
 KNOWN_GAP = "known-gap"

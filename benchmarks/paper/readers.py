@@ -3,16 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+from wins import leads, name_unknown
 
 from cordial_ppl.analyses import Interval
 from cordial_ppl.products.comparison import need_budgets, need_methods, our_method, rivals
 from cordial_ppl.products.differences import intervals, note_few_draws, resolves
-from cordial_ppl.products.means import (
-    count_failures,
-    leads,
-    mean_pair,
-    name_unknown,
-)
+from cordial_ppl.products.means import count_failures, mean_pair
 from cordial_ppl.products.product import NOTHING, Product, Record, Table, number
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label

@@ -1,9 +1,10 @@
 """How often calibration turns the order of sure readings around."""
 
+from panels import Panel, draw_panels, panel_title, read_lines
+
 from cordial_ppl.products.comparison import our_method
 from cordial_ppl.products.figure import Figure
 from cordial_ppl.products.means import count_failures, mean_scores
-from cordial_ppl.products.panels import Panel, draw_panels, panel_title, read_lines
 from cordial_ppl.products.product import NOTHING, Product, Record, Table, with_labels
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label

@@ -1,7 +1,6 @@
 """How many labels a method is worth: where another method's learning curve reaches its loss."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from cordial_ppl.errors import InputError
@@ -25,21 +24,6 @@ def label_equivalents(budgets: ArrayLike, losses: ArrayLike, reached: float) -> 
     Raises:
         InputError: budgets and losses do not match, budgets do not rise, or a number is not finite.
     """
-    n, curve = _curve(budgets, losses, reached)
-    below = np.flatnonzero(curve <= reached)
-    if not len(below):
-        return float("inf")
-    k = int(below[0])
-    if k == 0:
-        return float(n[0])
-    share = (curve[k - 1] - reached) / (curve[k - 1] - curve[k])
-    return float(n[k - 1] * (n[k] / n[k - 1]) ** share)
-
-
-def _curve(
-    budgets: ArrayLike, losses: ArrayLike, reached: float
-) -> tuple[Float[np.ndarray, " budgets"], Float[np.ndarray, " budgets"]]:
-    """Check a learning curve."""
     n, curve = np.asarray(budgets, dtype=float), np.asarray(losses, dtype=float)
     if n.ndim != 1 or n.shape != curve.shape or not len(n):
         raise InputError(
@@ -50,4 +34,11 @@ def _curve(
             "budgets must be positive and rise, and losses be finite; "
             f"got budgets {n.tolist()}, losses {curve.tolist()} and {reached}."
         )
-    return n, curve
+    below = np.flatnonzero(curve <= reached)
+    if not len(below):
+        return float("inf")
+    k = int(below[0])
+    if k == 0:
+        return float(n[0])
+    share = (curve[k - 1] - reached) / (curve[k - 1] - curve[k])
+    return float(n[k - 1] * (n[k] / n[k - 1]) ** share)

@@ -39,22 +39,7 @@ def paired_interval(
 ) -> Interval:
     """Bootstrap the mean difference of two methods' losses over texts and label subsets.
 
-    A draw takes n texts and S subsets with replacement, independently, and averages
-    `D[s, i] = loss of the one - loss of the other` over both:
-    `sum_si a_s b_i D[s, i] / (S n)`, with a and b the times that each was taken. The interval runs
-    between the `(1 -+ level) / 2` quantiles of the draws (Efron and Tibshirani, 1993).
-
-    Args:
-        differences: Differences [S, n], rows for label subsets and columns for report texts.
-        level: Share of the draws that lies inside, in (0, 1).
-        draws: Number of bootstrap draws.
-        seed: Seed of NumPy's generator.
-
-    Returns:
-        The mean difference and the ends of its interval.
-
-    Raises:
-        InputError: a difference is not finite, there is none, or an option is out of range.
+    As `paired_intervals`, for differences ``[S, n]`` of one method.
     """
     return paired_intervals(differences[None], level=level, draws=draws, seed=seed)[0]
 
@@ -66,18 +51,22 @@ def paired_intervals(
     draws: int = 10_000,
     seed: int = 0,
 ) -> list[Interval]:
-    """Bootstrap several methods' mean differences with the same resamples.
+    """Bootstrap several methods' mean differences over texts and label subsets.
 
-    Each interval is that of `paired_interval`; making the resamples is most of the work.
+    A draw takes n texts and S subsets with replacement, independently, and averages
+    `D[s, i] = loss of the one - loss of the other` over both:
+    `sum_si a_s b_i D[s, i] / (S n)`, with a and b the times that each was taken. All methods share
+    the draws, which are most of the work. The interval runs between the `(1 -+ level) / 2`
+    quantiles of the draws (Efron and Tibshirani, 1993).
 
     Args:
-        differences: Differences [M, S, n] of M methods.
+        differences: Differences [M, S, n] of M methods, on S label subsets and n report texts.
         level: Share of the draws that lies inside, in (0, 1).
         draws: Number of bootstrap draws.
         seed: Seed of NumPy's generator.
 
     Returns:
-        One interval a method.
+        For each method its mean difference and the ends of its interval.
 
     Raises:
         InputError: a difference is not finite, there is none, or an option is out of range.

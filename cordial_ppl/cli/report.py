@@ -1,4 +1,4 @@
-"""`cordial report`: one page on a judge, to be looked at and passed on."""
+"""`cordial report`: one page on a reader and what calibration changes."""
 
 from pathlib import Path
 from typing import Annotated
@@ -37,10 +37,10 @@ def report(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write one page that shows what is wrong with the reader and what the judge changes.
+    """Write one page that shows what is wrong with the reader and what calibration changes.
 
-    LABELS may hold the labels that the judge was fitted to and others: those of the fit are known
-    again and left out of the scores. The page is a single file that needs nothing from elsewhere.
+    LABELS may include the labels of the fit: they are recognised and left out of the scores. The
+    page is a single file that loads nothing from elsewhere.
     """
     from cordial_ppl.cli.fitting import read_label_table
     from cordial_ppl.cli.output import check_output, show_json
@@ -58,9 +58,7 @@ def report(
 
         fitted = load(judge, channels=channel or ())
     if not isinstance(fitted, Stack):
-        raise InputError(
-            f"{judge} is no judge of one reader, as `cordial fit` writes it: a report is on one."
-        )
+        raise InputError(f"{judge} is not a calibrator of one reader: make one with `cordial fit`.")
     if names is not None and len(names) != fitted.scale_.size:
         raise InputError(
             f"--options names {len(names)} options, but {judge} was fitted on "

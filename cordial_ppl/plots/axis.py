@@ -50,18 +50,18 @@ def short(name: str) -> str:
     return literal(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
 
 
-def check_stack(judge: object) -> Stack:
+def check_stack(calibrator: object) -> Stack:
     """Take what a picture of one reader is drawn of.
 
     Raises:
         InputError: It is no stack.
     """
-    if not isinstance(judge, Stack):
+    if not isinstance(calibrator, Stack):
         raise InputError(
             "this picture is of a stack on one reader, such as Cordial; got a "
-            f"{type(judge).__name__}. Of a fusion, take one of its stacks_."
+            f"{type(calibrator).__name__}. Of a fusion, take one of its stacks_."
         )
-    return judge
+    return calibrator
 
 
 def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None) -> None:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing
-from cordial_ppl.products.figure import literal, styles
-from cordial_ppl.products.means import mean_scores
-from cordial_ppl.products.panels import Line, Panel, draw_panel
+from cordial_ppl.products.curves import draw_lines, loss_lines
+from cordial_ppl.products.figure import literal
 from cordial_ppl.sweep import Results
 
 
@@ -49,19 +48,9 @@ def learning_curve(
         raise InputError(
             f"the sweep has no method {unknown[0]!r}; it has {', '.join(results.methods)}."
         )
-    cells = {n: cell for (t, r, n), cell in sorted(results.cells.items()) if (t, r) == pairs[0]}
-    found = {n: mean_scores(cell, chosen) for n, cell in cells.items()}
-    lines = []
-    for method in chosen:
-        own = {n: means[method] for n, means in found.items() if means[method].draws}
-        lower = [mean.mean - mean.error for mean in own.values()]
-        upper = [mean.mean + mean.error for mean in own.values()]
-        lines.append(Line(method, list(own), [mean.mean for mean in own.values()], (lower, upper)))
     with drawing(ax, height=2.6) as axis:
-        panel = Panel(pairs[0][0], ", ".join(pairs[0]), lines)
-        draw_panel(axis, panel, styles(results.methods))
-        axis.set_title(literal(panel.title))
-        axis.set_xlabel("number of labels")
+        draw_lines(axis, results, loss_lines(results, *pairs[0], chosen))
+        axis.set_title(literal(", ".join(pairs[0])))
         axis.set_ylabel("log loss (nats)")
         axis.legend(ncols=2)
     return axis

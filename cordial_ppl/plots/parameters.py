@@ -22,7 +22,7 @@ REACH = 0.002
 """Share of prior and posterior that may lie beyond each end of the picture."""
 
 
-def parameter(judge: Stack, name: str, *, ax: Axes | None = None) -> Axes:
+def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
     """Draw the posterior of one parameter over its prior.
 
     It is that of ``summary()``: of the channels on the plain temperature reading, in proportion to
@@ -31,7 +31,7 @@ def parameter(judge: Stack, name: str, *, ax: Axes | None = None) -> Axes:
     concentration are on a logarithmic axis, and their densities with respect to the logarithm.
 
     Args:
-        judge: a fitted stack with channels.
+        calibrator: a fitted stack with channels.
         name: of a parameter that its channels share, such as "temperature".
         ax: where to draw.
 
@@ -43,8 +43,12 @@ def parameter(judge: Stack, name: str, *, ax: Axes | None = None) -> Axes:
         InputError: there is no such parameter, its posterior is one point (``inference="mode"``),
             or matplotlib is not installed.
     """
-    check_stack(judge).describe()  # Says so if there is no fit.
-    known, weights = pool_draws(judge.posteriors_, judge.weights_) if judge.posteriors_ else ({}, 0)
+    check_stack(calibrator).describe()  # Says so if there is no fit.
+    known, weights = (
+        pool_draws(calibrator.posteriors_, calibrator.weights_)
+        if calibrator.posteriors_
+        else ({}, 0)
+    )
     if name not in known:
         raise InputError(
             f"the channels share no parameter {name!r}; they have: {', '.join(known) or 'none'}."
@@ -54,7 +58,7 @@ def parameter(judge: Stack, name: str, *, ax: Axes | None = None) -> Axes:
     rng = np.random.default_rng(0)
     own = known[name]
     after = rng.choice(own, len(own), p=weights / np.sum(weights))
-    before = _prior(judge, name)
+    before = _prior(calibrator, name)
     logs = name != "strength" and bool(min(after.min(), before.min()) > 0)
     with drawing(ax, height=1.6) as axis:
         ends = [np.quantile(draws, (REACH, 1 - REACH)) for draws in (before, after)]
@@ -87,11 +91,11 @@ def parameter(judge: Stack, name: str, *, ax: Axes | None = None) -> Axes:
     return axis
 
 
-def parameters(judge: Stack) -> Figure:
+def parameters(calibrator: Stack) -> Figure:
     """Draw the posteriors of all parameters that the channels share, a panel each.
 
     Args:
-        judge: a fitted stack with channels.
+        calibrator: a fitted stack with channels.
 
     Returns:
         A figure, which belongs to no window.
@@ -100,8 +104,10 @@ def parameters(judge: Stack) -> Figure:
         NotFittedError: there was no fit yet.
         InputError: the stack has no channels or only their modes, or matplotlib is not installed.
     """
-    check_stack(judge).describe()
-    known = pool_draws(judge.posteriors_, judge.weights_)[0] if judge.posteriors_ else {}
+    check_stack(calibrator).describe()
+    known = (
+        pool_draws(calibrator.posteriors_, calibrator.weights_)[0] if calibrator.posteriors_ else {}
+    )
     if not known:
         raise InputError("the stack has no channels whose parameters could be drawn.")
     names = sorted(known, key=lambda name: [*PARAMETERS, name].index(name))
@@ -113,7 +119,7 @@ def parameters(judge: Stack) -> Figure:
         page = figure.Figure(figsize=(PAGE, 1.5 * down), layout="constrained")
         panels = page.subplots(down, across, squeeze=False).ravel()
         for name, axis in zip(names, panels, strict=False):
-            parameter(judge, name, ax=axis)
+            parameter(calibrator, name, ax=axis)
         for axis in panels[len(names) :]:
             axis.axis("off")
         last = panels[len(names)] if len(names) < len(panels) else panels[0]
@@ -122,11 +128,11 @@ def parameters(judge: Stack) -> Figure:
     return page
 
 
-def _prior(judge: Stack, name: str) -> np.ndarray:
+def _prior(calibrator: Stack, name: str) -> np.ndarray:
     """Draws from the prior of a parameter, pooled over channels as those of its posterior are."""
     found = []
-    for channel, share in channel_shares(judge.posteriors_, judge.weights_).items():
-        draws = judge.posteriors_[channel].sample_prior(DRAWS, judge.seed)[name]
+    for channel, share in channel_shares(calibrator.posteriors_, calibrator.weights_).items():
+        draws = calibrator.posteriors_[channel].sample_prior(DRAWS, calibrator.seed)[name]
         found.append(draws[: round(share * DRAWS)])
     return np.concatenate(found).astype(float)
 

@@ -11,7 +11,7 @@ from cordial_ppl.readings import as_logits
 
 
 def label_shares(
-    judge: Estimator,
+    calibrator: Estimator,
     logits: Any,
     labels: Any = None,
     covariates: Any = None,
@@ -24,7 +24,7 @@ def label_shares(
     labels are given, are the shares of the labels.
 
     Args:
-        judge: a fitted calibrator of one reader.
+        calibrator: a fitted calibrator of one reader.
         logits: option logits of texts, ``[m, K]``.
         labels: options of all of these texts, ``[m]``, or of other texts from the same source.
         covariates: covariates of the texts, as in ``fit``.
@@ -37,8 +37,8 @@ def label_shares(
         NotFittedError: there was no fit yet.
         InputError: the readings or labels cannot be used, or matplotlib is not installed.
     """
-    after = np.asarray(judge.predict_proba(logits, covariates)).mean(axis=0)
-    scale = judge.scale_
+    after = np.asarray(calibrator.predict_proba(logits, covariates)).mean(axis=0)
+    scale = calibrator.scale_
     before = stated(as_logits(logits, size=scale.size)).mean(axis=0)
     places = np.arange(scale.size)
     with drawing(ax, height=1.9) as axis:

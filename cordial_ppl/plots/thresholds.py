@@ -35,7 +35,7 @@ def thresholds(
     The texts are split, for each threshold, into up to eight bins of about as many by their
     predicted probability, those with the same in one; vertical lines are the 90 % intervals of the
     observed share under Jeffreys' prior.  Of more than eight thresholds eight are drawn, evenly.  A
-    calibrated judge follows the diagonal.
+    calibrated calibrator follows the diagonal.
 
     Args:
         probs: probabilities of the options, ``[n, K]``.

@@ -20,7 +20,7 @@ GROUPS, LEAST, DECIMALS = 10, 3, 2
 
 
 def transfer_curve(
-    judge: Stack,
+    calibrator: Stack,
     logits: Any = None,
     labels: Any = None,
     covariates: Any = None,
@@ -31,14 +31,14 @@ def transfer_curve(
     """Draw the calibrated mean label against the mean that the reader states.
 
     Circles are labelled texts: the mean of what the reader states of each, and its label, moved a
-    little up or down at random.  The curve is what the judge makes of the same texts: by the
+    little up or down at random.  The curve is what the calibrator makes of the same texts: by the
     stated mean they form up to ten groups, and each point is the mean of a group on both axes.
     The band runs between the means of the ends of the texts' credible intervals, as if all were
     off in the same direction: it is at least as wide as the interval of the group's mean.  On the
     diagonal the reader is right.
 
     Args:
-        judge: a fitted stack.
+        calibrator: a fitted stack.
         logits: option logits of labelled texts, ``[n, K]``; by default those of the fit.
         labels: their options, ``[n]``.
         covariates: their covariates, as in ``fit``.
@@ -50,14 +50,14 @@ def transfer_curve(
 
     Raises:
         NotFittedError: there was no fit yet.
-        InputError: ``judge`` is no stack, ``level`` is not between 0 and 1, logits came without
-            labels or cannot be used, none came for a judge that keeps none (one without channels,
-            or from a file), or matplotlib is not installed.
+        InputError: ``calibrator`` is not a stack, ``level`` is not between 0 and 1, logits came
+            without labels or cannot be used, none came for a calibrator that keeps none (one
+            without channels, or from a file), or matplotlib is not installed.
     """
-    data = check_stack(judge).labelled(logits, labels, covariates)
-    values, said = judge.scale_.values, stated(data.logits) @ judge.scale_.values
-    mean = judge.predict_mean(data.logits, data.covariates)
-    ends = judge.predict_interval(data.logits, level, data.covariates, mean=mean)
+    data = check_stack(calibrator).labelled(logits, labels, covariates)
+    values, said = calibrator.scale_.values, stated(data.logits) @ calibrator.scale_.values
+    mean = calibrator.predict_mean(data.logits, data.covariates)
+    ends = calibrator.predict_interval(data.logits, level, data.covariates, mean=mean)
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
     parts = group(said / step, int(np.clip(len(said) // LEAST, 1, GROUPS)), DECIMALS)
     x, y, low, high = (
@@ -89,8 +89,8 @@ def transfer_curve(
             label=f"calibrated, {100 * level:.0f} % intervals",
             zorder=3,
         )
-        name_options(axis.xaxis, judge.scale_)
-        name_options(axis.yaxis, judge.scale_)
+        name_options(axis.xaxis, calibrator.scale_)
+        name_options(axis.yaxis, calibrator.scale_)
         axis.set_ylim(lowest - 0.4 * step, highest + 0.4 * step)
         axis.set_xlim(lowest - 0.2 * step, highest + 0.2 * step)
         axis.set_xlabel("what the reader states (mean)")

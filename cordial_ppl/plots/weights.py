@@ -7,14 +7,14 @@ from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, check_stack, drawing
 from cordial_ppl.products.figure import literal
 
 
-def weights(judge: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
+def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
     """Draw the members' weights as bars, the largest on top.
 
     Channels (of a fusion: readers) are of one colour, logit-space calibrators (of a fusion: what
     sees all readers at once) of another.
 
     Args:
-        judge: a fitted stack, or a fitted fusion of several readers.
+        calibrator: a fitted stack, or a fitted fusion of several readers.
         ax: where to draw.
 
     Returns:
@@ -24,13 +24,19 @@ def weights(judge: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
         NotFittedError: there was no fit yet.
         InputError: matplotlib is not installed.
     """
-    if not isinstance(judge, Fusion):
-        check_stack(judge)
-    if not hasattr(judge, "weights_"):
-        raise NotFittedError(f"this {type(judge).__name__} is not fitted: call fit first.")
-    single = judge.readers_ if isinstance(judge, Fusion) else tuple(judge.posteriors_)
-    kinds = ("readers", "all readers") if isinstance(judge, Fusion) else ("channels", "calibrators")
-    ranked = sorted(judge.weights_.items(), key=lambda item: item[1])
+    if not isinstance(calibrator, Fusion):
+        check_stack(calibrator)
+    if not hasattr(calibrator, "weights_"):
+        raise NotFittedError(f"this {type(calibrator).__name__} is not fitted: call fit first.")
+    single = (
+        calibrator.readers_ if isinstance(calibrator, Fusion) else tuple(calibrator.posteriors_)
+    )
+    kinds = (
+        ("readers", "all readers")
+        if isinstance(calibrator, Fusion)
+        else ("channels", "calibrators")
+    )
+    ranked = sorted(calibrator.weights_.items(), key=lambda item: item[1])
     with drawing(ax, height=0.5 + 0.17 * len(ranked)) as axis:
         for kind, color, own in ((kinds[0], OURS, True), (kinds[1], CHANNEL, False)):
             rows = [k for k, (name, _) in enumerate(ranked) if (name in single) is own]

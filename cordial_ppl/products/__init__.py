@@ -1,17 +1,15 @@
 """What a finished sweep shows: tables and figures, each made by one function of the results.
 
-A module a product; `comparison` says which methods and draws are compared, `product` what an
-analysis gives and how it is written, `figure`, `panels` and `heatmaps` how it is drawn.
+A module a product; `comparison` says which methods are compared, `means` and `differences` compare
+them, `product` is what is written, `figure` and `heatmaps` draw.
 """
 
 from collections.abc import Callable, Mapping
 
-from cordial_ppl.products.crossover import crossover_table
 from cordial_ppl.products.curves import loss_curves
 from cordial_ppl.products.equivalents import equivalent_labels
 from cordial_ppl.products.product import Product, Table, write_product
 from cordial_ppl.products.reliability import stated_classes
-from cordial_ppl.products.scores import further_scores
 from cordial_ppl.products.table import loss_table
 
 PRODUCTS: Mapping[str, Callable[..., Product]] = {
@@ -19,8 +17,6 @@ PRODUCTS: Mapping[str, Callable[..., Product]] = {
     "curves": loss_curves,
     "reliability": stated_classes,
     "equivalents": equivalent_labels,
-    "scores": further_scores,
-    "crossover": crossover_table,
 }
 """What each name makes of the results of a sweep."""
 

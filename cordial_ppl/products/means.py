@@ -1,18 +1,16 @@
-"""Means over draws of labels, and who has the lowest.
+"""Means over draws of labels.
 
 A fit that failed is in no mean: means are over the draws in which all compared methods succeeded.
 A method that lacks so many draws that half of them or fewer would be left is not compared; in a
 pair two methods are compared over whatever draws they share.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from cordial_ppl.products.comparison import Key, rivals
-from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.cell import Cell
 from cordial_ppl.sweep.methods import label
 
@@ -85,27 +83,6 @@ def mean_pair(cell: Cell, ours: str, other: str) -> tuple[Mean, Mean]:
     return mean_of(own[draws]), mean_of(theirs[both])
 
 
-def leads(results: Results, ours: str, least: int, most: int) -> dict[Key, float]:
-    """Return by how much log loss (nats) ours leads the best rival, by cell; negative: it trails.
-
-    Args:
-        results: the sweep.
-        ours: our method.
-        least: fewest labels.
-        most: most labels.
-
-    Returns:
-        A lead for each cell with as many labels; NaN where ours or all others are left out.
-    """
-    others, found = rivals(results, ours), {}
-    for key, cell in results.cells.items():
-        if least <= key[2] <= most:
-            means = {m: own.mean for m, own in mean_scores(cell, (ours, *others)).items()}
-            best = min((means[m] for m in others if not np.isnan(means[m])), default=np.nan)
-            found[key] = best - means[ours]
-    return found
-
-
 def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:
     """Say how many fits of these methods failed, and what that means for means."""
     failed, fits = dict.fromkeys(methods, 0), 0
@@ -122,9 +99,3 @@ def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:
         "that the compared methods share, and a method with which half of them or fewer would be "
         "left is not compared (–); differences of two methods are over the draws that both have."
     )
-
-
-def name_unknown(leads: Mapping[Key, float]) -> str:
-    """Say where a lead is not known; nothing where all are."""
-    named = "; ".join(", ".join(map(str, key)) for key, lead in leads.items() if np.isnan(lead))
-    return f" Unknown, with too few shared draws: {named}." if named else ""

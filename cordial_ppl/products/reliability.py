@@ -1,11 +1,11 @@
-"""Fig. 2: what texts get, by people and by methods, given the class that the reader states."""
+"""What texts get, from people and from methods, for each class that the reader states."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.products.comparison import need_budgets, need_methods, our_method
+from cordial_ppl.products.comparison import need_budgets, our_method
 from cordial_ppl.products.heatmaps import Heatmap, draw_heatmaps
 from cordial_ppl.products.means import count_failures, mean_scores, shared_draws
 from cordial_ppl.products.product import Product, Record, Table, number
@@ -14,7 +14,10 @@ from cordial_ppl.sweep.cell import Cell
 from cordial_ppl.sweep.methods import label
 
 PEOPLE = "empirical"
-"""What the label histogram goes by among the methods."""
+"""What the label histogram is called among the methods."""
+
+SHOWN = ("raw", "logit-stack", "dirichlet")
+"""Methods that are shown beside ours."""
 
 
 def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) -> Product:
@@ -22,18 +25,17 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
 
     Args:
         results: the sweep.
-        ours: our method, shown beside the raw reading, the logit stack and Dirichlet calibration.
+        ours: our method, shown beside those of `SHOWN` that the sweep has.
         n: number of labels.
 
     Returns:
         The product `reliability`.
 
     Raises:
-        InputError: the sweep lacks a method or the budget.
+        InputError: the sweep lacks ours or the budget.
     """
     ours = our_method(results, ours)
-    methods = tuple(dict.fromkeys(("raw", ours, "logit-stack", "dirichlet")))
-    need_methods(results, *methods)
+    methods = tuple(dict.fromkeys(m for m in (SHOWN[0], ours, *SHOWN[1:]) if m in results.methods))
     need_budgets(results, n)
     records, shown, maps = [], [], []
     for task, reader in results.pairs:

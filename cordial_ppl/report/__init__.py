@@ -1,6 +1,6 @@
-"""One self-contained page on a judge: what is wrong with the reader, and what calibration changes.
+"""One self-contained page: what is wrong with the reader, and what calibration changes.
 
-`facts` measures, `pictures` draws, `page` writes it down in HTML.
+`facts` measures, `pictures` draws, `page` fills the template `page.html`.
 """
 
 from cordial_ppl.report.facts import Facts, Texts, gather

@@ -1,8 +1,9 @@
-"""What a report says: a judge measured on labelled texts, and the texts that it changes most."""
+"""What a report says: how good a calibrator is, and which texts it changes most."""
 
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -50,15 +51,15 @@ class Texts:
 
 @dataclass(frozen=True)
 class Score:
-    """A score of the reading as it is, of the label histogram and of the judge.
+    """A score of the reading as it is, of the label histogram and of the calibrator.
 
     Attributes:
         name: What is measured.
         unit: Its unit; "" for a share.
         raw: Of the reading as it is.
-        histogram: Of the label histogram of the fit; None where the judge's file does not tell.
-        calibrated: Of the judge.
-        gain: How much better the judge is than the raw reading, with its 90 % interval.
+        histogram: Of the label histogram of the fit; None if the file does not hold it.
+        calibrated: Of the calibrator.
+        gain: How much better the calibrator is than the raw reading, with its 90 % interval.
     """
 
     name: str
@@ -97,20 +98,20 @@ class Facts:
     """All that a report says.
 
     Attributes:
-        judge: The judge.
+        calibrator: The calibrator.
         texts: The texts.
         summary: The reader's faults, weights, diagnostics and warnings.
         raw: Probabilities that the reader states, [m, K].
         probs: Calibrated probabilities, [m, K].
         unseen: Which of the labelled texts are not of the fit, [n].
         scores: Scores on those; none where they are too few.
-        gain: By how much the judge's log loss is below the histogram's there, with its 90 %
+        gain: By how much the calibrator's log loss is below the histogram's there, with its 90 %
             interval; None if not known.
         moved: The texts that calibration moves most.
         versions: Of Python and the packages that matter.
     """
 
-    judge: Stack
+    calibrator: Stack
     texts: Texts
     summary: Summary
     raw: Float[np.ndarray, "m K"]
@@ -144,11 +145,11 @@ class Facts:
         }
 
 
-def gather(judge: Stack, texts: Texts) -> Facts:
-    """Measure a judge on the labelled texts that it was not fitted to.
+def gather(calibrator: Stack, texts: Texts) -> Facts:
+    """Measure a calibrator on the labelled texts that it was not fitted to.
 
     Args:
-        judge: The judge.
+        calibrator: The calibrator.
         texts: The texts, at least one of them labelled.
 
     Raises:
@@ -156,57 +157,50 @@ def gather(judge: Stack, texts: Texts) -> Facts:
     """
     if not len(texts.rows):
         raise InputError("a report needs labels of some of the texts; none came.")
-    probs = judge.predict_proba(texts.logits, texts.covariates)
+    probs = calibrator.predict_proba(texts.logits, texts.covariates)
     raw = stated(texts.logits)
-    unseen = find_unseen(texts.logits[texts.rows], texts.labels, judge.seen_)
-    found, gain = _scores(judge, texts, raw, probs, unseen)
+    unseen = find_unseen(texts.logits[texts.rows], texts.labels, calibrator.seen_)
+    found, gain = _scores(calibrator, texts, raw, probs, unseen)
     return Facts(
-        judge=judge,
+        calibrator=calibrator,
         texts=texts,
-        summary=judge.describe(),
+        summary=calibrator.describe(),
         raw=raw,
         probs=probs,
         unseen=unseen,
         scores=found,
         gain=gain,
-        moved=_moved(judge, texts, raw, probs),
+        moved=_moved(calibrator, texts, raw, probs),
         versions={"Python": platform.python_version()} | {name: version(name) for name in PACKAGES},
     )
 
 
 def _scores(
-    judge: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray, unseen: np.ndarray
+    calibrator: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray, unseen: np.ndarray
 ) -> tuple[tuple[Score, ...], Interval | None]:
     if unseen.sum() < FEWEST:
         return (), None
     rows, labels = texts.rows[unseen], texts.labels[unseen]
     histogram = None
-    if judge.label_counts_.size:
-        fitted = np.repeat(np.arange(probs.shape[1]), judge.label_counts_)
+    if calibrator.label_counts_.size:
+        fitted = np.repeat(np.arange(probs.shape[1]), calibrator.label_counts_)
         shares = np.asarray(label_histogram(fitted, probs.shape[1]), np.float64)
         histogram = np.tile(shares, (len(rows), 1))
-    values = judge.scale_.values
+    values = calibrator.scale_.values
 
-    def loss(own: np.ndarray) -> np.ndarray:
-        return scores.log_loss(own, labels, per_text=True)
-
-    def ranked(own: np.ndarray) -> np.ndarray:
-        return scores.rps(own, labels, per_text=True)
-
-    def miss(own: np.ndarray) -> np.ndarray:
-        return np.abs(own @ values - values[labels])
-
-    def wrong(own: np.ndarray) -> np.ndarray:
-        return (own.argmax(axis=1) != labels).astype(float)
-
-    measures: tuple[tuple[str, str, Callable[[np.ndarray], np.ndarray]], ...] = (
-        ("log loss", "nats", loss),
-        ("ranked probability score", "", ranked),
-        ("distance of mean and label", "points on the scale", miss),
-        ("most probable option is wrong", "share of texts", wrong),
-    )
+    loss = partial(scores.log_loss, labels=labels, per_text=True)
+    measures: dict[tuple[str, str], Callable[..., np.ndarray]] = {
+        ("log loss", "nats"): loss,
+        ("ranked probability score", ""): partial(scores.rps, labels=labels, per_text=True),
+        ("distance of mean and label", "points on the scale"): lambda probs: np.abs(
+            probs @ values - values[labels]
+        ),
+        ("most probable option is wrong", "share of texts"): lambda probs: (
+            probs.argmax(axis=1) != labels
+        ).astype(float),
+    }
     found = []
-    for name, unit, measure in measures:
+    for (name, unit), measure in measures.items():
         before, after = measure(raw[rows]), measure(probs[rows])
         flat = None if histogram is None else float(measure(histogram).mean())
         gain = paired_interval((before - after)[None], level=LEVEL)
@@ -216,8 +210,10 @@ def _scores(
     return tuple(found), paired_interval((loss(histogram) - loss(probs[rows]))[None], level=LEVEL)
 
 
-def _moved(judge: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray) -> tuple[Moved, ...]:
-    values = judge.scale_.values
+def _moved(
+    calibrator: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray
+) -> tuple[Moved, ...]:
+    values = calibrator.scale_.values
     before, after = raw @ values, probs @ values
     said = np.column_stack([texts.logits, np.round(after, 6)])
     _, first, again = np.unique(said, axis=0, return_index=True, return_inverse=True)
@@ -225,8 +221,8 @@ def _moved(judge: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray) -> tu
     far = np.sort(first)
     rows = far[np.argsort(-np.abs(after - before)[far], kind="stable")][:MOVED]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
-    low, high = judge.predict_interval(texts.logits[rows], LEVEL, extra, mean=after[rows])
-    labels = dict(zip(texts.rows.tolist(), judge.scale_.decode(texts.labels), strict=True))
+    low, high = calibrator.predict_interval(texts.logits[rows], LEVEL, extra, mean=after[rows])
+    labels = dict(zip(texts.rows.tolist(), calibrator.scale_.decode(texts.labels), strict=True))
     return tuple(
         Moved(
             item=texts.items[int(row)],

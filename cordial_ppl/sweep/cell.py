@@ -84,7 +84,7 @@ def write_cell(path: Path, cell: Cell, fingerprint: str) -> None:
         "empirical": cell.empirical,
         "stated": cell.stated,
     } | {f"score_{name}": values for name, values in cell.scores.items()}
-    # The file holds finite numbers; what is none is marked beside them.
+    # The file holds finite numbers only: gaps are marked in arrays beside them.
     absent = {f"absent_{name}": ~np.isfinite(a) for name, a in arrays.items() if _gaps(a)}
     filled = {name: np.where(np.isfinite(a), a, 0.0).astype(a.dtype) for name, a in arrays.items()}
     meta = {
@@ -106,7 +106,7 @@ def read_cell(path: Path) -> tuple[Cell, str]:
         The results, and the fingerprint of what they were made from.
 
     Raises:
-        FileError: the file is damaged or no cell of a sweep.
+        FileError: the file is damaged or is not a cell of a sweep.
     """
     meta, arrays = storage.read(path, KIND)
     with blaming(path):
@@ -136,16 +136,16 @@ def _check(cell: Cell) -> None:
     """Raise ValueError where the parts of a file do not fit together."""
     fits, classes = cell.losses.shape[:2], cell.stated.shape
     if cell.losses.ndim != 3 or fits[0] != len(set(cell.methods)) or len(classes) != 1:
-        raise ValueError("its losses are of other methods")
+        raise ValueError("its losses do not match its methods")
     if any(scores.shape != fits for scores in cell.scores.values()):
-        raise ValueError("its scores are of other fits")
+        raise ValueError("its scores do not match its fits")
     if not cell.given_stated.shape == cell.saturated.shape == (*fits, *classes, *classes):
-        raise ValueError("its predictions are of other fits or options")
+        raise ValueError("its predictions do not match its fits or options")
     if cell.empirical.shape != (*classes, *classes):
-        raise ValueError("its histogram is of other options")
+        raise ValueError("its histogram does not match its options")
     known = {(method, draw) for method in cell.methods for draw in range(fits[1])}
     if not cell.reasons.keys() <= known:
-        raise ValueError("its reasons are of other fits")
+        raise ValueError("its reasons do not match its fits")
 
 
 def _gaps(array: np.ndarray) -> bool:

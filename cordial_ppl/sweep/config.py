@@ -3,66 +3,65 @@
 Everything in it is checked before anything is fitted; a message names the key that is at fault.
 """
 
-import tomllib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from cordial_ppl.errors import ChannelError, FileError, InputError, quote
+import msgspec
+from msgspec import Meta, Struct
+
+from cordial_ppl.errors import ChannelError, FileError, InputError, naming, quote
 from cordial_ppl.priors.sources import OWN
 from cordial_ppl.sweep.methods import LABELS, METHODS, NINE, SETTINGS, External, Method
 from cordial_ppl.synthetic import TASKS
 
-BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
-DRAWS = 20
 LARGEST_SEED = 2**31 - 1
 LONGEST = 100
 """Characters of a name: tables, figures and folders bear it."""
-LONGEST_PATH = 4096
 
-KEYS = ("seed", "draws", "budgets", "methods", "task", "method", "external")
-TASK_KEYS = (
-    "benchmark",
-    "readings",
-    "labels",
-    "name",
-    "readers",
-    "options",
-    "report",
-    "covariates",
-)
+Count = Annotated[int, Meta(ge=1, le=LARGEST_SEED)]
+Text = Annotated[str, Meta(min_length=1, max_length=4096)]
+Texts = Annotated[tuple[Text, ...], Meta(min_length=1)]
+Tables = dict[Annotated[str, Meta(min_length=1, max_length=LONGEST, pattern=r"\S")], Any]
+"""Tables by name, such as `[task.NAME]`."""
 
 
-@dataclass(frozen=True)
-class TaskSource:
-    """Where the texts of a task come from: the embedded benchmark, or two tables.
+class _Task(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The keys of a table `[task.NAME]`.
 
     Attributes:
-        name: what the results call the task.
         benchmark: a task of the embedded benchmark, or None.
         readings: table of readings, or None.
         labels: table of labels, or None.
-        task: the task to take of tables with several.
+        task: the task to take from tables with several; `name` in the file.
         readers: the readers to take; None for all.
         options: the options in the scale's order; None as in the readings.
         report: number of labelled texts that methods are scored on; the others are the pool.
         covariates: columns of the readings that channels use.
     """
 
-    name: str
-    benchmark: str | None = None
-    readings: Path | None = None
-    labels: Path | None = None
-    task: str | None = None
-    readers: tuple[str, ...] | None = None
-    options: tuple[str, ...] | None = None
-    report: int = 1000
-    covariates: tuple[str, ...] = ()
+    benchmark: Text | None = None
+    readings: Text | None = None
+    labels: Text | None = None
+    task: Text | None = msgspec.field(default=None, name="name")
+    readers: Texts | None = None
+    options: Texts | None = None
+    report: Count = 1000
+    covariates: Texts = ()
 
 
-@dataclass(frozen=True)
-class SweepConfig:
+class TaskSource(_Task, frozen=True, kw_only=True):
+    """Where the texts of a task come from: the embedded benchmark, or two tables.
+
+    Attributes:
+        name: what the results call the task.
+    """
+
+    name: str = msgspec.field(name="title")  # In the file, `name` is the task of the tables.
+
+
+class SweepConfig(Struct, frozen=True, kw_only=True):
     """A sweep: every method, on every task and reader, from the same subsets of labels.
 
     Attributes:
@@ -75,9 +74,34 @@ class SweepConfig:
 
     tasks: tuple[TaskSource, ...]
     methods: tuple[Method | External, ...]
-    budgets: tuple[int, ...] = BUDGETS
-    draws: int = DRAWS
-    seed: int = 0
+    budgets: tuple[int, ...]
+    draws: int
+    seed: int
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    seed: Annotated[int, Meta(ge=0, le=LARGEST_SEED)] = 0
+    draws: Count = 20
+    budgets: Annotated[tuple[Count, ...], Meta(min_length=1)] = (
+        *(5, 10, 20, 50, 100, 200, 500, 1000, 2000),
+    )
+    methods: Texts | None = None
+    task: Tables = {}
+    method: Tables = {}
+    external: Tables = {}
+
+
+class _Variant(Struct, frozen=True, forbid_unknown_fields=True):
+    base: Text | None = None
+    inference: Text | None = None
+    channels: Texts | None = None
+    channel: Text | None = None
+    prior: Text | None = None
+    weight_counts: dict[str, Any] | None = None
+
+
+class _External(Struct, frozen=True, forbid_unknown_fields=True):
+    probabilities: Text
 
 
 def read_config(path: str | Path) -> SweepConfig:
@@ -90,133 +114,104 @@ def read_config(path: str | Path) -> SweepConfig:
         The sweep.
 
     Raises:
-        FileError: the file cannot be read or is no TOML.
+        FileError: the file cannot be read or is not TOML.
         InputError: a key is unknown or missing, or its value cannot be used; the message names the
             key and says what is allowed.
     """
     path = Path(path)
     try:
-        content = tomllib.loads(path.read_text("utf-8"))
+        content = msgspec.toml.decode(path.read_bytes())
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise FileError(f"{path} is not TOML: {error}.") from error
-    except ValueError as error:  # No name of a file, or a number of thousands of digits.
-        raise FileError(f"cannot read {path}: {error}.") from error
-    try:
+    with naming(str(path)):
         return parse_config(content, path.parent)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def parse_config(content: Mapping[str, Any], folder: Path = Path()) -> SweepConfig:
     """Check the content of a sweep's file; see `read_config`."""
-    _known("", content, KEYS)
-    budgets = _numbers(content, "budgets", BUDGETS)
-    if list(budgets) != sorted(set(budgets)):
-        raise InputError(f"budgets must ascend, each once; got {list(budgets)}.")
-    for kind in ("task", "method", "external"):
-        for name in _table(content.get(kind, {}), kind):
-            if not name.strip() or len(name) > LONGEST:
-                raise InputError(
-                    f"{kind}: a {kind} must have a name of at most {LONGEST} characters; got "
-                    f"{quote(name)}."
-                )
-    tasks = tuple(
-        _task(name, _table(table, f"task.{name}"), folder)
-        for name, table in _table(content.get("task", {}), "task").items()
-    )
-    if not tasks:
+    file = _convert(content, _File)
+    if list(file.budgets) != sorted(set(file.budgets)):
+        raise InputError(f"budgets must ascend, each once; got {list(file.budgets)}.")
+    if not file.task:
         raise InputError("there is no task: add a table [task.NAME].")
     return SweepConfig(
-        tasks=tasks,
-        methods=_methods(content, folder),
-        budgets=budgets,
-        draws=_number(content, "draws", DRAWS, 1),
-        seed=_number(content, "seed", 0, 0),
+        tasks=tuple(_task(name, table, folder) for name, table in file.task.items()),
+        methods=_methods(file, folder),
+        budgets=file.budgets,
+        draws=file.draws,
+        seed=file.seed,
     )
 
 
-def _task(name: str, table: Mapping[str, Any], folder: Path) -> TaskSource:
+def _task(name: str, table: Any, folder: Path) -> TaskSource:
     key = f"task.{name}"
-    _known(key, table, TASK_KEYS)
-    benchmark = _text(table, key, "benchmark")
-    readings, labels = (_path(table, key, part, folder) for part in ("readings", "labels"))
-    if benchmark is not None:
-        if benchmark not in TASKS:
-            raise InputError(
-                f"{key}.benchmark must be one of {', '.join(TASKS)}; got {quote(benchmark)}."
-            )
-        rest = [part for part in table if part not in ("benchmark", "readers")]
-        if rest:
-            raise InputError(f"{key}.{rest[0]}: a benchmark task takes only readers beside it.")
-    elif readings is None or labels is None:
-        raise InputError(f"{key} needs benchmark, or both readings and labels.")
-    return TaskSource(
-        name=name,
-        benchmark=benchmark,
-        readings=readings,
-        labels=labels,
-        task=_text(table, key, "name"),
-        readers=_texts(table, key, "readers"),
-        options=_texts(table, key, "options"),
-        report=_number(table, "report", TaskSource.report, 1, f"{key}."),
-        covariates=_texts(table, key, "covariates") or (),
-    )
+    source = TaskSource(name=name, **msgspec.structs.asdict(_convert(table, _Task, key)))
+    for part in ("readers", "options", "covariates"):
+        _unique(f"{key}.{part}", getattr(source, part) or ())
+    if source.benchmark is None:
+        if source.readings is None or source.labels is None:
+            raise InputError(f"{key} needs benchmark, or both readings and labels.")
+        paths = {part: str(folder / getattr(source, part)) for part in ("readings", "labels")}
+        return msgspec.structs.replace(source, **paths)
+    _one_of(f"{key}.benchmark", source.benchmark, tuple(TASKS))
+    rest = [part for part in table if part not in ("benchmark", "readers")]
+    if rest:
+        raise InputError(f"{key}.{rest[0]}: a benchmark task takes only readers beside it.")
+    return source
 
 
-def _methods(content: Mapping[str, Any], folder: Path) -> tuple[Method | External, ...]:
-    own = _table(content.get("method", {}), "method")
-    external = _table(content.get("external", {}), "external")
-    named = _texts(content, "", "methods")
+def _methods(file: _File, folder: Path) -> tuple[Method | External, ...]:
+    named = file.methods
     if named is None:
-        named = () if own or external else NINE
-    choices = [name for name in METHODS if name != "channel"]
-    found: dict[str, Method | External] = {}
+        named = () if file.method or file.external else NINE
+    choices = tuple(name for name in METHODS if name != "channel")
     for place, name in enumerate(named):
-        if name not in choices:
-            hint = f" [method.{name}] adds itself: leave it out here." if name in own else ""
-            raise InputError(
-                f"methods[{place}] must be one of {', '.join(choices)}; got {quote(name)}.{hint}"
-            )
-        if name in found:
-            raise InputError(f"methods[{place}] names {name!r} again: each may occur once.")
-        found[name] = Method(name, name)
-    for name, table in own.items():
-        key = f"method.{name}"
-        _new(key, name, found)
-        found[name] = _variant(key, name, _table(table, key), folder)
-    for name, table in external.items():
-        key = f"external.{name}"
-        _new(key, name, found)
-        _known(key, _table(table, key), ("probabilities",))
-        path = _path(table, key, "probabilities", folder)
-        if path is None:
-            raise InputError(f"{key} needs probabilities, the table that was made elsewhere.")
-        found[name] = External(name, path)
-    if not found:
-        raise InputError("methods must name at least one method.")
-    return tuple(found.values())
+        hint = f" [method.{name}] adds itself: leave it out here." if name in file.method else ""
+        _one_of(f"methods[{place}]", name, choices, hint)
+    _unique("methods", named)
+    variants = {
+        name: _variant(name, f"method.{name}", table, folder) for name, table in file.method.items()
+    }
+    external = {
+        name: External(name, folder / _convert(table, _External, f"external.{name}").probabilities)
+        for name, table in file.external.items()
+    }
+    for kind, names in (("method", variants), ("external", external)):
+        for name in names:
+            # Tables and figures show labels: two methods must not look alike.
+            if (
+                name in METHODS
+                or name in LABELS.values()
+                or kind == "external"
+                and name in variants
+            ):
+                raise InputError(f"{kind}.{name}: the name is taken; choose another.")
+    return (*(Method(name, name) for name in named), *variants.values(), *external.values())
 
 
-def _variant(key: str, name: str, table: Mapping[str, Any], folder: Path) -> Method:
-    base = _text(table, key, "base") or ("channel" if "channel" in table else "cordial")
-    if base not in SETTINGS:
-        raise InputError(f"{key}.base must be one of {', '.join(SETTINGS)}; got {quote(base)}.")
-    _known(key, table, ("base", *SETTINGS[base]))
-    settings: dict[str, Any] = {part: value for part, value in table.items() if part != "base"}
-    if "channels" in settings:
-        given = _texts(table, key, "channels") or ()
-        settings["channels"] = tuple(_channel(channel, folder) for channel in given)
-    if isinstance(settings.get("prior"), str) and settings["prior"] != OWN:
-        settings["prior"] = str(_path(table, key, "prior", folder))
-    if "weight_counts" in settings:
-        _table(settings["weight_counts"], f"{key}.weight_counts")
+def _variant(name: str, key: str, table: Any, folder: Path) -> Method:
+    found = _convert(table, _Variant, key)
+    base = found.base or ("channel" if found.channel else "cordial")
+    _one_of(f"{key}.base", base, tuple(SETTINGS))
+    settings = {
+        part: value
+        for part, value in msgspec.structs.asdict(found).items()
+        if part != "base" and value is not None
+    }
+    for part in settings:
+        if part not in SETTINGS[base]:
+            allowed = ", ".join(SETTINGS[base])
+            raise InputError(f"{key}.{part} is not a setting of {base}, which has {allowed}.")
+    if found.channels:
+        settings["channels"] = tuple(_channel(given, folder) for given in found.channels)
+    if found.prior and found.prior != OWN:
+        settings["prior"] = str(folder / found.prior)
     if base == "channel":
-        channel = _text(table, key, "channel")
-        if channel is None:
+        if not found.channel:
             raise InputError(f"{key} needs channel, its name or the path of its file.")
-        settings["channel"] = _channel(channel, folder)
+        settings["channel"] = _channel(found.channel, folder)
     method = Method(name, base, settings)
     try:
         method.build(0)
@@ -230,63 +225,38 @@ def _channel(given: str, folder: Path) -> str:
     return str(folder / given) if given.endswith(".py") else given
 
 
-def _new(key: str, name: str, found: Mapping[str, Any]) -> None:
-    # Tables and figures show labels: two methods must not look alike.
-    if name in found or name in METHODS or name in LABELS.values():
-        raise InputError(f"{key}: the name is taken; a variant needs one of its own.")
+def _one_of(key: str, value: str, allowed: tuple[str, ...], hint: str = "") -> None:
+    if value not in allowed:
+        raise InputError(f"{key} must be one of {', '.join(allowed)}; got {quote(value)}.{hint}")
 
 
-def _known(key: str, table: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
-    for name in table:
-        if name not in allowed:
-            place = f"{key}.{name}" if key else name
-            raise InputError(f"{place[:LONGEST]} is not a key; allowed are {', '.join(allowed)}.")
-
-
-def _table(value: Any, key: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InputError(f"{key} must be a table, [{key}]; got {quote(value)}.")
-    return value
-
-
-def _number(table: Mapping[str, Any], name: str, default: int, least: int, key: str = "") -> int:
-    value = table.get(name, default)
-    if type(value) is not int or not least <= value <= LARGEST_SEED:
-        limits = f"{least} to {LARGEST_SEED}"
-        raise InputError(f"{key}{name} must be a whole number from {limits}; got {quote(value)}.")
-    return value
-
-
-def _numbers(table: Mapping[str, Any], name: str, default: tuple[int, ...]) -> tuple[int, ...]:
-    values = table.get(name, list(default))
-    if not isinstance(values, list) or not values:
-        raise InputError(f"{name} must be a list of whole numbers; got {quote(values)}.")
-    return tuple(_number({f"{name}[{i}]": v}, f"{name}[{i}]", 0, 1) for i, v in enumerate(values))
-
-
-def _text(table: Mapping[str, Any], key: str, name: str) -> str | None:
-    value = table.get(name)
-    if value is not None and (not isinstance(value, str) or not value):
-        raise InputError(f"{key}.{name} must be text in quotes; got {quote(value)}.")
-    return value
-
-
-def _texts(table: Mapping[str, Any], key: str, name: str) -> tuple[str, ...] | None:
-    values, place = table.get(name), f"{key}.{name}" if key else name
-    if values is None:
-        return None
-    if not isinstance(values, list) or not all(isinstance(v, str) and v for v in values):
-        raise InputError(f"{place} must be a list of texts in quotes; got {quote(values)}.")
+def _unique(key: str, values: tuple[str, ...]) -> None:
     doubled = [value for value in values if values.count(value) > 1]
-    if doubled and name != "methods":
-        raise InputError(f"{place} names {quote(doubled[0])} more than once.")
-    if not values:
-        raise InputError(f"{place} must not be empty.")
-    return tuple(values)
+    if doubled:
+        raise InputError(f"{key} names {quote(doubled[0])} more than once.")
 
 
-def _path(table: Mapping[str, Any], key: str, name: str, folder: Path) -> Path | None:
-    given = _text(table, key, name)
-    if given is not None and len(given) > LONGEST_PATH:
-        raise InputError(f"{key}.{name} must be the path of a file; got {quote(given)}.")
-    return None if given is None else folder / given
+def _convert[Kind: Struct](value: Any, kind: type[Kind], key: str = "") -> Kind:
+    """Check a table against its type; a message names the key and says what came."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).replace("`", "").partition(" - at ")
+        place = (key + path.rpartition("$")[2]).removeprefix(".")
+        if path.startswith("key in"):
+            message = f"{place}: a {place} needs a name of 1 to {LONGEST} characters."
+            raise InputError(message) from error
+        for part in re.findall(r"\w+", path):
+            value = value[int(part) if isinstance(value, list) else part]
+        if problem.startswith("Object"):
+            allowed = ", ".join(kind.__struct_encode_fields__)
+            fault = "needs the key" if "missing" in problem else "has the unknown key"
+            name = problem.rpartition(" ")[2][:LONGEST]
+            raise InputError(
+                f"{place or 'the file'} {fault} {name}; its keys are {allowed}."
+            ) from error
+        words = {"array": "list", "object": "table", "str": "text"}
+        expected = problem.partition(", got ")[0].removeprefix("Expected ").removesuffix(" | null")
+        for word, plain in words.items():
+            expected = re.sub(rf"\b{word}\b", plain, expected)
+        raise InputError(f"{place}: expected {expected}; got {quote(value)}.") from error

@@ -1,4 +1,4 @@
-"""Methods of a sweep that were made elsewhere: their probabilities are looked up and scored."""
+"""External methods of a sweep: their probabilities are read from a table and scored."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ def read_externals(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
 def score_externals(draws: int, job: Job, tables: Mapping[str, Predictions]) -> Cell:
     """Score what the tables say of the report texts, for every draw of one cell.
 
-    What is missing or holds no probabilities is a failed fit, with the reason.
+    Where probabilities are missing or invalid the fit counts as failed, with the reason.
     """
     reading = job.reading
     size = reading.scale.size
@@ -53,7 +53,7 @@ def score_externals(draws: int, job: Job, tables: Mapping[str, Predictions]) -> 
 
 
 def warn_of_gaps(cells: Sequence[Cell]) -> None:
-    """Warn of tables that say nothing for some fits, before anything else is fitted."""
+    """Warn of tables without probabilities for some fits, before anything is fitted."""
     gaps: dict[str, list[str]] = {}
     for cell in cells:
         for (method, draw), reason in cell.reasons.items():

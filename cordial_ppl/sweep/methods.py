@@ -99,7 +99,7 @@ class Method:
         """Make the estimator of one draw of labels.
 
         Raises:
-            InputError: a setting is none of the estimator's.
+            InputError: the estimator has no such setting.
             ChannelError: there is no such channel.
         """
         estimator = METHODS[self.base](seed, **self.settings)
@@ -109,7 +109,7 @@ class Method:
 
 @dataclass(frozen=True)
 class External:
-    """Probabilities that were made elsewhere, such as by in-context demonstrations.
+    """Probabilities from another program, such as by in-context demonstrations.
 
     Attributes:
         name: what the results call it.

@@ -1,15 +1,16 @@
-"""Planning a sweep: its cells, what each is made from, and what is refused before the work."""
+"""Planning a sweep: its cells, what each depends on, and what is refused before any fit."""
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from cordial_ppl.cordial.stack import Stack
@@ -106,8 +107,8 @@ def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]
     import jax
 
     return {
-        "tasks": [_plain(asdict(task)) for task in config.tasks],
-        "methods": _describe_methods(config),
+        "tasks": [_plain(msgspec.structs.asdict(task)) for task in config.tasks],
+        "methods": [_describe_method(method) for method in config.methods],
         "budgets": list(config.budgets),
         "draws": config.draws,
         "seed": config.seed,
@@ -126,10 +127,6 @@ def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]
         "versions": {name: version(name) for name in ("cordial-ppl", "jax", "numpyro", "numpy")},
         "devices": [device.device_kind for device in jax.devices()],
     }
-
-
-def _describe_methods(config: SweepConfig) -> list[dict[str, Any]]:
-    return [_describe_method(method) for method in config.methods]
 
 
 def _describe_method(method: Method | External) -> dict[str, Any]:
@@ -183,8 +180,4 @@ def _digest(data: bytes) -> str:
 
 def _plain(value: Any) -> Any:
     """What JSON can express: paths as text, tuples as lists."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return str(value) if isinstance(value, Path) else value
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))

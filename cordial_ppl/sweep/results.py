@@ -1,4 +1,4 @@
-"""What a sweep leaves in its folder: a cell a file, one long table, and how they were made."""
+"""The files of a sweep: one for each cell, one long table, and the configuration."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,11 +15,11 @@ from cordial_ppl.tables import replacing, write_table
 
 CONFIG, TABLE, SUBSETS, CELLS = "sweep.json", "results.parquet", "subsets.parquet", "cells"
 FITTED, EXTERNAL = "", ".external"
-"""The parts of a cell: what was fitted, and what was made elsewhere and is scored anew."""
+"""The parts of a cell: methods that were fitted, and external ones, which are scored again."""
 LONGEST = 255
 """Bytes that the name of a folder may have."""
 MOST = 10**9
-"""Labels that no task has."""
+"""More labels than any task has."""
 
 COLUMNS = ("task", "reader", "method", "n", "draw", "metric", "value", "reason")
 
@@ -50,7 +50,7 @@ class Results:
             names = tuple(str(method["name"]) for method in config["methods"])
             kept = kept_parts("probabilities" in method for method in config["methods"])
             if not all(0 <= n < MOST for *_, n in keys):
-                raise ValueError("a number of labels that no sweep has")
+                raise ValueError("a number of labels is out of range")
         except OSError as error:
             raise FileError(f"{folder} holds no sweep: {error.strerror or error}.") from error
         except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -113,7 +113,7 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> None:
 
 
 def kept_parts(external: Iterable[bool]) -> tuple[str, ...]:
-    """Which parts a cell is kept in, from which methods were made elsewhere."""
+    """The parts in which a cell is kept, given which of its methods are external."""
     kinds = set(external)
     return tuple(part for part, kind in ((FITTED, False), (EXTERNAL, True)) if kind in kinds)
 

@@ -131,7 +131,7 @@ def make_cell(
 
 
 def _make_folders(folder: Path, jobs: Sequence[Job]) -> None:
-    """Find out before the work that everything can be written."""
+    """Make the folders, and check before any fit that every file can be written."""
     for own in dict.fromkeys([folder, *(job.path.parent for job in jobs)]):
         try:
             own.mkdir(parents=True, exist_ok=True)

@@ -144,7 +144,7 @@ def _embedded(source: TaskSource) -> Iterator[Reading]:
 
 
 def _tables(source: TaskSource, seed: int) -> Iterator[Reading]:
-    assert source.readings is not None and source.labels is not None
+    assert source.readings and source.labels
     names = list_values(source.readings, "reader", source.task)
     if source.readers and not names:
         raise InputError("readers: the table of readings has no column reader; leave the key out.")

@@ -3,7 +3,6 @@
 import numpy as np
 
 from cordial_ppl import scores
-from cordial_ppl.analyses import first_lead
 from cordial_ppl.products.comparison import need_methods, our_method
 from cordial_ppl.products.differences import enough_draws, intervals, note_few_draws
 from cordial_ppl.products.means import count_failures
@@ -61,7 +60,7 @@ def _row(results: Results, task: str, reader: str, ours: str) -> Record:
     delta = -known[most].mean if known else np.nan
     predicted = scores.crossover(size * (size + 1), STRUCTURED, delta) if known else np.nan
     sure = {n: known[n] for n in known if enough_draws(results, (task, reader, n), OTHER, ours)}
-    observed = first_lead(sure) if sure else np.nan
+    observed = min((n for n in sure if sure[n].upper < 0), default=np.inf) if sure else np.nan
     both = np.isfinite([predicted, observed]).all()
     return {
         "task": task,

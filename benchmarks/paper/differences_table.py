@@ -1,0 +1,143 @@
+"""Fig. 1: how much more log loss every method has than ours, against the number of labels."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from panels import Line, Panel, draw_panels, panel_title, read_lines
+
+from cordial_ppl.products.comparison import our_method, rivals
+from cordial_ppl.products.differences import difference_record, intervals, note_few_draws
+from cordial_ppl.products.figure import Figure
+from cordial_ppl.products.means import count_failures
+from cordial_ppl.products.product import Product, Record, Table, number, with_labels
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.methods import label
+
+BANDS = 3
+"""Rivals whose intervals are drawn."""
+
+MARGIN = 0.08
+"""Share of a panel's height that is left free above and below."""
+
+WIDEST, NARROWEST = 6.0, 0.2
+"""A panel's range ends at so many times the median difference, but at no fewer nats than these."""
+
+
+def loss_differences(results: Results, *, ours: str | None = None) -> Product:
+    """Return each method's log loss minus ours by number of labels, with paired 95 % intervals.
+
+    Args:
+        results: the sweep.
+        ours: the method that is subtracted.
+
+    Returns:
+        The product `differences`.
+
+    Raises:
+        InputError: the sweep lacks ours or other methods.
+    """
+    ours = our_method(results, ours)
+    others, strongest = rivals(results, ours), strongest_rivals(results, ours)
+    table = Table.of(
+        [
+            difference_record(results, key, method, ours)
+            for key in results.cells
+            for method in results.methods
+            if method != ours
+        ]
+    )
+    drawn = Table.of([row for row in table.records() if row["method"] in others])
+    panels = difference_panels(results, drawn, strongest)
+    return Product(
+        name="differences",
+        title="Log loss minus ours",
+        caption=f"Log loss of each method minus that of {label(ours)} (nats; above zero: "
+        f"{label(ours)} is better) by number of labels, with paired 95 % bootstrap intervals over "
+        "report texts and label subsets; bold: the interval excludes zero; the figure leaves out "
+        "other forms of ours, and its bands are the intervals of the strongest methods; "
+        + describe_range(panels),
+        table=table,
+        shown=show_differences(table),
+        notes=(
+            *note_few_draws(results, results.cells, results.methods, ours),
+            count_failures(results.cells.values(), results.methods),
+        ),
+        draw=lambda: draw_differences(results, panels, ours),
+    )
+
+
+def strongest_rivals(results: Results, ours: str) -> tuple[str, ...]:
+    """Return the rivals with the lowest log loss over cells, first those that have it in all."""
+    found: dict[str, list[float]] = {method: [] for method in rivals(results, ours)}
+    for key in results.cells:
+        for method, own in intervals(results, key, ours).items():
+            found.get(method, []).append(own.mean)
+    ranked = sorted(filter(found.get, found), key=lambda m: (-len(found[m]), np.mean(found[m])))
+    return tuple(ranked[:BANDS])
+
+
+def show_differences(table: Table) -> Table:
+    """Lay differences out by number of labels, resolved ones in bold."""
+
+    def shown(record: Record) -> str:
+        text = number(record["difference"], "+.3f")
+        return f"**{text}**" if record["resolved"] else text
+
+    return with_labels(table).spread(("task", "reader", "method"), ("n",), shown)
+
+
+def difference_panels(results: Results, table: Table, banded: Sequence[str]) -> list[Panel]:
+    """Return what a figure of differences shows; some have bands, and set the vertical range.
+
+    Args:
+        results: the sweep.
+        table: its differences.
+        banded: the methods that get bands.
+    """
+    panels = []
+    for task, reader in results.pairs:
+        lines = read_lines(table, task, reader, "difference", banded)
+        panels.append(Panel(task, panel_title(results, task, reader), lines, _limits(lines)))
+    return panels
+
+
+def describe_range(panels: Sequence[Panel]) -> str:
+    """Say for a caption what a figure of differences cuts, and which methods it hides."""
+    shown = Counter(line.method for panel in panels for line in panel.lines)
+    hidden: dict[str, list[str]] = {}
+    for panel in panels:
+        for line in filter(panel.hides, panel.lines):
+            hidden.setdefault(line.method, []).append(panel.title)
+    named = ", ".join(
+        label(method) + (f" (in {'; '.join(titles)})" if len(titles) < shown[method] else "")
+        for method, titles in hidden.items()
+    )
+    return "the figure cuts what is far above most differences" + (
+        f", which leaves nothing in sight of {named}." if named else "."
+    )
+
+
+def draw_differences(results: Results, panels: Sequence[Panel], ours: str) -> Figure:
+    """Draw differences from ours by number of labels."""
+    return draw_panels(results, panels, "log loss\nminus ours (nats)", zero=f"{label(ours)} (ours)")
+
+
+def _limits(lines: Sequence[Line]) -> tuple[float, float]:
+    """Return a range for what is usual among the lines with bands, and all lines below zero.
+
+    A method that leads ours is in sight however far it leads; bands and what trails are cut where
+    they are far from the usual difference: one wild fit would flatten all others.
+    """
+    leading = [line for line in lines if line.band] or lines
+    sizes = [abs(value) for line in leading for value in line.values if value]
+    cap = max(WIDEST * float(np.median(sizes)), NARROWEST) if sizes else NARROWEST
+    ends = [0.0, *(value for line in leading for own in _all_ends(line) for value in own)]
+    least = min(max(min(ends), -cap), *(min(line.values) for line in lines), 0.0)
+    most = min(max(ends), cap)
+    room = MARGIN * (most - least or 1.0)
+    return least - room, most + room
+
+
+def _all_ends(line: Line) -> Sequence[Sequence[float]]:
+    return (line.values, *(line.band or ()))

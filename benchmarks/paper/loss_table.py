@@ -1,0 +1,113 @@
+"""Table 1: mean log loss of every method."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from wins import leads, name_unknown
+
+from cordial_ppl.products.comparison import Key, forms, need_budgets, our_method, rivals
+from cordial_ppl.products.means import count_failures, mean_pair, mean_scores
+from cordial_ppl.products.product import NOTHING, Product, Record, Table, number, with_labels
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.methods import label
+
+BUDGETS = (20, 200)
+"""What the paper's table shows."""
+
+FEW = 100
+"""Most labels for which wins are counted."""
+
+
+def loss_table(
+    results: Results, *, ours: str | None = None, budgets: Sequence[int] | None = None
+) -> Product:
+    """Return the mean log loss of each method, for each task, reader and number of labels.
+
+    Args:
+        results: the sweep.
+        ours: the method whose wins are counted.
+        budgets: numbers of labels; None for those of 20 and 200 that the sweep has, and for all
+            where it has neither.
+
+    Returns:
+        The product `table`.
+
+    Raises:
+        InputError: the sweep lacks ours, a budget that was asked for, or other methods.
+    """
+    ours = our_method(results, ours)
+    known = {n for _, _, n in results.cells}
+    chosen = budgets or [n for n in BUDGETS if n in known] or sorted(known)
+    need_budgets(results, *chosen)
+    records: list[Record] = []
+    for (task, reader, n), cell in results.cells.items():
+        if n not in chosen:
+            continue
+        means = mean_scores(cell, cell.methods)
+        best = min((m.mean for m in means.values() if m.draws), default=np.nan)
+        for method, own in means.items():
+            records.append(
+                {
+                    "task": task,
+                    "reader": reader,
+                    "n": n,
+                    "method": method,
+                    "log_loss": own.mean,
+                    "standard_error": own.error,
+                    "best": own.mean == best,
+                    "draws": own.draws,
+                }
+            )
+    table = Table.of(records)
+    numbers = " and ".join(map(str, chosen)) if len(chosen) < 3 else ", ".join(map(str, chosen))
+    others = [form for form in forms(results, ours) if form != ours]
+    counted = [_count_wins(results, form) for form in (ours, *others)]
+    counted += [_compare_forms(results, ours, other) for other in others]
+    return Product(
+        name="table",
+        title="Log loss",
+        caption=f"Mean log loss (nats) on the report texts with {numbers} labels, over the draws "
+        "of labels; bold: the lowest.",
+        table=table,
+        shown=with_labels(table).spread(("reader", "method"), ("task", "n"), _shown),
+        notes=(*counted, count_failures(results.cells.values(), results.methods)),
+    )
+
+
+def _count_wins(results: Results, ours: str) -> str:
+    """In how many settings ours is lowest, and where it is not."""
+    found = leads(results, ours, 1, FEW)
+    known = sum(not np.isnan(lead) for lead in found.values())
+    lost = {key: -lead for key, lead in found.items() if lead < 0}
+    counted = (
+        f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods in "
+        f"{known - len(lost)} of {known} settings (task, reader, number of labels) with at "
+        f"most {FEW} labels; other forms of it are not counted as methods."
+    )
+    return counted + _name_settings(" Not lowest, by nats behind: ", lost) + name_unknown(found)
+
+
+def _compare_forms(results: Results, ours: str, other: str) -> str:
+    """In how many settings one form of ours is lower than another, and where it is not."""
+    behind = {}
+    for key, cell in results.cells.items():
+        if key[2] <= FEW:
+            own, theirs = mean_pair(cell, ours, other)
+            behind[key] = own.mean - theirs.mean
+    known = sum(not np.isnan(more) for more in behind.values())
+    lost = {key: more for key, more in behind.items() if more > 0}
+    counted = (
+        f"{label(ours)} is at most as high as {label(other)} in {known - len(lost)} of "
+        f"{known} of them."
+    )
+    return counted + _name_settings(" Higher, by nats: ", lost) + name_unknown(behind)
+
+
+def _name_settings(start: str, settings: Mapping[Key, float]) -> str:
+    named = [f"{', '.join(map(str, key))} ({number(by)})" for key, by in settings.items()]
+    return start + "; ".join(named) + "." if named else ""
+
+
+def _shown(record: Record) -> str:
+    text = number(record["log_loss"])
+    return f"**{text}**" if record["best"] and text != NOTHING else text
