@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import ChannelError, InputError
-from cordial_ppl.inference.data import CAPACITY, Labelled, hold_out, pad
+from cordial_ppl.inference.data import Labelled, capacity, hold_out, pad
 from cordial_ppl.inference.fit import METHODS, Case, fit_cases, fit_channel, fit_laplace
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, carry
 from cordial_ppl.inference.target import Prior, build_target
@@ -40,7 +40,7 @@ def test_a_fold_hides_its_labels_and_what_they_say(seed, count, size):
         expected = label_histogram(labels[folds != fold], size)
         np.testing.assert_allclose(case.shares(own), expected, rtol=1e-15)
         padded = pad(texts, own, case.shares(own), np.float32)
-        assert padded.logits.shape == (size, CAPACITY) and padded.tiles == -(-count // 32)
+        assert padded.logits.shape == (size, capacity(count)) and padded.tiles == -(-count // 32)
         np.testing.assert_array_equal(padded.labels[:count], own)
         assert (padded.labels[count:] == -1).all()
         np.testing.assert_allclose(padded.logits[:, :count].T, logits, rtol=1e-6)
@@ -96,6 +96,31 @@ def test_by_default_it_hardly_depends_on_it():
     assert abs(lean(unseen).mean()) < 0.15 * lean(seen).mean()
 
 
+def test_the_default_predicts_held_out_texts_like_fits_of_the_folds():
+    """By their root mean square, which has no sign; the test above looks for a lean."""
+    found = held_out(LABELS, "default")
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    for fold in np.unique(FOLDS[ALIKE]):
+        seen = FOLDS != fold
+        lone = fit_channel("mixture", LOGITS[seen], LABELS[seen], seed=1)
+        expected = lone.predict_proba(LOGITS)[~seen]
+        assert np.sqrt(np.mean((found[~seen] - expected) ** 2)) < 0.02
+
+
+def test_several_cases_are_fitted_as_each_alone():
+    cases = [
+        Case(Labelled(LOGITS, labels, {}), FOLDS, (seed,))
+        for seed, labels in enumerate((LABELS, LABELS[::-1].copy(), (LABELS + 1) % 5))
+    ]
+    for method in ("default", "laplace"):
+        together = fit_cases(TARGET, cases, method=method)
+        for case, found in zip(cases, together, strict=True):
+            (alone,) = fit_cases(TARGET, [case], method=method)
+            np.testing.assert_allclose(found.fitted.draws, alone.fitted.draws, atol=1e-6)
+            both = np.asarray(found.held_out), np.asarray(alone.held_out)
+            np.testing.assert_allclose(*both, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("method", ["default", "laplace", "mode"])
 def test_every_method_comes_with_its_figures(method):
     posterior = fit_channel("mixture", TEXTS.logits[:20], LABELS, method=method)
@@ -118,9 +143,9 @@ def test_every_method_comes_with_its_figures(method):
 def test_the_worst_fold_is_told(monkeypatch):
     figures = []
 
-    def watched(*given):
-        found = carry(*given)
-        figures.append(found.khat)
+    def watched(batch, states, effort):
+        found = carry(batch, states, effort)
+        figures.extend(batch.figures(found, "khat"))
         return found
 
     monkeypatch.setattr("cordial_ppl.inference.fit.carry", watched)
@@ -149,6 +174,14 @@ def test_draws_without_a_density_have_no_weight(method):
     draws, weights = found.fitted.draws[:, 0], found.fitted.weights
     steep = draws > 0.6
     assert weights @ steep == 0 and (method != "laplace" or steep.any())
+
+
+def test_seeds():
+    first, second, other = (
+        fit_channel("mixture", LOGITS, LABELS, seed=seed).draws for seed in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert np.abs(first - other).max() > 0.1
 
 
 def test_a_prior_that_knows_the_answer():

@@ -1,5 +1,7 @@
 """Importance weights: ArviZ agrees on the smoothing, and resampling keeps the shares."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from arviz_stats.base.array import array_stats
@@ -17,6 +19,7 @@ from cordial_ppl.inference.importance import (
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = [40, 100, 400, 2500]
 """Where 3 sqrt(S) is whole: ArviZ rounds the length of the tail down, the paper up."""
+COMPILED = jax.jit(pareto_smooth)
 
 
 def tail(seed, size, spread, freedom):
@@ -33,6 +36,21 @@ def test_smoothing_agrees_with_arviz(seed, size, spread, freedom):
     found, khat = pareto_smooth(log_weights)
     assert float(khat) == pytest.approx(float(shape), abs=1e-6)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    # On an accelerator the same lines are compiled.
+    compiled, same = COMPILED(jnp.asarray(log_weights))
+    assert float(same) == pytest.approx(float(khat), abs=1e-9)
+    np.testing.assert_allclose(compiled, found, rtol=0, atol=1e-9)
+
+
+@given(SEEDS)
+def test_smoothing_keeps_the_order_and_forgets_a_constant(seed):
+    log_weights = tail(seed, 300, 2.0, 4.0)
+    found, khat = pareto_smooth(log_weights)
+    assert float(np.exp(found).sum()) == pytest.approx(1.0, abs=1e-12)
+    assert (np.diff(np.asarray(found)[np.argsort(log_weights)]) >= -1e-12).all()
+    shifted, same = pareto_smooth(log_weights + 700.0)
+    np.testing.assert_allclose(shifted, found, rtol=0, atol=1e-9)
+    assert float(same) == pytest.approx(float(khat), abs=1e-9)
 
 
 def test_equal_weights_are_left_alone():
@@ -56,6 +74,13 @@ def test_one_point_that_has_all_the_weight():
     assert np.isinf(khat)
     assert np.isfinite(np.asarray(found)[7])
     assert float(effective_sample_size(log_weights)) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_heavy_tails_have_a_large_khat():
+    rng = np.random.default_rng(0)
+    for shape in (0.2, 0.5, 1.0):
+        _, khat = pareto_smooth(np.log(rng.pareto(1 / shape, 20_000) + 1))
+        assert float(khat) == pytest.approx(shape, abs=0.2)
 
 
 @pytest.mark.float32
@@ -82,6 +107,8 @@ def test_resampling_is_unbiased_over_its_start():
     log_weights, draws = tail(0, 50, 1.0, 4.0), 20
     starts = (np.arange(500) + 0.5) / 500
     index = np.stack([resample(start, log_weights, draws) for start in starts])
+    compiled = jax.jit(jax.vmap(lambda start, logs: resample(start, logs, draws), (0, None)))
+    np.testing.assert_array_equal(compiled(jnp.asarray(starts), jnp.asarray(log_weights)), index)
     share = np.bincount(index.ravel(), minlength=50) / index.size
     np.testing.assert_allclose(share, np.exp(normalise(log_weights)), rtol=0, atol=2e-4)
 

@@ -19,12 +19,13 @@ from cordial_ppl.inference.laplace import (
     AT_ONCE,
     CURVATURE_FLOOR,
     DRAWS,
+    Mode,
     find_modes,
     laplace_weights,
     sample_laplace,
     starts,
 )
-from cordial_ppl.inference.programs import Problem, predict
+from cordial_ppl.inference.programs import predict
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.readings import Readings, label_histogram
 
@@ -47,8 +48,8 @@ def fitted(name):
     target = build_target(CHANNELS[name], 5)
     noise = NOISE[: 100 * target.size].reshape(100, target.size)
     (gaussian,) = find_modes(target, target.prior, [padded()])
-    problem = Problem(target, target.prior, padded())
-    return target, gaussian, *laplace_weights(problem, gaussian, noise)
+    found = laplace_weights(target, target.prior, [padded()], [gaussian], noise[None])
+    return target, gaussian, *(part[0] for part in found)
 
 
 def log_density(target, w, prior=None, labels=LABELS, histogram=HISTOGRAM):
@@ -61,7 +62,7 @@ def log_density(target, w, prior=None, labels=LABELS, histogram=HISTOGRAM):
 @pytest.mark.parametrize("name", REFERENCE["channels"])
 def test_golden_mode_and_curvature(name):
     golden, (target, gaussian, *_) = REFERENCE["channels"][name], fitted(name)
-    assert gaussian.gradient_norm < 1e-6
+    assert gaussian.converged and gaussian.gradient_norm < 1e-6
     loc, scale = target.prior
     np.testing.assert_allclose(loc + scale * gaussian.mean, golden["mode"], rtol=0, atol=1e-6)
     assert gaussian.log_density == pytest.approx(golden["log_density_at_mode"], abs=1e-9)
@@ -70,10 +71,18 @@ def test_golden_mode_and_curvature(name):
     np.testing.assert_allclose(hessian, golden["hessian_at_mode"], rtol=1e-5, atol=1e-5)
 
 
+def test_differences_of_gradients_are_the_hessian():
+    target, gaussian, *_ = fitted("mixture")
+    exact = -jax.jit(jax.hessian(lambda w: log_density(target, w)))(gaussian.mean)
+    found = np.linalg.inv(gaussian.factor @ gaussian.factor.T)
+    assert np.linalg.eigvalsh(exact)[0] > CURVATURE_FLOOR
+    np.testing.assert_allclose(found, exact, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", REFERENCE["channels"])
 def test_golden_importance_weights(name):
     golden = REFERENCE["channels"][name]["importance"]
-    target, _, points, log_weights = fitted(name)
+    target, _, points, log_weights, seen = fitted(name)
     np.testing.assert_allclose(log_weights, golden["log_weights"], rtol=0, atol=1e-6)
     weights = np.exp(normalise(log_weights))
     np.testing.assert_allclose(weights, golden["weights"], rtol=1e-5)
@@ -86,6 +95,8 @@ def test_golden_importance_weights(name):
     draws = target.prior.loc + target.prior.scale * points
     probs, _ = predict(target, draws, weights, TEST)
     np.testing.assert_allclose(probs, golden["probs"], rtol=0, atol=1e-7)
+    probs, _ = predict(target, draws, weights, Readings(LOGITS, HISTOGRAM, {}))
+    np.testing.assert_allclose(seen[: len(LOGITS)], probs, rtol=0, atol=1e-12)
 
 
 def test_many_data_sets_at_once_each_with_a_prior_of_its_own():
@@ -138,8 +149,7 @@ def toy():
     target = build_target(Channel("linear", linear), 5)
     (gaussian,) = find_modes(target, target.prior, [padded()])
     rng = np.random.default_rng(0)
-    problem = Problem(target, target.prior, padded())
-    return target, gaussian, sample_laplace(problem, gaussian, rng)
+    return target, gaussian, *sample_laplace(target, target.prior, [padded()], [gaussian], [rng])
 
 
 def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
@@ -154,6 +164,12 @@ def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
     # A posterior that is nearly Gaussian has the efficiency of the inflation alone.
     assert found.diagnostics.ess / DRAWS == pytest.approx(1.203**-2, abs=0.1)
     assert found.diagnostics.khat < 0.7
+
+
+def test_a_direction_without_data_is_as_wide_as_the_prior():
+    _, gaussian, _ = toy()
+    covariance = gaussian.factor @ gaussian.factor.T
+    assert covariance[1, 1] == pytest.approx(1.0, rel=1e-6)
 
 
 def ridge(readings, labels=None):
@@ -178,6 +194,7 @@ def broken(readings, labels=None):
 def test_a_density_that_is_no_number_says_so():
     target = build_target(Channel("broken", broken), 5)
     (found,) = find_modes(target, target.prior, [padded()])
+    assert isinstance(found, Mode) and not found.converged
     assert found.log_density == -np.inf and np.isfinite(found.factor).all()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, gaussian, propose
+from cordial_ppl.inference.moves import Gaussian, Particles, gaussian, move
 
 COUNT, MOVES = 4000, 12
 LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
@@ -23,22 +23,20 @@ def around(mean, factor):
 
 
 def run(log_density, points, around, moves=MOVES, temper=1.0, seed=1):
-    """Move particles under a density that is all likelihood; NumPy draws the numbers."""
+    """Move particles under a density that is all likelihood."""
 
-    @jax.jit
-    def once(now, normal, uniform):
-        shaken = normal[:, :-1] @ around.factor.T
-        standard, moved = propose(now, jnp.asarray(around.mean), normal, shaken)
-        proposed = Particles(moved, jnp.zeros(len(moved)), log_density(moved))
-        return decide(now, standard, proposed, jnp.asarray(temper), uniform)
+    def evaluate(points):
+        return jnp.zeros(len(points)), log_density(points)
+
+    def moved(points, normal, uniform):
+        start = Particles(points, *evaluate(points))
+        given = Gaussian(*map(jnp.asarray, around)), jnp.asarray(temper), jnp.log(0.6)
+        return move(evaluate, start, *given, normal, uniform)
 
     source, (count, size) = np.random.default_rng(seed), points.shape
-    start = Particles(points, np.zeros(count), np.asarray(log_density(points)))
-    now = Walk(start, around.whiten(points), np.log(0.6), np.nan)
-    for _ in range(moves):
-        now = once(now, source.normal(size=(count, size + 1)), 1 - source.random(count))
-    now = jax.device_get(now)
-    return now.particles, now.log_step, now.rate
+    uniform = 1 - source.random((moves, count))
+    found = jax.jit(moved)(points, source.normal(size=(moves, count, size + 1)), uniform)
+    return jax.device_get((found.particles, found.log_step, found.rate))
 
 
 def assert_quantiles(draws, expected):
@@ -75,6 +73,12 @@ def test_a_skewed_density_is_left_unchanged():
     assert moved.points.mean() == pytest.approx(exact, abs=0.08)
 
 
+def test_particles_from_elsewhere_arrive():
+    points = np.random.default_rng(2).normal(3.0, 0.3, (COUNT, 1))
+    moved, _, _ = run(unit, points, around([0.0], [[1.0]]), moves=100)
+    assert_quantiles(moved.points[:, 0], stats.norm.ppf(LEVELS))
+
+
 def test_a_tempered_target_is_wider():
     """At power 1/4 a unit Gaussian likelihood has standard deviation 2."""
     points = np.random.default_rng(3).normal(0.0, 2.0, (COUNT, 1))
@@ -103,15 +107,16 @@ def test_points_without_density_are_never_entered():
 
 
 @pytest.mark.float32
-def test_a_gaussian_has_the_moments_of_its_points():
+@pytest.mark.parametrize("kind", [np.asarray, jnp.asarray])
+def test_a_gaussian_has_the_moments_of_its_points(kind):
     rng = np.random.default_rng(6)
     points, weights = rng.normal(size=(500, 3)), rng.dirichlet(np.ones(500))
-    own = gaussian(points, np.log(weights))
+    own = gaussian(kind(points), kind(np.log(weights)))
     mean = weights @ points
     covariance = (points - mean).T @ ((points - mean) * weights[:, None])
     np.testing.assert_allclose(own.mean, mean, rtol=0, atol=1e-5)
     np.testing.assert_allclose(own.factor @ own.factor.T, covariance, atol=1e-4)
-    standard = own.whiten(points)
+    standard = np.asarray(own.whiten(kind(points)))
     expected = np.einsum("ij,jk,ik->i", points - mean, np.linalg.inv(covariance), points - mean)
     np.testing.assert_allclose((standard**2).sum(axis=1), expected, rtol=1e-2)
-    np.testing.assert_allclose(own.unwhiten(standard), points, atol=1e-4)
+    np.testing.assert_allclose(own.colour(kind(standard)), points, atol=1e-4)

@@ -27,9 +27,10 @@ TRACED = []
 
 
 def powered(readings, labels=None):
-    """One parameter, and a scaled likelihood."""
-    slope = numpyro.sample("slope", dist.HalfNormal(2.0))
+    """One parameter, whose prior and likelihood are scaled."""
+    TRACED.append(None)
     with handlers.scale(scale=0.5):
+        slope = numpyro.sample("slope", dist.HalfNormal(2.0))
         observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
 
 

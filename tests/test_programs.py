@@ -10,8 +10,8 @@ import pytest
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.fit import Case, fit_cases
-from cordial_ppl.inference.modes import search_modes
-from cordial_ppl.inference.programs import Problem, density, predict
+from cordial_ppl.inference.modes import search_modes, weigh_and_predict
+from cordial_ppl.inference.programs import density, predict
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.readings import Readings, as_logits
@@ -72,7 +72,7 @@ def test_the_density_of_any_number_of_texts(count):
     texts, points = texts_of(count), points_of(5)
     hidden = np.where(np.arange(count) % 3 == 1, -1, texts.labels)
     prior = Prior(TARGET.prior.loc + 0.3, TARGET.prior.scale * 1.2)
-    found = density(Problem(TARGET, prior, data_of(texts, hidden)), points)
+    found = density(TARGET, prior, data_of(texts, hidden), points)
     parts, _ = exact(prior, texts.logits, hidden, texts.covariates["length"], points)
     for own, expected in zip(found, parts, strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-10)
@@ -80,11 +80,10 @@ def test_the_density_of_any_number_of_texts(count):
 
 @pytest.mark.x64
 def test_any_number_of_points_is_taken():
-    problem = Problem(TARGET, TARGET.prior, data_of(texts_of(40)))
-    points = points_of(2500)
-    whole = density(problem, points)
+    data, points = data_of(texts_of(40)), points_of(2500)
+    whole = density(TARGET, TARGET.prior, data, points)
     for some in (slice(3), slice(1020, 1030), slice(2499, None)):
-        found = density(problem, points[some])
+        found = density(TARGET, TARGET.prior, data, points[some])
         for own, expected in zip(found, whole, strict=True):
             np.testing.assert_allclose(own, expected[some], rtol=1e-12)
 
@@ -106,6 +105,27 @@ def test_gradients_of_several_data_sets():
         parts, expected = exact(own, *given, points)
         np.testing.assert_allclose(values[rows], np.sum(parts, axis=0)[rows], rtol=1e-10)
         np.testing.assert_allclose(slopes[rows], expected[rows], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("count", [20, 70])
+def test_weights_and_what_they_predict_are_those_of_density_and_prediction(count):
+    rng, sets = np.random.default_rng(3), [texts_of(count, 100 * place) for place in range(2)]
+    each = [data_of(own, np.where(np.arange(count) % 4 == 1, -1, own.labels)) for own in sets]
+    data = jax.tree.map(lambda *leaves: np.stack(leaves), *each)._replace(tiles=each[0].tiles)
+    loc = TARGET.prior.loc + rng.normal(size=(2, TARGET.size))
+    priors, points = Prior(loc, np.exp(0.1 * loc)), rng.normal(size=(2, 30, TARGET.size))
+    proposed = rng.normal(size=(2, 30))
+    found, probs = weigh_and_predict(TARGET, priors, data, points, proposed)
+    for place, texts in enumerate(sets):
+        own = Prior(priors.loc[place], priors.scale[place])
+        expected = np.sum(density(TARGET, own, each[place], points[place]), axis=0)
+        np.testing.assert_allclose(found[place], expected - proposed[place], rtol=1e-10)
+        weights = np.exp(found[place] - found[place].max())
+        readings = Readings(texts.logits, HISTOGRAM, dict(texts.covariates))
+        flat = own.loc + own.scale * points[place]
+        said, _ = predict(TARGET, flat, weights / weights.sum(), readings)
+        np.testing.assert_allclose(probs[place, :count], said, rtol=1e-9)
 
 
 @pytest.mark.x64

@@ -15,16 +15,16 @@ from scipy import stats
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference import sampler
+from cordial_ppl.inference.batch import PRECISION, Batch, DeviceBatch, Problem, make_batch
 from cordial_ppl.inference.data import Labelled, pad
-from cordial_ppl.inference.importance import effective_sample_size
-from cordial_ppl.inference.programs import Problem, density, predict
+from cordial_ppl.inference.importance import effective_sample_size, khat_limit
+from cordial_ppl.inference.programs import density, predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
-    PRECISION,
     Effort,
+    begin,
     carry,
     climb,
-    generator,
     next_temper,
     sample,
     settle,
@@ -62,7 +62,13 @@ def problem_of(channel, labels):
 
 
 def run(problem, seed, effort=DEFAULT_EFFORT):
-    return sample(problem, effort, (seed,))
+    return sample(Batch([problem], [(seed,)]), effort)[0]
+
+
+def good(state, effort=DEFAULT_EFFORT):
+    """Whether the last importance weights are to be trusted."""
+    limit = khat_limit(effort.proposals * effort.particles)
+    return state.khat <= limit and state.ess >= effort.least_ess
 
 
 @cache
@@ -122,7 +128,7 @@ def assert_gaussian(points):
 
 def test_a_gaussian_posterior():
     state = run(GAUSSIAN, 0)
-    assert state.good(DEFAULT_EFFORT) and state.rounds == 1
+    assert good(state) and state.rounds == 1
     np.testing.assert_allclose(np.exp(state.log_weights).sum(), 1.0, rtol=1e-5)
     assert_gaussian(state.particles.points)
 
@@ -134,7 +140,7 @@ def test_two_modes_have_the_weight_that_is_theirs():
 
     state = run(toy("two", two, 1), 0)
     points = state.particles.points[:, 0]
-    assert state.good(DEFAULT_EFFORT)
+    assert good(state)
     assert (points > 0).mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 512))
     for sign in (1, -1):
         exact = stats.norm(2 / 1.09, np.sqrt(0.09 / 1.09))
@@ -164,7 +170,7 @@ def test_a_conjugate_posterior_above_a_bound(bound, ones):
     for level in LEVELS:
         found = (share <= exact.ppf(below + level * (1 - below))).mean()
         assert found == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / 512))
-    assert state.good(DEFAULT_EFFORT) and state.rounds <= 2
+    assert good(state) and state.rounds <= 2
 
 
 def nested(readings, labels=None):
@@ -178,8 +184,8 @@ def test_a_prior_that_is_no_gaussian_is_where_particles_start():
     target = build_target(Channel("nested", nested), 5)
     nothing = data_of(LOGITS[:24], np.full(24, -1))
     problem = Problem(target, single(target.prior), nothing)
-    state = climb(problem, DEFAULT_EFFORT, np.random.default_rng(0))
-    assert not target.gaussian and np.isnan(state.acceptance), "no label, so no temperature"
+    state = begin(problem, DEFAULT_EFFORT, np.random.default_rng(0))
+    assert not target.gaussian and state.temper == 1
     loc, spread = target.prior
     scale, bias = (loc + spread * state.particles.points).T
     assert stats.kstest(scale, stats.norm(0, 2).cdf).pvalue > 1e-3
@@ -195,17 +201,19 @@ def test_particles_from_elsewhere_are_repaired():
     points = covariance @ PRECISE @ CENTRE + off @ np.linalg.cholesky(covariance).T
     state = settle(GAUSSIAN, points.astype(PRECISION))
     state = weigh(GAUSSIAN, DEFAULT_EFFORT, rng, state)
-    assert not state.good(DEFAULT_EFFORT)
-    while not state.good(DEFAULT_EFFORT) and state.rounds < DEFAULT_EFFORT.repairs:
+    assert not good(state, DEFAULT_EFFORT)
+    for _ in range(DEFAULT_EFFORT.repairs):
+        if good(state):
+            break
         state = weigh(GAUSSIAN, DEFAULT_EFFORT, rng, state)
-    assert state.good(DEFAULT_EFFORT)
+    assert good(state)
     assert_gaussian(state.particles.points)
 
 
 def test_weights_that_are_never_good_enough_leave_draws_that_are_moved():
     effort = Effort(least_ess=np.inf, repairs=3)
     state = run(GAUSSIAN, 0, effort)
-    assert not state.good(effort) and state.rounds == 4
+    assert not good(state, effort) and state.rounds == 4
     assert_gaussian(state.particles.points)
 
 
@@ -214,7 +222,16 @@ def test_draws_that_fell_into_one_of_many_modes_are_not_trusted():
     folded = toy("folded", lambda x: -60.0 * jnp.sum((jnp.asarray(x) ** 2 - 1) ** 2), 6)
     state = run(folded, 0)
     positive = (state.particles.points > 0).mean(axis=0)
-    assert (np.abs(positive - 0.5) < 0.2).all() or not state.good(DEFAULT_EFFORT)
+    assert (np.abs(positive - 0.5) < 0.2).all() or not good(state)
+
+
+def test_a_posterior_that_cannot_be_sampled_is_not_trusted():
+    """More needles than any number of particles can visit."""
+    rugged = toy("rugged", lambda x: -100 * jnp.sum(1 + jnp.sin(1e5 * jnp.asarray(x))), 3)
+    effort = Effort(particles=128, repairs=2)
+    state = run(rugged, 0, effort)
+    assert not good(state, effort) and state.rounds == 3
+    assert np.isfinite(state.particles.points).all()
 
 
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
@@ -223,7 +240,7 @@ def test_draws_are_repeatable_and_agree_between_seeds(name):
     assert 0 < rms(*(predicted(problem, fitted(name, False, seed)) for seed in (0, 1))) < 0.02
     again = run(problem, 0)
     np.testing.assert_array_equal(again.particles.points, fitted(name, False, 0).particles.points)
-    assert again.good(DEFAULT_EFFORT)
+    assert good(again, DEFAULT_EFFORT)
 
 
 def test_posteriors_are_calibrated():
@@ -237,13 +254,51 @@ def test_posteriors_are_calibrated():
     labels = (rng.random((sets, 20, 1)) > probs.cumsum(axis=2)[:, :, :-1]).sum(axis=2)
     effort, ranks = Effort(particles=draws, proposals=16, last_moves=3), []
     data = [data_of(LOGITS[:20], own, histogram) for own in labels]
-    for seed, (own, each) in enumerate(zip(truth, data, strict=True)):
-        state = run(Problem(target, single(target.prior), each), seed, effort)
+    batch = Batch(
+        [Problem(target, single(target.prior), own) for own in data], [(i,) for i in range(sets)]
+    )
+    for own, state in zip(truth, sample(batch, effort), strict=True):
         found = target.prior.loc + target.prior.scale * state.particles.points
         ranks.append((found < own).sum(axis=0))
     for column in np.array(ranks).T:
         counts = np.bincount(column * bins // (draws + 1), minlength=bins)
         assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_problems_on_an_accelerator_are_sampled_and_carried_as_alone(monkeypatch):
+    """Compiled, each stage draws other numbers from the same distribution; priors differ."""
+    loc, scale = build_target(CHANNELS["location"], 5).prior
+    priors = single((loc, scale)), single((loc + 0.5, 0.5 * scale))
+    both = [(own, own[::-1].copy()) for own in (LABELS, KEPT)]
+
+    def make(channel, labels):
+        return [
+            problem_of(channel, own)._replace(prior=prior)
+            for own, prior in zip(labels, priors, strict=True)
+        ]
+
+    alone = [make(CHANNELS["location"], labels) for labels in both]
+    expected = [[run(own, place) for place, own in enumerate(problems)] for problems in alone]
+    for room in ("data", "programs", "batch"):
+        monkeypatch.setattr(f"cordial_ppl.inference.{room}.on_cpu", lambda: False)
+    # Programs are remembered by target: those of an accelerator are for one of its own.
+    there = Channel("location there", CHANNELS["location"].model)
+    batches = [make_batch(make(there, labels), [(0,), (1,)]) for labels in both]
+    assert all(isinstance(batch, DeviceBatch) for batch in batches)
+    states = sample(batches[0], DEFAULT_EFFORT)
+    carried = carry(batches[1], states, DEFAULT_EFFORT)
+    # Those that are carried are weighed: fewer than they look.
+    for problems, theirs, batch, found, limit in zip(
+        alone, expected, batches, (states, carried), (0.15, 0.3), strict=True
+    ):
+        for problem, other, own in zip(problems, theirs, batch.apart(found), strict=True):
+            assert rms(predicted(problem, own), predicted(problem, other)) < 0.015
+            weights = np.exp(own.log_weights)
+            assert weights.sum() == pytest.approx(1, abs=1e-4)
+            points = other.particles.points
+            gap = (weights @ own.particles.points - points.mean(axis=0)) / points.std(axis=0)
+            assert np.abs(gap).max() < limit
+    assert all(map(good, batches[0].apart(states)))
 
 
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
@@ -252,7 +307,7 @@ def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
     """On texts that have no label: `test_fit` looks for a lean to a text's own."""
     whole, alone, problem = fitted(name, False, 0), fitted(name, True, 2), problem_of(name, KEPT)
     monkeypatch.setattr(sampler, "khat_limit", lambda draws: limit)
-    carried = carry(problem, DEFAULT_EFFORT, (1,), whole)
+    (carried,) = carry(Batch([problem], [(1,)]), [whole], DEFAULT_EFFORT)
     kept = (carried.particles.points == whole.particles.points).all()
     assert kept == (limit > 0) and carried.khat < 2
     # Those that are resampled are copies until they are moved.
@@ -264,20 +319,23 @@ def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
 
 
 def test_particles_are_moved_at_each_temperature():
-    drawn = generator((0,)).standard_normal((4 * 1024, 5), PRECISION)
-    state = climb(problem_of("mixture", LABELS), DEFAULT_EFFORT, generator((0,)))
-    assert state.acceptance > 0.2
-    assert np.isin(state.particles.points[:, 0], drawn[:, 0]).mean() < 0.2
+    batch = Batch([problem_of("mixture", LABELS)], [(0,)])
+    begun = batch.run(begin, DEFAULT_EFFORT)
+    assert begun[0].temper < 1 and np.isnan(begun[0].acceptance)
+    (climbed,) = batch.run(climb, DEFAULT_EFFORT, begun)
+    stayed = np.isin(climbed.particles.points[:, 0], begun[0].particles.points[:, 0])
+    assert climbed.acceptance > 0.2 and stayed.mean() < 0.2
 
 
 def test_without_last_moves_draws_are_believed():
-    state = run(problem_of("location", LABELS), 0, Effort(moves=0, last_moves=0, repairs=0))
-    assert np.isnan(state.acceptance) and state.rounds == 1
+    effort = Effort(last_moves=0)
+    (state,) = sample(Batch([problem_of("location", LABELS)], [(0,)]), effort)
+    assert np.isnan(state.acceptance) and state.khat < 0.7
 
 
 def test_moves_keep_the_log_density_of_where_particles_are():
     particles = fitted("mixture", False, 0).particles
-    log_prior, log_likelihood = density(problem_of("mixture", LABELS), particles.points)
+    log_prior, log_likelihood = density(*problem_of("mixture", LABELS), particles.points)
     np.testing.assert_allclose(particles.log_prior, log_prior, rtol=1e-5)
     np.testing.assert_allclose(particles.log_likelihood, log_likelihood, rtol=1e-5)
 
@@ -295,9 +353,10 @@ def test_the_next_temper_keeps_the_effective_sample_size(seed, spread, temper):
         assert kept >= 127
 
 
-def test_the_next_temper_leaves_out_points_without_a_density():
+@pytest.mark.parametrize("kind", [np.asarray, jnp.asarray])
+def test_the_next_temper_leaves_out_points_without_a_density(kind):
     log_likelihood = np.where(np.arange(256) < 64, -np.inf, -np.arange(256.0))
-    with np.errstate(invalid="ignore"):
-        found = next_temper(np.float64(0.0), np.zeros(256), log_likelihood, 100.0)
-    kept = effective_sample_size(found * log_likelihood)
+    run = next_temper if kind is np.asarray else jax.jit(next_temper, static_argnums=3)
+    found = float(run(kind(0.0), kind(np.zeros(256)), kind(log_likelihood), 100.0))
+    kept = float(effective_sample_size(found * log_likelihood))
     assert 0 < found < 1 and kept == pytest.approx(100, abs=0.6)

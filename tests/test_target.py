@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from threading import Barrier
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpyro import handlers
 from numpyro.distributions.transforms import SigmoidTransform
@@ -56,11 +58,13 @@ def hierarchical(readings, labels=None):
 
 
 def scaled(readings, labels=None):
-    """A scaled, masked likelihood; a prior that is a vector in a plate, and a bounded one."""
-    slope = numpyro.sample("slope", dist.LogNormal(0.2, 0.7))
-    with numpyro.plate("options", 5):
-        bias = numpyro.sample("bias", dist.HalfNormal(2.0))
-    trust = jnp.asarray(numpyro.sample("trust", dist.Beta(2.0, 1.0)))
+    """Scaled likelihood and priors: one that is Gaussian, a vector in a plate, a bounded one."""
+    with handlers.scale(scale=0.3):
+        slope = numpyro.sample("slope", dist.LogNormal(0.2, 0.7))
+        with numpyro.plate("options", 5):
+            bias = numpyro.sample("bias", dist.HalfNormal(2.0))
+    with handlers.scale(scale=2.5):
+        trust = jnp.asarray(numpyro.sample("trust", dist.Beta(2.0, 1.0)))
     offset = numpyro.sample("offset", dist.Normal(0.5, 1.5))
     shift = jnp.asarray(bias) + offset * jnp.arange(5.0)
     stated = jax.nn.softmax(slope * readings.logits + shift[None], axis=1)
@@ -115,12 +119,15 @@ def test_the_priors_are_the_gaussians_of_the_paper(name):
     assert target.coordinates == (names + vector if "vector" in name else names)
 
 
-def test_fixed_gaussian_priors_are_found_and_others_are_not_taken_for_them():
+def test_gaussian_priors_of_a_users_model_are_found():
     target = target_of("bounded")
     assert target.coordinates == ["width[0]", "width[1]", "share", "slope_log_odds"]
     np.testing.assert_allclose(target.prior.loc, [0.3, 0.3, 1.0, -1.0], rtol=1e-15)
     np.testing.assert_allclose(target.prior.scale, [0.7, 0.7, 2.0, 0.5], rtol=1e-15)
     assert all(site.gaussian for site in target.sites)
+
+
+def test_priors_that_depend_on_parameters_are_not_fixed():
     fixed = {site.name: site.gaussian for site in target_of("hierarchical").sites}
     assert fixed == {
         "spread": False,
@@ -147,30 +154,99 @@ def test_the_density_is_that_of_numpyro(name):
 
 def test_scales_and_masks_count_as_numpyro_counts_them():
     target = target_of("scaled")
+    kinds = {site.name: (site.gaussian, site.scaled) for site in target.sites}
+    own = dict.fromkeys(["slope", "bias", "trust"], (False, True))
+    assert kinds == own | {"offset": (True, False)}
     flat = jnp.asarray(np.random.default_rng(0).normal(size=target.size))
     named = target.parameters(flat)
-    _, trace = log_density(SCALED.model, (READINGS, LABELS), {}, named)
+    joint, trace = log_density(SCALED.model, (READINGS, LABELS), {}, named)
     logs, probs = jax.jit(target.pointwise)(flat, READINGS, LABELS)
     fn, label = trace["label"]["fn"], trace["label"]["scale"]
     np.testing.assert_allclose(logs, label * fn.log_prob(LABELS), rtol=1e-12)
     assert (np.asarray(logs)[::3] == 0).all() and float(logs.sum()) > -5
     np.testing.assert_allclose(probs, jax.jit(target.probs)(flat, READINGS), rtol=1e-12)
+    # A change of variables counts as often as the density that is changed.
+    u = unravel(target, flat)
+    jacobians = {
+        "slope": 0.3 * u["slope"],
+        "bias": 0.3 * u["bias"].sum(),
+        "trust": 2.5 * (jax.nn.log_sigmoid(u["trust"]) + jax.nn.log_sigmoid(-u["trust"])),
+    }
+    found = jax.jit(target.log_density)(flat, target.prior, READINGS, LABELS)
+    assert float(found) == pytest.approx(float(joint + sum(jacobians.values())), abs=1e-10)
 
 
-@pytest.mark.parametrize("around", [handlers.mask(mask=False), handlers.scale(scale=0.5)])
-def test_a_prior_that_is_masked_or_scaled_is_refused(around):
-    def model(readings, labels=None):
-        with around:
+def test_draws_of_a_scaled_prior_are_the_models_own():
+    """Particles begin at them; what the scale adds is counted apart."""
+    target, draws = target_of("scaled"), many_draws("scaled")
+    assert np.std(draws[:, 0]) == pytest.approx(0.7, abs=0.03)
+    flat = jnp.asarray(draws[0])
+    own = target.log_prior_terms(flat, target.prior, READINGS)[0]
+    assert float(own) == pytest.approx(float(dist.Normal(0.2, 0.7).log_prob(flat[0])), abs=1e-10)
+    scale = target.prior.scale * np.eye(target.size)[0] + target.prior.scale
+    with pytest.raises(InputError, match="'slope' is not a fixed Gaussian"):
+        target.check_prior(Prior(target.prior.loc, scale))
+
+
+def test_a_masked_prior_is_refused():
+    def masked(readings, labels=None):
+        with handlers.mask(mask=False):
             slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
         observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
 
-    with pytest.raises(ChannelError, match="masks or scales the prior of 'slope'"):
-        build_target(Channel("bad", model), 5)
+    with pytest.raises(ChannelError, match="masks the prior of 'slope'"):
+        build_target(Channel("masked", masked), 5)
+
+
+@settings(max_examples=20)
+@given(SEEDS)
+def test_another_prior_replaces_the_models_own(seed):
+    rng, target = np.random.default_rng(seed), target_of("mixture")
+    prior = Prior(rng.normal(size=5), rng.uniform(0.1, 3.0, 5))
+    flat = rng.normal(size=5)
+    expected = np.asarray(dist.Normal(prior.loc, prior.scale).log_prob(flat)).sum()
+    found = target.log_prior(jnp.asarray(flat), prior, READINGS)
+    assert float(found) == pytest.approx(expected, abs=1e-12)
+
+
+def test_parameters_come_back_in_their_own_units():
+    flat = jnp.asarray([0.3, -0.7, 0.2, 1.5])
+    named = target_of("bounded").parameters(flat)
+    assert list(named) == ["width", "share", "slope"]
+    np.testing.assert_allclose(named["width"], np.exp([0.3, -0.7]), rtol=1e-12)
+    np.testing.assert_allclose(named["share"], 1 / (1 + np.exp(-0.2)), rtol=1e-12)
+    np.testing.assert_allclose(named["slope"], 1 / (1 + np.exp(-1.5)), rtol=1e-12)
 
 
 def prior_draws(target, readings, count):
     run = jax.jit(lambda *own: target.sample_prior(*own, count))
     return np.asarray(run(jax.random.key(1), target.prior, readings))
+
+
+@cache
+def many_draws(name):
+    return prior_draws(target_of(name), MODELS[name][1], 4000)
+
+
+@pytest.mark.parametrize("name", ["mixture-vector", "hierarchical"])
+def test_prior_draws_have_the_priors_moments(name):
+    target, draws = target_of(name), many_draws(name)
+    assert draws.shape == (4000, target.size)
+    error = (draws.mean(axis=0) - target.prior.loc) / target.prior.scale
+    # The moments of priors that are not Gaussian are themselves from 256 draws.
+    assert np.abs(error).max() < 0.25
+    np.testing.assert_allclose(draws.std(axis=0) / target.prior.scale, 1.0, atol=0.3)
+
+
+def test_prior_draws_of_a_hierarchy_keep_its_dependence():
+    draws = many_draws("hierarchical")
+    spread, bias = np.exp(draws[:, 0]), draws[:, 1]
+    np.testing.assert_allclose((bias / spread).std(), 1.0, atol=0.05)
+    assert (bias**2).mean() == pytest.approx(1.0, abs=0.15)
+
+
+def test_targets_are_built_once():
+    assert build_target(CHANNELS["mixture"], 5) is build_target(CHANNELS["mixture"], 5)
 
 
 def test_threads_that_ask_at_once_get_one_target():
@@ -227,12 +303,6 @@ def empty(readings, labels=None):
     observe(jax.nn.log_softmax(readings.logits), labels)
 
 
-def one_option_short(readings, labels=None):
-    """A likelihood with another number of options than the readings."""
-    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
-    observe(jax.nn.log_softmax(a * readings.logits[:, :-1]), labels)
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -244,12 +314,22 @@ def one_option_short(readings, labels=None):
         (branching, "branches on, or takes out of JAX"),
         (leaving, "branches on, or takes out of JAX"),
         (empty, "samples no parameter"),
-        (one_option_short, r"of shape \[n, K\] = \[2, 5\]; it gave \[2, 4\]"),
     ],
 )
 def test_a_model_that_breaks_the_contract(model, message):
     with pytest.raises(ChannelError, match=message):
         build_target(Channel("bad", model), 5)
+
+
+def one_option_short(readings, labels=None):
+    """A likelihood with another number of options than the readings."""
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    observe(jax.nn.log_softmax(a * readings.logits[:, :-1]), labels)
+
+
+def test_a_channel_of_the_wrong_shape():
+    with pytest.raises(ChannelError, match=r"of shape \[n, K\] = \[2, 5\]; it gave \[2, 4\]"):
+        build_target(Channel("bad", one_option_short), 5)
 
 
 def test_a_covariate_that_nobody_gave():

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from populations import FAR, STARTS, affine_channel
-from searches import minimise
 
 from cordial_ppl.arrays import FLOOR, AnyArray
 from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel
+from cordial_ppl.inference.minimise import minimise
 
 UNSHRUNK = 1e-6
 """Pseudo-counts a row that change no estimate but keep every probability positive."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,11 +12,10 @@ from cordial_ppl.arrays import pad_rows, repeat_rows
 from cordial_ppl.readings import Readings
 
 TILE = 32
-"""Rows that a program computes at a time: how many tiles there are is data, not shape."""
+"""Rows that a program on a CPU computes at a time: how many tiles there are is data, not shape."""
 
 CAPACITY = 2048
-"""Rows that there is room for: one program serves any number of labels up to here; beyond, twice
-as many, and so on."""
+"""Rows that there is room for: one program serves any number of labels up to here."""
 
 
 class Labelled(NamedTuple):
@@ -56,6 +56,27 @@ class Data(NamedTuple):
         return Readings(jnp.moveaxis(self.logits, -1, 0), self.histogram, self.covariates)
 
 
+def on_cpu() -> bool:
+    """Whether programs run on a CPU, and not on an accelerator."""
+    return jax.default_backend() == "cpu"
+
+
+def capacity(rows: int) -> int:
+    """Number of rows that texts are padded to.
+
+    Args:
+        rows: how many texts there are.
+
+    Returns:
+        On a CPU 2,048, whose tiles are computed as far as there are texts; on an accelerator, which
+        computes all rows at once, a power of two from 32 on.  Beyond, twice as many, and so on.
+    """
+    size = CAPACITY if on_cpu() else TILE
+    while size < rows:
+        size *= 2
+    return size
+
+
 def pad(
     texts: Labelled,
     labels: Int[np.ndarray, " n"],
@@ -70,25 +91,22 @@ def pad(
         histogram: smoothed label histogram.
         dtype: precision that the program works in.
     """
-    count, rows = len(labels), CAPACITY
-    while rows < count:
-        rows *= 2
-    padded = pad_texts(texts._replace(labels=labels), rows)
+    padded = pad_texts(texts._replace(labels=labels), capacity(len(labels)))
     return Data(
         logits=texts_last(padded.logits.astype(dtype)),
         labels=padded.labels.astype(np.int32),
         histogram=np.asarray(histogram, dtype),
-        covariates={name: column.astype(dtype) for name, column in padded.covariates.items()},
-        tiles=np.int32(-(-count // TILE)),
+        covariates={name: own.astype(dtype) for name, own in padded.covariates.items()},
+        tiles=np.int32(-(-len(labels) // TILE) if on_cpu() else 1),
     )
 
 
 def pad_texts(texts: Labelled, rows: int) -> Labelled:
-    """Append texts without a label, with logits 0 and the last text's covariates."""
+    """Append texts without a label, that nothing is read of; covariates are the last text's."""
     return Labelled(
         pad_rows(texts.logits, rows, 0.0),
         pad_rows(texts.labels, rows, -1),
-        {name: repeat_rows(column, rows) for name, column in texts.covariates.items()},
+        {name: repeat_rows(own, rows) for name, own in texts.covariates.items()},
     )
 
 

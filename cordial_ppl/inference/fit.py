@@ -16,16 +16,16 @@ from jaxtyping import Float, Int
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
+from cordial_ppl.inference.batch import PRECISION, Problem, make_batch
+from cordial_ppl.inference.cloud import NOTHING, Cloud, diagnose
 from cordial_ppl.inference.data import Labelled, hold_out, pad
-from cordial_ppl.inference.draws import NOTHING, Draws, diagnose
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.laplace import find_modes, sample_laplace
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import LITERAL, Posterior, precision
-from cordial_ppl.inference.programs import Problem, predict
+from cordial_ppl.inference.programs import predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
-    PRECISION,
     Effort,
     State,
     carry,
@@ -37,7 +37,7 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.scale import Scale
 
-Found = tuple[Draws, list[Draws]]
+Found = tuple[Cloud, list[Cloud]]
 """A posterior, and those without each fold."""
 
 UNSEEN = 128
@@ -101,7 +101,7 @@ def fit_cases(
 
     Args:
         target: the channel.
-        cases: the data sets, with equally many texts for a literal method.
+        cases: the data sets, with equally many texts on an accelerator or by a literal method.
         method: "default", "laplace", "mode" or "nuts".
         effort: how much work the default does, and NUTS to carry its draws to the folds.
     """
@@ -112,81 +112,101 @@ def fit_cases(
     find = {"default": _default, "nuts": _nuts}.get(method, partial(_literal, method=method))
     with jax.enable_x64(True):
         found = find(target, cases, effort)
-        return [_fit(target, case, method, *each) for case, each in zip(cases, found, strict=True)]
+        return [_fit(target, case, method, *own) for case, own in zip(cases, found, strict=True)]
 
 
 def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
     """The default posteriors, and those of the folds."""
-    found = []
-    for case in cases:
-        state = sample(_problem(target, case, case.texts.labels), effort, case.seed)
-        found.append(_carry(target, case, _as_draws(case, state, effort), state, effort))
-    return found
+    whole = [(case, case.texts.labels) for case in cases]
+    batch = make_batch(_problems(target, whole), [case.seed for case in cases])
+    states = batch.apart(sample(batch, effort))
+    clouds = [_cloud(case, own, effort) for case, own in zip(cases, states, strict=True)]
+    return _carried(target, cases, clouds, states, effort)
 
 
 def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
     """Posteriors by NUTS, and their draws carried over to the folds."""
-    found = []
+    clouds, states = [], []
     for case in cases:
         texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
         readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
-        whole = sample_nuts(target, case.prior, readings, texts.labels, jax.random.key(word))
+        clouds.append(sample_nuts(target, case.prior, readings, texts.labels, jax.random.key(word)))
         loc, scale = cast(Prior, case.prior)
-        some = np.linspace(0, len(whole.draws) - 1, effort.particles).astype(int)
-        points = ((whole.draws[some] - loc) / scale).astype(PRECISION)
-        state = settle(_problem(target, case, texts.labels), points)
-        found.append(_carry(target, case, whole, state, effort))
+        points = ((clouds[-1].draws - loc) / scale).astype(PRECISION)
+        some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
+        (problem,) = _problems(target, [(case, texts.labels)])
+        states.append(settle(problem, points[some]))
+    return _carried(target, cases, clouds, states, effort)
+
+
+def _carried(
+    target: Target,
+    cases: Sequence[Case],
+    clouds: Sequence[Cloud],
+    states: Sequence[State],
+    effort: Effort,
+) -> list[Found]:
+    """Posteriors with those of the folds, to which their particles are carried over."""
+    jobs = [(at, fold, own) for at, case in enumerate(cases) for fold, own in enumerate(case.masks)]
+    if not jobs:
+        return [(cloud, []) for cloud in clouds]
+    problems = _problems(target, [(cases[at], labels) for at, _, labels in jobs])
+    batch = make_batch(problems, [(*cases[at].seed, 1 + fold) for at, fold, _ in jobs])
+    start = batch.together([states[at] for at, *_ in jobs])
+    folds: list[list[Cloud]] = [[] for _ in cases]
+    for (at, *_), state in zip(jobs, batch.apart(carry(batch, start, effort)), strict=True):
+        folds[at].append(_cloud(cases[at], state, effort))
+    found = []
+    for cloud, own in zip(clouds, folds, strict=True):
+        worst = max((fold.diagnostics.khat for fold in own), default=NOTHING)
+        judged = cloud.diagnostics._replace(fold_khat=worst)
+        found.append((cloud._replace(diagnostics=judged), own))
     return found
 
 
-def _carry(target: Target, case: Case, whole: Draws, state: State, effort: Effort) -> Found:
-    """A posterior with those of the folds, to which its particles are carried over."""
-    folds = []
-    for fold, labels in enumerate(case.masks):
-        carried = carry(_problem(target, case, labels), effort, (*case.seed, 1 + fold), state)
-        folds.append(_as_draws(case, carried, effort))
-    worst = max((fold.diagnostics.khat for fold in folds), default=NOTHING)
-    diagnostics = whole.diagnostics._replace(fold_khat=worst)
-    return whole._replace(diagnostics=diagnostics), folds
-
-
 def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str) -> list[Found]:
-    """The paper's methods: each fold is fitted afresh."""
+    """The paper's own: each fold is fitted afresh."""
     del effort
     jobs = [(case, labels) for case in cases for labels in (case.texts.labels, *case.masks)]
-    problems = [_problem(target, *job, np.float64) for job in jobs]
-    prior = Prior(*map(np.stack, zip(*(problem.prior for problem in problems), strict=True)))
-    modes = find_modes(target, prior, [problem.data for problem in problems])
+    data = [pad(case.texts, labels, case.shares(labels), np.float64) for case, labels in jobs]
+    prior = Prior(*map(np.stack, zip(*(cast(Prior, case.prior) for case, _ in jobs), strict=True)))
+    modes = find_modes(target, prior, data)
     if not all(np.isfinite(mode.log_density) for mode in modes):
         raise InputError(
             f"the density of channel {target.channel.name!r} is zero wherever the search for its "
             "mode begins: look at its prior, or use inference='default'."
         )
-    found = iter(zip(problems, modes, strict=True))
+    if method == "mode":
+        draws = prior.loc + prior.scale * np.stack([mode.mean for mode in modes])
+        norms = [mode.gradient_norm for mode in modes]
+        clouds = [
+            Cloud(
+                draw[None],
+                np.ones(1),
+                diagnose("mode", draw[None], ess=1.0, gradient_norm=norm),
+            )
+            for draw, norm in zip(draws, norms, strict=True)
+        ]
+    else:
+        rngs = {id(case): np.random.default_rng(case.seed) for case in cases}
+        clouds = sample_laplace(target, prior, data, modes, [rngs[id(case)] for case, _ in jobs])
+    turn = iter(clouds)
+    return [(next(turn), [next(turn) for _ in case.masks]) for case in cases]
 
-    def draw(rng: np.random.Generator) -> Draws:
-        problem, mode = next(found)
-        if method == "laplace":
-            return sample_laplace(problem, mode, rng)
-        point = (problem.prior.loc + problem.prior.scale * mode.mean)[None]
-        figures = diagnose("mode", point, ess=1.0, gradient_norm=mode.gradient_norm)
-        return Draws(point, np.ones(1), figures)
 
-    rngs = [np.random.default_rng(case.seed) for case in cases]
+def _problems(target: Target, jobs: Sequence[tuple[Case, np.ndarray]]) -> list[Problem]:
+    """What is sampled: cases with what is seen of their labels."""
     return [
-        (draw(rng), [draw(rng) for _ in case.masks]) for case, rng in zip(cases, rngs, strict=True)
+        Problem(
+            target,
+            Prior(*(np.asarray(part, PRECISION) for part in cast(Prior, case.prior))),
+            pad(case.texts, labels, case.shares(labels), PRECISION),
+        )
+        for case, labels in jobs
     ]
 
 
-def _problem(
-    target: Target, case: Case, labels: Int[np.ndarray, " n"], kind: Any = PRECISION
-) -> Problem:
-    """A case as it is sampled, with the labels that are seen."""
-    prior = Prior(*(np.asarray(part, kind) for part in cast(Prior, case.prior)))
-    return Problem(target, prior, pad(case.texts, labels, case.shares(labels), kind))
-
-
-def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
+def _cloud(case: Case, state: State, effort: Effort) -> Cloud:
     """What a state says of the posterior."""
     loc, scale = cast(Prior, case.prior)
     weights = np.exp(np.asarray(state.log_weights, np.float64))
@@ -198,39 +218,43 @@ def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
         khat=float(state.khat),
         ess=float(state.ess),
         acceptance=float(state.acceptance),
-        repairs=state.rounds - 1 if state.rounds else 0,
+        repairs=max(int(state.rounds) - 1, 0),
     )
-    return Draws(draws, weights / weights.sum(), found)
+    return Cloud(draws, weights / weights.sum(), found)
 
 
-def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[Draws]) -> Fit:
+def _fit(target: Target, case: Case, method: str, cloud: Cloud, folds: Sequence[Cloud]) -> Fit:
     """A fit as its users see it, with its diagnostics judged and its held-out predictions."""
-    texts, prior = case.texts, case.prior
+    texts, own = case.texts, case.prior
     posterior = Posterior(
         channel=target.channel,
         histogram=case.shares(texts.labels),
-        draws=whole.draws,
-        weights=whole.weights,
-        diagnostics=whole.diagnostics,
+        draws=cloud.draws,
+        weights=cloud.weights,
+        diagnostics=cloud.diagnostics,
         covariates=tuple(texts.covariates),
         readers=texts.logits.shape[1] if texts.logits.ndim == 3 else None,
-        prior=None if prior is target.prior else prior,
+        prior=None if own is target.prior else own,
         data=texts,
-        transitions=whole.transitions,
+        transitions=cloud.transitions,
     )
     if case.folds is None:
         return Fit(posterior, None)
     held_out, kind = np.empty((len(texts.labels), target.options)), precision(method)
     for fold, (labels, found) in enumerate(zip(case.masks, folds, strict=True)):
         rows = case.folds == fold
-        unseen = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
-        readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), unseen)
-        some = np.flatnonzero(found.weights)
-        weights = found.weights[some]
-        if method not in LITERAL:
-            some = some[resample(0.5, np.log(weights), UNSEEN)]
-            weights = np.full(UNSEEN, 1 / UNSEEN)
-        probs = predict(target, found.draws[some], weights, readings)[0].astype(np.float64)
+        probs = found.probs
+        if probs is None:
+            unseen = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
+            readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), unseen)
+            draws, weights = found.draws, found.weights
+            if method not in LITERAL:
+                with np.errstate(divide="ignore"):
+                    some = resample(0.5, np.log(weights), UNSEEN)
+                draws, weights = draws[some], np.full(UNSEEN, 1 / UNSEEN)
+            probs = predict(target, draws, weights, readings)[0].astype(np.float64)
+        else:
+            probs = probs[np.flatnonzero(rows)]
         held_out[rows] = probs / probs.sum(axis=1, keepdims=True)
     return Fit(posterior, held_out)
 

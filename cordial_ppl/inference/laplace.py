@@ -7,19 +7,17 @@ prior standard deviations.  This is the literal method of the paper (Section 2.4
 are poor, which k-hat reports.
 """
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.inference.cloud import Cloud, diagnose
 from cordial_ppl.inference.data import Data
-from cordial_ppl.inference.draws import Draws, diagnose
 from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
-from cordial_ppl.inference.modes import SEARCHES, search_modes
-from cordial_ppl.inference.programs import Problem, density
+from cordial_ppl.inference.modes import SEARCHES, search_modes, weigh_and_predict
 from cordial_ppl.inference.target import Prior, Target
 
 AT_ONCE = SEARCHES // 4
@@ -32,7 +30,7 @@ CURVATURE_FLOOR = 0.05
 STEP = 1e-5
 """Half the distance of gradients whose difference is a row of the Hessian."""
 
-ROUNDS = 300
+ROUNDS = 1000
 """Points of a search at most."""
 
 SHIFTS: tuple[dict[str, float], ...] = (
@@ -52,12 +50,14 @@ class Mode(NamedTuple):
         factor: ``F`` with covariance ``F F^T``, shape ``[P, P]``.
         log_density: log density of the problem at the mode.
         gradient_norm: largest component of its gradient there.
+        converged: whether the mode was found.
     """
 
     mean: Float[np.ndarray, " P"]
     factor: Float[np.ndarray, "P P"]
     log_density: float
     gradient_norm: float
+    converged: bool
 
 
 def starts(target: Target) -> Float[np.ndarray, "starts P"]:
@@ -87,68 +87,114 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]
         The highest mode found for each data set.
     """
     points, size, found = starts(target), target.size, []
-    loc, scale = (np.broadcast_to(part, (len(data), size)) for part in prior)
     around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
-    for first in range(0, len(data), AT_ONCE):
-        at = range(first, min(first + AT_ONCE, len(data)))
-        filled, count = [*at, *[first] * (AT_ONCE - len(at))], len(at)
-        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
-        with jax.enable_x64(True):
-            given = Prior(loc[filled], scale[filled]), stacked._replace(tiles=stacked.tiles.max())
-            run = partial(search_modes, target, *jax.device_put(given))
-        begin = (points / scale[at, None]).reshape(-1, size)
-        ends = run(begin, np.repeat(np.arange(count), len(points)), ROUNDS)
-        lowest = ends.value.reshape(count, -1).argmin(axis=1) + len(points) * np.arange(count)
-        modes, norms = ends.x[lowest], np.abs(ends.gradient[lowest]).max(axis=1)
+    for own, sets, count in _in_turn(target, prior, data):
+        each = np.repeat(np.arange(count), len(points))
+        begin = (points / np.asarray(own.scale)[:count, None]).reshape(-1, size)
+        modes, value, _, norm, converged, _ = search_modes(
+            target, own, sets, begin, each, ROUNDS
+        ).lowest(len(points))
         # Second derivatives by differences of gradients.
         beside = (modes[:, None] + around).reshape(-1, size)
         each = np.repeat(np.arange(count), 2 * size)
-        some = [slice(start, start + SEARCHES) for start in range(0, len(beside), SEARCHES)]
-        slopes = [run(beside[rows], each[rows], 1).gradient for rows in some]
+        runs = [slice(first, first + SEARCHES) for first in range(0, len(beside), SEARCHES)]
+        slopes = [
+            search_modes(target, own, sets, beside[run], each[run], 1).gradient for run in runs
+        ]
         above, below = np.concatenate(slopes).reshape(count, 2, size, size).swapaxes(0, 1)
         hessian = (above - below) / (2.0 * STEP)
         values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
         values = np.maximum(values, CURVATURE_FLOOR)
         factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
-        figures = modes, factors, -ends.value[lowest], norms
-        found += [Mode(*parts) for parts in zip(*figures, strict=True)]
+        found += [
+            Mode(modes[at], factors[at], -float(value[at]), float(norm[at]), bool(converged[at]))
+            for at in range(count)
+        ]
     return found
 
 
+def _in_turn(
+    target: Target, prior: Prior, data: Sequence[Data]
+) -> Iterator[tuple[Prior, Data, int]]:
+    """As many data sets as are searched at a time, with their priors, and how many they are."""
+    loc, scale = (np.broadcast_to(part, (len(data), target.size)) for part in prior)
+    for first in range(0, len(data), AT_ONCE):
+        at = list(range(first, min(first + AT_ONCE, len(data))))
+        filled = at + [first] * (AT_ONCE - len(at))
+        together = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
+        with jax.enable_x64(True):
+            own = Prior(loc[filled], scale[filled]), together._replace(tiles=together.tiles.max())
+            yield *jax.device_put(own), len(at)
+
+
 def laplace_weights(
-    problem: Problem, mode: Mode, noise: Float[np.ndarray, "S P"]
-) -> tuple[Float[np.ndarray, "S P"], Float[np.ndarray, " S"]]:
-    """Points of the inflated Gaussian for given standard normal noise, and their log weights.
+    target: Target,
+    prior: Prior,
+    data: Sequence[Data],
+    modes: Sequence[Mode],
+    noise: Float[np.ndarray, "B S P"],
+    inflation: float = INFLATION,
+) -> tuple[Float[np.ndarray, "B S P"], Float[np.ndarray, "B S"], Float[np.ndarray, "B rows K"]]:
+    """Points of the inflated Gaussians for given standard normal noise, and their log weights.
 
     Args:
-        problem: what is sampled, in double precision.
-        mode: its Laplace approximation.
+        target: the channel.
+        prior: location and scale of the unconstrained parameters, ``[P]`` or ``[B, P]``.
+        data: labelled texts in double precision, B data sets.
+        modes: the Laplace approximation of each.
         noise: standard normal draws.
+        inflation: factor on the standard deviations.
 
     Returns:
-        Whitened points; unnormalised log weights in nats, which are zero at the mode.
+        Whitened points; unnormalised log weights in nats, which are zero at the mode; and
+        probabilities of the texts under the weighted points.
     """
-    points = mode.mean + INFLATION * noise @ mode.factor.T
-    log_prior, log_likelihood = density(problem, points, DRAWS)
-    log_proposal = mode.log_density - 0.5 * (noise**2).sum(axis=1)
-    return points, log_prior + log_likelihood - log_proposal
+    points = np.stack(
+        [
+            mode.mean + inflation * own @ mode.factor.T
+            for mode, own in zip(modes, noise, strict=True)
+        ]
+    )
+    log_proposal = np.array([[mode.log_density] for mode in modes]) - 0.5 * (noise**2).sum(axis=2)
+    found, first = [], 0
+    for own, sets, count in _in_turn(target, prior, data):
+        some = slice(first, first + count)
+        found.append(weigh_and_predict(target, own, sets, points[some], log_proposal[some]))
+        first += count
+    log_weights, probs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return points, log_weights, probs
 
 
-def sample_laplace(problem: Problem, mode: Mode, rng: np.random.Generator) -> Draws:
-    """Draw from the inflated Laplace approximation and weigh the draws, as the paper does.
+def sample_laplace(
+    target: Target,
+    prior: Prior,
+    data: Sequence[Data],
+    modes: Sequence[Mode],
+    rngs: Sequence[np.random.Generator],
+    draws: int = DRAWS,
+) -> list[Cloud]:
+    """Draw from the inflated Laplace approximations and weigh the draws, as the paper does.
 
     Args:
-        problem: what is sampled, in double precision.
-        mode: its Laplace approximation.
-        rng: source of randomness.
+        target: the channel.
+        prior: location and scale of the unconstrained parameters, ``[P]`` or ``[B, P]``.
+        data: labelled texts in double precision, B data sets.
+        modes: the Laplace approximation of each.
+        rngs: source of randomness of each.
+        draws: number of draws.
 
     Returns:
         Draws with self-normalised, unsmoothed weights, whose k-hat and ESS say what they are worth.
     """
-    noise = rng.standard_normal((DRAWS, problem.target.size))
-    points, logs = laplace_weights(problem, mode, noise)
-    draws = problem.prior.loc + problem.prior.scale * points
-    figures = {"khat": float(pareto_smooth(logs)[1]), "ess": float(effective_sample_size(logs))}
-    norm = mode.gradient_norm
-    found = diagnose("laplace", draws, weighed=DRAWS, gradient_norm=norm, **figures)
-    return Draws(draws, np.exp(normalise(logs)), found)
+    noise = np.stack([rng.standard_normal((draws, target.size)) for rng in rngs])
+    points, log_weights, probs = laplace_weights(target, prior, data, modes, noise)
+    loc, scale = (np.broadcast_to(part, (len(data), target.size))[:, None] for part in prior)
+    clouds = []
+    for own, logs, mode, unseen in zip(
+        loc + scale * points, log_weights, modes, probs, strict=True
+    ):
+        figures = {"khat": float(pareto_smooth(logs)[1]), "ess": float(effective_sample_size(logs))}
+        norm = mode.gradient_norm
+        found = diagnose("laplace", own, weighed=draws, gradient_norm=norm, **figures)
+        clouds.append(Cloud(own, np.exp(normalise(logs)), found, probs=unseen))
+    return clouds

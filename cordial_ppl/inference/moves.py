@@ -11,15 +11,20 @@ vector-scaled channels are, a whole step costs nothing (Cotter, Roberts, Stuart 
 Statistical Science 28(3), with the preconditioner of Rudolf and Sprungk 2018).
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from cordial_ppl.arrays import namespace
+
 ACCEPTANCE = 0.4
 STEP_SPREAD = 0.5
 RIDGE = 1e-6
+BLOCK = 4
 
 
 class Particles(NamedTuple):
@@ -33,29 +38,35 @@ class Particles(NamedTuple):
 class Gaussian(NamedTuple):
     """A Gaussian by its mean, the Cholesky factor of its covariance, and the factor's inverse."""
 
-    mean: Float[np.ndarray, " P"]
-    factor: Float[np.ndarray, "P P"]
-    inverse: Float[np.ndarray, "P P"]
+    mean: Float[Any, " P"]
+    factor: Float[Any, "P P"]
+    inverse: Float[Any, "P P"]
 
-    def unwhiten(self, standard: Float[np.ndarray, "S P"]) -> Float[np.ndarray, "S P"]:
+    def colour(self, standard: Float[Any, "S P"]) -> Any:
         """Points of this Gaussian for standard normal ones."""
-        return self.mean + standard @ self.factor.T
+        return self.mean[None] + self.stretch(standard)
 
-    def whiten(self, points: Float[np.ndarray, "S P"]) -> Float[np.ndarray, "S P"]:
+    def stretch(self, standard: Float[Any, "*many S P"]) -> Any:
+        """Points around zero, of any number of sets of standard normal ones."""
+        return standard @ self.factor.T
+
+    def whiten(self, points: Float[Any, "S P"]) -> Any:
         """Standard normal points for those of this Gaussian."""
-        return (points - self.mean) @ self.inverse.T
+        return (points - self.mean[None]) @ self.inverse.T
 
 
-def gaussian(points: Float[np.ndarray, "S P"], log_weights: Float[np.ndarray, " S"]) -> Gaussian:
+def gaussian(points: Float[Any, "S P"], log_weights: Float[Any, " S"]) -> Gaussian:
     """The Gaussian with the mean and covariance of points under normalised log weights."""
-    # In 64 bits: rounding must not make a covariance of few points indefinite.
-    weights, exact = np.exp(log_weights.astype(np.float64)), points.astype(np.float64)
-    mean = weights @ exact
-    centred = exact - mean
+    xp, kind, size = namespace(points), points.dtype, points.shape[1]
+    if xp is np:
+        # Rounding must not make a covariance of few points indefinite.
+        points, log_weights = points.astype(np.float64), log_weights.astype(np.float64)
+    weights = xp.exp(log_weights)
+    mean = weights @ points
+    centred = points - mean[None]
     covariance = centred.T @ (centred * weights[:, None])
-    factor = np.linalg.cholesky(covariance + RIDGE * np.eye(points.shape[1]))
-    parts = mean, factor, np.linalg.inv(factor)
-    return Gaussian(*(part.astype(points.dtype) for part in parts))
+    factor = xp.linalg.cholesky(covariance + RIDGE * xp.eye(size, dtype=points.dtype))
+    return Gaussian(*(part.astype(kind) for part in (mean, factor, xp.linalg.inv(factor))))
 
 
 class Walk(NamedTuple):
@@ -72,6 +83,42 @@ class Walk(NamedTuple):
     standard: Float[Any, "S P"]
     log_step: Float[Any, ""]
     rate: Float[Any, ""]
+
+
+def move(
+    evaluate: Callable[[Array], tuple[Array, Array]],
+    particles: Particles,
+    around: Gaussian,
+    temper: Float[Any, ""],
+    log_step: Float[Any, ""],
+    normal: Float[Array, "moves S P_and_1"],
+    uniform: Float[Array, "moves S"],
+) -> Walk:
+    """Move particles under ``prior * likelihood ** temper``; a pure function, to be compiled.
+
+    Args:
+        evaluate: log prior and log likelihood of points, nats.
+        particles: where they are.
+        around: a Gaussian that resembles the tempered posterior.
+        temper: power of the likelihood, between 0 and 1.
+        log_step: log of the typical step to begin with.
+        normal: standard normal numbers, one for each coordinate and one for the size of the step.
+        uniform: uniform numbers in (0, 1].
+    """
+    shaken = around.stretch(normal[..., :-1])
+
+    def once(place: Array, walk: Walk) -> Walk:
+        standard, points = propose(walk, around.mean, normal[place], shaken[place])
+        proposed = Particles(points, *evaluate(points))
+        return decide(walk, standard, proposed, temper, uniform[place])
+
+    return jax.lax.fori_loop(0, len(normal), once, set_out(particles, around, log_step))
+
+
+def set_out(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> Walk:
+    """A walk that has not begun."""
+    never = namespace(particles.points).full_like(log_step, np.nan)
+    return Walk(particles, around.whiten(particles.points), log_step, never)
 
 
 def propose(

@@ -11,8 +11,8 @@ from jaxtyping import Float, Shaped
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
+from cordial_ppl.inference.cloud import Diagnostics
 from cordial_ppl.inference.data import Labelled
-from cordial_ppl.inference.draws import Diagnostics
 from cordial_ppl.inference.programs import DRAWS, predict
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.thinning import make_probes, thin
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 LITERAL = ("laplace", "mode")
-"""The paper's methods, of which every draw and digit is kept."""
+"""The paper's own methods, of which every draw and digit is kept."""
 
 
 def precision(method: str) -> Any:
@@ -134,8 +134,8 @@ class Posterior:
         with jax.enable_x64(True):
             features = predict(self.target, self.draws, self.weights, readings, chosen)[1]
         shares = np.zeros(len(self.weights))
-        rows, kept = thin(np.asarray(features), self.weights, DRAWS)
-        shares[rows] = kept
+        rows, own = thin(np.asarray(features), self.weights, DRAWS)
+        shares[rows] = own
         return shares
 
     @property

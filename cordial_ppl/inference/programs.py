@@ -1,13 +1,14 @@
-"""The programs of a channel that XLA compiles for the default; the rest of it compiles nothing.
+"""The programs of a channel that XLA compiles; whatever else inference does compiles nothing.
 
-Texts are taken a tile at a time in a loop whose length is data, so that one program serves any
-number of texts.  Points are whitened, ``u = loc + scale * w``, in units of the prior.  Prior,
-labels and histogram are arguments: other ones do not compile again.
+Rows of texts are taken tile by tile in a loop whose length is data: one program serves any number
+of texts.  Points are whitened, ``u = loc + scale * w``, in units of the prior; prior, labels and
+histogram are arguments, so that other ones never compile again.
 """
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,41 +17,35 @@ from jaxtyping import Array, Float, Int
 
 from cordial_ppl.arrays import pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.data import TILE, Data, texts_last
-from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, propose
+from cordial_ppl.inference.data import TILE, Data, on_cpu, texts_last
+from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, propose, set_out
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 
 POINTS, STEPS = 1024, 8
 """Points whose density is computed side by side by default, and how often at most in one call."""
 
-DRAWS, TEXTS, PREDICTED = 128, 512, 2 * TILE
-"""Draws and texts of one prediction call, and how many of the texts it takes at a time."""
-
-
-class Problem(NamedTuple):
-    """What is sampled: a channel, its prior and labelled texts, in the precision to work in."""
-
-    target: Target
-    prior: Prior
-    data: Data
+DRAWS, TEXTS = 128, 512
+"""Draws and texts of one prediction call."""
 
 
 def log_densities(
-    problem: Problem, points: Float[Array, "S P"]
+    target: Target, prior: Prior, data: Data, points: Float[Array, "S P"]
 ) -> tuple[Float[Array, " S"], Float[Array, " S"]]:
     """Log prior and log likelihood of whitened points; a pure function, to be compiled.
 
+    A density that is not a number counts as zero.
+
     Args:
-        problem: what is sampled.
+        target: the channel.
+        prior: location and scale of the unconstrained parameters.
+        data: labelled texts.
         points: whitened points.
 
     Returns:
-        Log prior density (of the unconstrained parameters) and log likelihood, nats; 0 and -inf
-        where one of them is not finite.
+        Log prior density (of the unconstrained parameters) and log likelihood, nats.
     """
-    target, prior, data = problem
-    flat = jnp.asarray(prior.loc)[None] + jnp.asarray(prior.scale)[None] * points
+    flat = colour(prior, points)
 
     def add(tile: Array, total: Array) -> Array:
         readings, labels = take_tile(data, tile)
@@ -58,49 +53,51 @@ def log_densities(
         return total + each.astype(total.dtype)
 
     readings, _ = take_tile(data, jnp.zeros((), jnp.int32))
-    likelihood = jax.lax.fori_loop(0, data.tiles, add, jnp.zeros(len(points), points.dtype))
-    before = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
-    fine = jnp.isfinite(before) & jnp.isfinite(likelihood)
-    return jnp.where(fine, before, 0.0), jnp.where(fine, likelihood, -jnp.inf)
+    powers = jax.vmap(lambda u: target.log_powers(u, readings))(flat).astype(points.dtype)
+    likelihood = jax.lax.fori_loop(0, data.tiles, add, powers)
+    own = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
+    bad = ~(jnp.isfinite(own) & jnp.isfinite(likelihood))
+    return jnp.where(bad, 0.0, own), jnp.where(bad, -jnp.inf, likelihood)
 
 
 def density(
-    problem: Problem, points: Float[np.ndarray, "S P"], rows: int = POINTS
+    target: Target, prior: Prior, data: Data, points: Float[np.ndarray, "S P"], rows: int = POINTS
 ) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
     """Log prior and log likelihood of any number of whitened points, in the precision of the data.
 
     Arguments and results are those of :func:`log_densities`; ``rows`` points are computed side by
     side, by the program that moves as many particles.
     """
-    (count, size), kind, found = points.shape, points.dtype, []
-    zero, mean, line = np.zeros((), kind), np.zeros(size, kind), np.zeros(rows, kind)
-    nowhere = np.zeros((rows, size), kind)
-    begin = Walk(Particles(nowhere, line, line), nowhere, zero, zero)
-    numbers = np.ones((STEPS, rows), kind), np.zeros((STEPS, rows, size + 1), kind)
+    run, (count, size) = _walk(target), points.shape
+    nowhere = _nowhere(rows, size, points.dtype)
+    found = np.empty((2, count), points.dtype)
     for start in range(0, count, STEPS * rows):
         block = points[start : start + STEPS * rows]
         given = pad_rows(block, STEPS * rows, 0.0).reshape(STEPS, rows, size)
         steps = np.int32(-(-len(block) // rows))
-        around = begin, mean, zero, *numbers, given, steps, np.False_
-        parts = _walk(problem.target)(problem.prior, problem.data, *around)[1]
-        found.append([np.asarray(part).ravel()[: len(block)] for part in parts])
-    log_prior, log_likelihood = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return log_prior, log_likelihood
+        parts = run(prior, data, *nowhere, given, steps, np.False_)[1]
+        for own, part in zip(found, parts, strict=True):
+            own[start : start + len(block)] = np.asarray(part).ravel()[: len(block)]
+    return found[0], found[1]
 
 
 def walk(
-    problem: Problem,
+    target: Target,
+    prior: Prior,
+    data: Data,
     particles: Particles,
     around: Gaussian,
-    temper: Any,
-    log_step: Any,
+    temper: Float[Any, ""],
+    log_step: Float[Any, ""],
     normal: Float[np.ndarray, "moves S P_and_1"],
     uniform: Float[np.ndarray, "moves S"],
 ) -> tuple[Particles, Any, Any]:
-    """Move particles under ``prior * likelihood ** temper``, in any number of moves.
+    """Move particles, in any number of moves: `cordial_ppl.inference.moves.move` for NumPy arrays.
 
     Args:
-        problem: what is sampled.
+        target: the channel.
+        prior: location and scale of the unconstrained parameters.
+        data: labelled texts.
         particles: where they are.
         around: a Gaussian that resembles the tempered posterior.
         temper: power of the likelihood, between 0 and 1.
@@ -112,18 +109,27 @@ def walk(
         The particles, the adapted log step, and the acceptance rate of the last move; NaN without
         a move.
     """
-    run, kind = _walk(problem.target), particles.points.dtype
-    temper, log_step, never = (np.asarray(x, kind) for x in (temper, log_step, np.nan))
-    now = Walk(particles, around.whiten(particles.points), log_step, never)
+    run, kind = _walk(target), particles.points.dtype
+    temper, log_step = np.asarray(temper, kind), np.asarray(log_step, kind)
+    now = set_out(particles, around, log_step)
     for first in range(0, len(normal), STEPS):
         some = slice(first, first + STEPS)
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
-        numbers = uniform[some], normal[some], normal[some, :, :-1] @ around.factor.T
-        given = (pad_rows(part, STEPS, 1.0) for part in numbers)
-        steps = np.int32(len(numbers[0]))
-        start = now, around.mean, temper, *given, steps, np.True_
-        now = jax.tree.map(np.asarray, run(problem.prior, problem.data, *start)[0])
+        own = uniform[some], normal[some], around.stretch(normal[some, :, :-1])
+        given = (pad_rows(part, STEPS, 1.0) for part in own)
+        steps = np.int32(len(own[0]))
+        found, _ = run(prior, data, now, around.mean, temper, *given, steps, np.True_)
+        now = jax.tree.map(np.asarray, found)
     return now.particles, now.log_step, now.rate
+
+
+@lru_cache(maxsize=512)
+def _nowhere(rows: int, size: int, kind: np.dtype) -> tuple[Any, ...]:
+    """What a walk would begin with, where points are only evaluated."""
+    zero, line, points = np.zeros((), kind), np.zeros(rows, kind), np.zeros((rows, size), kind)
+    now = Walk(Particles(points, line, line), points, zero, zero)
+    uniform = np.ones((STEPS, rows), kind)
+    return now, points[0], zero, uniform, np.zeros((STEPS, rows, size + 1), kind)
 
 
 @lru_cache(maxsize=512)
@@ -146,11 +152,12 @@ def _walk(target: Target) -> Callable[..., Any]:
             now, logs = state
             standard, moved = propose(now, mean, normal[place], shaken[place])
             points = jnp.where(walking, moved, shaken[place])
-            found = log_densities(Problem(target, prior, data), points)
+            found = log_densities(target, prior, data, points)
             now = decide(now, standard, Particles(points, *found), temper, uniform[place])
-            return now, tuple(log.at[place].set(new) for log, new in zip(logs, found, strict=True))
+            return now, tuple(own.at[place].set(new) for own, new in zip(logs, found, strict=True))
 
-        return jax.lax.fori_loop(0, steps, once, (begin, (jnp.zeros_like(uniform),) * 2))
+        logs = (jnp.zeros_like(uniform),) * 2
+        return jax.lax.fori_loop(0, steps, once, (begin, logs))
 
     return compiled(run)
 
@@ -171,8 +178,7 @@ def predict(
         draws: unconstrained parameters.
         weights: of the draws.
         readings: texts to predict.
-        values: value of each option, the same for all texts or one row a text; None for no
-            expected values.
+        values: value of each option, where expected values are asked for; or of each text's own.
 
     Returns:
         Probabilities, and the expected value of each text under each draw.
@@ -194,12 +200,12 @@ def predict(
             np.full(TEXTS, -1, np.int32),
             np.asarray(readings.histogram, kind),
             {k: repeat_rows(v[rows], TEXTS) for k, v in readings.covariates.items()},
-            np.int32(-(-texts // PREDICTED)),
+            np.int32(-(-texts // tile_of(TEXTS))),
         )
-        worth = texts_last(pad_rows(places[rows], TEXTS, 0.0))
+        own = texts_last(pad_rows(places[rows], TEXTS, 0.0))
         for start in range(0, len(draws), DRAWS):
             some = slice(start, start + DRAWS)
-            found = run(draws[some], weights[some], data, worth)
+            found = run(draws[some], weights[some], data, own)
             probs[rows] += np.asarray(found[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(found[1])[:, :texts]
@@ -209,46 +215,53 @@ def predict(
 @lru_cache(maxsize=512)
 def _predict(target: Target) -> Callable[..., Any]:
     def run(draws: Array, weights: Array, data: Data, values: Array) -> tuple[Array, Array]:
-        kind = draws.dtype
+        rows, kind = data.labels.shape[0], draws.dtype
+        tile = tile_of(rows)
 
         def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-            readings, _ = take_tile(data, index, rows=PREDICTED)
+            readings, _ = take_tile(data, index)
             probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(kind)
-            each, start = [probs[..., option] for option in range(len(values))], index * PREDICTED
+            each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
-            places = jax.lax.dynamic_slice_in_dim(values, start, PREDICTED, 1)
-            expected = sum(value[None] * part for value, part in zip(places, each, strict=True))
+            places = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
+            expected = sum(own[None] * part for own, part in zip(places, each, strict=True))
             return (
                 jax.lax.dynamic_update_slice_in_dim(total[0], mean, start, 1),
                 jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),
             )
 
-        nothing = tuple(jnp.zeros((len(part), TEXTS), kind) for part in (values, draws))
+        shapes = (len(values), rows), (len(draws), rows)
+        nothing = tuple(jnp.zeros(shape, kind) for shape in shapes)
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
     return compiled(run)
 
 
-def take_tile(
-    data: Data, index: Array, *place: Array, rows: int = TILE
-) -> tuple[Readings, Int[Array, " rows"]]:
-    """One tile of the texts with their labels.
+def colour(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
+    """Unconstrained parameters of whitened points."""
+    return jnp.asarray(prior.loc)[None] + jnp.asarray(prior.scale)[None] * points
 
-    Args:
-        data: the texts; or several data sets, every array but ``tiles`` with an axis of them.
-        index: number of the tile.
-        place: which of several data sets it is of.
-        rows: texts of a tile.
-    """
+
+def tile_of(rows: int) -> int:
+    """Rows to compute at a time: all of them on an accelerator, and more where draws are few."""
+    return math.gcd(2 * TILE if rows == TEXTS else TILE, rows) if on_cpu() else rows
+
+
+def take_tile(data: Data, index: Array, *place: Array) -> tuple[Readings, Int[Array, " tile"]]:
+    """One tile of the texts with their labels, of one of several data sets."""
+    rows = data.labels.shape[-1]
+    tile = tile_of(rows)
 
     def cut(values: Any) -> Array:
-        middle = jnp.shape(values)[len(place) : -1]
+        values, axis = jnp.asarray(values), len(place)
+        middle = values.shape[axis:-1]
         # In one go: what is taken of one data set is this tile, and not all of its rows.
-        which = [where.astype(index.dtype) for where in place]
-        starts = *which, *(jnp.zeros_like(index) for _ in middle), index * rows
-        size = *(1 for _ in place), *middle, rows
-        return jax.lax.dynamic_slice(values, starts, size).reshape(*middle, rows)
+        own = [where.astype(index.dtype) for where in place]
+        starts = (*own, *(jnp.zeros_like(index) for _ in middle), index * tile)
+        found = jax.lax.dynamic_slice(values, starts, (*(1 for _ in place), *middle, tile))
+        return found.reshape(*middle, tile)
 
     histogram = data.histogram[place] if place else data.histogram
-    covariates = {name: cut(column) for name, column in data.covariates.items()}
-    return Readings(jnp.moveaxis(cut(data.logits), -1, 0), histogram, covariates), cut(data.labels)
+    logits = jnp.moveaxis(cut(data.logits), -1, 0)
+    covariates = {name: cut(own) for name, own in data.covariates.items()}
+    return Readings(logits, histogram, covariates), cut(data.labels)

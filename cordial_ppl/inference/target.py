@@ -96,16 +96,32 @@ class Target:
         # The barrier keeps the sum out of the loop over logarithms, which is vectorised without it.
         return jnp.sum(jax.lax.optimization_barrier(_score(label, labels))).astype(flat.dtype)
 
+    def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
+        r"""What scaled priors add to the log density in nats; 0 where no prior is scaled.
+
+        .. math:: \sum_j (s_j - 1) \log p_j(u)
+
+        Where a model scales a prior, :math:`p(u)^s`, what it draws still follows :math:`p(u)`.
+        A sampler that begins at such draws has to count the rest as if it were observed.
+        """
+        scaled = [site for site in self.sites if site.scaled]
+        trace, total = self._trace(flat, readings) if scaled else {}, jnp.zeros((), flat.dtype)
+        with jax.numpy_dtype_promotion("standard"):
+            for site in scaled:
+                powers = (trace[site.name]["scale"] - 1) * site.density(trace, flat)
+                total += jnp.sum(powers).astype(flat.dtype)
+        return total
+
     def log_prior(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, ""]:
-        """Log prior density of the unconstrained parameters in nats; Jacobian included."""
+        """Log density of the model's prior draws, unconstrained, in nats; Jacobian included."""
         return jnp.sum(self.log_prior_terms(flat, prior, readings))
 
     def log_prior_terms(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, " P"]:
-        """Terms of the log prior density in nats; those of a site's coordinates sum to its own."""
+        """Terms of the log prior density that draws follow; those of a site sum to its own."""
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
         trace = self._trace(flat, readings) if free else {}
@@ -119,7 +135,7 @@ class Target:
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
         """Log of prior times likelihood in nats, as a density of the unconstrained parameters."""
-        likelihood = self.log_likelihood(flat, readings, labels)
+        likelihood = self.log_likelihood(flat, readings, labels) + self.log_powers(flat, readings)
         return self.log_prior(flat, prior, readings) + likelihood
 
     def pointwise(
@@ -230,10 +246,11 @@ def _build_target(
 
 def _check_density(target: Target, covariates: tuple[str, ...], readers: int | None) -> None:
     """Refuse a channel that nothing can be fitted with, even where its prior is centred."""
-    size, name = target.options, target.channel.name
+    size = target.options
     logits = np.stack([np.zeros(size), np.arange(size) - (size - 1) / 2])
     extra = dict.fromkeys(covariates, (2.0, 3.0))
     readings = make_readings(target.channel, readers, logits, np.full(size, 1 / size), extra)
+    labels = np.array([0, size - 1])
 
     def look(prior: Prior, readings: Readings, labels: Array) -> tuple[Array, Array]:
         density = target.log_density(prior.loc, prior, readings, labels)
@@ -241,16 +258,17 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
 
     with jax.enable_x64(True):
         prior = Prior(*map(jnp.asarray, target.prior))
-        value, probs = map(np.asarray, jax.jit(look)(prior, readings, np.array([0, size - 1])))
+        value, probs = jax.jit(look)(prior, readings, labels)
+    name = target.channel.name
     if not np.isfinite(value):
         raise ChannelError(
             f"the log density of channel {name!r} is {float(value)} where its prior is centred, "
             "for plain readings: it must be finite there. Look for a division by zero, or the "
             "logarithm of zero."
         )
-    if probs.min() < 0 or np.abs(probs.sum(axis=1) - 1).max() > SUM_TOLERANCE:
+    if np.min(probs) < 0 or np.abs(np.sum(probs, axis=1) - 1).max() > SUM_TOLERANCE:
         raise ChannelError(
             f"the probabilities of channel {name!r} must be positive and sum to one; for a plain "
-            f"reading they are {np.round(probs[1], 4).tolist()}. Normalise them, by "
+            f"reading they are {np.round(np.asarray(probs[1]), 4).tolist()}. Normalise them, by "
             "jax.nn.log_softmax for example, before observe."
         )

@@ -38,6 +38,7 @@ class Site(NamedTuple):
         transform: bijection from the unconstrained value to the parameter.
         parameter: name of the parameter in its own units.
         gaussian: whether its prior is a fixed Gaussian in the unconstrained space.
+        scaled: whether the model scales its log density (``numpyro.handlers.scale``).
         plates: names of the plates that it is sampled in, outermost first.
     """
 
@@ -47,6 +48,7 @@ class Site(NamedTuple):
     transform: Any
     parameter: str
     gaussian: bool
+    scaled: bool
     plates: tuple[str, ...]
 
     def unravel(self, flat: Any) -> Any:
@@ -58,7 +60,7 @@ class Site(NamedTuple):
         return self.transform(self.unravel(flat))
 
     def density(self, trace: dict[str, Any], flat: Array) -> Array:
-        """Log prior density of the unconstrained value in nats, in the batch's shape.
+        """Log prior density of the unconstrained value in nats, unscaled, in the batch's shape.
 
         Args:
             trace: of the model with this value given.
@@ -97,7 +99,10 @@ def describe(
 
     def probe(*both: Readings) -> list[list[tuple[Array, Array] | None]]:
         """Fill ``sites``; return each site's Gaussian prior in two runs of the model."""
-        traces = [run_model(channel, own, key=key) for key, own in zip(keys[:2], both, strict=True)]
+        traces = []
+        for key, own in zip(keys[:2], both, strict=True):
+            asked = own._replace(covariates=_Covariates(own.covariates))
+            traces.append(run_model(channel, asked, key=key))
         sites[:] = _find_sites(channel, traces[0], (2, size))
         for name in (site.name for site in sites):
             shapes = [jnp.shape(trace[name]["value"]) for trace in traces if name in trace]
@@ -106,7 +111,10 @@ def describe(
                     f"channel {channel.name!r} has a site {name!r} whose shape depends on the "
                     "number of texts: one set of parameters serves all texts."
                 )
-        return [[as_gaussian(trace[site.name]["fn"], site) for site in sites] for trace in traces]
+        return [
+            [None if site.scaled else as_gaussian(trace[site.name]["fn"], site) for site in sites]
+            for trace in traces
+        ]
 
     with paused(), jax.enable_x64(True):
         try:
@@ -116,15 +124,9 @@ def describe(
                 run = jax.vmap(lambda key, own: sample_sites(channel, sites, key, own), (0, None))
                 draws = np.asarray(jax.jit(run)(keys, examples[0]))
                 moments = draws.mean(axis=0), draws.std(axis=0)
-        except ChannelError:
+        except (ChannelError, InputError):
             raise
         except Exception as error:
-            for name in find_covariates(channel, size):
-                if name not in covariates:
-                    raise InputError(
-                        f"the channel uses the covariate {name!r}, one number a text, which was "
-                        f"not given: covariates={{{name!r}: ...}}."
-                    ) from error
             raise ChannelError(_explain(channel, error)) from error
     loc, scale = np.empty((2, sites[-1].slice.stop))
     for index, (site, own) in enumerate(zip(sites, found, strict=True)):
@@ -149,20 +151,6 @@ def _explain(channel: Channel, error: Exception) -> str:
         )
     words = say_error(error, channel.source)
     return f"running the model of channel {channel.name!r} failed: {words}"
-
-
-class _Wanted(dict):
-    """Covariates that are there as soon as they are asked for: none is optional."""
-
-    def __missing__(self, name: Any) -> Any:
-        return self.setdefault(name, np.ones(2))
-
-    def __contains__(self, name: object) -> bool:
-        return self[name] is not None
-
-    def get(self, name: Any, default: Any = None) -> Any:
-        """Ask for one."""
-        return self[name]
 
 
 def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
@@ -261,9 +249,10 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
         twin = name.removesuffix(LOG_ODDS_SUFFIX)
         recorded = twin in trace and trace[twin]["type"] == "deterministic"
         parameter = twin if recorded else name
+        scaled = site["scale"] is not None
         frames = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
         plates = tuple(frame.name for frame in frames)
-        sites.append(Site(name, own, place, transform, parameter, False, plates))
+        sites.append(Site(name, own, place, transform, parameter, False, scaled, plates))
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")
     return sites
@@ -287,11 +276,8 @@ def _find_fault(name: str, site: dict[str, Any]) -> str:
             f"has {kind} site {name!r}: every site besides the label must be a continuous "
             "parameter (sum discrete ones out)."
         )
-    if isinstance(site["fn"], dist.MaskedDistribution) or site["scale"] is not None:
-        return (
-            f"masks or scales the prior of {name!r}: put numpyro.handlers.mask and .scale around "
-            "observe alone."
-        )
+    if isinstance(site["fn"], dist.MaskedDistribution):
+        return f"masks the prior of {name!r}: put numpyro.handlers.mask around observe alone."
     return ""
 
 
@@ -333,3 +319,32 @@ def _kind(transform: Any) -> type:
     while isinstance(transform, IndependentTransform):
         transform = transform.base_transform
     return type(transform)
+
+
+class _Wanted(dict):
+    """Covariates that are there as soon as they are asked for: none is optional."""
+
+    def __missing__(self, name: Any) -> Any:
+        return self.setdefault(name, np.ones(2))
+
+    def __contains__(self, name: object) -> bool:
+        return self[name] is not None
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """Ask for one."""
+        return self[name]
+
+
+class _Covariates(dict):
+    """Covariates that say what to do about one that is not there."""
+
+    def __missing__(self, name: Any) -> Any:
+        if not isinstance(name, str):
+            raise ChannelError(
+                f"a channel's covariates have names, as in readings.covariates['length']; it asks "
+                f"for {name!r}."
+            )
+        raise InputError(
+            f"the channel uses the covariate {name!r}, one number a text, which was not given: "
+            f"covariates={{{name!r}: ...}}."
+        )

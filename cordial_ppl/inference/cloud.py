@@ -42,19 +42,22 @@ class Diagnostics(NamedTuple):
     divergences: int = 0
 
 
-class Draws(NamedTuple):
+class Cloud(NamedTuple):
     """Weighted draws of the unconstrained parameters.
 
     Attributes:
         draws: unconstrained parameters, shape ``[S, P]``.
         weights: their weights, which sum to one, shape ``[S]``.
         diagnostics: what they are worth.
+        probs: probabilities of the texts under the draws, labels seen or not, with rows of padding
+            after them; None where they were not computed.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
     """
 
     draws: Float[np.ndarray, "S P"]
     weights: Float[np.ndarray, " S"]
     diagnostics: Diagnostics
+    probs: Float[np.ndarray, "rows K"] | None = None
     transitions: Mapping[str, Shaped[Any, " S"]] = {}
 
 

@@ -1,0 +1,194 @@
+"""A batch of problems, and how a stage of the sampler is run for those that need it.
+
+On a CPU a stage runs as it is written, on NumPy arrays, one problem after the other: XLA compiles
+the channel's density and nothing else.  On an accelerator the same stage is compiled and runs for
+all problems side by side, spread over the devices that there are.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Bool, Float
+
+from cordial_ppl.arrays import namespace
+from cordial_ppl.compilation import compiled
+from cordial_ppl.inference.data import Data, on_cpu
+from cordial_ppl.inference.moves import Gaussian, Particles, move
+from cordial_ppl.inference.noise import Source, normal_and_uniform
+from cordial_ppl.inference.programs import density, log_densities, walk
+from cordial_ppl.inference.target import Prior, Target
+
+PRECISION = np.float32
+"""Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
+
+
+class Problem(NamedTuple):
+    """What is sampled: a channel with its prior and labelled texts, in the particles' precision."""
+
+    target: Target
+    prior: Prior
+    data: Data
+
+    def evaluate(self, points: Float[Any, "M P"], particles: int) -> tuple[Any, Any]:
+        """Log prior and log likelihood of whitened points, as many at once as particles."""
+        if isinstance(points, jax.Array):
+            return log_densities(self.target, self.prior, self.data, points)
+        return density(self.target, self.prior, self.data, points, particles)
+
+    def move(
+        self,
+        particles: Particles,
+        around: Gaussian,
+        temper: Any,
+        log_step: Any,
+        source: Source,
+        moves: int,
+    ) -> tuple[Particles, Any, Any]:
+        """Move particles; see `cordial_ppl.inference.moves.move`.
+
+        Returns:
+            The particles, the adapted log step, and the acceptance rate of the last move.
+        """
+        count, size = particles.points.shape
+        numbers = normal_and_uniform(source, (moves, count, size + 1), (moves, count))
+        start = particles, around, temper, log_step
+        if not isinstance(particles.points, jax.Array):
+            return walk(self.target, self.prior, self.data, *start, *numbers)
+        found = move(lambda own: self.evaluate(own, count), *start, *numbers)
+        return found.particles, found.log_step, found.rate
+
+
+class Batch:
+    """Problems of one channel with equally many texts, in turn, on NumPy arrays.
+
+    Args:
+        problems: the problems.
+        seeds: numbers that all randomness of each follows from.
+    """
+
+    def __init__(self, problems: Sequence[Problem], seeds: Sequence[tuple[int, ...]]):
+        """Give each problem a generator, of a quick kind: numbers are a good part of the work."""
+        self.problems = list(problems)
+        self.sources = [np.random.Generator(np.random.SFC64(seed)) for seed in map(_words, seeds)]
+
+    def run(
+        self,
+        stage: Callable[..., Any],
+        effort: Any,
+        states: Any = None,
+        which: Bool[np.ndarray, " B"] | None = None,
+    ) -> Any:
+        """Run a stage for some of the problems.
+
+        Args:
+            stage: a function of problem, effort, source of randomness and state.
+            effort: how much work to do.
+            states: the states of all problems; none to begin with.
+            which: for which problems it is run; by default all.
+
+        Returns:
+            The states of all problems.
+        """
+        found = [None] * len(self.problems) if states is None else list(states)
+        some = range(len(found)) if which is None else np.flatnonzero(which)
+        with np.errstate(all="ignore"):
+            for b in some:
+                given = () if states is None else (states[b],)
+                found[b] = stage(self.problems[b], effort, self.sources[b], *given)
+        return found
+
+    def figures(self, states: Any, name: str) -> np.ndarray:
+        """A number of every state."""
+        return np.array([getattr(state, name) for state in states])
+
+    def apart(self, states: Any) -> list[Any]:
+        """The states one by one, as NumPy arrays."""
+        return states
+
+    def together(self, states: Sequence[Any]) -> Any:
+        """The states of a batch, of single ones."""
+        return states
+
+
+class DeviceBatch(Batch):
+    """Problems side by side on an accelerator, on every device there is."""
+
+    def __init__(self, problems: Sequence[Problem], seeds: Sequence[tuple[int, ...]]):
+        """Stack what each problem has of its own, and fill up to a multiple of the devices."""
+        devices = jax.devices()
+        self.count, short = len(problems), -len(problems) % len(devices)
+        filled = [*problems, *[problems[-1]] * short]
+        words = np.stack([_words(seed).generate_state(2) for seed in seeds])
+        keys = jnp.asarray(np.pad(words, ((0, short), (0, 0)), mode="edge"))
+        axis = NamedSharding(Mesh(np.array(devices), ("problems",)), PartitionSpec("problems"))
+        own = [(each.prior, each.data._replace(tiles=None)) for each in filled]
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *own)
+        self.target, self.tiles = problems[0].target, problems[0].data.tiles
+        self.prior, self.data = jax.device_put(stacked, axis)
+        self.keys = jax.device_put(jax.random.wrap_key_data(keys, impl="threefry2x32"), axis)
+        self.axis, self.stages = axis, 0
+
+    def run(
+        self,
+        stage: Callable[..., Any],
+        effort: Any,
+        states: Any = None,
+        which: Bool[np.ndarray, " B"] | None = None,
+    ) -> Any:
+        """Run a stage for all problems, and take its results where they are wanted."""
+        data = self.data._replace(tiles=np.int32(self.tiles))
+        self.stages += 1
+        given = () if states is None else (states,)
+        wanted = np.ones(len(self.keys), bool) if which is None else which
+        stage_of = _program(stage, self.target, effort)
+        return stage_of(np.int32(self.stages), wanted, self.prior, data, self.keys, *given)
+
+    def figures(self, states: Any, name: str) -> np.ndarray:
+        """A number of every state."""
+        return np.asarray(getattr(states, name))
+
+    def apart(self, states: Any) -> list[Any]:
+        """The states one by one, as NumPy arrays."""
+        host = jax.device_get(states)
+        return [jax.tree.map(lambda leaf, b=b: leaf[b], host) for b in range(self.count)]
+
+    def together(self, states: Sequence[Any]) -> Any:
+        """The states of a batch, of single ones."""
+        filled = [*states, *[states[-1]] * (len(self.keys) - len(states))]
+        return jax.device_put(jax.tree.map(lambda *leaves: np.stack(leaves), *filled), self.axis)
+
+
+def make_batch(problems: Sequence[Problem], seeds: Sequence[tuple[int, ...]]) -> Batch:
+    """A batch for the kind of device that there is."""
+    return (Batch if on_cpu() else DeviceBatch)(problems, seeds)
+
+
+def where(which: Any, new: Any, old: Any) -> Any:
+    """One pytree of arrays, or another."""
+    if isinstance(which, np.bool_):
+        return new if which else old
+    return jax.tree.map(lambda one, other: namespace(one).where(which, one, other), new, old)
+
+
+def _words(seed: tuple[int, ...]) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed)
+
+
+@lru_cache(maxsize=512)
+def _program(stage: Callable[..., Any], target: Target, effort: Any) -> Callable[..., Any]:
+    def one(number: Any, wanted: Any, prior: Prior, data: Data, key: Any, *state: Any) -> Any:
+        source = jax.random.fold_in(key, number)
+        found = stage(Problem(target, prior, data), effort, source, *state)
+        return where(wanted, found, state[0]) if state else found
+
+    def run(number: Any, wanted: Any, prior: Prior, data: Data, keys: Any, *states: Any) -> Any:
+        each = Data(0, 0, 0, dict.fromkeys(data.covariates, 0), None)
+        axes = (None, 0, 0, each, 0, *(0 for _ in states))
+        return jax.vmap(one, axes)(number, wanted, prior, data, keys, *states)
+
+    return compiled(run)
