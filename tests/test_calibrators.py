@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +33,7 @@ NAMES = ("temperature", "vector", "odds", "odds-cv", "dirichlet", "raw", "batch"
 WEAK, STRONG = np.array([1e-4, 1e-3]), np.array([10.0, 0.1])
 
 
-def fitter(name):
+def fitter(name) -> Any:
     return CALIBRATORS[name].fit
 
 
@@ -89,7 +89,7 @@ def objective(name, params, logits, labels, penalty):
 
 
 VALUE = jax.jit(objective, static_argnums=0)
-GRADIENT = jax.jit(jax.grad(objective, argnums=1), static_argnums=0)
+GRADIENT: Any = jax.jit(jax.grad(objective, argnums=1), static_argnums=0)
 
 
 @given(samples(), st.sampled_from([WEAK, STRONG]))
