@@ -97,7 +97,7 @@ GRADIENT: Any = jax.jit(jax.grad(objective, argnums=1), static_argnums=0)
 def test_a_fit_ends_where_the_gradient_vanishes(drawn, penalty):
     for name in ("vector", "odds", "dirichlet"):
         dirichlet = name == "dirichlet"
-        found = fit_dirichlet(*drawn, penalty) if dirichlet else fitter(name)(*drawn)
+        found = fit_dirichlet(*drawn, penalty) if dirichlet else fitter(name)(*drawn)  # pyright: ignore
         for component in GRADIENT(name, found, *drawn, penalty):
             np.testing.assert_allclose(component, 0.0, atol=1e-7)
 
