@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +33,7 @@ NAMES = ("temperature", "vector", "odds", "odds-cv", "dirichlet", "raw", "batch"
 WEAK, STRONG = np.array([1e-4, 1e-3]), np.array([10.0, 0.1])
 
 
-def fitter(name):
+def fitter(name) -> Any:
     return CALIBRATORS[name].fit
 
 
@@ -89,7 +89,7 @@ def objective(name, params, logits, labels, penalty):
 
 
 VALUE = jax.jit(objective, static_argnums=0)
-GRADIENT = jax.jit(jax.grad(objective, argnums=1), static_argnums=0)
+GRADIENT: Any = jax.jit(jax.grad(objective, argnums=1), static_argnums=0)
 
 
 @given(samples(), st.sampled_from([WEAK, STRONG]))
@@ -97,7 +97,7 @@ GRADIENT = jax.jit(jax.grad(objective, argnums=1), static_argnums=0)
 def test_a_fit_ends_where_the_gradient_vanishes(drawn, penalty):
     for name in ("vector", "odds", "dirichlet"):
         dirichlet = name == "dirichlet"
-        found = fit_dirichlet(*drawn, penalty) if dirichlet else fitter(name)(*drawn)
+        found = fit_dirichlet(*drawn, penalty) if dirichlet else fitter(name)(*drawn)  # pyright: ignore
         for component in GRADIENT(name, found, *drawn, penalty):
             np.testing.assert_allclose(component, 0.0, atol=1e-7)
 
