@@ -11,7 +11,7 @@ import pytest
 from cordial_ppl.compilation import workers
 from cordial_ppl.garbage import paused
 
-HEAVY = ("arviz", "matplotlib", "pandas", "polars", "pyarrow", "sklearn")
+HEAVY = ("arviz", "matplotlib", "openai", "pandas", "polars", "pyarrow", "sklearn")
 
 
 @pytest.fixture(scope="module")

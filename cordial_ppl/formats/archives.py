@@ -1,5 +1,6 @@
 """Zip archives member by member, those packed with Zstandard too, which `zipfile` cannot open."""
 
+import io
 import lzma
 import zipfile
 import zlib
@@ -74,13 +75,16 @@ class Archive(zipfile.ZipFile):
         return content
 
     def _unpack_zstandard(self, member: zipfile.ZipInfo) -> bytes:
-        import pyarrow
+        from zstandard import ZstdDecompressor, ZstdError
 
         with self.path.open("rb") as file:
             file.seek(member.header_offset)
             header = file.read(HEADER)
             lengths = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
             file.seek(sum(lengths), 1)
-            packed = pyarrow.BufferReader(file.read(member.compress_size))
-        with pyarrow.CompressedInputStream(packed, "zstd") as stream:
-            return stream.read(LARGEST + 1)
+            packed = io.BytesIO(file.read(member.compress_size))
+        try:
+            with ZstdDecompressor().stream_reader(packed, read_across_frames=True) as stream:
+                return stream.read(LARGEST + 1)
+        except ZstdError as error:
+            raise OSError(str(error)) from error
