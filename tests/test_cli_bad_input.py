@@ -35,7 +35,7 @@ def cordial(cordial, monkeypatch):
     def fit(*arguments, **options):
         raise AssertionError("bad input went as far as the fit")
 
-    monkeypatch.setattr(fitting, "fit_judge", fit)
+    monkeypatch.setattr(fitting, "fit_calibrator", fit)
     return partial(cordial, status=2)
 
 

@@ -74,7 +74,7 @@ def test_order_may_be_dates_and_labels_may_name_users(cordial, files):
 
 def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
     cordial(*fast("fit", *write_tables(tmp_path, "jsonl"), "-o", "j.cordial"))
-    given = "--judge", "j.cordial"
+    given = "--calibrator", "j.cordial"
     result = cordial("shift", *files, "-o", "o.csv", *given)
     assert "log loss of the labels, if the calibrator was not fitted to them" in result.stderr
     population = cp.load("j.cordial").predict_proba(read_readings(files[0]).logits)
@@ -83,7 +83,7 @@ def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
     expected = shifts.predict_proba(population, USERS)
     np.testing.assert_allclose(written(), expected, rtol=0, atol=1e-9)
     result = cordial("shift", *files, "-o", "p.csv", *given, "--prior-of", "offset=0,1", status=2)
-    assert "--judge is fitted already" in result.stderr
+    assert "--calibrator is fitted already" in result.stderr
     cells = read(files[0])
     letters = {f"logit_{c}": cells.pop(f"logit_{k}") for k, c in enumerate("abcde", 1)}
     write_table(files[0], {**cells, **letters})

@@ -33,7 +33,7 @@ def _without_fits() -> Iterator[None]:
     from cordial_ppl.fusion import Fusion
 
     with (
-        mock.patch("cordial_ppl.cli.fitting.fit_judge", _fit),
+        mock.patch("cordial_ppl.cli.fitting.fit_calibrator", _fit),
         mock.patch("cordial_ppl.priors.learn_prior", _fit),
         mock.patch("cordial_ppl.sweep.run.make_cell", _fit),
         mock.patch.object(Fusion, "fit", _fit),
@@ -125,7 +125,7 @@ def _make_predicting(rng: random.Random, folder: Path) -> Case:
     command = ["predict", "judge.cordial", readings]
     if rng.random() < 0.4:
         tables.write_damaged(rng, {**tables.labels(rng), "user": ["ann"] * 6}, folder / "l.csv")
-        command = ["shift", readings, "l.csv", "--judge", "judge.cordial"]
+        command = ["shift", readings, "l.csv", "--calibrator", "judge.cordial"]
     return [*command, *_out(rng, "o.jsonl"), *_options(rng, *COMMON)]
 
 

@@ -3,10 +3,10 @@
 from cordial_ppl.cli.messages import count, working
 from cordial_ppl.cli.options import (
     ENDING,
+    CalibratorOut,
     Channels,
     Inference,
     Json,
-    JudgeOut,
     LabelsPath,
     Method,
     Options,
@@ -60,7 +60,7 @@ def calibrate(
 def fit(
     readings: ReadingsPath,
     labels: LabelsPath,
-    output: JudgeOut,
+    output: CalibratorOut,
     options: Options = None,
     reader: Reader = None,
     task: Task = None,

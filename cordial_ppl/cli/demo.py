@@ -20,14 +20,14 @@ def demo(
 ) -> None:
     """Show it: fit on 20 labels of made-up reviews, and score the other reviews."""
     from cordial_ppl import scores, synthetic
-    from cordial_ppl.cli.fitting import fit_judge
+    from cordial_ppl.cli.fitting import fit_calibrator
     from cordial_ppl.cli.output import show_json, show_summary, show_table
     from cordial_ppl.readings import label_histogram
 
     reviews = synthetic.reviews()
     logits, unseen = reviews.logits[:LABELS], reviews.logits[LABELS:]
     labels, truth = reviews.labels[:LABELS], reviews.labels[LABELS:]
-    judge = fit_judge(
+    calibrator = fit_calibrator(
         logits,
         [reviews.options[z] for z in labels],
         reviews.options,
@@ -39,7 +39,7 @@ def demo(
     predictions = {
         "raw reading": _softmax(unseen),
         "label histogram": np.tile(histogram, (len(unseen), 1)),
-        "calibrated": judge.predict_proba(unseen),
+        "calibrated": calibrator.predict_proba(unseen),
     }
     scored = {
         name: {
@@ -49,7 +49,7 @@ def demo(
         }
         for name, probs in predictions.items()
     }
-    summary = judge.describe()
+    summary = calibrator.describe()
     if json:
         counts = {"labels": LABELS, "held_out": len(unseen)}
         show_json({**counts, "scores": scored, "summary": summary.to_dict()})

@@ -51,7 +51,7 @@ def fit_tables(
     """
     table, found = read_labelled(readings, labels, **chosen)
     rows, covariates = match_labels(table, found), covariates_of(table, channels)
-    calibrator = fit_judge(
+    calibrator = fit_calibrator(
         table.logits[rows],
         table.scale.decode(found.labels),
         table.scale.options,
@@ -124,7 +124,7 @@ def covariates_of(
     return found
 
 
-def fit_judge(
+def fit_calibrator(
     logits: np.ndarray,
     labels: list[str],
     options: tuple[str, ...],

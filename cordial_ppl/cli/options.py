@@ -12,7 +12,7 @@ import typer
 from cordial_ppl.errors import InputError
 
 ENDING = ".cordial"
-"""The ending of a judge's name."""
+"""The ending of a calibrator's file."""
 
 
 PriorChoice = Path | str | dict[str, tuple[float, float]] | None
@@ -75,12 +75,14 @@ LabelsPath = Annotated[
         help="Table of labels: item_id and label, one row for each labelled text.",
     ),
 ]
-JudgePath = Annotated[
-    Path, typer.Argument(metavar="JUDGE", help="A fitted judge, as `cordial fit` writes it.")
+CalibratorPath = Annotated[
+    Path, typer.Argument(metavar="CALIBRATOR", help="A fitted calibrator, from `cordial fit`.")
 ]
-JudgeOut = Annotated[
+CalibratorOut = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="JUDGE", help=f"The judge to write ({ENDING})."),
+    typer.Option(
+        "--output", "-o", metavar="CALIBRATOR", help=f"The calibrator to write ({ENDING})."
+    ),
 ]
 TableOut = Annotated[
     Path,

@@ -9,11 +9,11 @@ import numpy as np
 from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
 from cordial_ppl.cli.options import (
     Also,
+    CalibratorPath,
     Channels,
     Engine,
     EngineName,
     Json,
-    JudgePath,
     ManyReadings,
     Options,
     Quiet,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    judge: JudgePath,
+    judge: CalibratorPath,
     readings: ManyReadings,
     output: TableOut,
     also: Also = None,

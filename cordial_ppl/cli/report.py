@@ -7,9 +7,9 @@ import typer
 
 from cordial_ppl.cli.messages import count, say, working
 from cordial_ppl.cli.options import (
+    CalibratorPath,
     Channels,
     Json,
-    JudgePath,
     LabelsPath,
     Options,
     Quiet,
@@ -26,7 +26,7 @@ PageOut = Annotated[
 
 
 def report(
-    judge: JudgePath,
+    judge: CalibratorPath,
     readings: ReadingsPath,
     labels: LabelsPath,
     output: PageOut,

@@ -32,7 +32,7 @@ SHOWN = 10
 Population = Annotated[
     Path | None,
     typer.Option(
-        "--judge",
+        "--calibrator",
         metavar="CALIBRATOR",
         help="A calibrator fitted to other labels, as `cordial fit` writes it, for the population; "
         "by default one is fitted to LABELS, as --inference, --seed, --prior and --channel say.",
@@ -54,7 +54,7 @@ def shift(
     readings: ReadingsPath,
     labels: LabelsPath,
     output: Output,
-    judge: Population = None,
+    calibrator_path: Population = None,
     options: Options = None,
     reader: Reader = None,
     task: Task = None,
@@ -72,7 +72,7 @@ def shift(
     a column `order`: numbers that grow with time, or dates in ISO 8601.
     """
     from cordial_ppl import scores
-    from cordial_ppl.cli.fitting import covariates_of, fit_judge, read_labelled
+    from cordial_ppl.cli.fitting import covariates_of, fit_calibrator, read_labelled
     from cordial_ppl.cli.output import check_output, passed_on, show_json, show_table
     from cordial_ppl.personal import UserShift
     from cordial_ppl.personal.validation import as_order, as_users
@@ -80,14 +80,14 @@ def shift(
     from cordial_ppl.tables import match_labels, write_table
 
     names, chosen, calibrator = split_options(options), choose_prior(prior, prior_of), None
-    if judge is not None and chosen is not None:
-        raise InputError("--judge is fitted already: leave out --prior and --prior-of.")
-    check_output(output, [readings, labels, *(path for path in (judge, prior) if path)])
-    if judge is not None:
+    if calibrator_path is not None and chosen is not None:
+        raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")
+    check_output(output, [readings, labels, *(path for path in (calibrator_path, prior) if path)])
+    if calibrator_path is not None:
         with working("loading", quiet):
             from cordial_ppl.cordial import load
 
-            calibrator = load(judge, channels=channel or ())
+            calibrator = load(calibrator_path, channels=channel or ())
             names = names or calibrator.scale_.options
     table, found = read_labelled(readings, labels, options=names, reader=reader, task=task)
     scale = table.scale
@@ -106,16 +106,16 @@ def shift(
         if len(rows) < MIN_LABELS:
             raise InputError(
                 f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are "
-                "needed, or a calibrator fitted to other labels (--judge)."
+                "needed, or a calibrator fitted to other labels (--calibrator)."
             )
         extra = {name: own[rows] for name, own in covariates_of(table, channel).items()}
         settings = {"prior": chosen, "inference": inference, "seed": seed, "channels": channel}
-        calibrator = fit_judge(
+        calibrator = fit_calibrator(
             table.logits[rows], given, scale.options, covariates=extra, quiet=quiet, **settings
         )
     extra = {name: table.covariate(name) for name in calibrator.covariates_}
     population = calibrator.predict_proba(table.logits, extra)
-    known = population[rows] if judge else calibrator.out_of_fold_
+    known = population[rows] if calibrator_path else calibrator.out_of_fold_
     assert known is not None  # with so many labels
     with working("comparing users", quiet):
         shifts = UserShift(scale).fit(known, given, raters, order)
@@ -137,7 +137,9 @@ def shift(
         title = f"{count(len(values), 'user')}: shifts with standard deviation {shifts.sigma_:.2f}"
         title += f", the {SHOWN} largest" if len(values) > SHOWN else ""
         show_table(title, ("", "labels", "shift"), lines)
-        unseen = "out of fold" if judge is None else "if the calibrator was not fitted to them"
+        unseen = (
+            "out of fold" if calibrator_path is None else "if the calibrator was not fitted to them"
+        )
         say(
             f"log loss of the labels, {unseen}: {before:.3f} by the population, {after:.3f} with "
             "the earlier labels of each user"

@@ -64,7 +64,7 @@ class Cloud(NamedTuple):
 def diagnose(
     method: str, draws: Float[np.ndarray, "S P"], *, weighed: int = 0, **figures: Any
 ) -> Diagnostics:
-    """Judge draws.
+    """Diagnose draws.
 
     Draws are trusted with k-hat within `khat_limit`, an effective sample size of at least 50, moves
     of which at least 2 % are accepted, a gradient below 1e-4 at the mode, no divergent transition
