@@ -11,7 +11,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from cordial_ppl.cordial.judges import Cordial
+from cordial_ppl.cordial.named import Cordial
 
 from cordial_ppl import compilation
 from cordial_ppl.channel import Channel, observe
