@@ -73,12 +73,6 @@ def test_a_skewed_density_is_left_unchanged():
     assert moved.points.mean() == pytest.approx(exact, abs=0.08)
 
 
-def test_particles_from_elsewhere_arrive():
-    points = np.random.default_rng(2).normal(3.0, 0.3, (COUNT, 1))
-    moved, _, _ = run(unit, points, around([0.0], [[1.0]]), moves=100)
-    assert_quantiles(moved.points[:, 0], stats.norm.ppf(LEVELS))
-
-
 def test_a_tempered_target_is_wider():
     """At power 1/4 a unit Gaussian likelihood has standard deviation 2."""
     points = np.random.default_rng(3).normal(0.0, 2.0, (COUNT, 1))

@@ -12,13 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.cloud import diagnose
 from cordial_ppl.inference.fit import fit_channel
-from cordial_ppl.inference.importance import khat_limit
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.readings import Readings, as_logits
 
@@ -70,11 +68,6 @@ def test_the_verdict(method, figures, trusted):
     assert found.repairs == figures.get("repairs", 0)
 
 
-def test_the_limit_of_k_hat_depends_on_the_number_of_weights():
-    limits = [khat_limit(10**power) for power in range(1, 6)]
-    np.testing.assert_allclose(limits, [0, 1 / 2, 2 / 3, 0.7, 0.7], rtol=1e-12, atol=1e-12)
-
-
 def test_parameters_in_their_own_units():
     found = POSTERIOR.parameters()
     assert list(found) == [
@@ -113,14 +106,6 @@ def test_predictions_average_the_draws():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
     assert found.dtype == np.float64
-
-
-def test_a_text_is_predicted_alike_alone_and_in_a_crowd():
-    crowd = np.tile(LOGITS, (CHUNK_ROWS // 20 + 2, 1))
-    assert len(crowd) > CHUNK_ROWS
-    found = POSTERIOR.predict_proba(crowd)
-    np.testing.assert_allclose(found[:20], POSTERIOR.predict_proba(LOGITS), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found[-20:], found[:20], rtol=0, atol=1e-12)
 
 
 def test_a_reading_of_another_scale():

@@ -88,12 +88,6 @@ def test_functions_like_the_features_keep_their_means_too():
     assert np.sqrt(np.mean((off / sampling) ** 2)) < 0.2
 
 
-def test_the_answer_is_always_the_same():
-    draws, weights = cloud(4, 500, 6, weighted=True)
-    for first, second in zip(thin(draws, weights, 40), thin(draws, weights, 40), strict=True):
-        np.testing.assert_array_equal(first, second)
-
-
 def test_groups_that_are_far_apart_keep_their_weights():
     rng = np.random.default_rng(5)
     group = rng.choice(3, 600, p=[0.6, 0.3, 0.1])
