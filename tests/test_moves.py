@@ -113,4 +113,4 @@ def test_a_gaussian_has_the_moments_of_its_points(kind):
     standard = np.asarray(own.whiten(kind(points)))
     expected = np.einsum("ij,jk,ik->i", points - mean, np.linalg.inv(covariance), points - mean)
     np.testing.assert_allclose((standard**2).sum(axis=1), expected, rtol=1e-2)
-    np.testing.assert_allclose(own.colour(kind(standard)), points, atol=1e-4)
+    np.testing.assert_allclose(own.unwhiten(kind(standard)), points, atol=1e-4)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.cloud import diagnose
+from cordial_ppl.inference.draws import diagnose
 from cordial_ppl.inference.fit import fit_channel
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.readings import Readings, as_logits
@@ -131,7 +131,7 @@ def test_covariates_are_checked():
         posterior.predict_proba(logits)
     with pytest.raises(InputError, match=r"shape \(4,\); got shape \(3,\)"):
         posterior.predict_proba(logits, {"length": length[:3]})
-    with pytest.raises(InputError, match="'length' is inf in row 1"):
+    with pytest.raises(InputError, match="'length' must be finite; it is inf in row 1"):
         posterior.predict_proba(logits, {"length": np.where(length == 2, np.inf, length)})
     with pytest.raises(InputError, match="'length' must be numbers"):
         posterior.predict_proba(logits, {"length": list("abcd")})

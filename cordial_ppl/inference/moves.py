@@ -42,7 +42,7 @@ class Gaussian(NamedTuple):
     factor: Float[Any, "P P"]
     inverse: Float[Any, "P P"]
 
-    def colour(self, standard: Float[Any, "S P"]) -> Any:
+    def unwhiten(self, standard: Float[Any, "S P"]) -> Any:
         """Points of this Gaussian for standard normal ones."""
         return self.mean[None] + self.stretch(standard)
 

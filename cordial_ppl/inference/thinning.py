@@ -158,10 +158,10 @@ def _represent(
 ) -> tuple[Int[np.ndarray, " D"], Float[np.ndarray, " D"]]:
     """One draw of each part, which makes up for what the others are off their parts' means."""
     order = np.argsort(parts, kind="stable")
-    parts, rows, own = parts[order], centred[order], weights[order, None]
+    parts, rows, share = parts[order], centred[order], weights[order, None]
     starts = np.searchsorted(parts, np.arange(parts[-1] + 1))
-    mass = np.add.reduceat(own, starts)
-    off = (rows - (np.add.reduceat(own * rows, starts) / mass)[parts]) * mass[parts]
+    mass = np.add.reduceat(share, starts)
+    off = (rows - (np.add.reduceat(share * rows, starts) / mass)[parts]) * mass[parts]
     halves = np.einsum("sf,sf->s", off, off) / 2
     ends = zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True)
     bounds = [(first, halves[first:last], off[first:last]) for first, last in ends]
