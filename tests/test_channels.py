@@ -26,7 +26,6 @@ READINGS = Readings(np.array(REFERENCE["logits"]), np.array(REFERENCE["histogram
 LABELS = np.array(REFERENCE["labels"])
 TEST = READINGS._replace(logits=np.array(REFERENCE["test_logits"]))
 ROWS = len(LABELS)
-AFFINE = ("mixture", "mixture-vector", "location", "location-vector")
 GOLDEN = tuple(REFERENCE["channels"])
 
 
@@ -133,9 +132,6 @@ def test_the_bridge_ends_at_both_forms(form, name, size):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     between[5] = 0.0
     assert np.abs(probs_of("bridge", size)(between, readings) - np.asarray(expected)).max() > 0.02
-
-
-CHANNELS_OF_FIVE = ("location", "mixture")
 
 
 @st.composite

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cordial_ppl.inference.moves import Gaussian, Particles, gaussian, move
+from cordial_ppl.inference.moves import Gaussian, Particles, gaussian, move, set_out
 
 COUNT, MOVES = 4000, 12
 LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
@@ -30,8 +30,9 @@ def run(log_density, points, around, moves=MOVES, temper=1.0, seed=1):
 
     def moved(points, normal, uniform):
         start = Particles(points, *evaluate(points))
-        given = Gaussian(*map(jnp.asarray, around)), jnp.asarray(temper), jnp.log(0.6)
-        return move(evaluate, start, *given, normal, uniform)
+        gaussian = Gaussian(*map(jnp.asarray, around))
+        begin = set_out(start, gaussian, jnp.log(0.6))
+        return move(evaluate, begin, gaussian, jnp.asarray(temper), normal, uniform)
 
     source, (count, size) = np.random.default_rng(seed), points.shape
     uniform = 1 - source.random((moves, count))

@@ -59,6 +59,8 @@ def judge(method, **figures):
         ("mode", {"khat": NAN, "ess": 1.0, "acceptance": NAN, "gradient_norm": 1e-3}, False),
         ("nuts", {"khat": NAN, "ess": 400.0}, True),
         ("nuts", {"khat": NAN, "ess": 0.0}, False),
+        ("nuts", {"khat": NAN, "divergences": 1}, False),
+        ("nuts", {"khat": NAN, "fold_khat": 1.0}, True),
     ],
 )
 def test_the_verdict(method, figures, trusted):
@@ -66,6 +68,7 @@ def test_the_verdict(method, figures, trusted):
     assert found.trusted is trusted
     assert found.method == method
     assert found.repairs == figures.get("repairs", 0)
+    assert found.divergences == figures.get("divergences", 0)
 
 
 def test_parameters_in_their_own_units():
@@ -135,22 +138,6 @@ def test_covariates_are_checked():
         posterior.predict_proba(logits, {"length": np.where(length == 2, np.inf, length)})
     with pytest.raises(InputError, match="'length' must be numbers"):
         posterior.predict_proba(logits, {"length": list("abcd")})
-
-
-@pytest.mark.parametrize(
-    ("figures", "trusted"),
-    [
-        ({"divergences": 0}, True),
-        ({"divergences": 1}, False),
-        ({"fold_khat": 1.0}, True),
-    ],
-)
-def test_divergences_are_judged_and_repaired_folds_are_not(figures, trusted):
-    plain = judge("nuts", khat=NAN, weighed=0)
-    assert plain.trusted and plain.divergences == 0 and np.isnan(plain.fold_khat)
-    found = judge("nuts", khat=NAN, weighed=0, **figures)
-    assert found.trusted is trusted
-    assert {name: getattr(found, name) for name in figures} == figures
 
 
 def test_a_copy_finds_its_density_again():

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 from cordial_ppl.arrays import namespace
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Data, on_cpu
-from cordial_ppl.inference.moves import Gaussian, Particles, move
+from cordial_ppl.inference.moves import Gaussian, Walk, move
 from cordial_ppl.inference.programs import density, log_densities, walk
 from cordial_ppl.inference.target import Prior, Target
 
@@ -65,30 +65,23 @@ class Problem(NamedTuple):
     def evaluate(self, points: Float[Any, "M P"], particles: int) -> tuple[Any, Any]:
         """Log prior and log likelihood of whitened points, as many at once as particles."""
         if isinstance(points, jax.Array):
-            return log_densities(self.target, self.prior, self.data, points)
-        return density(self.target, self.prior, self.data, points, particles)
+            return log_densities(*self, points)
+        return density(*self, points, particles)
 
     def move(
         self,
-        particles: Particles,
+        begin: Walk,
         around: Gaussian,
         temper: Any,
-        log_step: Any,
         source: Source,
         moves: int,
-    ) -> tuple[Particles, Any, Any]:
-        """Move particles; see `cordial_ppl.inference.moves.move`.
-
-        Returns:
-            The particles, the adapted log step, and the acceptance rate of the last move.
-        """
-        count, size = particles.points.shape
+    ) -> Walk:
+        """Move particles so many times; see `cordial_ppl.inference.moves.move`."""
+        count, size = begin.standard.shape
         numbers = normal_and_uniform(source, (moves, count, size + 1), (moves, count))
-        start = particles, around, temper, log_step
-        if not isinstance(particles.points, jax.Array):
-            return walk(self.target, self.prior, self.data, *start, *numbers)
-        found = move(lambda points: self.evaluate(points, count), *start, *numbers)
-        return found.particles, found.log_step, found.rate
+        if isinstance(begin.standard, np.ndarray):
+            return walk(*self, begin, around, temper, *numbers)
+        return move(lambda points: self.evaluate(points, count), begin, around, temper, *numbers)
 
 
 class Batch:

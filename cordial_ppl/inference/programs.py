@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 from cordial_ppl.arrays import pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import TILE, Data, on_cpu, texts_last
-from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, propose, set_out
+from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, propose
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 
@@ -84,24 +84,18 @@ def walk(
     target: Target,
     prior: Prior,
     data: Data,
-    particles: Particles,
+    begin: Walk,
     around: Gaussian,
     temper: Float[Any, ""],
-    log_step: Float[Any, ""],
     normal: Float[np.ndarray, "moves S P_and_1"],
     uniform: Float[np.ndarray, "moves S"],
-) -> tuple[Particles, Any, Any]:
+) -> Walk:
     """Move particles, in any number of moves, on NumPy arrays.
 
     Arguments are those of `log_densities` and `cordial_ppl.inference.moves.move`.
-
-    Returns:
-        The particles, the adapted log step, and the acceptance rate of the last move; NaN without
-        a move.
     """
-    run, kind = _walk(target), particles.points.dtype
-    temper, log_step = np.asarray(temper, kind), np.asarray(log_step, kind)
-    now = set_out(particles, around, log_step)
+    run, temper = _walk(target), np.asarray(temper, begin.standard.dtype)
+    now = jax.tree.map(np.asarray, begin)
     for first in range(0, len(normal), STEPS):
         some = slice(first, first + STEPS)
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
@@ -110,7 +104,7 @@ def walk(
         steps = np.int32(len(parts[0]))
         found, _ = run(prior, data, now, around.mean, temper, *given, steps, np.True_)
         now = jax.tree.map(np.asarray, found)
-    return now.particles, now.log_step, now.rate
+    return now
 
 
 @lru_cache(maxsize=512)

@@ -45,7 +45,7 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian
+from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian, set_out
 from cordial_ppl.inference.target import Prior, Target
 
 FREEDOM = 8
@@ -340,10 +340,9 @@ def _prior_program(target: Target, total: int) -> Callable[..., Any]:
 
 
 def _move(problem: Problem, state: State, source: Source, blocks: int) -> State:
-    particles, log_step, acceptance = problem.move(
-        state.particles, state.around, state.temper, state.log_step, source, blocks * BLOCK
-    )
-    return state._replace(particles=particles, log_step=log_step, acceptance=acceptance)
+    begin = set_out(state.particles, state.around, state.log_step)
+    end = problem.move(begin, state.around, state.temper, source, blocks * BLOCK)
+    return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 
 
 def _offset(source: Source) -> Any:
