@@ -85,9 +85,9 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]
     """
     points, size, found = starts(target), target.size, []
     around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
-    for *stacked, count in _in_turn(target, prior, data):
-        run = partial(search_modes, target, *stacked)
-        begin = (points / np.asarray(stacked[0].scale)[:count, None]).reshape(-1, size)
+    for priors, sets, count in _in_turn(target, prior, data):
+        run = partial(search_modes, target, priors, sets)
+        begin = (points / np.asarray(priors.scale)[:count, None]).reshape(-1, size)
         ends = run(begin, np.repeat(np.arange(count), len(points)), ROUNDS).lowest(len(points))
         modes = ends.x
         # Second derivatives by differences of gradients.
@@ -158,8 +158,8 @@ def sample_laplace(
     log_proposal = np.array([[mode.log_density] for mode in modes]) - 0.5 * (noise**2).sum(axis=2)
     loc, scale = (np.broadcast_to(part, (len(data), target.size))[:, None] for part in prior)
     found, drawn = [], loc + scale * points
-    for *stacked, count in _in_turn(target, prior, data):
+    for priors, sets, count in _in_turn(target, prior, data):
         some = slice(len(found), len(found) + count)
-        weighed = weigh_and_predict(target, *stacked, points[some], log_proposal[some])
+        weighed = weigh_and_predict(target, priors, sets, points[some], log_proposal[some])
         found += map(Weighted, drawn[some], *weighed)
     return found
