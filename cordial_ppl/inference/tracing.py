@@ -147,6 +147,11 @@ def _explain(channel: Channel, error: Exception) -> str:
             f"channel {channel.name!r} cannot be traced: it branches on, or takes out of JAX, "
             "a value that depends on a sampled parameter; use jnp.where and jax.numpy instead."
         )
+    if isinstance(error, KeyError) and not isinstance(error.args[0], str):
+        return (
+            "a channel's covariates have names, as in readings.covariates['length']; it asks for "
+            f"{error.args[0]!r}."
+        )
     if "unique name" in str(error):
         return (
             f"channel {channel.name!r} has two sites of one name ({error}). Each parameter has "
