@@ -26,7 +26,6 @@ READINGS = Readings(np.array(REFERENCE["logits"]), np.array(REFERENCE["histogram
 LABELS = np.array(REFERENCE["labels"])
 TEST = READINGS._replace(logits=np.array(REFERENCE["test_logits"]))
 ROWS = len(LABELS)
-AFFINE = ("mixture", "mixture-vector", "location", "location-vector")
 GOLDEN = tuple(REFERENCE["channels"])
 
 
@@ -66,12 +65,6 @@ def test_golden_reading_and_kernel():
         )
 
 
-def test_golden_histogram():
-    golden = REFERENCE["histogram_of_missing_options"]
-    found = label_histogram(np.array(golden["labels"]), 5)
-    np.testing.assert_allclose(found, golden["histogram"], rtol=1e-15)
-
-
 def somewhere(name):
     """Parameters of a channel that are nowhere special."""
     if name in GOLDEN:
@@ -94,15 +87,6 @@ def test_padding_and_order_change_nothing(name):
         other, turned, _ = run(flat, readings, labels)
         assert float(other) == pytest.approx(float(value), abs=1e-12)
         np.testing.assert_allclose(turned, slope, rtol=1e-9, atol=1e-10)
-
-
-def test_labels_that_are_hidden_leave_the_likelihood():
-    flat = np.array(REFERENCE["channels"]["mixture"]["theta"])
-    hidden = np.where(np.arange(len(LABELS)) % 3 == 0, -1, LABELS)
-    seen = np.flatnonzero(hidden >= 0)
-    value, _, probs = likelihood_of("mixture", 5)(flat, READINGS, hidden)
-    expected = np.log(np.asarray(probs)[seen, LABELS[seen]]).sum()
-    assert float(value) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", CHANNELS)
@@ -148,32 +132,6 @@ def test_the_bridge_ends_at_both_forms(form, name, size):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     between[5] = 0.0
     assert np.abs(probs_of("bridge", size)(between, readings) - np.asarray(expected)).max() > 0.02
-
-
-def test_the_location_form_moves_the_mean_only():
-    """Texts with the same mean of the reading get the same prediction."""
-    q = np.array([[0.5, 0.0, 0.5], [0.1, 0.8, 0.1]]) + 1e-9
-    readings = Readings(np.log(q / q.sum(axis=1, keepdims=True)), np.array([0.2, 0.3, 0.5]))
-    flat = np.array([0.0, 0.4, 0.1, 1.0, 2.0])
-    same, other = (np.asarray(probs_of(name, 3)(flat, readings)) for name in CHANNELS_OF_FIVE)
-    np.testing.assert_allclose(same[0], same[1], rtol=0, atol=1e-8)
-    assert np.abs(other[0] - other[1]).max() > 0.1
-
-
-CHANNELS_OF_FIVE = ("location", "mixture")
-
-
-@pytest.mark.parametrize("name", AFFINE)
-def test_reversing_the_scale_reverses_the_channel(name):
-    """With unit gain, the offset changes its sign and the options their order."""
-    target = build_target(CHANNELS[name], 5)
-    flat = np.array(REFERENCE["channels"][name]["theta"])
-    flat[2] = 0.0
-    turned = np.concatenate([flat[:1], -flat[1:2], flat[2:5], flat[5:10][::-1], flat[10:][::-1]])
-    mirror = Readings(TEST.logits[:, ::-1].copy(), TEST.histogram[::-1].copy())
-    found = np.asarray(probs_of(name, 5)(turned, mirror))[:, ::-1]
-    assert turned.shape == (target.size,)
-    np.testing.assert_allclose(found, probs_of(name, 5)(flat, TEST), rtol=0, atol=1e-12)
 
 
 @st.composite

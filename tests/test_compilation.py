@@ -11,14 +11,12 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from cordial_ppl.cordial.named import Cordial
 
 from cordial_ppl import compilation
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.compilation import compiled
-from cordial_ppl.cordial.single import ChannelCalibrator
+from cordial_ppl.cordial.named import Cordial
 from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.inference.target import Prior
 from cordial_ppl.synthetic import reviews
 
 TEXTS = reviews(400, seed=1)
@@ -144,19 +142,6 @@ def test_what_a_program_depends_on_is_told_apart():
                 np.testing.assert_array_equal(found, expected)
     with jax.disable_jit():
         np.testing.assert_array_equal(program(single), plain(single))
-
-
-@pytest.mark.parametrize("method", ["default", "laplace"])
-def test_another_prior_is_data(method):
-    def run(prior):
-        lone = ChannelCalibrator(CHANNEL, inference=method, prior=prior)
-        return lone.fit(TEXTS.logits[:20], TEXTS.labels[:20]).posterior_
-
-    run(None)
-    with compilations() as names:
-        found = run(Prior(np.array([2.0]), np.array([1e-3])))
-    assert names == []
-    assert found.draws.mean() == pytest.approx(2.0, abs=0.01)
 
 
 def test_programs_are_forgotten_before_memory_has_too_many_pieces(monkeypatch, tmp_path):

@@ -139,14 +139,6 @@ def test_likelihood_prior_and_density_are_those_of_the_model(judge):
     np.testing.assert_allclose(np.ravel(tree["sample_stats"]["lp"]), total, rtol=1e-7)
 
 
-def test_predictive_draws_have_the_predicted_shares(judge):
-    tree: Any = judge.posteriors_["mixture"].to_datatree()
-    drawn = tree["posterior_predictive"]["label"].values.reshape(-1, len(LABELS))
-    shares = np.stack([(drawn == option).mean(axis=0) for option in range(5)], axis=1)
-    expected = judge.posteriors_["mixture"].predict_proba(LOGITS)
-    np.testing.assert_allclose(shares, expected, atol=0.12)
-
-
 def test_a_replaced_prior_is_the_one_that_is_shown():
     judge = cp.ChannelCalibrator("location", prior={"offset": (3.0, 0.1)}, inference="laplace")
     tree: Any = judge.fit(LOGITS, LABELS).to_datatree()

@@ -42,17 +42,6 @@ def test_smoothing_agrees_with_arviz(seed, size, spread, freedom):
     np.testing.assert_allclose(compiled, found, rtol=0, atol=1e-9)
 
 
-@given(SEEDS)
-def test_smoothing_keeps_the_order_and_forgets_a_constant(seed):
-    log_weights = tail(seed, 300, 2.0, 4.0)
-    found, khat = pareto_smooth(log_weights)
-    assert float(np.exp(found).sum()) == pytest.approx(1.0, abs=1e-12)
-    assert (np.diff(np.asarray(found)[np.argsort(log_weights)]) >= -1e-12).all()
-    shifted, same = pareto_smooth(log_weights + 700.0)
-    np.testing.assert_allclose(shifted, found, rtol=0, atol=1e-9)
-    assert float(same) == pytest.approx(float(khat), abs=1e-9)
-
-
 def test_equal_weights_are_left_alone():
     found, khat = pareto_smooth(np.full(300, -3.0))
     np.testing.assert_allclose(found, -np.log(300), rtol=0, atol=1e-12)
@@ -74,13 +63,6 @@ def test_one_point_that_has_all_the_weight():
     assert np.isinf(khat)
     assert np.isfinite(np.asarray(found)[7])
     assert float(effective_sample_size(log_weights)) == pytest.approx(1.0, abs=1e-9)
-
-
-def test_heavy_tails_have_a_large_khat():
-    rng = np.random.default_rng(0)
-    for shape in (0.2, 0.5, 1.0):
-        _, khat = pareto_smooth(np.log(rng.pareto(1 / shape, 20_000) + 1))
-        assert float(khat) == pytest.approx(shape, abs=0.2)
 
 
 @pytest.mark.float32

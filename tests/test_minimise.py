@@ -58,13 +58,6 @@ def test_newton_ends_a_quadratic_in_one_step_and_bfgs_in_more(size):
     np.testing.assert_allclose(found.x[0], centre, atol=1e-8)
 
 
-@pytest.mark.parametrize("start", [[0.1, 0.5], [-0.3, 2.0], [1e-3, -1.0]])
-def test_a_start_between_two_minima_leads_to_one_of_them(start):
-    found = minimise(double_well, np.array([[start]]))
-    assert found.converged.all()
-    np.testing.assert_allclose(np.abs(found.x), [[1.0, 0.0]], atol=1e-8)
-
-
 def test_flags_are_truthful():
     few = minimise(ROSENBROCK, np.array([[[-1.2, 1.0]]]), max_rounds=4)
     assert not few.converged[0] and few.rounds == 4 and few.gradient_norm[0] > 1e-3
@@ -137,22 +130,6 @@ def test_newton_and_bfgs_end_at_the_minimum_of_a_convex_loss(seed, scale):
     np.testing.assert_allclose(bfgs.x, newton.x, rtol=0, atol=1e-6)
 
 
-@given(SEEDS)
-@settings(max_examples=20)
-def test_together_is_one_by_one(seed):
-    rng = np.random.default_rng(seed)
-    starts, bends = 2.0 * rng.normal(size=(6, 1, 3)), rng.uniform(0.3, 3.0, (6, 3))
-
-    def bowl(points, at):
-        own = bends[at] * points
-        return (np.cosh(own) + points).sum(axis=1), bends[at] * np.sinh(own) + 1.0
-
-    together = minimise(bowl, starts)
-    for place in range(6):
-        alone = minimise(lambda x, at, own=place: bowl(x, at + own), starts[place : place + 1])
-        np.testing.assert_allclose(together.x[place], alone.x[0], rtol=0, atol=1e-12)
-
-
 def test_what_is_done_is_evaluated_no_more():
     sizes = []
 
@@ -195,14 +172,3 @@ def test_of_several_searches_the_lowest_goes_to_its_end():
     for depth in (0, 1):
         minimise(lambda x, at, d=depth: counted(x, at * 0 + d), starts[depth][:, None])
     assert together < sum(calls)
-
-
-def test_how_close_searches_are_compared_is_in_the_functions_units():
-    """Of a function a thousand times smaller, a thousandth of the tolerance."""
-
-    def shallow(points, at):
-        value = 1e-3 * (points**2 - 1.0) ** 2 + 3e-4 * points
-        return value[:, 0], 4e-3 * points * (points**2 - 1.0) + 3e-4
-
-    found = minimise(shallow, np.array([[[1.0], [-1.6]]]), near=1e-5)
-    assert found.x[0, 0] < 0 and found.converged[0]

@@ -225,15 +225,6 @@ def test_draws_that_fell_into_one_of_many_modes_are_not_trusted():
     assert (np.abs(positive - 0.5) < 0.2).all() or not good(state)
 
 
-def test_a_posterior_that_cannot_be_sampled_is_not_trusted():
-    """More needles than any number of particles can visit."""
-    rugged = toy("rugged", lambda x: -100 * jnp.sum(1 + jnp.sin(1e5 * jnp.asarray(x))), 3)
-    effort = Effort(particles=128, repairs=2)
-    state = run(rugged, 0, effort)
-    assert not good(state, effort) and state.rounds == 3
-    assert np.isfinite(state.particles.points).all()
-
-
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
 def test_draws_are_repeatable_and_agree_between_seeds(name):
     problem = problem_of(name, LABELS)

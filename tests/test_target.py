@@ -2,7 +2,6 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from threading import Barrier
 
@@ -12,7 +11,6 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpyro import handlers
 from numpyro.distributions.transforms import SigmoidTransform
@@ -119,15 +117,12 @@ def test_the_priors_are_the_gaussians_of_the_paper(name):
     assert target.coordinates == (names + vector if "vector" in name else names)
 
 
-def test_gaussian_priors_of_a_users_model_are_found():
+def test_fixed_gaussian_priors_are_found_and_others_are_not_taken_for_them():
     target = target_of("bounded")
     assert target.coordinates == ["width[0]", "width[1]", "share", "slope_log_odds"]
     np.testing.assert_allclose(target.prior.loc, [0.3, 0.3, 1.0, -1.0], rtol=1e-15)
     np.testing.assert_allclose(target.prior.scale, [0.7, 0.7, 2.0, 0.5], rtol=1e-15)
     assert all(site.gaussian for site in target.sites)
-
-
-def test_priors_that_depend_on_parameters_are_not_fixed():
     fixed = {site.name: site.gaussian for site in target_of("hierarchical").sites}
     assert fixed == {
         "spread": False,
@@ -178,7 +173,8 @@ def test_scales_and_masks_count_as_numpyro_counts_them():
 
 def test_draws_of_a_scaled_prior_are_the_models_own():
     """Particles begin at them; what the scale adds is counted apart."""
-    target, draws = target_of("scaled"), many_draws("scaled")
+    target = target_of("scaled")
+    draws = prior_draws(target, READINGS, 4000)
     assert np.std(draws[:, 0]) == pytest.approx(0.7, abs=0.03)
     flat = jnp.asarray(draws[0])
     own = target.log_prior_terms(flat, target.prior, READINGS)[0]
@@ -198,55 +194,9 @@ def test_a_masked_prior_is_refused():
         build_target(Channel("masked", masked), 5)
 
 
-@settings(max_examples=20)
-@given(SEEDS)
-def test_another_prior_replaces_the_models_own(seed):
-    rng, target = np.random.default_rng(seed), target_of("mixture")
-    prior = Prior(rng.normal(size=5), rng.uniform(0.1, 3.0, 5))
-    flat = rng.normal(size=5)
-    expected = np.asarray(dist.Normal(prior.loc, prior.scale).log_prob(flat)).sum()
-    found = target.log_prior(jnp.asarray(flat), prior, READINGS)
-    assert float(found) == pytest.approx(expected, abs=1e-12)
-
-
-def test_parameters_come_back_in_their_own_units():
-    flat = jnp.asarray([0.3, -0.7, 0.2, 1.5])
-    named = target_of("bounded").parameters(flat)
-    assert list(named) == ["width", "share", "slope"]
-    np.testing.assert_allclose(named["width"], np.exp([0.3, -0.7]), rtol=1e-12)
-    np.testing.assert_allclose(named["share"], 1 / (1 + np.exp(-0.2)), rtol=1e-12)
-    np.testing.assert_allclose(named["slope"], 1 / (1 + np.exp(-1.5)), rtol=1e-12)
-
-
 def prior_draws(target, readings, count):
     run = jax.jit(lambda *own: target.sample_prior(*own, count))
     return np.asarray(run(jax.random.key(1), target.prior, readings))
-
-
-@cache
-def many_draws(name):
-    return prior_draws(target_of(name), MODELS[name][1], 4000)
-
-
-@pytest.mark.parametrize("name", ["mixture-vector", "hierarchical"])
-def test_prior_draws_have_the_priors_moments(name):
-    target, draws = target_of(name), many_draws(name)
-    assert draws.shape == (4000, target.size)
-    error = (draws.mean(axis=0) - target.prior.loc) / target.prior.scale
-    # The moments of priors that are not Gaussian are themselves from 256 draws.
-    assert np.abs(error).max() < 0.25
-    np.testing.assert_allclose(draws.std(axis=0) / target.prior.scale, 1.0, atol=0.3)
-
-
-def test_prior_draws_of_a_hierarchy_keep_its_dependence():
-    draws = many_draws("hierarchical")
-    spread, bias = np.exp(draws[:, 0]), draws[:, 1]
-    np.testing.assert_allclose((bias / spread).std(), 1.0, atol=0.05)
-    assert (bias**2).mean() == pytest.approx(1.0, abs=0.15)
-
-
-def test_targets_are_built_once():
-    assert build_target(CHANNELS["mixture"], 5) is build_target(CHANNELS["mixture"], 5)
 
 
 def test_threads_that_ask_at_once_get_one_target():
@@ -303,6 +253,12 @@ def empty(readings, labels=None):
     observe(jax.nn.log_softmax(readings.logits), labels)
 
 
+def one_option_short(readings, labels=None):
+    """A likelihood with another number of options than the readings."""
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    observe(jax.nn.log_softmax(a * readings.logits[:, :-1]), labels)
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -314,22 +270,12 @@ def empty(readings, labels=None):
         (branching, "branches on, or takes out of JAX"),
         (leaving, "branches on, or takes out of JAX"),
         (empty, "samples no parameter"),
+        (one_option_short, r"of shape \[n, K\] = \[2, 5\]; it gave \[2, 4\]"),
     ],
 )
 def test_a_model_that_breaks_the_contract(model, message):
     with pytest.raises(ChannelError, match=message):
         build_target(Channel("bad", model), 5)
-
-
-def one_option_short(readings, labels=None):
-    """A likelihood with another number of options than the readings."""
-    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
-    observe(jax.nn.log_softmax(a * readings.logits[:, :-1]), labels)
-
-
-def test_a_channel_of_the_wrong_shape():
-    with pytest.raises(ChannelError, match=r"of shape \[n, K\] = \[2, 5\]; it gave \[2, 4\]"):
-        build_target(Channel("bad", one_option_short), 5)
 
 
 def test_a_covariate_that_nobody_gave():

@@ -88,21 +88,6 @@ def test_functions_like_the_features_keep_their_means_too():
     assert np.sqrt(np.mean((off / sampling) ** 2)) < 0.2
 
 
-def test_the_answer_is_always_the_same():
-    draws, weights = cloud(4, 500, 6, weighted=True)
-    for first, second in zip(thin(draws, weights, 40), thin(draws, weights, 40), strict=True):
-        np.testing.assert_array_equal(first, second)
-
-
-def test_groups_that_are_far_apart_keep_their_weights():
-    rng = np.random.default_rng(5)
-    group = rng.choice(3, 600, p=[0.6, 0.3, 0.1])
-    draws = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 90.0]])[group] + rng.normal(size=(600, 2))
-    rows, own = thin(draws, np.full(600, 1 / 600), 12)
-    expected = np.bincount(group) / 600
-    np.testing.assert_allclose(np.bincount(group[rows], own), expected, rtol=1e-5)
-
-
 def test_no_draws_cannot_be_asked_for():
     for size in (0, -1):
         with pytest.raises(InputError, match=f"must be at least 1; got {size}"):

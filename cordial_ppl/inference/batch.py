@@ -18,13 +18,41 @@ from jaxtyping import Bool, Float
 from cordial_ppl.arrays import namespace
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Data, on_cpu
-from cordial_ppl.inference.moves import Gaussian, Particles, move
-from cordial_ppl.inference.noise import Source, normal_and_uniform
+from cordial_ppl.inference.moves import Gaussian, Walk, move
 from cordial_ppl.inference.programs import density, log_densities, walk
 from cordial_ppl.inference.target import Prior, Target
 
 PRECISION = np.float32
 """Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
+
+Source = np.random.Generator | jax.Array
+"""Where random numbers come from: on a CPU NumPy's generator, which moves on with each use; in a
+compiled program a key, which does not."""
+
+
+def split(source: Source, count: int) -> list[Any]:
+    """Independent sources: of a generator itself, over and over; of a key, as many keys."""
+    if isinstance(source, np.random.Generator):
+        return [source] * count
+    return [*jax.random.split(source, count)]
+
+
+def normal_and_uniform(
+    source: Source, normals: tuple[int, ...], uniforms: tuple[int, ...]
+) -> tuple[Any, Any]:
+    """Draw standard normal numbers, and uniform ones in (0, 1], in single precision.
+
+    Args:
+        source: a generator or one key.
+        normals: shape of the normal numbers.
+        uniforms: shape of the uniform numbers.
+    """
+    if isinstance(source, np.random.Generator):
+        normal = source.standard_normal(normals, np.float32)
+        return np.asarray(normal), np.asarray(1 - source.random(uniforms, np.float32))
+    first, second = jax.random.split(source)
+    uniform = 1 - jax.random.uniform(second, uniforms, jnp.float32)
+    return jax.random.normal(first, normals, jnp.float32), uniform
 
 
 class Problem(NamedTuple):
@@ -37,30 +65,23 @@ class Problem(NamedTuple):
     def evaluate(self, points: Float[Any, "M P"], particles: int) -> tuple[Any, Any]:
         """Log prior and log likelihood of whitened points, as many at once as particles."""
         if isinstance(points, jax.Array):
-            return log_densities(self.target, self.prior, self.data, points)
-        return density(self.target, self.prior, self.data, points, particles)
+            return log_densities(*self, points)
+        return density(*self, points, particles)
 
     def move(
         self,
-        particles: Particles,
+        begin: Walk,
         around: Gaussian,
         temper: Any,
-        log_step: Any,
         source: Source,
         moves: int,
-    ) -> tuple[Particles, Any, Any]:
-        """Move particles; see `cordial_ppl.inference.moves.move`.
-
-        Returns:
-            The particles, the adapted log step, and the acceptance rate of the last move.
-        """
-        count, size = particles.points.shape
+    ) -> Walk:
+        """Move particles so many times; see `cordial_ppl.inference.moves.move`."""
+        count, size = begin.standard.shape
         numbers = normal_and_uniform(source, (moves, count, size + 1), (moves, count))
-        start = particles, around, temper, log_step
-        if not isinstance(particles.points, jax.Array):
-            return walk(self.target, self.prior, self.data, *start, *numbers)
-        found = move(lambda own: self.evaluate(own, count), *start, *numbers)
-        return found.particles, found.log_step, found.rate
+        if isinstance(begin.standard, np.ndarray):
+            return walk(*self, begin, around, temper, *numbers)
+        return move(lambda points: self.evaluate(points, count), begin, around, temper, *numbers)
 
 
 class Batch:
@@ -74,7 +95,7 @@ class Batch:
     def __init__(self, problems: Sequence[Problem], seeds: Sequence[tuple[int, ...]]):
         """Give each problem a generator, of a quick kind: numbers are a good part of the work."""
         self.problems = list(problems)
-        self.sources = [np.random.Generator(np.random.SFC64(seed)) for seed in map(_words, seeds)]
+        self.sources = [np.random.Generator(np.random.SFC64(seed)) for seed in seeds]
 
     def run(
         self,
@@ -95,9 +116,8 @@ class Batch:
             The states of all problems.
         """
         found = [None] * len(self.problems) if states is None else list(states)
-        some = range(len(found)) if which is None else np.flatnonzero(which)
         with np.errstate(all="ignore"):
-            for b in some:
+            for b in range(len(found)) if which is None else np.flatnonzero(which):
                 given = () if states is None else (states[b],)
                 found[b] = stage(self.problems[b], effort, self.sources[b], *given)
         return found
@@ -119,15 +139,15 @@ class DeviceBatch(Batch):
     """Problems side by side on an accelerator, on every device there is."""
 
     def __init__(self, problems: Sequence[Problem], seeds: Sequence[tuple[int, ...]]):
-        """Stack what each problem has of its own, and fill up to a multiple of the devices."""
+        """Stack priors and data, and fill up to a multiple of the devices."""
         devices = jax.devices()
         self.count, short = len(problems), -len(problems) % len(devices)
         filled = [*problems, *[problems[-1]] * short]
-        words = np.stack([_words(seed).generate_state(2) for seed in seeds])
+        words = np.stack([np.random.SeedSequence(seed).generate_state(2) for seed in seeds])
         keys = jnp.asarray(np.pad(words, ((0, short), (0, 0)), mode="edge"))
         axis = NamedSharding(Mesh(np.array(devices), ("problems",)), PartitionSpec("problems"))
-        own = [(each.prior, each.data._replace(tiles=None)) for each in filled]
-        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *own)
+        given = [(each.prior, each.data._replace(tiles=None)) for each in filled]
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *given)
         self.target, self.tiles = problems[0].target, problems[0].data.tiles
         self.prior, self.data = jax.device_put(stacked, axis)
         self.keys = jax.device_put(jax.random.wrap_key_data(keys, impl="threefry2x32"), axis)
@@ -173,10 +193,6 @@ def where(which: Any, new: Any, old: Any) -> Any:
     if isinstance(which, np.bool_):
         return new if which else old
     return jax.tree.map(lambda one, other: namespace(one).where(which, one, other), new, old)
-
-
-def _words(seed: tuple[int, ...]) -> np.random.SeedSequence:
-    return np.random.SeedSequence(seed)
 
 
 @lru_cache(maxsize=512)

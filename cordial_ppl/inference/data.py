@@ -96,17 +96,17 @@ def pad(
         logits=texts_last(padded.logits.astype(dtype)),
         labels=padded.labels.astype(np.int32),
         histogram=np.asarray(histogram, dtype),
-        covariates={name: own.astype(dtype) for name, own in padded.covariates.items()},
+        covariates={name: column.astype(dtype) for name, column in padded.covariates.items()},
         tiles=np.int32(-(-len(labels) // TILE) if on_cpu() else 1),
     )
 
 
 def pad_texts(texts: Labelled, rows: int) -> Labelled:
-    """Append texts without a label, that nothing is read of; covariates are the last text's."""
+    """Append texts without a label, with logits 0 and the last text's covariates."""
     return Labelled(
         pad_rows(texts.logits, rows, 0.0),
         pad_rows(texts.labels, rows, -1),
-        {name: repeat_rows(own, rows) for name, own in texts.covariates.items()},
+        {name: repeat_rows(column, rows) for name, column in texts.covariates.items()},
     )
 
 

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int
 from cordial_ppl.arrays import bucket
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled, pad_texts
+from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.nuts import CHAINS
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings, label_histogram
@@ -66,7 +67,12 @@ def to_datatree(
     from arviz_base import from_dict
 
     rng = np.random.default_rng(seed)
-    index = _resample(posterior.weights, rng)
+    weights, count = posterior.weights, len(posterior.weights)
+    index = np.arange(count)
+    # Draws that have equal weights already stay in order.
+    if not np.allclose(weights, 1 / count):
+        with np.errstate(divide="ignore"):
+            index = resample(rng.random(), np.log(weights), count)
     sampled = posterior.diagnostics.method == "nuts" and len(index) >= CHAINS
     chains = CHAINS if sampled else 1
     index = index[: len(index) // chains * chains]
@@ -87,29 +93,29 @@ def to_datatree(
         known, probs = _labels(target, draws, histogram, data)
         guessed = _labels(target, before, histogram, data)[1]
         density += known.sum(axis=1)
-        own = label_histogram(data.labels, len(histogram))
-        fitted = np.allclose(own, histogram, rtol=0, atol=1e-6)
+        theirs = label_histogram(data.labels, len(histogram))
+        fitted = np.allclose(theirs, histogram, rtol=0, atol=1e-6)
         left = _left_out(target, draws, data, len(histogram)) if fitted else known
         groups["log_likelihood"] = _by_chain({"label": left}, chains)
         groups["posterior_predictive"] = _by_chain({"label": draw_options(probs, rng)}, chains)
         groups["prior_predictive"] = _by_chain({"label": draw_options(guessed, rng)}, 1)
         groups["observed_data"] = {"label": np.asarray(data.labels)}
-    stats = {name: own[index] for name, own in posterior.transitions.items()}
+    stats = {name: figure[index] for name, figure in posterior.transitions.items()}
     groups["sample_stats"] = _by_chain({"lp": density, **stats}, chains)
     # A channel of several readers has one temperature a reader, and nothing for an option.
-    axis, count, names = "option", len(histogram), options
+    axis, size, names = "option", len(histogram), options
     if posterior.readers is not None:
-        axis, count, names = "reader", posterior.readers, readers
-    dims = {name: [axis] for name, own in named.items() if own.shape[1:] == (count,)}
-    coords: dict[str, Any] = {axis: list(names or range(count))}
-    # Of users, say: what is sampled in a plate of theirs has one value each.
+        axis, size, names = "reader", posterior.readers, readers
+    dims = {name: [axis] for name, value in named.items() if value.shape[1:] == (size,)}
+    coords: dict[str, Any] = {axis: list(names or range(size))}
+    # A parameter that is sampled in a plate of users, say, has one value for each.
     levels = dict(posterior.channel.levels)
     dims |= {s.parameter: list(s.plates) for s in target.sites if {*s.plates} & {*levels}}
     coords |= {name: np.arange(levels[name]) for name in levels}
     if data is not None:
         coords["text"] = np.arange(len(data.labels))
     tree = from_dict(groups, dims={**dims, "label": ["text"]}, coords=coords)
-    # One number a site, whatever its shape: no dimension of the parameter is its own.
+    # One number a site, whatever its shape: without the parameter's dimensions.
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
     tree["log_prior"] = from_dict({"log_prior": _by_chain(sums, chains)})["log_prior"]
     figures = {
@@ -121,15 +127,6 @@ def to_datatree(
     tree["sample_stats"].attrs.update(figures)
     tree["posterior"].attrs.update({"channel": posterior.channel.name, **figures})
     return tree
-
-
-def _resample(weights: Float[np.ndarray, " S"], rng: np.random.Generator) -> np.ndarray:
-    """Indices of as many draws with equal weights; draws that have them already stay in order."""
-    count = len(weights)
-    if np.allclose(weights, 1 / count):
-        return np.arange(count)
-    points = (np.arange(count) + rng.random()) / count
-    return np.minimum(np.searchsorted(np.cumsum(weights), points), count - 1)
 
 
 def _labels(

@@ -17,10 +17,15 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.batch import PRECISION, Problem, make_batch
-from cordial_ppl.inference.cloud import NOTHING, Cloud, diagnose
 from cordial_ppl.inference.data import Labelled, hold_out, pad
-from cordial_ppl.inference.importance import resample
-from cordial_ppl.inference.laplace import find_modes, sample_laplace
+from cordial_ppl.inference.draws import NOTHING, Draws, diagnose
+from cordial_ppl.inference.importance import (
+    effective_sample_size,
+    normalise,
+    pareto_smooth,
+    resample,
+)
+from cordial_ppl.inference.laplace import Weighted, find_modes, sample_laplace
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import LITERAL, Posterior, precision
 from cordial_ppl.inference.programs import predict
@@ -37,7 +42,7 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.scale import Scale
 
-Found = tuple[Cloud, list[Cloud]]
+Found = tuple[Draws, list[Draws]]
 """A posterior, and those without each fold."""
 
 UNSEEN = 128
@@ -112,60 +117,59 @@ def fit_cases(
     find = {"default": _default, "nuts": _nuts}.get(method, partial(_literal, method=method))
     with jax.enable_x64(True):
         found = find(target, cases, effort)
-        return [_fit(target, case, method, *own) for case, own in zip(cases, found, strict=True)]
+        return [_fit(target, case, method, *each) for case, each in zip(cases, found, strict=True)]
 
 
 def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
     """The default posteriors, and those of the folds."""
-    whole = [(case, case.texts.labels) for case in cases]
-    batch = make_batch(_problems(target, whole), [case.seed for case in cases])
+    problems = [_problem(target, case, case.texts.labels) for case in cases]
+    batch = make_batch(problems, [case.seed for case in cases])
     states = batch.apart(sample(batch, effort))
-    clouds = [_cloud(case, own, effort) for case, own in zip(cases, states, strict=True)]
-    return _carried(target, cases, clouds, states, effort)
+    wholes = [_as_draws(case, state, effort) for case, state in zip(cases, states, strict=True)]
+    return _carried(target, cases, wholes, states, effort)
 
 
 def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
     """Posteriors by NUTS, and their draws carried over to the folds."""
-    clouds, states = [], []
+    wholes, states = [], []
     for case in cases:
         texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
         readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
-        clouds.append(sample_nuts(target, case.prior, readings, texts.labels, jax.random.key(word)))
+        wholes.append(sample_nuts(target, case.prior, readings, texts.labels, jax.random.key(word)))
         loc, scale = cast(Prior, case.prior)
-        points = ((clouds[-1].draws - loc) / scale).astype(PRECISION)
+        points = ((wholes[-1].draws - loc) / scale).astype(PRECISION)
         some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
-        (problem,) = _problems(target, [(case, texts.labels)])
-        states.append(settle(problem, points[some]))
-    return _carried(target, cases, clouds, states, effort)
+        states.append(settle(_problem(target, case, texts.labels), points[some]))
+    return _carried(target, cases, wholes, states, effort)
 
 
 def _carried(
     target: Target,
     cases: Sequence[Case],
-    clouds: Sequence[Cloud],
+    wholes: Sequence[Draws],
     states: Sequence[State],
     effort: Effort,
 ) -> list[Found]:
     """Posteriors with those of the folds, to which their particles are carried over."""
     jobs = [(at, fold, own) for at, case in enumerate(cases) for fold, own in enumerate(case.masks)]
     if not jobs:
-        return [(cloud, []) for cloud in clouds]
-    problems = _problems(target, [(cases[at], labels) for at, _, labels in jobs])
+        return [(whole, []) for whole in wholes]
+    problems = [_problem(target, cases[at], labels) for at, _, labels in jobs]
     batch = make_batch(problems, [(*cases[at].seed, 1 + fold) for at, fold, _ in jobs])
     start = batch.together([states[at] for at, *_ in jobs])
-    folds: list[list[Cloud]] = [[] for _ in cases]
+    folds: list[list[Draws]] = [[] for _ in cases]
     for (at, *_), state in zip(jobs, batch.apart(carry(batch, start, effort)), strict=True):
-        folds[at].append(_cloud(cases[at], state, effort))
+        folds[at].append(_as_draws(cases[at], state, effort))
     found = []
-    for cloud, own in zip(clouds, folds, strict=True):
-        worst = max((fold.diagnostics.khat for fold in own), default=NOTHING)
-        judged = cloud.diagnostics._replace(fold_khat=worst)
-        found.append((cloud._replace(diagnostics=judged), own))
+    for whole, without in zip(wholes, folds, strict=True):
+        worst = max((fold.diagnostics.khat for fold in without), default=NOTHING)
+        judged = whole.diagnostics._replace(fold_khat=worst)
+        found.append((whole._replace(diagnostics=judged), without))
     return found
 
 
 def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str) -> list[Found]:
-    """The paper's own: each fold is fitted afresh."""
+    """The paper's methods: each fold is fitted afresh."""
     del effort
     jobs = [(case, labels) for case in cases for labels in (case.texts.labels, *case.masks)]
     data = [pad(case.texts, labels, case.shares(labels), np.float64) for case, labels in jobs]
@@ -177,36 +181,31 @@ def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str)
             "mode begins: look at its prior, or use inference='default'."
         )
     if method == "mode":
-        draws = prior.loc + prior.scale * np.stack([mode.mean for mode in modes])
-        norms = [mode.gradient_norm for mode in modes]
-        clouds = [
-            Cloud(
-                draw[None],
-                np.ones(1),
-                diagnose("mode", draw[None], ess=1.0, gradient_norm=norm),
-            )
-            for draw, norm in zip(draws, norms, strict=True)
-        ]
+        points = prior.loc + prior.scale * np.stack([mode.mean for mode in modes])
+        drawn = [Weighted(point[None], np.zeros(1), None) for point in points]
     else:
         rngs = {id(case): np.random.default_rng(case.seed) for case in cases}
-        clouds = sample_laplace(target, prior, data, modes, [rngs[id(case)] for case, _ in jobs])
-    turn = iter(clouds)
-    return [(next(turn), [next(turn) for _ in case.masks]) for case in cases]
+        drawn = sample_laplace(target, prior, data, modes, [rngs[id(case)] for case, _ in jobs])
+    turn = zip(modes, drawn, strict=True)
+
+    def judge(whole: bool) -> Draws:
+        """Self-normalised, unsmoothed weights, and what those of all labels are worth."""
+        mode, (draws, logs, probs) = next(turn)
+        khat = float(pareto_smooth(logs)[1]) if whole and method == "laplace" else NOTHING
+        figures = {"ess": float(effective_sample_size(logs)), "gradient_norm": mode.gradient_norm}
+        found = diagnose(method, draws, weighed=len(draws), khat=khat, **figures)
+        return Draws(draws, np.exp(normalise(logs)), found, probs)
+
+    return [(judge(True), [judge(False) for _ in case.masks]) for case in cases]
 
 
-def _problems(target: Target, jobs: Sequence[tuple[Case, np.ndarray]]) -> list[Problem]:
-    """What is sampled: cases with what is seen of their labels."""
-    return [
-        Problem(
-            target,
-            Prior(*(np.asarray(part, PRECISION) for part in cast(Prior, case.prior))),
-            pad(case.texts, labels, case.shares(labels), PRECISION),
-        )
-        for case, labels in jobs
-    ]
+def _problem(target: Target, case: Case, labels: Int[np.ndarray, " n"]) -> Problem:
+    """A case as it is sampled, with the labels that are seen."""
+    prior = Prior(*(np.asarray(part, PRECISION) for part in cast(Prior, case.prior)))
+    return Problem(target, prior, pad(case.texts, labels, case.shares(labels), PRECISION))
 
 
-def _cloud(case: Case, state: State, effort: Effort) -> Cloud:
+def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
     """What a state says of the posterior."""
     loc, scale = cast(Prior, case.prior)
     weights = np.exp(np.asarray(state.log_weights, np.float64))
@@ -220,23 +219,23 @@ def _cloud(case: Case, state: State, effort: Effort) -> Cloud:
         acceptance=float(state.acceptance),
         repairs=max(int(state.rounds) - 1, 0),
     )
-    return Cloud(draws, weights / weights.sum(), found)
+    return Draws(draws, weights / weights.sum(), found)
 
 
-def _fit(target: Target, case: Case, method: str, cloud: Cloud, folds: Sequence[Cloud]) -> Fit:
+def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[Draws]) -> Fit:
     """A fit as its users see it, with its diagnostics judged and its held-out predictions."""
-    texts, own = case.texts, case.prior
+    texts, prior = case.texts, case.prior
     posterior = Posterior(
         channel=target.channel,
         histogram=case.shares(texts.labels),
-        draws=cloud.draws,
-        weights=cloud.weights,
-        diagnostics=cloud.diagnostics,
+        draws=whole.draws,
+        weights=whole.weights,
+        diagnostics=whole.diagnostics,
         covariates=tuple(texts.covariates),
         readers=texts.logits.shape[1] if texts.logits.ndim == 3 else None,
-        prior=None if own is target.prior else own,
+        prior=None if prior is target.prior else prior,
         data=texts,
-        transitions=cloud.transitions,
+        transitions=whole.transitions,
     )
     if case.folds is None:
         return Fit(posterior, None)

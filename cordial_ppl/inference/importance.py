@@ -4,7 +4,7 @@ Weights are kept as logarithms.  Pareto smoothing and the diagnostic k-hat follo
 Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling", JMLR 25(72); the fit of the
 generalised Pareto distribution is Zhang and Stephens (2009), Technometrics 51(3).
 
-The same lines serve NumPy arrays, at once, and JAX arrays, inside a program of an accelerator.
+The functions take NumPy arrays, or JAX arrays inside a program on an accelerator.
 """
 
 from math import ceil, floor, log10, sqrt
@@ -57,16 +57,16 @@ def resample(
     """Indices of a systematic resample: each draw appears ``draws * w`` times, rounded at random.
 
     Args:
-        start: a uniform random number in [0, 1): where the comb of ``draws`` points begins.
+        start: a uniform random number in [0, 1): offset of the ``draws`` evenly spaced points.
         log_weights: unnormalised log weights in nats.
         draws: how many indices to return.
     """
     xp = namespace(log_weights)
     total = xp.cumsum(xp.exp(log_weights - xp.max(log_weights)))
-    comb = (xp.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
-    # Rounding must not carry the last tooth past the last draw that has weight.
-    comb = xp.minimum(comb, xp.nextafter(total[-1], xp.zeros_like(total[-1])))
-    found = xp.searchsorted(total, comb, side="right")
+    points = (xp.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
+    # Rounding must not carry the last point past the last draw that has weight.
+    points = xp.minimum(points, xp.nextafter(total[-1], xp.zeros_like(total[-1])))
+    found = xp.searchsorted(total, points, side="right")
     return xp.minimum(found, log_weights.shape[0] - 1)
 
 

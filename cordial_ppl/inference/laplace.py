@@ -8,15 +8,14 @@ are poor, which k-hat reports.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.inference.cloud import Cloud, diagnose
 from cordial_ppl.inference.data import Data
-from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
 from cordial_ppl.inference.modes import SEARCHES, search_modes, weigh_and_predict
 from cordial_ppl.inference.target import Prior, Target
 
@@ -50,14 +49,12 @@ class Mode(NamedTuple):
         factor: ``F`` with covariance ``F F^T``, shape ``[P, P]``.
         log_density: log density of the problem at the mode.
         gradient_norm: largest component of its gradient there.
-        converged: whether the mode was found.
     """
 
     mean: Float[np.ndarray, " P"]
     factor: Float[np.ndarray, "P P"]
     log_density: float
     gradient_norm: float
-    converged: bool
 
 
 def starts(target: Target) -> Float[np.ndarray, "starts P"]:
@@ -88,28 +85,23 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]
     """
     points, size, found = starts(target), target.size, []
     around = STEP * np.concatenate([np.eye(size), -np.eye(size)])
-    for own, sets, count in _in_turn(target, prior, data):
-        each = np.repeat(np.arange(count), len(points))
-        begin = (points / np.asarray(own.scale)[:count, None]).reshape(-1, size)
-        modes, value, _, norm, converged, _ = search_modes(
-            target, own, sets, begin, each, ROUNDS
-        ).lowest(len(points))
+    for priors, sets, count in _in_turn(target, prior, data):
+        run = partial(search_modes, target, priors, sets)
+        begin = (points / np.asarray(priors.scale)[:count, None]).reshape(-1, size)
+        ends = run(begin, np.repeat(np.arange(count), len(points)), ROUNDS).lowest(len(points))
+        modes = ends.x
         # Second derivatives by differences of gradients.
         beside = (modes[:, None] + around).reshape(-1, size)
         each = np.repeat(np.arange(count), 2 * size)
-        runs = [slice(first, first + SEARCHES) for first in range(0, len(beside), SEARCHES)]
-        slopes = [
-            search_modes(target, own, sets, beside[run], each[run], 1).gradient for run in runs
-        ]
+        some = [slice(first, first + SEARCHES) for first in range(0, len(beside), SEARCHES)]
+        slopes = [run(beside[rows], each[rows], 1).gradient for rows in some]
         above, below = np.concatenate(slopes).reshape(count, 2, size, size).swapaxes(0, 1)
         hessian = (above - below) / (2.0 * STEP)
         values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
         values = np.maximum(values, CURVATURE_FLOOR)
         factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
-        found += [
-            Mode(modes[at], factors[at], -float(value[at]), float(norm[at]), bool(converged[at]))
-            for at in range(count)
-        ]
+        figures = (-ends.value).tolist(), ends.gradient_norm.tolist()
+        found += map(Mode, modes, factors, *figures)
     return found
 
 
@@ -121,48 +113,25 @@ def _in_turn(
     for first in range(0, len(data), AT_ONCE):
         at = list(range(first, min(first + AT_ONCE, len(data))))
         filled = at + [first] * (AT_ONCE - len(at))
-        together = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *(data[b] for b in filled))
         with jax.enable_x64(True):
-            own = Prior(loc[filled], scale[filled]), together._replace(tiles=together.tiles.max())
-            yield *jax.device_put(own), len(at)
+            given = Prior(loc[filled], scale[filled]), stacked._replace(tiles=stacked.tiles.max())
+            yield *jax.device_put(given), len(at)
 
 
-def laplace_weights(
-    target: Target,
-    prior: Prior,
-    data: Sequence[Data],
-    modes: Sequence[Mode],
-    noise: Float[np.ndarray, "B S P"],
-    inflation: float = INFLATION,
-) -> tuple[Float[np.ndarray, "B S P"], Float[np.ndarray, "B S"], Float[np.ndarray, "B rows K"]]:
-    """Points of the inflated Gaussians for given standard normal noise, and their log weights.
+class Weighted(NamedTuple):
+    """Draws from the inflated Laplace approximation of one data set.
 
-    Args:
-        target: the channel.
-        prior: location and scale of the unconstrained parameters, ``[P]`` or ``[B, P]``.
-        data: labelled texts in double precision, B data sets.
-        modes: the Laplace approximation of each.
-        noise: standard normal draws.
-        inflation: factor on the standard deviations.
-
-    Returns:
-        Whitened points; unnormalised log weights in nats, which are zero at the mode; and
-        probabilities of the texts under the weighted points.
+    Attributes:
+        draws: unconstrained parameters, shape ``[S, P]``.
+        log_weights: unnormalised log weights in nats; of a draw at the mode, zero.
+        probs: probabilities of the texts under the weighted draws, labels seen or not, with rows of
+            padding after them; None where they were not computed.
     """
-    points = np.stack(
-        [
-            mode.mean + inflation * own @ mode.factor.T
-            for mode, own in zip(modes, noise, strict=True)
-        ]
-    )
-    log_proposal = np.array([[mode.log_density] for mode in modes]) - 0.5 * (noise**2).sum(axis=2)
-    found, first = [], 0
-    for own, sets, count in _in_turn(target, prior, data):
-        some = slice(first, first + count)
-        found.append(weigh_and_predict(target, own, sets, points[some], log_proposal[some]))
-        first += count
-    log_weights, probs = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return points, log_weights, probs
+
+    draws: Float[np.ndarray, "S P"]
+    log_weights: Float[np.ndarray, " S"]
+    probs: Float[np.ndarray, "rows K"] | None
 
 
 def sample_laplace(
@@ -172,7 +141,7 @@ def sample_laplace(
     modes: Sequence[Mode],
     rngs: Sequence[np.random.Generator],
     draws: int = DRAWS,
-) -> list[Cloud]:
+) -> list[Weighted]:
     """Draw from the inflated Laplace approximations and weigh the draws, as the paper does.
 
     Args:
@@ -182,19 +151,15 @@ def sample_laplace(
         modes: the Laplace approximation of each.
         rngs: source of randomness of each.
         draws: number of draws.
-
-    Returns:
-        Draws with self-normalised, unsmoothed weights, whose k-hat and ESS say what they are worth.
     """
     noise = np.stack([rng.standard_normal((draws, target.size)) for rng in rngs])
-    points, log_weights, probs = laplace_weights(target, prior, data, modes, noise)
+    pairs = zip(modes, noise, strict=True)
+    points = np.stack([mode.mean + INFLATION * each @ mode.factor.T for mode, each in pairs])
+    log_proposal = np.array([[mode.log_density] for mode in modes]) - 0.5 * (noise**2).sum(axis=2)
     loc, scale = (np.broadcast_to(part, (len(data), target.size))[:, None] for part in prior)
-    clouds = []
-    for own, logs, mode, unseen in zip(
-        loc + scale * points, log_weights, modes, probs, strict=True
-    ):
-        figures = {"khat": float(pareto_smooth(logs)[1]), "ess": float(effective_sample_size(logs))}
-        norm = mode.gradient_norm
-        found = diagnose("laplace", own, weighed=draws, gradient_norm=norm, **figures)
-        clouds.append(Cloud(own, np.exp(normalise(logs)), found, probs=unseen))
-    return clouds
+    found, drawn = [], loc + scale * points
+    for priors, sets, count in _in_turn(target, prior, data):
+        some = slice(len(found), len(found) + count)
+        weighed = weigh_and_predict(target, priors, sets, points[some], log_proposal[some])
+        found += map(Weighted, drawn[some], *weighed)
+    return found

@@ -2,9 +2,9 @@
 
 Newton's direction where second derivatives are given, else that of BFGS, along which a step is
 shortened until the function falls enough (Nocedal and Wright, 2nd ed., Sections 3.1 and 6.1).
-Every search has a step length of its own; a round evaluates each unfinished search at one point.
+Each search has its step length; a round evaluates each unfinished search at one point.
 
-The same lines serve NumPy arrays, at once, and JAX arrays, as one loop of a compiled program.
+The functions take NumPy arrays, or JAX arrays inside a compiled program.
 """
 
 from collections.abc import Callable
@@ -184,8 +184,8 @@ def _times(matrices: Any, vectors: Any) -> Any:
 def _lowest(value: Any, index: Any) -> Any:
     """The lowest value of each search's problem."""
     if namespace(value) is not np:
-        own = index[:, None] == index[None]
-        return namespace(value).where(own, value[None], np.inf).min(axis=1)
+        same = index[:, None] == index[None]
+        return namespace(value).where(same, value[None], np.inf).min(axis=1)
     lowest = np.full(value.shape, np.inf)
     np.minimum.at(lowest, index, value)
     return lowest[index]

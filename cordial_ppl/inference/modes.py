@@ -13,7 +13,7 @@ from cordial_ppl.arrays import pad_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Data
 from cordial_ppl.inference.minimise import Ends, search
-from cordial_ppl.inference.programs import colour, take_tile, tile_of
+from cordial_ppl.inference.programs import take_tile, tile_of, unwhiten
 from cordial_ppl.inference.target import Prior, Target
 
 SEARCHES = 64
@@ -57,20 +57,17 @@ def _search_modes(target: Target) -> Callable[..., Any]:
         prior: Prior, data: Data, points: Array, index: Array, going: Array, rounds: Array
     ) -> Ends:
         def loss(point: Array, place: Array) -> tuple[Array, Array]:
-            own = Prior(prior.loc[place], prior.scale[place])
-            histogram = data.histogram[place]
+            one = Prior(prior.loc[place], prior.scale[place])
 
             def prior_density(w: Array) -> Array:
                 readings, _ = take_tile(data, jnp.zeros((), jnp.int32), place)
-                silent = readings._replace(histogram=histogram)
-                flat = own.loc + own.scale * w
-                return target.log_prior(flat, own, silent) + target.log_powers(flat, silent)
+                return target.log_scaled_prior(one.loc + one.scale * w, one, readings)
 
             def add(tile: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
                 readings, labels = take_tile(data, tile, place)
 
                 def likelihood(w: Array) -> Array:
-                    return target.log_likelihood(own.loc + own.scale * w, readings, labels)
+                    return target.log_likelihood(one.loc + one.scale * w, readings, labels)
 
                 found = jax.value_and_grad(likelihood)(point)
                 return jax.tree.map(jnp.add, total, found)
@@ -116,13 +113,9 @@ def _weigh_and_predict(target: Target) -> Callable[..., Any]:
         tile = tile_of(rows)
 
         def one(place: Array, found: tuple[Array, Array]) -> tuple[Array, Array]:
-            own = Prior(prior.loc[place], prior.scale[place])
+            scaled = Prior(prior.loc[place], prior.scale[place])
             readings, _ = take_tile(data, jnp.zeros((), jnp.int32), place)
-            silent = readings._replace(histogram=data.histogram[place])
-            flat = colour(own, points[place])
-
-            def start(u: Array) -> Array:
-                return target.log_prior(u, own, silent) + target.log_powers(u, silent)
+            flat = unwhiten(scaled, points[place])
 
             def add(step: Array, found: tuple[Array, Array]) -> tuple[Array, Array]:
                 total, probs = found
@@ -138,7 +131,8 @@ def _weigh_and_predict(target: Target) -> Callable[..., Any]:
                 return total, jax.lax.dynamic_update_slice(probs, mixed[None], where)
 
             # The weights are known with the last tile, the first of those that are predicted.
-            begin = jax.vmap(start)(flat) - proposed[place], found[1]
+            begin = jax.vmap(lambda u: target.log_scaled_prior(u, scaled, readings))(flat)
+            begin = begin - proposed[place], found[1]
             total, probs = jax.lax.fori_loop(0, 2 * data.tiles - 1, add, begin)
             total = jnp.where(jnp.isfinite(total), total, -jnp.inf)
             return found[0].at[place].set(total), probs

@@ -42,7 +42,7 @@ class Gaussian(NamedTuple):
     factor: Float[Any, "P P"]
     inverse: Float[Any, "P P"]
 
-    def colour(self, standard: Float[Any, "S P"]) -> Any:
+    def unwhiten(self, standard: Float[Any, "S P"]) -> Any:
         """Points of this Gaussian for standard normal ones."""
         return self.mean[None] + self.stretch(standard)
 
@@ -87,10 +87,9 @@ class Walk(NamedTuple):
 
 def move(
     evaluate: Callable[[Array], tuple[Array, Array]],
-    particles: Particles,
+    begin: Walk,
     around: Gaussian,
     temper: Float[Any, ""],
-    log_step: Float[Any, ""],
     normal: Float[Array, "moves S P_and_1"],
     uniform: Float[Array, "moves S"],
 ) -> Walk:
@@ -98,10 +97,9 @@ def move(
 
     Args:
         evaluate: log prior and log likelihood of points, nats.
-        particles: where they are.
+        begin: where they are, in the coordinates of ``around`` too, and the step to begin with.
         around: a Gaussian that resembles the tempered posterior.
         temper: power of the likelihood, between 0 and 1.
-        log_step: log of the typical step to begin with.
         normal: standard normal numbers, one for each coordinate and one for the size of the step.
         uniform: uniform numbers in (0, 1].
     """
@@ -112,7 +110,7 @@ def move(
         proposed = Particles(points, *evaluate(points))
         return decide(walk, standard, proposed, temper, uniform[place])
 
-    return jax.lax.fori_loop(0, len(normal), once, set_out(particles, around, log_step))
+    return jax.lax.fori_loop(0, len(normal), once, begin)
 
 
 def set_out(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> Walk:

@@ -19,8 +19,8 @@ from numpyro.infer import MCMC, NUTS, init_to_sample
 
 from cordial_ppl.arrays import bucket
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.cloud import Cloud, diagnose
 from cordial_ppl.inference.data import Labelled, pad_texts
+from cordial_ppl.inference.draws import Draws, diagnose
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import HANDLERS
 from cordial_ppl.readings import Readings
@@ -52,9 +52,9 @@ def replace_priors(target: Target, prior: Prior) -> Callable[..., None]:
         for site in target.sites:
             if site.gaussian:
                 normal = dist.Normal(*(site.unravel(part) for part in prior))
-                own = dist.TransformedDistribution(normal, site.transform)
-                values[site.name] = numpyro.sample(site.name, own)
-        # The model gets these values, and its own density of them is hidden.
+                replaced = dist.TransformedDistribution(normal, site.transform)
+                values[site.name] = numpyro.sample(site.name, replaced)
+        # The model gets these values, and its density of them is hidden.
         with handlers.block(hide=list(values)), handlers.substitute(data=values):
             target.channel.model(readings, labels)
 
@@ -70,7 +70,7 @@ def sample_nuts(
     *,
     draws: int = 2000,
     warmup: int = WARMUP,
-) -> Cloud:
+) -> Draws:
     """Sample a posterior with the No-U-Turn sampler (Hoffman and Gelman 2014, JMLR 15).
 
     Four chains begin at draws from the prior, which is wider than the posterior, so that R-hat can
@@ -101,7 +101,7 @@ def sample_nuts(
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
     points = chains.reshape(-1, target.size)[:draws]
     # Like the draws: chain after chain.
-    transitions = {name: np.ravel(figures[own])[:draws] for name, own in FIELDS.items()}
+    transitions = {name: np.ravel(figures[theirs])[:draws] for name, theirs in FIELDS.items()}
     found = diagnose(
         "nuts",
         points,
@@ -109,7 +109,7 @@ def sample_nuts(
         acceptance=float(np.mean(figures["accept_prob"])),
         divergences=int(np.sum(transitions["diverging"])),
     )
-    return Cloud(points, np.full(len(points), 1 / len(points)), found, transitions=transitions)
+    return Draws(points, np.full(len(points), 1 / len(points)), found, transitions=transitions)
 
 
 @lru_cache(maxsize=64)
@@ -136,5 +136,5 @@ def _program(target: Target, replaced: bool, draws: int, warmup: int) -> Callabl
         parts = [values[site.name].reshape(CHAINS, draws, -1) for site in target.sites]
         return jax.numpy.concatenate(parts, axis=2), sampler.get_extra_fields()
 
-    # Within a program of ours, for NumPyro's own is compiled with other options.
+    # In one of our programs: NumPyro would compile with other options.
     return compiled(run)

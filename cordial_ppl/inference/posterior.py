@@ -11,8 +11,8 @@ from jaxtyping import Float, Shaped
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
-from cordial_ppl.inference.cloud import Diagnostics
 from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.draws import Diagnostics
 from cordial_ppl.inference.programs import DRAWS, predict
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.thinning import make_probes, thin

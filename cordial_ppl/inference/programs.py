@@ -1,4 +1,4 @@
-"""The programs of a channel that XLA compiles; whatever else inference does compiles nothing.
+"""The programs of a channel that XLA compiles.
 
 Rows of texts are taken tile by tile in a loop whose length is data: one program serves any number
 of texts.  Points are whitened, ``u = loc + scale * w``, in units of the prior; prior, labels and
@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 from cordial_ppl.arrays import pad_rows, repeat_rows
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import TILE, Data, on_cpu, texts_last
-from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, propose, set_out
+from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, propose
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.readings import Readings
 
@@ -45,7 +45,7 @@ def log_densities(
     Returns:
         Log prior density (of the unconstrained parameters) and log likelihood, nats.
     """
-    flat = colour(prior, points)
+    flat = unwhiten(prior, points)
 
     def add(tile: Array, total: Array) -> Array:
         readings, labels = take_tile(data, tile)
@@ -55,9 +55,9 @@ def log_densities(
     readings, _ = take_tile(data, jnp.zeros((), jnp.int32))
     powers = jax.vmap(lambda u: target.log_powers(u, readings))(flat).astype(points.dtype)
     likelihood = jax.lax.fori_loop(0, data.tiles, add, powers)
-    own = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
-    bad = ~(jnp.isfinite(own) & jnp.isfinite(likelihood))
-    return jnp.where(bad, 0.0, own), jnp.where(bad, -jnp.inf, likelihood)
+    before = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
+    bad = ~(jnp.isfinite(before) & jnp.isfinite(likelihood))
+    return jnp.where(bad, 0.0, before), jnp.where(bad, -jnp.inf, likelihood)
 
 
 def density(
@@ -76,8 +76,7 @@ def density(
         given = pad_rows(block, STEPS * rows, 0.0).reshape(STEPS, rows, size)
         steps = np.int32(-(-len(block) // rows))
         parts = run(prior, data, *nowhere, given, steps, np.False_)[1]
-        for own, part in zip(found, parts, strict=True):
-            own[start : start + len(block)] = np.asarray(part).ravel()[: len(block)]
+        found[:, start : start + len(block)] = np.stack(parts).reshape(2, -1)[:, : len(block)]
     return found[0], found[1]
 
 
@@ -85,42 +84,27 @@ def walk(
     target: Target,
     prior: Prior,
     data: Data,
-    particles: Particles,
+    begin: Walk,
     around: Gaussian,
     temper: Float[Any, ""],
-    log_step: Float[Any, ""],
     normal: Float[np.ndarray, "moves S P_and_1"],
     uniform: Float[np.ndarray, "moves S"],
-) -> tuple[Particles, Any, Any]:
-    """Move particles, in any number of moves: `cordial_ppl.inference.moves.move` for NumPy arrays.
+) -> Walk:
+    """Move particles, in any number of moves, on NumPy arrays.
 
-    Args:
-        target: the channel.
-        prior: location and scale of the unconstrained parameters.
-        data: labelled texts.
-        particles: where they are.
-        around: a Gaussian that resembles the tempered posterior.
-        temper: power of the likelihood, between 0 and 1.
-        log_step: log of the typical step to begin with.
-        normal: standard normal numbers, one for each coordinate and one for the size of the step.
-        uniform: uniform numbers in (0, 1].
-
-    Returns:
-        The particles, the adapted log step, and the acceptance rate of the last move; NaN without
-        a move.
+    Arguments are those of `log_densities` and `cordial_ppl.inference.moves.move`.
     """
-    run, kind = _walk(target), particles.points.dtype
-    temper, log_step = np.asarray(temper, kind), np.asarray(log_step, kind)
-    now = set_out(particles, around, log_step)
+    run, temper = _walk(target), np.asarray(temper, begin.standard.dtype)
+    now = jax.tree.map(np.asarray, begin)
     for first in range(0, len(normal), STEPS):
         some = slice(first, first + STEPS)
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
-        own = uniform[some], normal[some], around.stretch(normal[some, :, :-1])
-        given = (pad_rows(part, STEPS, 1.0) for part in own)
-        steps = np.int32(len(own[0]))
+        parts = uniform[some], normal[some], around.stretch(normal[some, :, :-1])
+        given = (pad_rows(part, STEPS, 1.0) for part in parts)
+        steps = np.int32(len(parts[0]))
         found, _ = run(prior, data, now, around.mean, temper, *given, steps, np.True_)
         now = jax.tree.map(np.asarray, found)
-    return now.particles, now.log_step, now.rate
+    return now
 
 
 @lru_cache(maxsize=512)
@@ -154,7 +138,7 @@ def _walk(target: Target) -> Callable[..., Any]:
             points = jnp.where(walking, moved, shaken[place])
             found = log_densities(target, prior, data, points)
             now = decide(now, standard, Particles(points, *found), temper, uniform[place])
-            return now, tuple(own.at[place].set(new) for own, new in zip(logs, found, strict=True))
+            return now, tuple(log.at[place].set(new) for log, new in zip(logs, found, strict=True))
 
         logs = (jnp.zeros_like(uniform),) * 2
         return jax.lax.fori_loop(0, steps, once, (begin, logs))
@@ -178,7 +162,7 @@ def predict(
         draws: unconstrained parameters.
         weights: of the draws.
         readings: texts to predict.
-        values: value of each option, where expected values are asked for; or of each text's own.
+        values: value of each option, or of each option of each text; None for no expected values.
 
     Returns:
         Probabilities, and the expected value of each text under each draw.
@@ -202,10 +186,10 @@ def predict(
             {k: repeat_rows(v[rows], TEXTS) for k, v in readings.covariates.items()},
             np.int32(-(-texts // tile_of(TEXTS))),
         )
-        own = texts_last(pad_rows(places[rows], TEXTS, 0.0))
+        scores = texts_last(pad_rows(places[rows], TEXTS, 0.0))
         for start in range(0, len(draws), DRAWS):
             some = slice(start, start + DRAWS)
-            found = run(draws[some], weights[some], data, own)
+            found = run(draws[some], weights[some], data, scores)
             probs[rows] += np.asarray(found[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(found[1])[:, :texts]
@@ -224,7 +208,7 @@ def _predict(target: Target) -> Callable[..., Any]:
             each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
             places = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
-            expected = sum(own[None] * part for own, part in zip(places, each, strict=True))
+            expected = sum(place[None] * part for place, part in zip(places, each, strict=True))
             return (
                 jax.lax.dynamic_update_slice_in_dim(total[0], mean, start, 1),
                 jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),
@@ -237,7 +221,7 @@ def _predict(target: Target) -> Callable[..., Any]:
     return compiled(run)
 
 
-def colour(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
+def unwhiten(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
     """Unconstrained parameters of whitened points."""
     return jnp.asarray(prior.loc)[None] + jnp.asarray(prior.scale)[None] * points
 
@@ -256,12 +240,12 @@ def take_tile(data: Data, index: Array, *place: Array) -> tuple[Readings, Int[Ar
         values, axis = jnp.asarray(values), len(place)
         middle = values.shape[axis:-1]
         # In one go: what is taken of one data set is this tile, and not all of its rows.
-        own = [where.astype(index.dtype) for where in place]
-        starts = (*own, *(jnp.zeros_like(index) for _ in middle), index * tile)
+        first = [where.astype(index.dtype) for where in place]
+        starts = (*first, *(jnp.zeros_like(index) for _ in middle), index * tile)
         found = jax.lax.dynamic_slice(values, starts, (*(1 for _ in place), *middle, tile))
         return found.reshape(*middle, tile)
 
     histogram = data.histogram[place] if place else data.histogram
     logits = jnp.moveaxis(cut(data.logits), -1, 0)
-    covariates = {name: cut(own) for name, own in data.covariates.items()}
+    covariates = {name: cut(column) for name, column in data.covariates.items()}
     return Readings(logits, histogram, covariates), cut(data.labels)

@@ -28,7 +28,15 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import namespace
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.batch import PRECISION, Batch, Problem, where
+from cordial_ppl.inference.batch import (
+    PRECISION,
+    Batch,
+    Problem,
+    Source,
+    normal_and_uniform,
+    split,
+    where,
+)
 from cordial_ppl.inference.data import Data
 from cordial_ppl.inference.importance import (
     effective_sample_size,
@@ -37,8 +45,7 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian
-from cordial_ppl.inference.noise import Source, normal_and_uniform, split
+from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian, set_out
 from cordial_ppl.inference.target import Prior, Target
 
 FREEDOM = 8
@@ -114,7 +121,7 @@ def sample(batch: Batch, effort: Effort) -> Any:
         if not climbing.any():
             break
         states = batch.run(climb, effort, states, climbing)
-    # Whatever is not there by now goes on from where it is.
+    # A problem that is not at power 1 by now is weighed from where it is.
     for _ in range(1 + effort.repairs):
         rounds, khat = batch.figures(states, "rounds"), batch.figures(states, "khat")
         poor = (rounds == 0) | ~_good(khat, batch.figures(states, "ess"), effort)
@@ -158,7 +165,7 @@ def begin(problem: Problem, effort: Effort, source: Source) -> State:
     multiple, size = max(effort.proposals // 2, 1), problem.target.size
     total = multiple * effort.particles
     first, second = split(source, 2)
-    points, comb = normal_and_uniform(first, (total, size), ())
+    points, offset = normal_and_uniform(first, (total, size), ())
     if not problem.target.gaussian:
         points = _draw_prior(problem, second, total)
     found = Particles(points, *problem.evaluate(points, effort.particles))
@@ -177,23 +184,23 @@ def begin(problem: Problem, effort: Effort, source: Source) -> State:
         acceptance=zero + xp.nan,
         rounds=xp.zeros((), xp.int32),
     )
-    return _raise_temper(state, comb, effort.particles / 2 * multiple**0.5, effort)
+    return _raise_temper(state, offset, effort.particles / 2 * multiple**0.5, effort)
 
 
 def climb(problem: Problem, effort: Effort, source: Source, state: State) -> State:
     """Move the particles at their power of the likelihood, then raise it and resample them."""
     first, second = split(source, 2)
-    state, comb = _move(problem, state, first, effort.moves), _comb(second)
-    return _raise_temper(state, comb, effort.particles / 2, effort)
+    state, offset = _move(problem, state, first, effort.moves), _offset(second)
+    return _raise_temper(state, offset, effort.particles / 2, effort)
 
 
-def _raise_temper(state: State, comb: Any, least_ess: float, effort: Effort) -> State:
+def _raise_temper(state: State, offset: Any, least_ess: float, effort: Effort) -> State:
     """Reweight particles by the highest power of the likelihood that keeps an ESS; resample."""
     found = state.particles
     temper = next_temper(state.temper, state.log_weights, found.log_likelihood, least_ess)
     log_weights = state.log_weights + _raised(temper - state.temper, found.log_likelihood)
     return state._replace(
-        particles=_take(found, resample(comb, log_weights, effort.particles)),
+        particles=_take(found, resample(offset, log_weights, effort.particles)),
         log_weights=_equal(found, effort.particles),
         around=gaussian(found.points, normalise(log_weights)),
         temper=temper,
@@ -207,14 +214,14 @@ def weigh(problem: Problem, effort: Effort, source: Source, state: State) -> Sta
     of the few proposals that carry weight.
     """
     first, second = split(source, 2)
-    proposals, log_proposal, comb = _propose(state, first, effort.proposals * effort.particles)
+    proposals, log_proposal, offset = _propose(state, first, effort.proposals * effort.particles)
     found = Particles(proposals, *problem.evaluate(proposals, effort.particles))
     log_weights = found.log_prior - log_proposal + found.log_likelihood
     smoothed, khat = pareto_smooth(log_weights)
     ess, whole = effective_sample_size(log_weights), namespace(khat).ones_like(state.temper)
     state = state._replace(khat=khat, ess=ess, temper=whole, rounds=state.rounds + 1)
     chosen = state._replace(
-        particles=_take(found, resample(comb, smoothed, effort.particles)),
+        particles=_take(found, resample(offset, smoothed, effort.particles)),
         around=gaussian(found.points, smoothed),
     )
     kept = state._replace(around=gaussian(state.particles.points, state.log_weights))
@@ -234,19 +241,19 @@ def reweigh(problem: Problem, effort: Effort, source: Source, whole: State) -> S
     """Weigh the particles of another posterior for this one."""
     del source
     old = whole.particles
-    own = Particles(old.points, *problem.evaluate(old.points, effort.particles))
-    change = own.log_prior + own.log_likelihood - old.log_prior - old.log_likelihood
+    new = Particles(old.points, *problem.evaluate(old.points, effort.particles))
+    change = new.log_prior + new.log_likelihood - old.log_prior - old.log_likelihood
     smoothed, khat = pareto_smooth(change)
     ess = effective_sample_size(smoothed)
-    return whole._replace(particles=own, log_weights=smoothed, khat=khat, ess=ess)
+    return whole._replace(particles=new, log_weights=smoothed, khat=khat, ess=ess)
 
 
 def renew(problem: Problem, effort: Effort, source: Source, state: State) -> State:
     """Resample weighted particles and move them."""
     first, second = split(source, 2)
-    comb, found = _comb(first), state.particles
+    offset, found = _offset(first), state.particles
     chosen = state._replace(
-        particles=_take(found, resample(comb, state.log_weights, effort.particles)),
+        particles=_take(found, resample(offset, state.log_weights, effort.particles)),
         log_weights=_equal(found, effort.particles),
         around=gaussian(found.points, state.log_weights),
     )
@@ -277,7 +284,7 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
     low, high, above, below = temper, one, excess(temper), excess(one)
     at_once = (below > 0) | (temper >= one)
     for _ in range(SECANTS):
-        # A program has no such way out.
+        # A compiled program cannot leave the loop.
         if xp is np and (at_once or 0 <= above < NEAR):
             break
         middle = low + (high - low) * above / (above - below)
@@ -289,7 +296,7 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
 
 
 def _propose(state: State, source: Source, total: int) -> tuple[Any, Any, Any]:
-    """Student-t points around the particles and their core, their log density, and a comb."""
+    """Student-t points around the particles and their core, their log density, and an offset."""
     points = state.particles.points
     xp, size = namespace(points), points.shape[1]
     whole = gaussian(points, state.log_weights)
@@ -299,16 +306,16 @@ def _propose(state: State, source: Source, total: int) -> tuple[Any, Any, Any]:
     chi_square = -2 * xp.sum(xp.log(uniform[1:]).reshape(-1, total), axis=0)
     student = normal * xp.sqrt(FREEDOM / chi_square)[:, None]
     half = total // 2
-    proposed = xp.concatenate([whole.colour(student[:half]), core.colour(student[half:])])
+    proposed = xp.concatenate([whole.unwhiten(student[:half]), core.unwhiten(student[half:])])
     log_proposal = xp.logaddexp(_log_student(whole, proposed), _log_student(core, proposed))
     return proposed, log_proposal, uniform[0]
 
 
-def _log_student(own: Gaussian, points: Any) -> Any:
+def _log_student(around: Gaussian, points: Any) -> Any:
     """Log density of a Student-t up to a constant that does not depend on the location or scale."""
     xp, size = namespace(points), points.shape[1]
-    log_scale = xp.sum(xp.log(xp.diagonal(own.factor)))
-    standard = own.whiten(points)
+    log_scale = xp.sum(xp.log(xp.diagonal(around.factor)))
+    standard = around.whiten(points)
     distances = xp.vecdot(standard, standard)
     return -0.5 * (FREEDOM + size) * xp.log1p(distances / FREEDOM) - log_scale
 
@@ -333,14 +340,13 @@ def _prior_program(target: Target, total: int) -> Callable[..., Any]:
 
 
 def _move(problem: Problem, state: State, source: Source, blocks: int) -> State:
-    particles, log_step, acceptance = problem.move(
-        state.particles, state.around, state.temper, state.log_step, source, blocks * BLOCK
-    )
-    return state._replace(particles=particles, log_step=log_step, acceptance=acceptance)
+    begin = set_out(state.particles, state.around, state.log_step)
+    end = problem.move(begin, state.around, state.temper, source, blocks * BLOCK)
+    return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 
 
-def _comb(source: Source) -> Any:
-    """Where the comb of a systematic resample begins, in (0, 1]."""
+def _offset(source: Source) -> Any:
+    """Where the points of a systematic resample begin, in (0, 1]."""
     return normal_and_uniform(source, (), ())[1]
 
 

@@ -81,7 +81,7 @@ class Target:
         """Named parameters in their own units of draws of the unconstrained ones."""
         with jax.enable_x64(True):
             named = self._named(jnp.asarray(draws))
-        # A compiled function sorts the names; the model's own order says more.
+        # A compiled function sorts the names; the model's order says more.
         return {site.parameter: np.asarray(named[site.parameter]) for site in self.sites}
 
     @cached_property
@@ -118,25 +118,31 @@ class Target:
         """Log density of the model's prior draws, unconstrained, in nats; Jacobian included."""
         return jnp.sum(self.log_prior_terms(flat, prior, readings))
 
+    def log_scaled_prior(
+        self, flat: Float[Array, " P"], prior: Prior, readings: Readings
+    ) -> Float[Array, ""]:
+        """Log prior density in nats, with what scaled priors add: all but the likelihood."""
+        return self.log_prior(flat, prior, readings) + self.log_powers(flat, readings)
+
     def log_prior_terms(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, " P"]:
-        """Terms of the log prior density that draws follow; those of a site sum to its own."""
+        """Terms of the log prior density that draws follow; those of a site sum to its density."""
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]
         trace = self._trace(flat, readings) if free else {}
         with jax.numpy_dtype_promotion("standard"):
             for site in free:
-                own = jnp.sum(site.density(trace, flat)) / site.unravel(flat).size
-                terms = terms.at[site.slice].set(own.astype(terms.dtype))
+                share = jnp.sum(site.density(trace, flat)) / site.unravel(flat).size
+                terms = terms.at[site.slice].set(share.astype(terms.dtype))
         return terms
 
     def log_density(
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings, labels: Int[Any, " n"]
     ) -> Float[Array, ""]:
         """Log of prior times likelihood in nats, as a density of the unconstrained parameters."""
-        likelihood = self.log_likelihood(flat, readings, labels) + self.log_powers(flat, readings)
-        return self.log_prior(flat, prior, readings) + likelihood
+        likelihood = self.log_likelihood(flat, readings, labels)
+        return self.log_scaled_prior(flat, prior, readings) + likelihood
 
     def pointwise(
         self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
@@ -178,9 +184,9 @@ class Target:
         if not (np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all()):
             raise InputError("the locations of a prior must be finite and its scales positive.")
         for site in self.sites:
-            own = [part[site.slice] for part in self.prior]
+            default = [part[site.slice] for part in self.prior]
             given = [part[site.slice] for part in (loc, scale)]
-            if not site.gaussian and not all(map(np.array_equal, own, given)):
+            if not site.gaussian and not all(map(np.array_equal, default, given)):
                 raise InputError(
                     f"the prior of {site.name!r} is not a fixed Gaussian in the unconstrained "
                     "space: change it in the channel's file."
@@ -246,11 +252,10 @@ def _build_target(
 
 def _check_density(target: Target, covariates: tuple[str, ...], readers: int | None) -> None:
     """Refuse a channel that nothing can be fitted with, even where its prior is centred."""
-    size = target.options
+    size, name = target.options, target.channel.name
     logits = np.stack([np.zeros(size), np.arange(size) - (size - 1) / 2])
     extra = dict.fromkeys(covariates, (2.0, 3.0))
     readings = make_readings(target.channel, readers, logits, np.full(size, 1 / size), extra)
-    labels = np.array([0, size - 1])
 
     def look(prior: Prior, readings: Readings, labels: Array) -> tuple[Array, Array]:
         density = target.log_density(prior.loc, prior, readings, labels)
@@ -258,17 +263,16 @@ def _check_density(target: Target, covariates: tuple[str, ...], readers: int | N
 
     with jax.enable_x64(True):
         prior = Prior(*map(jnp.asarray, target.prior))
-        value, probs = jax.jit(look)(prior, readings, labels)
-    name = target.channel.name
+        value, probs = map(np.asarray, jax.jit(look)(prior, readings, np.array([0, size - 1])))
     if not np.isfinite(value):
         raise ChannelError(
             f"the log density of channel {name!r} is {float(value)} where its prior is centred, "
             "for plain readings: it must be finite there. Look for a division by zero, or the "
             "logarithm of zero."
         )
-    if np.min(probs) < 0 or np.abs(np.sum(probs, axis=1) - 1).max() > SUM_TOLERANCE:
+    if probs.min() < 0 or np.abs(probs.sum(axis=1) - 1).max() > SUM_TOLERANCE:
         raise ChannelError(
             f"the probabilities of channel {name!r} must be positive and sum to one; for a plain "
-            f"reading they are {np.round(np.asarray(probs[1]), 4).tolist()}. Normalise them, by "
+            f"reading they are {np.round(probs[1], 4).tolist()}. Normalise them, by "
             "jax.nn.log_softmax for example, before observe."
         )

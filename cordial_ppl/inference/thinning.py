@@ -1,6 +1,6 @@
 """Few weighted draws that predict what all draws of a posterior predict.
 
-Draws are parted where their predictions differ most, and one draw stands for each part: a
+Draws are divided where their predictions differ most, and one draw stands for each part: a
 stratified sample whose strata are found by principal direction divisive partitioning (Boley, 1998,
 Data Mining and Knowledge Discovery 2) and whose errors are made to cancel.
 """
@@ -19,7 +19,7 @@ SCALES = 0.5, 1.0, 2.0
 """How decided made-up readings are, in units of the labelled ones."""
 
 DIRECTIONS = 16
-"""Principal directions in which draws are parted."""
+"""Principal directions in which draws are divided."""
 
 SPLIT = 0.7
 """Share of the parts that are cut in two at a time: those of the largest scatter."""
@@ -158,10 +158,10 @@ def _represent(
 ) -> tuple[Int[np.ndarray, " D"], Float[np.ndarray, " D"]]:
     """One draw of each part, which makes up for what the others are off their parts' means."""
     order = np.argsort(parts, kind="stable")
-    parts, rows, own = parts[order], centred[order], weights[order, None]
+    parts, rows, share = parts[order], centred[order], weights[order, None]
     starts = np.searchsorted(parts, np.arange(parts[-1] + 1))
-    mass = np.add.reduceat(own, starts)
-    off = (rows - (np.add.reduceat(own * rows, starts) / mass)[parts]) * mass[parts]
+    mass = np.add.reduceat(share, starts)
+    off = (rows - (np.add.reduceat(share * rows, starts) / mass)[parts]) * mass[parts]
     halves = np.einsum("sf,sf->s", off, off) / 2
     ends = zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True)
     bounds = [(first, halves[first:last], off[first:last]) for first, last in ends]

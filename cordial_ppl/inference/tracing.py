@@ -99,10 +99,7 @@ def describe(
 
     def probe(*both: Readings) -> list[list[tuple[Array, Array] | None]]:
         """Fill ``sites``; return each site's Gaussian prior in two runs of the model."""
-        traces = []
-        for key, own in zip(keys[:2], both, strict=True):
-            asked = own._replace(covariates=_Covariates(own.covariates))
-            traces.append(run_model(channel, asked, key=key))
+        traces = [run_model(channel, one, key=key) for key, one in zip(keys[:2], both, strict=True)]
         sites[:] = _find_sites(channel, traces[0], (2, size))
         for name in (site.name for site in sites):
             shapes = [jnp.shape(trace[name]["value"]) for trace in traces if name in trace]
@@ -119,19 +116,25 @@ def describe(
     with paused(), jax.enable_x64(True):
         try:
             pairs = zip(*jax.device_get(jax.jit(probe)(*examples)), strict=True)
-            found = [own if own and np.array_equal(own, other) else None for own, other in pairs]
+            found = [one if one and np.array_equal(one, other) else None for one, other in pairs]
             if None in found:
-                run = jax.vmap(lambda key, own: sample_sites(channel, sites, key, own), (0, None))
+                run = jax.vmap(lambda key, each: sample_sites(channel, sites, key, each), (0, None))
                 draws = np.asarray(jax.jit(run)(keys, examples[0]))
                 moments = draws.mean(axis=0), draws.std(axis=0)
-        except (ChannelError, InputError):
+        except ChannelError:
             raise
         except Exception as error:
+            for name in find_covariates(channel, size):
+                if name not in covariates:
+                    raise InputError(
+                        f"the channel uses the covariate {name!r}, one number a text, which was "
+                        f"not given: covariates={{{name!r}: ...}}."
+                    ) from error
             raise ChannelError(_explain(channel, error)) from error
     loc, scale = np.empty((2, sites[-1].slice.stop))
-    for index, (site, own) in enumerate(zip(sites, found, strict=True)):
-        sites[index] = site._replace(gaussian=own is not None)
-        values = own or [part[site.slice] for part in moments]
+    for index, (site, normal) in enumerate(zip(sites, found, strict=True)):
+        sites[index] = site._replace(gaussian=normal is not None)
+        values = normal or [part[site.slice] for part in moments]
         loc[site.slice], scale[site.slice] = map(np.ravel, values)
     return tuple(sites), loc, scale
 
@@ -144,6 +147,11 @@ def _explain(channel: Channel, error: Exception) -> str:
             f"channel {channel.name!r} cannot be traced: it branches on, or takes out of JAX, "
             "a value that depends on a sampled parameter; use jnp.where and jax.numpy instead."
         )
+    if isinstance(error, KeyError) and not isinstance(error.args[0], str):
+        return (
+            "a channel's covariates have names, as in readings.covariates['length']; it asks for "
+            f"{error.args[0]!r}."
+        )
     if "unique name" in str(error):
         return (
             f"channel {channel.name!r} has two sites of one name ({error}). Each parameter has "
@@ -151,6 +159,20 @@ def _explain(channel: Channel, error: Exception) -> str:
         )
     words = say_error(error, channel.source)
     return f"running the model of channel {channel.name!r} failed: {words}"
+
+
+class _Wanted(dict):
+    """Covariates that are there as soon as they are asked for: none is optional."""
+
+    def __missing__(self, name: Any) -> Any:
+        return self.setdefault(name, np.ones(2))
+
+    def __contains__(self, name: object) -> bool:
+        return self[name] is not None
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """Ask for one."""
+        return self[name]
 
 
 def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
@@ -243,8 +265,8 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
         if fault := _find_fault(name, site):
             raise ChannelError(f"channel {channel.name!r} {fault}")
         transform = biject_to(site["fn"].support)
-        own = jnp.shape(transform.inv(site["value"]))
-        place = slice(start, start := start + int(np.prod(own)))
+        extent = jnp.shape(transform.inv(site["value"]))
+        place = slice(start, start := start + int(np.prod(extent)))
         # What `sample_log_odds` records beside its site is the parameter in its own units.
         twin = name.removesuffix(LOG_ODDS_SUFFIX)
         recorded = twin in trace and trace[twin]["type"] == "deterministic"
@@ -252,7 +274,7 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
         scaled = site["scale"] is not None
         frames = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
         plates = tuple(frame.name for frame in frames)
-        sites.append(Site(name, own, place, transform, parameter, False, scaled, plates))
+        sites.append(Site(name, extent, place, transform, parameter, False, scaled, plates))
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")
     return sites
@@ -319,32 +341,3 @@ def _kind(transform: Any) -> type:
     while isinstance(transform, IndependentTransform):
         transform = transform.base_transform
     return type(transform)
-
-
-class _Wanted(dict):
-    """Covariates that are there as soon as they are asked for: none is optional."""
-
-    def __missing__(self, name: Any) -> Any:
-        return self.setdefault(name, np.ones(2))
-
-    def __contains__(self, name: object) -> bool:
-        return self[name] is not None
-
-    def get(self, name: Any, default: Any = None) -> Any:
-        """Ask for one."""
-        return self[name]
-
-
-class _Covariates(dict):
-    """Covariates that say what to do about one that is not there."""
-
-    def __missing__(self, name: Any) -> Any:
-        if not isinstance(name, str):
-            raise ChannelError(
-                f"a channel's covariates have names, as in readings.covariates['length']; it asks "
-                f"for {name!r}."
-            )
-        raise InputError(
-            f"the channel uses the covariate {name!r}, one number a text, which was not given: "
-            f"covariates={{{name!r}: ...}}."
-        )

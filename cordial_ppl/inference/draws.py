@@ -42,7 +42,7 @@ class Diagnostics(NamedTuple):
     divergences: int = 0
 
 
-class Cloud(NamedTuple):
+class Draws(NamedTuple):
     """Weighted draws of the unconstrained parameters.
 
     Attributes:
