@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.sweep import read_config
-from cordial_ppl.sweep.external import read_externals
 from cordial_ppl.sweep.plan import describe, plan
 from cordial_ppl.sweep.results import EXTERNAL
+from cordial_ppl.sweep.scoring import read_externals
 from cordial_ppl.sweep.tasks import load_tasks, subset_columns
 from cordial_ppl.synthetic import reviews
 from cordial_ppl.tables import write_table

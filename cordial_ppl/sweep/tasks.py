@@ -57,15 +57,15 @@ def load_tasks(config: SweepConfig) -> list[Reading]:
     found = []
     for source in config.tasks:
         with naming(f"task.{source.name}"):
-            own = list(_load(source, config.seed))
-        size = len(own[0].pool_labels)
+            loaded = list(_load(source, config.seed))
+        size = len(loaded[0].pool_labels)
         for place, budget in enumerate(config.budgets):
             if budget > size:
                 raise InputError(
                     f"budgets[{place}] is {budget}, but task {source.name!r} has only {size} texts "
-                    f"to draw labels from, beside {len(own[0].report_labels)} to report on."
+                    f"to draw labels from, beside {len(loaded[0].report_labels)} to report on."
                 )
-        found.extend(own)
+        found.extend(loaded)
     return found
 
 
