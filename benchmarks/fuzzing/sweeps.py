@@ -87,7 +87,7 @@ def _enter(path: Path, folder: Path) -> None:
     readings = load_tasks(config)
     tables = read_externals(config, readings)
     for part in ("", EXTERNAL):
-        assert all(not job.done for job in plan(config, readings, folder / "out", part))
+        assert all(not job.cell for job in plan(config, readings, folder / "out", part))
     json.dumps(describe(config, readings), allow_nan=False)
     subset_columns(config, readings)
     assert all(table.path.exists() for table in tables.values())

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.stats import beta
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.plots.axis import Axes, drawing, short
-from cordial_ppl.plots.groups import group
+from cordial_ppl.plots.axis import Axes, drawing, group, short
 from cordial_ppl.products.figure import INK, literal
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities

@@ -6,8 +6,16 @@ import numpy as np
 
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
-from cordial_ppl.plots.axis import OURS, PEOPLE, RAW, Axes, check_stack, drawing, name_options
-from cordial_ppl.plots.groups import group
+from cordial_ppl.plots.axis import (
+    OURS,
+    PEOPLE,
+    RAW,
+    Axes,
+    check_stack,
+    drawing,
+    group,
+    name_options,
+)
 
 MOST = 400
 """Labelled texts that are drawn as points."""

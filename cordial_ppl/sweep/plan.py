@@ -92,9 +92,10 @@ def check_methods(config: SweepConfig, readings: Sequence[Reading]) -> None:
     """
     for method in config.methods:
         estimator = method.build(0) if isinstance(method, Method) else None
-        for reading in readings if isinstance(estimator, Stack) else ():
-            with naming(f"method.{method.name}, task {reading.task!r}"):
-                estimator.check(*reading.pool)
+        if isinstance(estimator, Stack):
+            for reading in readings:
+                with naming(f"method.{method.name}, task {reading.task!r}"):
+                    estimator.check(*reading.pool)
 
 
 def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]:
