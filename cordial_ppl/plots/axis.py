@@ -27,11 +27,11 @@ LONGEST = 12
 
 @contextmanager
 def drawing(ax: Axes | None, height: float = 2.3) -> Iterator[Axes]:
-    """Draw on an axis in its own style, or on a figure of its own in the style of the package.
+    """Draw on an axis in its style, or on a new figure in the style of the package.
 
     Args:
         ax: The axis, or None.
-        height: Height of a figure of its own, inches.
+        height: Height of a new figure, inches.
 
     Raises:
         InputError: matplotlib is not installed.

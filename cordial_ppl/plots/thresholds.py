@@ -49,11 +49,11 @@ def thresholds(
     Raises:
         InputError: the arrays cannot be used or differ in length, or matplotlib is not installed.
     """
-    own = as_probabilities(probs)
-    scale = Scale.of(options, own.shape[1])
+    shares = as_probabilities(probs)
+    scale = Scale.of(options, shares.shape[1])
     codes = scale.encode(labels)
-    if len(codes) != len(own):
-        raise InputError(f"{len(own)} rows of probabilities came with {len(codes)} labels.")
+    if len(codes) != len(shares):
+        raise InputError(f"{len(shares)} rows of probabilities came with {len(codes)} labels.")
     with drawing(ax) as axis:
         from matplotlib import colormaps
 
@@ -61,7 +61,7 @@ def thresholds(
         shown = np.arange(scale.size - 1)[:: -(-(scale.size - 1) // MOST)].tolist()
         shades = colormaps["viridis"](np.linspace(0.3, 0.85, len(shown)))
         for place, (t, shade) in enumerate(zip(shown, shades, strict=True)):
-            said, seen, low, high = _bins(own[:, : t + 1].sum(axis=1), codes <= t)
+            said, seen, low, high = _bins(shares[:, : t + 1].sum(axis=1), codes <= t)
             axis.errorbar(
                 said,
                 seen,

@@ -69,7 +69,7 @@ def transfer_curve(
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
     parts = group(said / step, int(np.clip(len(said) // LEAST, 1, GROUPS)), DECIMALS)
     x, y, low, high = (
-        np.array([own[part].mean() for part in parts]) for own in (said, mean, *ends)
+        np.array([values_of[part].mean() for part in parts]) for values_of in (said, mean, *ends)
     )
     with drawing(ax) as axis:
         rng = np.random.default_rng(0)

@@ -1,8 +1,7 @@
 """How many labels our method is worth: with how many labels the others match it."""
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cordial_ppl.products.comparison import need_budgets, our_method, rivals
 from cordial_ppl.products.means import count_failures, mean_pair
@@ -49,7 +48,7 @@ def equivalent_labels(results: Results, *, ours: str | None = None, n: int = 20)
     )
 
 
-def label_equivalents(budgets: Sequence[int], losses: Sequence[float], reached: float) -> float:
+def label_equivalents(budgets: ArrayLike, losses: ArrayLike, reached: float) -> float:
     """Return the labels with which a method first reaches a loss, read off its learning curve.
 
     Between two budgets the curve is straight in `log n`:
@@ -64,14 +63,15 @@ def label_equivalents(budgets: Sequence[int], losses: Sequence[float], reached: 
         A number of labels; the least budget where the curve begins at or below the loss, infinite
         where it never gets there.
     """
-    below = np.flatnonzero(np.asarray(losses) <= reached)
+    n, curve = np.asarray(budgets, float), np.asarray(losses, float)
+    below = np.flatnonzero(curve <= reached)
     if not len(below):
         return float("inf")
     k = int(below[0])
     if k == 0:
-        return float(budgets[0])
-    share = (losses[k - 1] - reached) / (losses[k - 1] - losses[k])
-    return float(budgets[k - 1] * (budgets[k] / budgets[k - 1]) ** share)
+        return float(n[0])
+    share = (curve[k - 1] - reached) / (curve[k - 1] - curve[k])
+    return float(n[k - 1] * (n[k] / n[k - 1]) ** share)
 
 
 def _match(results: Results, task: str, reader: str, method: str, ours: str, n: int) -> Record:

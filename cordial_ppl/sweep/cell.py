@@ -28,7 +28,7 @@ class Cell(storage.Record):
         empirical: label histogram of each class that the reader states, ``[K, K]``.
         stated: how many report texts the reader states each class for, ``[K]``.
         failures: method, draw and reason of each fit that failed.
-        fingerprint: what the cell was made from; a later run compares it with its own.
+        fingerprint: what the cell was made from; a later run compares it with what it would make.
     """
 
     task: str
