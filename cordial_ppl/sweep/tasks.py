@@ -98,17 +98,14 @@ def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
     rows = []
     for reading in readings:
         key, options = (reading.task, reading.reader), reading.scale.options
-        for draw, picked in enumerate(
-            draw_subsets(reading, max(config.budgets), config.draws, config.seed)
-        ):
-            rows += [
-                (*key, draw, place, reading.pool_ids[row], options[reading.pool_labels[row]])
-                for place, row in enumerate(picked, 1)
-            ]
-        scored = zip(reading.report_ids, reading.report_labels, strict=True)
+        drawn = enumerate(draw_subsets(reading, max(config.budgets), config.draws, config.seed))
+        parts = [(draw, reading.pool_ids, reading.pool_labels, picked) for draw, picked in drawn]
+        scored = range(len(reading.report_ids))
+        parts.append((None, reading.report_ids, reading.report_labels, scored))
         rows += [
-            (*key, None, place, item, options[label])
-            for place, (item, label) in enumerate(scored, 1)
+            (*key, draw, place, items[row], options[labels[row]])
+            for draw, items, labels, picked in parts
+            for place, row in enumerate(picked, 1)
         ]
     names = ("task", "reader", "draw", "place", "item_id", "label")
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
