@@ -99,7 +99,9 @@ def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
     for reading in readings:
         key, options = (reading.task, reading.reader), reading.scale.options
         drawn = enumerate(draw_subsets(reading, max(config.budgets), config.draws, config.seed))
-        parts = [(draw, reading.pool_ids, reading.pool_labels, picked) for draw, picked in drawn]
+        parts: list[tuple] = [
+            (draw, reading.pool_ids, reading.pool_labels, picked) for draw, picked in drawn
+        ]
         scored = range(len(reading.report_ids))
         parts.append((None, reading.report_ids, reading.report_labels, scored))
         rows += [
