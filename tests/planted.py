@@ -30,11 +30,18 @@ def cell(key, losses, noise=(), failed=(), **planted):
         per_text[row], given[row] = np.nan, np.nan
         for own in values.values():
             own[row] = np.nan
-    reasons = dict.fromkeys(failed, "no fit")
-    stated = np.array([4, 0, TEXTS - 4])
-    saturated = np.nan_to_num(given)
     return Cell(
-        task, reader, n, methods, per_text, values, given, saturated, empirical, stated, reasons, 1
+        task=task,
+        reader=reader,
+        n=n,
+        methods=methods,
+        losses=per_text,
+        scores=values,
+        given_stated=given,
+        saturated=np.nan_to_num(given),
+        empirical=empirical,
+        stated=np.array([4, 0, TEXTS - 4]),
+        failures=tuple((*fit, "no fit") for fit in failed),
     )
 
 

@@ -10,11 +10,8 @@ from scipy import stats
 from cordial_ppl import scores
 from cordial_ppl.analyses import (
     Interval,
-    label_equivalents,
-    labels_given_stated,
     paired_interval,
     predictions_given_stated,
-    reversed_fits,
     saturated_readings,
 )
 from cordial_ppl.analyses import interval as interval_module
@@ -58,8 +55,6 @@ def test_chunks_cover_all_draws(monkeypatch):
     monkeypatch.setattr(interval_module, "CHUNK", 50 * 10)
     pieces = paired_interval(differences, draws=1001)
     np.testing.assert_allclose(whole, pieces, atol=0.05)
-    taken = interval_module._times_taken(np.random.default_rng(0), 7, 9)
-    np.testing.assert_array_equal(taken.sum(axis=1), 9)
 
 
 @given(st.floats(-2, 2), st.integers(1, 5), st.integers(1, 30))
@@ -88,13 +83,13 @@ def test_bad_differences_are_refused(differences, options):
 
 
 def test_a_class_that_is_never_stated_has_no_distribution():
-    table = labels_given_stated(np.array([0, 2, 2]), np.array([0, 2, 2]), 3)
+    table = predictions_given_stated(np.eye(3)[[0, 2, 2]], np.array([0, 2, 2]))
     np.testing.assert_array_equal(table, [[1, 0, 0], [np.nan] * 3, [0, 0, 1]])
 
 
 def test_the_tables_divergence_is_the_class_weighted_kl():
     probs, labels, stated = (np.array(REFERENCE[k]) for k in ("probs", "labels", "stated"))
-    people = labels_given_stated(labels, stated, 5)
+    people = predictions_given_stated(np.eye(5)[labels], stated)
     model = np.maximum(predictions_given_stated(probs, stated), 1e-4)
     texts = np.bincount(stated, minlength=5) / len(stated)
     terms = people * np.log(np.where(people > 0, people, 1) / model)
@@ -112,34 +107,4 @@ def test_saturated_readings_and_their_reversals_match_the_reference():
     np.testing.assert_allclose(predictions, REFERENCE["predictions"], atol=1e-5)
     assert scores.reversals(predictions).tolist() == REFERENCE["reversed"]
     ordered = softmax(readings)
-    found = reversed_fits(np.stack([predictions, ordered, ordered[::-1]]))
-    assert found.tolist() == [True, False, True]
-
-
-@given(st.floats(6, 1900))
-def test_on_a_curve_straight_in_log_n_label_equivalents_are_exact(n):
-    budgets = np.array([5, 10, 20, 50, 100, 200, 500, 1000, 2000])
-    losses = 2.0 - 0.2 * np.log(budgets)
-    assert label_equivalents(budgets, losses, 2.0 - 0.2 * np.log(n)) == pytest.approx(n)
-
-
-def test_label_equivalents_at_the_ends_and_on_a_curve_that_turns():
-    assert label_equivalents([5, 10], [0.9, 0.7], 0.95) == 5
-    assert label_equivalents([5, 10], [0.9, 0.7], 0.7) == pytest.approx(10)
-    assert label_equivalents([5, 10], [0.9, 0.7], 0.6) == np.inf
-    assert 5 < label_equivalents([5, 10, 20], [0.9, 0.7, 0.8], 0.75) < 10
-
-
-@pytest.mark.parametrize(
-    ("budgets", "losses", "reached"),
-    [
-        ([5, 10], [0.9], 0.8),
-        ([], [], 0.8),
-        ([10, 5], [0.9, 0.8], 0.8),
-        ([0, 5], [0.9, 0.8], 0.8),
-        ([5, 10], [0.9, np.nan], 0.8),
-    ],
-)
-def test_a_curve_that_is_none_is_refused(budgets, losses, reached):
-    with pytest.raises(InputError, match="budgets"):
-        label_equivalents(budgets, losses, reached)
+    assert not scores.reversals(ordered).any() and scores.reversals(ordered[::-1]).all()

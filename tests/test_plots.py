@@ -266,7 +266,7 @@ def test_without_a_fit():
 
 def test_of_what_is_no_stack(judge):
     assert check_stack(judge) is judge
-    for wrong in (cp.TemperatureScaling().fit(LOGITS, LABELS), "judge.cordial", cp.Fusion()):
+    for wrong in ("judge.cordial", cp.Fusion()):
         name = type(wrong).__name__
         with pytest.raises(InputError, match=f"on one reader, such as Cordial; got a {name}"):
             check_stack(wrong)

@@ -1,7 +1,6 @@
 """Differences between methods, what they are worth in labels, and where curves cross."""
 
-import dataclasses
-
+import msgspec
 import numpy as np
 import pytest
 from make import OF_A_SWEEP as PRODUCTS
@@ -18,7 +17,7 @@ def test_intervals_are_those_of_one_method_at_a_time():
     own = cell(("music", "main", 5), {"cordial": 0.0, "raw": 0.0, "odds": 0.0, "vector": 0.0})
     losses = rng.normal(0, [[[1.0]], [[2.0]], [[0.5]], [[1.0]]], own.losses.shape)
     losses[2, 1], own.scores["log_loss"][2, 1] = np.nan, np.nan
-    results = Results({}, {("music", "main", 5): dataclasses.replace(own, losses=losses)})
+    results = Results({}, {("music", "main", 5): msgspec.structs.replace(own, losses=losses)})
     found = intervals(results, ("music", "main", 5), "cordial")
     for k, method in enumerate(("raw", "odds", "vector"), start=1):
         draws = [0, 2, 3] if method == "odds" else slice(None)

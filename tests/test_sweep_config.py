@@ -99,7 +99,7 @@ def test_only_variants_means_no_others():
             "task.m.readers names 'a' more than once",
         ),
         ({**TASK, "method": {"raw": {"base": "cordial"}}}, "method.raw: the name is taken"),
-        ({**TASK, "method": {"x": {"base": "raw"}}}, "method.x.base must be one of cordial"),
+        ({**TASK, "method": {"x": {"base": "raw"}}}, "method.x.base must be one of logit-stack"),
         (
             {**TASK, "method": {"x": {"base": "logit-stack", "inference": "mode"}}},
             "method.x.inference is not a setting of logit-stack, which has weight_counts",

@@ -60,7 +60,7 @@ def _save_prior(path: Path) -> None:
 
 
 def _save_cell(path: Path) -> None:
-    write_cell(path, cell(), "made from this")
+    write_cell(path, cell())
 
 
 def cell(reader: str = "a", n: int = 5) -> Cell:
@@ -68,18 +68,18 @@ def cell(reader: str = "a", n: int = 5) -> Cell:
     rng = np.random.default_rng(0)
     scores = {"log_loss": rng.random((2, 3)), "rps": np.full((2, 3), np.nan)}
     return Cell(
-        "stars",
-        reader,
-        n,
-        ("raw", "temperature"),
-        rng.random((2, 3, 6)),
-        scores,
-        rng.random((2, 3, 5, 5)),
-        rng.random((2, 3, 5, 5)),
-        np.full((5, 5), 0.2),
-        np.arange(5),
-        {("raw", 1): "it failed"},
-        1.0,
+        task="stars",
+        reader=reader,
+        n=n,
+        methods=("raw", "temperature"),
+        losses=rng.random((2, 3, 6)),
+        scores=scores,
+        given_stated=rng.random((2, 3, 5, 5)),
+        saturated=rng.random((2, 3, 5, 5)),
+        empirical=np.full((5, 5), 0.2),
+        stated=np.arange(5),
+        failures=(("raw", 1, "it failed"),),
+        fingerprint="made from this",
     )
 
 
@@ -211,7 +211,7 @@ def _make_folder(rng: random.Random, folder: Path) -> Path:
         path = folder / "sweep" / "cells" / "stars" / reader / "5.cell"
         path.parent.mkdir(parents=True)
         path.write_bytes(valid("sweep cell"))
-        write_cell(path, cell(reader), "made from this")
+        write_cell(path, cell(reader))
         if rng.random() < 0.3:
             reseal(rng, path, "sweep cell")
     text = json.dumps(config)

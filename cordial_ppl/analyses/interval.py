@@ -91,7 +91,7 @@ def paired_intervals(
     )
     lower, upper = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
     ends = zip(differences.mean(axis=(1, 2)), lower, upper, strict=True)
-    return [Interval(*map(float, own)) for own in ends]
+    return [Interval(*map(float, found)) for found in ends]
 
 
 def _resampled_means(

@@ -60,8 +60,8 @@ def sweep(
     unknown = [name for name in analyse or () if name not in (*PRODUCTS, "all")]
     if unknown:
         raise InputError(f"--analyse may be all, {', '.join(PRODUCTS)}; got {unknown[0]!r}.")
-    asked = dict.fromkeys(analyse or ())
-    wanted = [name for own in asked for name in (PRODUCTS if own == "all" else (own,))]
+    asked = tuple(dict.fromkeys(analyse or ()))
+    wanted = tuple(PRODUCTS) if "all" in asked else asked
     with working("loading", quiet), leaving_at_once():
         from cordial_ppl.sweep import read_config, run_sweep
 
@@ -69,7 +69,7 @@ def sweep(
     with leaving_at_once(), progressing(quiet) as show:
         results = run_sweep(plan, output, lambda progress: show(progress.done, progress.label))
     written, left_out, missing = [], {}, []
-    for name in dict.fromkeys(wanted):
+    for name in wanted:
         try:
             with working(f"analysing: {name}", quiet):
                 written += write_product(PRODUCTS[name](results), output)
@@ -78,7 +78,7 @@ def sweep(
         except InputError as error:
             left_out[name] = str(error)
             missing += [name] if name in asked else []
-    failed = sum(len(cell.reasons) for cell in results.cells.values())
+    failed = sum(len(cell.failures) for cell in results.cells.values())
     if json:
         content = {"output": str(output), "cells": len(results.cells), "failed_fits": failed}
         losses = [
@@ -104,7 +104,7 @@ def _summarise(
         budgets = results.budgets(task, reader)
         cells = [results.cells[task, reader, n] for n in budgets]
         rows = [
-            (m, *(_shown(losses[task, reader, own.n, m], own, m) for own in cells))
+            (m, *(_shown(losses[task, reader, cell.n, m], cell, m) for cell in cells))
             for m in results.methods
         ]
         title = f"\n{task}, {reader}: mean log loss by number of labels"
@@ -132,5 +132,5 @@ def _shown(loss: float | None, cell: "Cell", method: str) -> str:
     """A mean; without one, how many of the method's fits failed."""
     if loss is not None:
         return f"{loss:.3f}"
-    failed = sum(own == method for own, _ in cell.reasons)
+    failed = sum(name == method for name, *_ in cell.failures)
     return f"{failed} failed" if failed else "-"

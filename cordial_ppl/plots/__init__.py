@@ -1,6 +1,6 @@
 """Pictures of a reader and of what calibration makes of it: a function each, an axis in and out.
 
-Without an axis, a function makes a figure of its own, of the width of a column. Colours are those
+Without an axis, a function makes a figure of the width of a column. Colours are those
 that colour-blind readers can tell apart; marks and dashes differ too. Needs matplotlib
 (``pip install "cordial-ppl[plots]"``), which is imported when something is drawn.
 """

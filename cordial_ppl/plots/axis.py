@@ -1,10 +1,11 @@
-"""Where a picture is drawn, in which colours, and how an axis names the options of a scale."""
+"""Where a picture is drawn, in which colours, how an axis names options, and groups of texts."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
@@ -26,11 +27,11 @@ LONGEST = 12
 
 @contextmanager
 def drawing(ax: Axes | None, height: float = 2.3) -> Iterator[Axes]:
-    """Draw on an axis in its own style, or on a figure of its own in the style of the package.
+    """Draw on an axis in its style, or on a new figure in the style of the package.
 
     Args:
         ax: The axis, or None.
-        height: Height of a figure of its own, inches.
+        height: Height of a new figure, inches.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -41,8 +42,7 @@ def drawing(ax: Axes | None, height: float = 2.3) -> Iterator[Axes]:
     with looking():
         from matplotlib import pyplot
 
-        _, own = pyplot.subplots(figsize=(COLUMN, height), layout="constrained")
-        yield own
+        yield pyplot.subplots(figsize=(COLUMN, height), layout="constrained")[1]
 
 
 def short(name: str) -> str:
@@ -72,6 +72,8 @@ def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None)
         scale: The options.
         places: Where they stand; by default where their values do.
     """
+    from matplotlib.ticker import NullLocator
+
     where = scale.values if places is None else places
     ranked = np.argsort(where)[:: -(-scale.size // MOST)]
     names = [short(scale.options[k]) for k in ranked]
@@ -80,10 +82,23 @@ def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None)
         axis.set_tick_params(rotation=35, pad=1)
         for label in axis.get_ticklabels():
             label.set(ha="right", rotation_mode="anchor")
-    axis.set_minor_locator(_no_ticks())
+    axis.set_minor_locator(NullLocator())
 
 
-def _no_ticks() -> Any:
-    from matplotlib.ticker import NullLocator
+def group(
+    values: Float[np.ndarray, " n"], count: int, decimals: int
+) -> list[Int[np.ndarray, " rows"]]:
+    """Split texts at the quantiles of their values; those with the same value stay together.
 
-    return NullLocator()
+    Args:
+        values: one number a text, [n].
+        count: how many groups there are at most.
+        decimals: to which values are rounded before they are told apart.
+
+    Returns:
+        The rows of each group, lowest values first.
+    """
+    rounded = np.round(values, decimals)
+    edges = np.unique(np.quantile(rounded, np.linspace(0, 1, count + 1)[1:-1]))
+    place = np.searchsorted(edges, rounded, side="right")
+    return [np.flatnonzero(place == edge) for edge in np.unique(place)]

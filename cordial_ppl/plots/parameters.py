@@ -43,12 +43,7 @@ def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
         InputError: there is no such parameter, its posterior is one point (``inference="mode"``),
             or matplotlib is not installed.
     """
-    check_stack(calibrator).describe()  # Says so if there is no fit.
-    known, weights = (
-        pool_draws(calibrator.posteriors_, calibrator.weights_)
-        if calibrator.posteriors_
-        else ({}, 0)
-    )
+    known, weights = _pool(calibrator)
     if name not in known:
         raise InputError(
             f"the channels share no parameter {name!r}; they have: {', '.join(known) or 'none'}."
@@ -56,20 +51,20 @@ def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
     if np.ptp(known[name]) == 0:
         raise InputError("a mode is one point and has no distribution to be drawn.")
     rng = np.random.default_rng(0)
-    own = known[name]
-    after = rng.choice(own, len(own), p=weights / np.sum(weights))
+    draws = known[name]
+    after = rng.choice(draws, len(draws), p=weights / np.sum(weights))
     before = _prior(calibrator, name)
     logs = name != "strength" and bool(min(after.min(), before.min()) > 0)
     with drawing(ax, height=1.6) as axis:
-        ends = [np.quantile(draws, (REACH, 1 - REACH)) for draws in (before, after)]
+        ends = [np.quantile(each, (REACH, 1 - REACH)) for each in (before, after)]
         limits = min(low for low, _ in ends), max(high for _, high in ends)
         top = 0.0
-        for draws, color, label in ((before, PEOPLE, "prior"), (after, OURS, "posterior")):
-            grid, density = _density(draws, logs, limits, bounded=name == "strength")
+        for each, color, label in ((before, PEOPLE, "prior"), (after, OURS, "posterior")):
+            grid, density = _density(each, logs, limits, bounded=name == "strength")
             axis.plot(grid, density, color=color, marker="", label=label)
             axis.fill_between(grid, density, color=color, alpha=0.25, lw=0)
             top = max(top, float(density.max()))
-        low, median, high = np.quantile(own, LEVELS, weights=weights, method="inverted_cdf")
+        low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf")
         axis.plot((low, high), (-0.05 * top,) * 2, color=OURS, lw=2, marker="")
         axis.plot(median, -0.05 * top, color=OURS, marker="o", ls="")
         if name in PHRASES:
@@ -104,10 +99,7 @@ def parameters(calibrator: Stack) -> Figure:
         NotFittedError: there was no fit yet.
         InputError: the stack has no channels or only their modes, or matplotlib is not installed.
     """
-    check_stack(calibrator).describe()
-    known = (
-        pool_draws(calibrator.posteriors_, calibrator.weights_)[0] if calibrator.posteriors_ else {}
-    )
+    known, _ = _pool(calibrator)
     if not known:
         raise InputError("the stack has no channels whose parameters could be drawn.")
     names = sorted(known, key=lambda name: [*PARAMETERS, name].index(name))
@@ -128,6 +120,14 @@ def parameters(calibrator: Stack) -> Figure:
     return page
 
 
+def _pool(calibrator: Stack) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Draws of the parameters that the channels share, and their weights."""
+    check_stack(calibrator).describe()  # Says so if there is no fit.
+    if not calibrator.posteriors_:
+        return {}, np.zeros(0)
+    return pool_draws(calibrator.posteriors_, calibrator.weights_)
+
+
 def _prior(calibrator: Stack, name: str) -> np.ndarray:
     """Draws from the prior of a parameter, pooled over channels as those of its posterior are."""
     found = []
@@ -144,6 +144,6 @@ def _density(
     from arviz_stats.base.array import array_stats
 
     inside = draws[(draws >= limits[0]) & (draws <= limits[1])]
-    own = np.log(inside) if logs else inside
-    grid, density, _ = array_stats.kde(own, bw="silverman", bound_correction=bounded)
+    values = np.log(inside) if logs else inside
+    grid, density, _ = array_stats.kde(values, bw="silverman", bound_correction=bounded)
     return (np.exp(grid) if logs else grid), density * len(inside) / len(draws)

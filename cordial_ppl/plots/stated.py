@@ -42,14 +42,14 @@ def stated_classes(
     Raises:
         InputError: the arrays cannot be used or differ in shape, or matplotlib is not installed.
     """
-    readings, own = as_logits(logits), as_probabilities(probs)
-    if readings.shape != own.shape:
+    readings, shares = as_logits(logits), as_probabilities(probs)
+    if readings.shape != shares.shape:
         raise InputError(
             "probs and logits must be of the same texts and options; got shapes "
-            f"{own.shape} and {readings.shape}."
+            f"{shares.shape} and {readings.shape}."
         )
-    names = Scale.of(options, own.shape[1]).options
-    table = predictions_given_stated(own, np.argmax(readings, axis=1))
+    names = Scale.of(options, shares.shape[1]).options
+    table = predictions_given_stated(shares, np.argmax(readings, axis=1))
     with drawing(ax, height=2.9) as axis:
         from matplotlib import rcParams
 

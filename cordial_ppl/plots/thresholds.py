@@ -7,8 +7,7 @@ import numpy as np
 from scipy.stats import beta
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.plots.axis import Axes, drawing, short
-from cordial_ppl.plots.groups import group
+from cordial_ppl.plots.axis import Axes, drawing, group, short
 from cordial_ppl.products.figure import INK, literal
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities
@@ -50,11 +49,11 @@ def thresholds(
     Raises:
         InputError: the arrays cannot be used or differ in length, or matplotlib is not installed.
     """
-    own = as_probabilities(probs)
-    scale = Scale.of(options, own.shape[1])
+    shares = as_probabilities(probs)
+    scale = Scale.of(options, shares.shape[1])
     codes = scale.encode(labels)
-    if len(codes) != len(own):
-        raise InputError(f"{len(own)} rows of probabilities came with {len(codes)} labels.")
+    if len(codes) != len(shares):
+        raise InputError(f"{len(shares)} rows of probabilities came with {len(codes)} labels.")
     with drawing(ax) as axis:
         from matplotlib import colormaps
 
@@ -62,7 +61,7 @@ def thresholds(
         shown = np.arange(scale.size - 1)[:: -(-(scale.size - 1) // MOST)].tolist()
         shades = colormaps["viridis"](np.linspace(0.3, 0.85, len(shown)))
         for place, (t, shade) in enumerate(zip(shown, shades, strict=True)):
-            said, seen, low, high = _bins(own[:, : t + 1].sum(axis=1), codes <= t)
+            said, seen, low, high = _bins(shares[:, : t + 1].sum(axis=1), codes <= t)
             axis.errorbar(
                 said,
                 seen,

@@ -6,8 +6,16 @@ import numpy as np
 
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
-from cordial_ppl.plots.axis import OURS, PEOPLE, RAW, Axes, check_stack, drawing, name_options
-from cordial_ppl.plots.groups import group
+from cordial_ppl.plots.axis import (
+    OURS,
+    PEOPLE,
+    RAW,
+    Axes,
+    check_stack,
+    drawing,
+    group,
+    name_options,
+)
 
 MOST = 400
 """Labelled texts that are drawn as points."""
@@ -61,7 +69,7 @@ def transfer_curve(
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
     parts = group(said / step, int(np.clip(len(said) // LEAST, 1, GROUPS)), DECIMALS)
     x, y, low, high = (
-        np.array([own[part].mean() for part in parts]) for own in (said, mean, *ends)
+        np.array([values_of[part].mean() for part in parts]) for values_of in (said, mean, *ends)
     )
     with drawing(ax) as axis:
         rng = np.random.default_rng(0)

@@ -24,22 +24,17 @@ def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
         NotFittedError: there was no fit yet.
         InputError: matplotlib is not installed.
     """
-    if not isinstance(calibrator, Fusion):
+    fusion = isinstance(calibrator, Fusion)
+    if not fusion:
         check_stack(calibrator)
     if not hasattr(calibrator, "weights_"):
         raise NotFittedError(f"this {type(calibrator).__name__} is not fitted: call fit first.")
-    single = (
-        calibrator.readers_ if isinstance(calibrator, Fusion) else tuple(calibrator.posteriors_)
-    )
-    kinds = (
-        ("readers", "all readers")
-        if isinstance(calibrator, Fusion)
-        else ("channels", "calibrators")
-    )
+    single = calibrator.readers_ if fusion else tuple(calibrator.posteriors_)
+    kinds = ("readers", "all readers") if fusion else ("channels", "calibrators")
     ranked = sorted(calibrator.weights_.items(), key=lambda item: item[1])
     with drawing(ax, height=0.5 + 0.17 * len(ranked)) as axis:
-        for kind, color, own in ((kinds[0], OURS, True), (kinds[1], CHANNEL, False)):
-            rows = [k for k, (name, _) in enumerate(ranked) if (name in single) is own]
+        for kind, color, wanted in ((kinds[0], OURS, True), (kinds[1], CHANNEL, False)):
+            rows = [k for k, (name, _) in enumerate(ranked) if (name in single) is wanted]
             if rows:
                 axis.barh(rows, [ranked[k][1] for k in rows], color=color, label=kind)
         axis.set_yticks(range(len(ranked)), [literal(name) for name, _ in ranked])

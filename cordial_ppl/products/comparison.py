@@ -34,8 +34,8 @@ def rivals(results: Results, ours: str) -> tuple[str, ...]:
     Raises:
         InputError: there is none.
     """
-    own = _family(results, ours)
-    found = tuple(m for m in results.methods if m != ours and _family(results, m) != own)
+    alike = forms(results, ours)
+    found = tuple(method for method in results.methods if method not in alike)
     if not found:
         raise InputError(f"this compares {ours!r} with other methods, and the sweep has none.")
     return found
@@ -43,13 +43,13 @@ def rivals(results: Results, ours: str) -> tuple[str, ...]:
 
 def forms(results: Results, ours: str) -> tuple[str, ...]:
     """Return ours and every other form of it that the sweep has."""
-    own = _family(results, ours)
-    return tuple(m for m in results.methods if m == ours or _family(results, m) == own)
+    bases = {m: "ours" if base_of(results, m) in OURS else m for m in results.methods}
+    return tuple(method for method in results.methods if bases[method] == bases[ours])
 
 
 def base_of(results: Results, method: str) -> str:
     """Return what a method is a variant of; itself where it is none."""
-    known = {own["name"]: own.get("base") for own in results.config.get("methods", ())}
+    known = {each["name"]: each.get("base") for each in results.config.get("methods", ())}
     return known.get(method) or method
 
 
@@ -74,8 +74,3 @@ def need_budgets(results: Results, *budgets: int) -> None:
                     f"{n} to budgets in the sweep's file and run it; it has "
                     f"{', '.join(map(str, found))}."
                 )
-
-
-def _family(results: Results, method: str) -> str:
-    base = base_of(results, method)
-    return "ours" if base in OURS else method

@@ -103,7 +103,7 @@ def loss_lines(results: Results, task: str, reader: str, methods: Sequence[str])
     }
     lines = []
     for method in methods:
-        found = {n: own[method] for n, own in means.items() if own[method].draws}
+        found = {n: mean[method] for n, mean in means.items() if mean[method].draws}
         errors = [mean.error if mean.draws > 1 else 0.0 for mean in found.values()]
         if found:
             lines.append(Line(method, list(found), [m.mean for m in found.values()], errors))

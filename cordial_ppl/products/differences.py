@@ -84,7 +84,7 @@ def _shared(results: Results, key: Key, method: str, ours: str) -> int:
 
 
 def _intervals(cell: Cell, ours: str) -> dict[str, Interval]:
-    own = cell.losses[cell.methods.index(ours)].astype(float)
+    base = cell.losses[cell.methods.index(ours)].astype(float)
     # Methods that share the same draws with ours are resampled together.
     groups: dict[bytes, list[str]] = {}
     for method in cell.methods:
@@ -95,5 +95,5 @@ def _intervals(cell: Cell, ours: str) -> dict[str, Interval]:
     for mask, methods in groups.items():
         shared = np.frombuffer(mask, bool)
         theirs = np.stack([cell.losses[cell.methods.index(m)][shared] for m in methods])
-        found |= dict(zip(methods, paired_intervals(theirs - own[shared]), strict=True))
+        found |= dict(zip(methods, paired_intervals(theirs - base[shared]), strict=True))
     return found

@@ -1,8 +1,8 @@
 """How many labels our method is worth: with how many labels the others match it."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from cordial_ppl.analyses import label_equivalents
 from cordial_ppl.products.comparison import need_budgets, our_method, rivals
 from cordial_ppl.products.means import count_failures, mean_pair
 from cordial_ppl.products.product import NOTHING, Product, Record, Table, number, with_labels
@@ -14,7 +14,7 @@ def equivalent_labels(results: Results, *, ours: str | None = None, n: int = 20)
     """Return with how many labels each other method reaches the log loss of ours with n labels.
 
     Its learning curve is its mean log loss by number of labels, straight in between on a log axis;
-    see `analyses.label_equivalents`.
+    see `label_equivalents`.
 
     Args:
         results: the sweep.
@@ -46,6 +46,32 @@ def equivalent_labels(results: Results, *, ours: str | None = None, n: int = 20)
         shown=with_labels(table).spread(("method",), ("task", "reader"), _shown),
         notes=(count_failures(results.cells.values(), (ours, *others)),),
     )
+
+
+def label_equivalents(budgets: ArrayLike, losses: ArrayLike, reached: float) -> float:
+    """Return the labels with which a method first reaches a loss, read off its learning curve.
+
+    Between two budgets the curve is straight in `log n`:
+    `log N = log n_0 + (L_0 - reached) / (L_0 - L_1) log(n_1 / n_0)`.
+
+    Args:
+        budgets: Numbers of labels, positive and rising.
+        losses: The method's mean log loss (nats) at each, finite.
+        reached: The log loss (nats) to match.
+
+    Returns:
+        A number of labels; the least budget where the curve begins at or below the loss, infinite
+        where it never gets there.
+    """
+    n, curve = np.asarray(budgets, float), np.asarray(losses, float)
+    below = np.flatnonzero(curve <= reached)
+    if not len(below):
+        return float("inf")
+    k = int(below[0])
+    if k == 0:
+        return float(n[0])
+    share = (curve[k - 1] - reached) / (curve[k - 1] - curve[k])
+    return float(n[k - 1] * (n[k] / n[k - 1]) ** share)
 
 
 def _match(results: Results, task: str, reader: str, method: str, ours: str, n: int) -> Record:

@@ -88,8 +88,8 @@ OTHERS = [
 
 def styles(methods: tuple[str, ...]) -> dict[str, Style]:
     """Give each method of a sweep its style, the same in every figure of it."""
-    own = [method for method in methods if method not in STYLES]
-    return {m: STYLES.get(m) or OTHERS[own.index(m) % len(OTHERS)] for m in methods}
+    others = [method for method in methods if method not in STYLES]
+    return {m: STYLES.get(m) or OTHERS[others.index(m) % len(OTHERS)] for m in methods}
 
 
 NEEDED = 'matplotlib: pip install "cordial-ppl[plots]".'

@@ -63,8 +63,8 @@ def draw_heatmaps(rows: Sequence[Sequence[Heatmap]]) -> Figure:
         axes = figure.subplots(down, across * count, squeeze=False)
         lines = axes.reshape(down * across, count)
         for place, (line, maps) in enumerate(zip(lines, rows, strict=False)):
-            for axis, own in zip(line, maps, strict=True):
-                draw_heatmap(axis, own, headed=place < across)
+            for axis, heatmap in zip(line, maps, strict=True):
+                draw_heatmap(axis, heatmap, headed=place < across)
                 if place + across >= len(rows):
                     axis.set_xlabel("label z")
             line[0].set_ylabel(f"{wrap(maps[0].row, ROW)}\nstated class y")
@@ -79,19 +79,19 @@ def draw_heatmaps(rows: Sequence[Sequence[Heatmap]]) -> Figure:
     return figure
 
 
-def draw_heatmap(axis: Any, own: Heatmap, *, headed: bool = True) -> None:
+def draw_heatmap(axis: Any, heatmap: Heatmap, *, headed: bool = True) -> None:
     """Draw one on an axis, without names of its two sides."""
-    size = len(own.names)
-    axis.imshow(own.probs, cmap="Blues", vmin=0, vmax=1)
+    size = len(heatmap.names)
+    axis.imshow(heatmap.probs, cmap="Blues", vmin=0, vmax=1)
     for y in range(size):
-        if np.isnan(own.probs[y]).all():
+        if np.isnan(heatmap.probs[y]).all():
             axis.axhspan(y - 0.5, y + 0.5, fill=False, hatch="/////", ec=PALE, lw=0)
         else:
             edges = np.array([y - 0.5, y + 0.5, y + 0.5, y - 0.5, y - 0.5])
             axis.plot(edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=min(0.8, 8 / size), marker="")
-    above = [wrap(own.title, WIDTH)] if headed else []
-    axis.set_title("\n".join([*above, literal(own.note)]))
-    axis.set_xticks(*option_ticks(own.names))
+    above = [wrap(heatmap.title, WIDTH)] if headed else []
+    axis.set_title("\n".join([*above, literal(heatmap.note)]))
+    axis.set_xticks(*option_ticks(heatmap.names))
     axis.set_yticks([])
     axis.tick_params(length=0, labelsize=5)
     axis.spines[:].set_visible(True)

@@ -45,12 +45,12 @@ def shared_draws(cell: Cell, methods: Sequence[str]) -> dict[str, Bool[np.ndarra
     From the method with the most draws on, each is compared if more than half of these draws are
     left with it: no method, nor several together, can take most of them from the others.
     """
-    own = {method: succeeded(cell, method) for method in methods}
-    ranked = sorted(methods, key=lambda method: -own[method].sum())
-    shared, compared = own[ranked[0]], set()
+    fine = {method: succeeded(cell, method) for method in methods}
+    ranked = sorted(methods, key=lambda method: -fine[method].sum())
+    shared, compared = fine[ranked[0]], set()
     most = shared.sum()
     for method in ranked:
-        left = shared & own[method]
+        left = shared & fine[method]
         if 2 * left.sum() > most:
             shared = left
             compared.add(method)
@@ -76,11 +76,11 @@ def mean_scores(cell: Cell, methods: Sequence[str], metric: str = "log_loss") ->
 
 
 def mean_pair(cell: Cell, ours: str, other: str) -> tuple[Mean, Mean]:
-    """Return two methods' log losses over the draws that both have, ours over its own without."""
+    """Return two methods' log losses over the draws that both have; without any, ours over its."""
     both = paired_draws(cell, ours, other)
     draws = both if both.any() else succeeded(cell, ours)
-    own, theirs = (score_row(cell, method, "log_loss") for method in (ours, other))
-    return mean_of(own[draws]), mean_of(theirs[both])
+    here, theirs = (score_row(cell, method, "log_loss") for method in (ours, other))
+    return mean_of(here[draws]), mean_of(theirs[both])
 
 
 def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:

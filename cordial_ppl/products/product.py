@@ -64,7 +64,9 @@ class Table:
             row = cells.setdefault(tuple(record[name] for name in down), {})
             row[", ".join(str(record[name]) for name in across)] = text(record)
         heads = tuple(dict.fromkeys(chain.from_iterable(cells.values())))
-        rows = ((*row, *(own.get(head, NOTHING) for head in heads)) for row, own in cells.items())
+        rows = (
+            (*row, *(found.get(head, NOTHING) for head in heads)) for row, found in cells.items()
+        )
         return Table((*down, *heads), tuple(rows))
 
     def markdown(self) -> str:
@@ -136,8 +138,8 @@ def with_labels(table: Table, further: Mapping[str, str] | None = None) -> Table
     """Put the names that readers see in the column of methods; further ones come first."""
     names = further or {}
     rows = [
-        own | {"method": names.get(own["method"]) or label(own["method"])}
-        for own in table.records()
+        record | {"method": names.get(record["method"]) or label(record["method"])}
+        for record in table.records()
     ]
     return Table.of(rows)
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from cordial_ppl.products.comparison import need_budgets, our_method
 from cordial_ppl.products.heatmaps import Heatmap, draw_heatmaps
 from cordial_ppl.products.means import count_failures, mean_scores, shared_draws
-from cordial_ppl.products.product import Product, Record, Table, number
+from cordial_ppl.products.product import Product, Table, number
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.cell import Cell
 from cordial_ppl.sweep.methods import label
@@ -40,20 +40,24 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
     records, shown, maps = [], [], []
     for task, reader in results.pairs:
         cell = results.cells[task, reader, n]
-        tables = {PEOPLE: cell.empirical} | _mean_tables(cell, methods)
         distances = mean_scores(cell, methods, "class_weighted_kl")
-        names = _options(results, task, reader, len(cell.stated))
-        place_name, row = f"{task}, {reader}", []
-        for method, own in tables.items():
-            distance = distances[method].mean if method in distances else 0.0
-            place = {"task": task, "reader": reader, "method": method}
-            records += _long(place | {"class_weighted_kl": distance}, own, cell.stated, names)
-            if method == PEOPLE:
-                row.append(Heatmap(place_name, "Empirical", "", own, names))
-                continue
-            title, draws = label(method), distances[method].draws
-            shown.append(place | {"method": title, "KL": number(distance), "draws": draws})
-            row.append(Heatmap(place_name, title, f"KL {number(distance, '.2f')}", own, names))
+        names, place = _options(results, task, reader, len(cell.stated)), f"{task}, {reader}"
+        row = [Heatmap(place, "Empirical", "", cell.empirical, names)]
+        distance = {PEOPLE: 0.0} | {method: found.mean for method, found in distances.items()}
+        tables = {PEOPLE: cell.empirical} | _mean_tables(cell, methods)
+        for method, table in tables.items():
+            where = {"task": task, "reader": reader, "method": method}
+            records += [
+                where
+                | {"class_weighted_kl": distance[method], "stated": names[y]}
+                | {"texts": int(cell.stated[y]), "label": names[z], "probability": float(share)}
+                for (y, z), share in np.ndenumerate(table)
+            ]
+        for method, found in distances.items():
+            title, kl = label(method), found.mean
+            where = {"task": task, "reader": reader, "method": title}
+            shown.append(where | {"KL": number(kl), "draws": found.draws})
+            row.append(Heatmap(place, title, f"KL {number(kl, '.2f')}", tables[method], names))
         maps.append(row)
     return Product(
         name="reliability",
@@ -72,30 +76,14 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
 def _mean_tables(cell: Cell, methods: Sequence[str]) -> dict[str, Float[np.ndarray, "K K"]]:
     """Return the mean prediction by stated class over the draws in which methods are compared."""
     shared = shared_draws(cell, methods)
-    own = {m: cell.given_stated[cell.methods.index(m)][draws] for m, draws in shared.items()}
+    found = {m: cell.given_stated[cell.methods.index(m)][draws] for m, draws in shared.items()}
     nothing = np.full_like(cell.empirical, np.nan)
-    return {m: tables.mean(axis=0) if len(tables) else nothing for m, tables in own.items()}
-
-
-def _long(
-    place: Record, own: Float[np.ndarray, "K K"], texts: np.ndarray, names: Sequence[str]
-) -> list[Record]:
-    return [
-        place
-        | {
-            "stated": names[y],
-            "texts": int(texts[y]),
-            "label": names[z],
-            "probability": float(own[y, z]),
-        }
-        for y in range(len(names))
-        for z in range(len(names))
-    ]
+    return {m: tables.mean(axis=0) if len(tables) else nothing for m, tables in found.items()}
 
 
 def _options(results: Results, task: str, reader: str, size: int) -> tuple[str, ...]:
     """Return the options' names, or their positions where the configuration has none."""
-    for own in results.config.get("cells", ()):
-        if (own["task"], own["reader"]) == (task, reader) and "options" in own:
-            return tuple(own["options"])
+    for cell in results.config.get("cells", ()):
+        if (cell["task"], cell["reader"]) == (task, reader) and "options" in cell:
+            return tuple(cell["options"])
     return tuple(map(str, range(size)))

@@ -130,15 +130,8 @@ class Facts:
 
     def to_dict(self) -> dict[str, Any]:
         """The summary and the scores as values that JSON can express."""
-        found = {
-            score.name: {
-                "raw": score.raw,
-                "histogram": score.histogram,
-                "calibrated": score.calibrated,
-                "gain": list(score.gain),
-            }
-            for score in self.scores
-        }
+        names = ("raw", "histogram", "calibrated", "gain")
+        found = {s.name: {name: getattr(s, name) for name in names} for s in self.scores}
         counts = {"labelled": len(self.unseen), "held_out": int(self.unseen.sum())}
         return {"texts": len(self.probs), **counts, "scores": found} | {
             "summary": self.summary.to_dict()

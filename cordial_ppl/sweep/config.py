@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from cordial_ppl.errors import ChannelError, FileError, InputError, naming, quote
 from cordial_ppl.priors.sources import OWN
-from cordial_ppl.sweep.methods import LABELS, METHODS, NINE, SETTINGS, External, Method
+from cordial_ppl.sweep.methods import METHODS, NINE, External, Method
 from cordial_ppl.synthetic import TASKS
 
 LARGEST_SEED = 2**31 - 1
@@ -178,32 +178,26 @@ def _methods(file: _File, folder: Path) -> tuple[Method | External, ...]:
         name: External(name, folder / _convert(table, _External, f"external.{name}").probabilities)
         for name, table in file.external.items()
     }
-    for kind, names in (("method", variants), ("external", external)):
-        for name in names:
-            # Tables and figures show labels: two methods must not look alike.
-            if (
-                name in METHODS
-                or name in LABELS.values()
-                or kind == "external"
-                and name in variants
-            ):
-                raise InputError(f"{kind}.{name}: the name is taken; choose another.")
+    # Tables and figures show labels: two methods must not look alike.
+    taken = {*METHODS, *(kind.label for kind in METHODS.values())}
+    for key, name in [("method", name) for name in variants] + [("external", e) for e in external]:
+        if name in taken:
+            raise InputError(f"{key}.{name}: the name is taken; choose another.")
+        taken.add(name)
     return (*(Method(name, name) for name in named), *variants.values(), *external.values())
 
 
 def _variant(name: str, key: str, table: Any, folder: Path) -> Method:
     found = _convert(table, _Variant, key)
     base = found.base or ("channel" if found.channel else "cordial")
-    _one_of(f"{key}.base", base, tuple(SETTINGS))
-    settings = {
-        part: value
-        for part, value in msgspec.structs.asdict(found).items()
-        if part != "base" and value is not None
-    }
+    _one_of(f"{key}.base", base, tuple(name for name, kind in METHODS.items() if kind.settings))
+    given, allowed = msgspec.structs.asdict(found), METHODS[base].settings
+    settings = {k: v for k, v in given.items() if k != "base" and v is not None}
     for part in settings:
-        if part not in SETTINGS[base]:
-            allowed = ", ".join(SETTINGS[base])
-            raise InputError(f"{key}.{part} is not a setting of {base}, which has {allowed}.")
+        if part not in allowed:
+            raise InputError(
+                f"{key}.{part} is not a setting of {base}, which has {', '.join(allowed)}."
+            )
     if found.channels:
         settings["channels"] = tuple(_channel(given, folder) for given in found.channels)
     if found.prior and found.prior != OWN:

@@ -1,9 +1,12 @@
 """The methods that a sweep compares: calibrators by name, and variants that a file describes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from functools import partial
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from cordial_ppl.cordial import (
     BatchCalibration,
@@ -21,68 +24,54 @@ from cordial_ppl.cordial import (
 )
 from cordial_ppl.cordial.estimator import Estimator
 
-METHODS: Mapping[str, Callable[..., Estimator]] = {
-    "raw": lambda seed, **own: RawReading(**own),
-    "histogram": lambda seed, **own: LabelHistogram(**own),
-    "batch": lambda seed, **own: BatchCalibration(**own),
-    "temperature": lambda seed, **own: TemperatureScaling(**own),
-    "vector": lambda seed, **own: VectorScaling(**own),
-    "odds": lambda seed, **own: ProportionalOdds(penalty="cv", **own),
-    "odds-fixed": lambda seed, **own: ProportionalOdds(**own),
-    "dirichlet": lambda seed, **own: DirichletCalibration(**own),
-    "logit-stack": lambda seed, **own: LogitStack(seed=seed, **own),
-    "scalar-stack": lambda seed, **own: ScalarStack(seed=seed, **{"inference": "laplace", **own}),
-    "full-stack": lambda seed, **own: FullChannelStack(seed=seed, **own),
-    "paper": lambda seed, **own: Cordial.paper(seed=seed, **own),
-    "paper-one-count": lambda seed, **own: Cordial.paper(seed=seed, weights="one-count", **own),
-    "cordial": lambda seed, **own: Cordial(seed=seed, **own),
-    "channel": lambda seed, **own: ChannelCalibrator(seed=seed, **own),
-}
-"""What each name makes of a seed and of further settings."""
 
-LABELS = {
-    "raw": "Raw reading",
-    "histogram": "Label histogram",
-    "batch": "Batch calibration",
-    "temperature": "Temperature",
-    "vector": "Vector scaling",
-    "odds": "Ordinal regression",
-    "odds-fixed": "Ordinal, fixed penalty",
-    "dirichlet": "Dirichlet",
-    "logit-stack": "Logit stack (LS)",
-    "scalar-stack": "LS + scalar channels",
-    "full-stack": "LS + full channels",
-    "paper": "CORDIAL, literal",
-    "paper-one-count": "CORDIAL, one count",
-    "cordial": "CORDIAL, default",
+class Kind(NamedTuple):
+    """A calibrator that a sweep knows by name.
+
+    Attributes:
+        label: what tables and figures call it.
+        make: makes the estimator, of settings.
+        settings: what a variant may set; one without any has no variants.
+    """
+
+    label: str
+    make: Callable[..., Estimator]
+    settings: tuple[str, ...] = ()
+
+
+WEIGHING = ("weight_counts",)
+
+METHODS: Mapping[str, Kind] = {
+    "raw": Kind("Raw reading", RawReading),
+    "histogram": Kind("Label histogram", LabelHistogram),
+    "batch": Kind("Batch calibration", BatchCalibration),
+    "temperature": Kind("Temperature", TemperatureScaling),
+    "vector": Kind("Vector scaling", VectorScaling),
+    "odds": Kind("Ordinal regression", partial(ProportionalOdds, penalty="cv")),
+    "odds-fixed": Kind("Ordinal, fixed penalty", ProportionalOdds),
+    "dirichlet": Kind("Dirichlet", DirichletCalibration),
+    "logit-stack": Kind("Logit stack (LS)", LogitStack, WEIGHING),
+    "scalar-stack": Kind(
+        "LS + scalar channels",
+        partial(ScalarStack, inference="laplace"),
+        ("inference", *WEIGHING),
+    ),
+    "full-stack": Kind("LS + full channels", FullChannelStack, WEIGHING),
+    "paper": Kind("CORDIAL, literal", Cordial.paper),
+    "paper-one-count": Kind("CORDIAL, one count", partial(Cordial.paper, weights="one-count")),
+    "cordial": Kind("CORDIAL, default", Cordial, ("inference", "channels", "prior", *WEIGHING)),
+    "channel": Kind("channel", ChannelCalibrator, ("channel", "inference", "prior")),
 }
-"""What tables and figures call a method; one that a file describes goes by its own name."""
+"""What each name stands for."""
 
 NINE = (
-    "raw",
-    "temperature",
-    "vector",
-    "odds",
-    "dirichlet",
-    "logit-stack",
-    "scalar-stack",
-    "full-stack",
-    "paper",
+    *("raw", "temperature", "vector", "odds", "dirichlet"),
+    *("logit-stack", "scalar-stack", "full-stack", "paper"),
 )
 """The methods of the paper's Table 1."""
 
-SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "cordial": ("inference", "channels", "prior", "weight_counts"),
-    "logit-stack": ("weight_counts",),
-    "scalar-stack": ("inference", "weight_counts"),
-    "full-stack": ("weight_counts",),
-    "channel": ("channel", "inference", "prior"),
-}
-"""What a variant may set, by the method that it is a variant of."""
 
-
-@dataclass(frozen=True)
-class Method:
+class Method(msgspec.Struct, frozen=True):
     """A method of a sweep.
 
     Attributes:
@@ -93,7 +82,7 @@ class Method:
 
     name: str
     base: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = {}
 
     def build(self, seed: int) -> Estimator:
         """Make the estimator of one draw of labels.
@@ -102,25 +91,26 @@ class Method:
             InputError: the estimator has no such setting.
             ChannelError: there is no such channel.
         """
-        estimator = METHODS[self.base](seed, **self.settings)
+        kind = METHODS[self.base]
+        seeded = {"seed": seed} if "seed" in signature(kind.make).parameters else {}
+        estimator = kind.make(**seeded, **self.settings)
         estimator.parts(0)  # Validates the settings.
         return estimator
 
 
-@dataclass(frozen=True)
-class External:
+class External(msgspec.Struct, frozen=True):
     """Probabilities from another program, such as by in-context demonstrations.
 
     Attributes:
         name: what the results call it.
         path: a table with `item_id`, `p_<option>` columns and, where they depend on them, `task`,
-            `reader`, `n` and `draw`.
+            `reader`, `n` and `draw`; `probabilities` in a file.
     """
 
     name: str
-    path: Path
+    path: Path = msgspec.field(name="probabilities")
 
 
 def label(name: str) -> str:
-    """What tables and figures call a method."""
-    return LABELS.get(name, name)
+    """What tables and figures call a method; one that a file describes goes by its name."""
+    return METHODS[name].label if name in METHODS else name

@@ -3,12 +3,11 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,15 +16,14 @@ from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import FileError, InputError, naming
 from cordial_ppl.priors.shipped import FILE
 from cordial_ppl.priors.sources import OWN
-from cordial_ppl.sweep.cell import read_cell
+from cordial_ppl.sweep.cell import Cell, read_cell
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.methods import External, Method
 from cordial_ppl.sweep.results import EXTERNAL, FITTED, cell_path
 from cordial_ppl.sweep.tasks import Reading
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """One cell to make.
 
     Attributes:
@@ -33,14 +31,14 @@ class Job:
         n: number of labels.
         path: where it is kept.
         fingerprint: what it is made from.
-        done: whether an earlier run has made it.
+        cell: what an earlier run has made; None if it is still to be made.
     """
 
     reading: Reading
     n: int
     path: Path
     fingerprint: str
-    done: bool
+    cell: Cell | None
 
 
 def plan(
@@ -53,36 +51,36 @@ def plan(
         readings: its tasks and readers.
         folder: where the results go.
         part: the fitted methods, whose cells must be of this configuration if they are there, or
-            those made elsewhere, which are scored again.
+            the external ones, which are scored again.
 
     Raises:
         FileError: a cell is damaged.
         InputError: a cell is of another configuration.
     """
-    methods = [_digest_method(m) for m in config.methods if _part(m) == part]
+    kind = External if part == EXTERNAL else Method
+    methods = [_digest_method(method) for method in config.methods if isinstance(method, kind)]
     jobs = []
     for reading in readings if methods else ():
         made_from = [version("cordial-ppl"), _digest_data(reading), methods]
         for n in config.budgets:
             digest = _digest(json.dumps([*made_from, config.draws, config.seed, n]).encode())
             path = cell_path(folder, reading.task, reading.reader, n, part)
-            same = _fingerprint(path) == digest if path.exists() else False
-            if path.exists() and not same and part == FITTED:
-                raise InputError(
-                    f"{path} was made with other methods, draws, seed, data or another version: "
-                    "choose another folder, or remove the old results."
-                )
-            jobs.append(Job(reading, n, path, digest, same))
+            try:
+                cell = read_cell(path) if path.exists() else None
+            except FileError as error:
+                raise FileError(
+                    f"the results in {path} cannot be read: remove the file to have them made "
+                    "again."
+                ) from error
+            if cell and cell.fingerprint != digest:
+                if part == FITTED:
+                    raise InputError(
+                        f"{path} was made with other methods, draws, seed, data or another "
+                        "version: choose another folder, or remove the old results."
+                    )
+                cell = None
+            jobs.append(Job(reading, n, path, digest, cell))
     return jobs
-
-
-def _fingerprint(path: Path) -> str:
-    try:
-        return read_cell(path)[1]
-    except FileError as error:
-        raise FileError(
-            f"the results in {path} cannot be read: remove the file to have them made again."
-        ) from error
 
 
 def check_methods(config: SweepConfig, readings: Sequence[Reading]) -> None:
@@ -93,12 +91,10 @@ def check_methods(config: SweepConfig, readings: Sequence[Reading]) -> None:
         ChannelError: a channel breaks the contract.
     """
     for method in config.methods:
-        if not isinstance(method, Method):
-            continue
-        for reading in readings:
-            with naming(f"method.{method.name}, task {reading.task!r}"):
-                estimator = method.build(0)
-                if isinstance(estimator, Stack):
+        estimator = method.build(0) if isinstance(method, Method) else None
+        if isinstance(estimator, Stack):
+            for reading in readings:
+                with naming(f"method.{method.name}, task {reading.task!r}"):
                     estimator.check(*reading.pool)
 
 
@@ -106,33 +102,24 @@ def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]
     """The configuration in plain data, with what it ran on."""
     import jax
 
-    return {
+    cells = [
+        {
+            "task": reading.task,
+            "reader": reading.reader,
+            "n": n,
+            "options": list(reading.scale.options),
+            "pool": len(reading.pool_labels),
+            "report": len(reading.report_labels),
+        }
+        for reading in readings
+        for n in config.budgets
+    ]
+    return _plain(config) | {
         "tasks": [_plain(msgspec.structs.asdict(task)) for task in config.tasks],
-        "methods": [_describe_method(method) for method in config.methods],
-        "budgets": list(config.budgets),
-        "draws": config.draws,
-        "seed": config.seed,
-        "cells": [
-            {
-                "task": reading.task,
-                "reader": reading.reader,
-                "n": n,
-                "options": list(reading.scale.options),
-                "pool": len(reading.pool_labels),
-                "report": len(reading.report_labels),
-            }
-            for reading in readings
-            for n in config.budgets
-        ],
+        "cells": cells,
         "versions": {name: version(name) for name in ("cordial-ppl", "jax", "numpyro", "numpy")},
         "devices": [device.device_kind for device in jax.devices()],
     }
-
-
-def _describe_method(method: Method | External) -> dict[str, Any]:
-    if isinstance(method, External):
-        return {"name": method.name, "probabilities": str(method.path)}
-    return {"name": method.name, "base": method.base, "settings": _plain(dict(method.settings))}
 
 
 def _digest_method(method: Method | External) -> dict[str, Any]:
@@ -145,37 +132,32 @@ def _digest_method(method: Method | External) -> dict[str, Any]:
             return [Path(value).name, _digest(Path(value).read_bytes())]
         return [contents(part) for part in value] if isinstance(value, list) else value
 
-    plain = _plain(dict(method.settings))
+    plain = _plain(method.settings)
     settings = {
         key: contents(value, key == "prior" and value != OWN) for key, value in plain.items()
     }
     if method.base == "cordial" and plain.get("prior") is None:
-        settings["prior"] = _shipped()
+        settings["prior"] = _digest_shipped()
     return {"name": method.name, "base": method.base, "settings": settings}
 
 
 @lru_cache(maxsize=1)
-def _shipped() -> str:
+def _digest_shipped() -> str:
     """What the default's prior follows from."""
     return _digest((files("cordial_ppl.priors") / FILE).read_bytes())
 
 
-def _part(method: Method | External) -> str:
-    return EXTERNAL if isinstance(method, External) else FITTED
-
-
 def _digest_data(reading: Reading) -> str:
-    arrays = [reading.pool.logits, reading.pool_labels, reading.report.logits]
-    arrays += [reading.report_labels]
-    arrays += [*reading.pool.covariates.values(), *reading.report.covariates.values()]
+    arrays = [reading.pool_labels, reading.report_labels]
+    for texts in (reading.pool, reading.report):
+        arrays += [texts.logits, *texts.covariates.values()]
     names = [reading.scale.options, tuple(reading.pool.covariates)]
-    names += [reading.pool_ids, reading.report_ids]
-    parts = [json.dumps(names).encode()]
-    return _digest(b"".join(parts + [np.ascontiguousarray(array).tobytes() for array in arrays]))
+    text = json.dumps([*names, reading.pool_ids, reading.report_ids])
+    return _digest(text.encode(), *map(np.ascontiguousarray, arrays))
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _digest(*parts: Any) -> str:
+    return hashlib.sha256(b"".join(map(bytes, parts))).hexdigest()
 
 
 def _plain(value: Any) -> Any:

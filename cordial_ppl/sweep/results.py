@@ -1,7 +1,7 @@
 """The files of a sweep: one for each cell, one long table, and the configuration."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.sweep.cell import Cell, join, read_cell
-from cordial_ppl.tables import replacing, write_table
 
 CONFIG, TABLE, SUBSETS, CELLS = "sweep.json", "results.parquet", "subsets.parquet", "cells"
 FITTED, EXTERNAL = "", ".external"
@@ -48,18 +47,19 @@ class Results:
             config = json.loads((folder / CONFIG).read_text("utf-8"))
             keys = [(str(c["task"]), str(c["reader"]), int(c["n"])) for c in config["cells"]]
             names = tuple(str(method["name"]) for method in config["methods"])
-            kept = kept_parts("probabilities" in method for method in config["methods"])
+            kinds = {"probabilities" in method for method in config["methods"]}
             if not all(0 <= n < MOST for *_, n in keys):
                 raise ValueError("a number of labels is out of range")
         except OSError as error:
             raise FileError(f"{folder} holds no sweep: {error.strerror or error}.") from error
         except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise FileError(f"{folder / CONFIG} is damaged: {error!r:.200}.") from error
-        paths = {key: [cell_path(folder, *key, part) for part in kept] for key in keys}
+        parts = [part for part, kind in ((FITTED, False), (EXTERNAL, True)) if kind in kinds]
+        paths = {key: [cell_path(folder, *key, part) for part in parts] for key in keys}
         found = {
-            key: reduce(join, [read_cell(path)[0] for path in own])
-            for key, own in paths.items()
-            if all(path.exists() for path in own)
+            key: reduce(join, map(read_cell, kept))
+            for key, kept in paths.items()
+            if all(path.exists() for path in kept)
         }
         # A run that stopped early may have left cells of the methods of an earlier one.
         cells = {key: cell for key, cell in found.items() if cell.methods == names}
@@ -101,23 +101,6 @@ class Results:
         return dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def write_results(folder: Path, results: Results) -> None:
-    """Write the long table."""
-    write_table(folder / TABLE, results.columns())
-
-
-def write_config(folder: Path, config: Mapping[str, Any]) -> None:
-    """Write the configuration."""
-    with replacing(folder / CONFIG) as temporary:
-        temporary.write_text(json.dumps(config, ensure_ascii=False, indent=1), "utf-8")
-
-
-def kept_parts(external: Iterable[bool]) -> tuple[str, ...]:
-    """The parts in which a cell is kept, given which of its methods are external."""
-    kinds = set(external)
-    return tuple(part for part, kind in ((FITTED, False), (EXTERNAL, True)) if kind in kinds)
-
-
 def cell_path(folder: Path, task: str, reader: str, n: int, part: str) -> Path:
     """Where a part of a cell is kept."""
     return folder / CELLS / _folder_name(task) / _folder_name(reader) / f"{n}{part}.cell"
@@ -136,12 +119,12 @@ def _folder_name(name: str) -> str:
 
 
 def _rows(cell: Cell) -> Iterator[tuple]:
+    reasons = cell.reasons
     for m, method in enumerate(cell.methods):
         for draw in range(cell.losses.shape[1]):
             place = cell.task, cell.reader, method, cell.n, draw
-            reason = cell.reasons.get((method, draw))
-            if reason is not None:
-                yield *place, "failed", None, reason
+            if (method, draw) in reasons:
+                yield *place, "failed", None, reasons[method, draw]
                 continue
             for metric, values in cell.scores.items():
                 if np.isfinite(values[m, draw]):

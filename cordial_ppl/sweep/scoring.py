@@ -1,23 +1,22 @@
-"""Scoring the fits of a cell on the report texts."""
+"""Scoring the fits of a cell, and probabilities made elsewhere, on the report texts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl import scores
-from cordial_ppl.analyses import (
-    labels_given_stated,
-    predictions_given_stated,
-    reversed_fits,
-    saturated_readings,
-)
+from cordial_ppl.analyses import predictions_given_stated, saturated_readings
 from cordial_ppl.cordial.subsets import BatchFit, Texts
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, naming
 from cordial_ppl.inference.posterior import Diagnostics
 from cordial_ppl.sweep.cell import Cell
+from cordial_ppl.sweep.config import SweepConfig
+from cordial_ppl.sweep.methods import External
+from cordial_ppl.sweep.plan import Job
 from cordial_ppl.sweep.tasks import Reading
+from cordial_ppl.tables import Predictions
 
 METRICS: Mapping[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "log_loss": scores.log_loss,
@@ -59,65 +58,90 @@ def split_fits(reading: Reading, fits: BatchFit) -> list[Prediction]:
     """What each fit says of the report texts and of the saturated readings behind them."""
     count = len(reading.report_labels)
     return [
-        Prediction(probs[:count], probs[count:], tuple(own[draw] for own in fits.diagnostics))
+        Prediction(probs[:count], probs[count:], tuple(each[draw] for each in fits.diagnostics))
         for draw, probs in enumerate(fits.probs)
     ]
 
 
-def score_cell(
-    reading: Reading,
-    n: int,
-    found: Mapping[str, list[Prediction | Exception]],
-    seconds: float,
-) -> Cell:
+def read_externals(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Predictions]:
+    """Read the tables of probabilities, by the name of their method.
+
+    Raises:
+        FileError: a table cannot be read.
+        InputError: it lacks a column; the message names the key.
+    """
+    tables = {}
+    for method in config.methods:
+        if isinstance(method, External):
+            with naming(f"external.{method.name}"):
+                tables[method.name] = Predictions(method.path)
+                for reading in readings:
+                    tables[method.name].check(reading.scale)
+    return tables
+
+
+def score_externals(draws: int, job: Job, tables: Mapping[str, Predictions]) -> Cell:
+    """Score what the tables say of the report texts, for every draw of one cell.
+
+    Where probabilities are missing or invalid the fit counts as failed, with the reason.
+    """
+    reading = job.reading
+    unknown = np.full((reading.scale.size,) * 2, np.nan)
+
+    def read(table: Predictions, draw: int) -> Prediction | Exception:
+        fit = {"task": reading.task, "reader": reading.reader, "n": job.n, "draw": draw}
+        try:
+            return Prediction(table.probs(reading.report_ids, reading.scale, **fit), unknown)
+        except InputError as error:
+            return error
+
+    found = {name: [read(table, draw) for draw in range(draws)] for name, table in tables.items()}
+    return score_cell(job, found)
+
+
+def score_cell(job: Job, found: Mapping[str, Sequence[Prediction | Exception]]) -> Cell:
     """Score all fits of a cell; one that failed, or does not give probabilities, says why.
 
     Args:
-        reading: the task and reader.
-        n: number of labels.
-        found: for each method, what each fit says, or the error it ended with.
-        seconds: how long the fits took.
+        job: what the cell is of.
+        found: for each method its prediction for each draw, or what went wrong.
     """
-    methods, size = tuple(found), reading.scale.size
-    draws, texts = len(next(iter(found.values()))), len(reading.report_labels)
-    shape = len(methods), draws
-    # The largest array by far, and no figure needs more digits.
-    losses = np.full((*shape, texts), np.nan, np.float32)
-    table = {name: np.full(shape, np.nan) for name in (*METRICS, *FURTHER)}
-    given = np.full((*shape, size, size), np.nan)
-    saturated = np.full((*shape, size, size), np.nan)
-    stated = reading.report.logits.argmax(axis=1)
-    reasons = {}
-    for m, method in enumerate(methods):
-        for draw, prediction in enumerate(found[method]):
+    reading, size = job.reading, job.reading.scale.size
+    labels, stated = reading.report_labels, reading.report.logits.argmax(axis=1)
+    fits = len(found), len(next(iter(found.values())))
+    cell = Cell(
+        task=reading.task,
+        reader=reading.reader,
+        n=job.n,
+        methods=tuple(found),
+        # The largest array by far, and no figure needs more digits.
+        losses=np.full((*fits, len(labels)), np.nan, np.float32),
+        scores={name: np.full(fits, np.nan) for name in (*METRICS, *FURTHER)},
+        given_stated=np.full((*fits, size, size), np.nan),
+        saturated=np.full((*fits, size, size), np.nan),
+        empirical=predictions_given_stated(np.eye(size)[labels], stated),
+        stated=np.bincount(stated, minlength=size),
+        fingerprint=job.fingerprint,
+    )
+    failures = []
+    for m, (method, predictions) in enumerate(found.items()):
+        for draw, prediction in enumerate(predictions):
             try:
                 if isinstance(prediction, Exception):
                     raise prediction
-                own = _score(prediction, reading.report_labels, stated)
-                losses[m, draw] = scores.log_loss(
-                    prediction.report, reading.report_labels, per_text=True
-                )
+                values = _score(prediction, labels, stated)
+                losses = scores.log_loss(prediction.report, labels, per_text=True)
             except Exception as error:  # A fit that failed is a result: it stands in the table.
-                reasons[method, draw] = " ".join(str(error).split()) or type(error).__name__
+                reason = " ".join(str(error).split()) or type(error).__name__
+                failures.append((method, draw, reason))
                 continue
-            for name, value in own.items():
-                table[name][m, draw] = value
-            given[m, draw] = predictions_given_stated(prediction.report, stated)
-            saturated[m, draw] = prediction.saturated
-    return Cell(
-        task=reading.task,
-        reader=reading.reader,
-        n=n,
-        methods=methods,
-        losses=losses,
-        scores=table,
-        given_stated=given,
-        saturated=saturated,
-        empirical=labels_given_stated(reading.report_labels, stated, size),
-        stated=np.bincount(stated, minlength=size),
-        reasons=reasons,
-        seconds=seconds,
-    )
+            for name, value in values.items():
+                cell.scores[name][m, draw] = value
+            cell.losses[m, draw] = losses
+            cell.given_stated[m, draw] = predictions_given_stated(prediction.report, stated)
+            cell.saturated[m, draw] = prediction.saturated
+    cell.failures = tuple(failures)
+    return cell
 
 
 def _score(prediction: Prediction, labels: np.ndarray, stated: np.ndarray) -> dict[str, float]:
@@ -127,9 +151,9 @@ def _score(prediction: Prediction, labels: np.ndarray, stated: np.ndarray) -> di
     found = {name: metric(probs, labels) for name, metric in METRICS.items()}
     found["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)
     if np.isfinite(prediction.saturated).all():
-        found["reversed"] = float(reversed_fits(prediction.saturated[None])[0])
+        found["reversed"] = float(scores.reversals(prediction.saturated, 0.05).any())
     if prediction.diagnostics:
-        found["khat"] = max(own.khat for own in prediction.diagnostics)
-        found["ess"] = min(own.ess for own in prediction.diagnostics)
-        found["trusted"] = float(all(own.trusted for own in prediction.diagnostics))
+        found["khat"] = max(channel.khat for channel in prediction.diagnostics)
+        found["ess"] = min(channel.ess for channel in prediction.diagnostics)
+        found["trusted"] = float(all(channel.trusted for channel in prediction.diagnostics))
     return found

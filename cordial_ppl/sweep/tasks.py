@@ -57,15 +57,15 @@ def load_tasks(config: SweepConfig) -> list[Reading]:
     found = []
     for source in config.tasks:
         with naming(f"task.{source.name}"):
-            own = list(_load(source, config.seed))
-        size = len(own[0].pool_labels)
+            loaded = list(_load(source, config.seed))
+        size = len(loaded[0].pool_labels)
         for place, budget in enumerate(config.budgets):
             if budget > size:
                 raise InputError(
                     f"budgets[{place}] is {budget}, but task {source.name!r} has only {size} texts "
-                    f"to draw labels from, beside {len(own[0].report_labels)} to report on."
+                    f"to draw labels from, beside {len(loaded[0].report_labels)} to report on."
                 )
-        found.extend(own)
+        found.extend(loaded)
     return found
 
 
@@ -98,17 +98,16 @@ def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
     rows = []
     for reading in readings:
         key, options = (reading.task, reading.reader), reading.scale.options
-        for draw, picked in enumerate(
-            draw_subsets(reading, max(config.budgets), config.draws, config.seed)
-        ):
-            rows += [
-                (*key, draw, place, reading.pool_ids[row], options[reading.pool_labels[row]])
-                for place, row in enumerate(picked, 1)
-            ]
-        scored = zip(reading.report_ids, reading.report_labels, strict=True)
+        drawn = enumerate(draw_subsets(reading, max(config.budgets), config.draws, config.seed))
+        parts: list[tuple] = [
+            (draw, reading.pool_ids, reading.pool_labels, picked) for draw, picked in drawn
+        ]
+        scored = range(len(reading.report_ids))
+        parts.append((None, reading.report_ids, reading.report_labels, scored))
         rows += [
-            (*key, None, place, item, options[label])
-            for place, (item, label) in enumerate(scored, 1)
+            (*key, draw, place, items[row], options[labels[row]])
+            for draw, items, labels, picked in parts
+            for place, row in enumerate(picked, 1)
         ]
     names = ("task", "reader", "draw", "place", "item_id", "label")
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))

@@ -2,7 +2,7 @@
 
 A text has a quality; a person's label and a reader's impression are two noisy views of it, cut
 into options at different places. Neither the cuts nor the saturated logits belong to the family
-of channels that the package fits, so what works here was not given its own assumptions back.
+of channels that the package fits, so what works here was not given the package's assumptions back.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Raters:
     """People who label texts: an impression is quality plus noise, cut at fixed places.
 
     An impression is `u = (q + o + noise e) / sqrt(1 + offset^2 + noise^2)` with standard normal q
-    and e and the person's own offset `o ~ N(0, offset^2)`; the label is the number of cuts below
+    and e and the person's offset `o ~ N(0, offset^2)`; the label is the number of cuts below
     it. A stray label has nothing to do with its text.
 
     Args:
@@ -60,7 +60,7 @@ class Raters:
 
 @dataclass(frozen=True)
 class Reader:
-    """A language model that reads the same texts: its own noise, its own cuts, far too sure.
+    """A language model that reads the same texts: with noise, with other cuts, far too sure.
 
     The reader's cut t of 1..K-1 is `stretch` times the raters' cut, plus
     `severity sin(pi t / K)^(1/2)`, severe in the middle and less so towards the ends, plus
@@ -87,7 +87,7 @@ class Reader:
     ceiling: float = np.inf
 
     def cuts(self, raters: Float[np.ndarray, " cuts"]) -> Float[np.ndarray, " cuts"]:
-        """Return the reader's own K - 1 cuts, from those of the raters."""
+        """Return the reader's K - 1 cuts, from those of the raters."""
         size = len(raters) + 1
         t = np.arange(1, size)
         severity = self.severity * np.sqrt(np.sin(np.pi * t / size))
@@ -102,9 +102,9 @@ class Reader:
         """Read texts of a given quality, against the cuts that the raters use."""
         n, size = len(quality), len(cuts) + 1
         impression = (quality + self.noise * rng.standard_normal(n))[:, None]
-        own = self.cuts(cuts)
-        below = np.concatenate([[-np.inf], own]) - impression
-        above = impression - np.concatenate([own, [np.inf]])
+        places = self.cuts(cuts)
+        below = np.concatenate([[-np.inf], places]) - impression
+        above = impression - np.concatenate([places, [np.inf]])
         fall = self.sharpness * np.maximum(np.maximum(below, above), 0)
         if np.isfinite(self.ceiling):
             fall = self.ceiling * np.tanh(fall / self.ceiling)

@@ -88,72 +88,34 @@ def _readers(main: Reader) -> Mapping[str, Reader]:
 
 
 # Tuned so that the main reader is right, sure and wrong as often, and calibration from 20 and from
-# 200 labels gets as far, as the paper reports; habits, so that per-user shifts gain as much.
+# 200 labels gets as far, as the paper reports; habits, so that per-user shifts gain as much. A
+# reader's numbers stand in the order of the arguments of `Reader`.
 TASKS: Mapping[str, Recipe] = {
     "music": Recipe(
         STARS,
         Raters(5, skew=5.43, centre=0.257, noise=0.148, stray=0.013, offset=0.12),
-        _readers(
-            Reader(
-                noise=0.154,
-                severity=0.317,
-                sharpness=25.0,
-                jitter=1.7,
-                stretch=1.03,
-                favour=0.042,
-                ceiling=23.0,
-            )
-        ),
+        _readers(Reader(0.154, 0.317, 25.0, 1.7, 1.03, 0.042, 23.0)),
         ambiguity=0.123,
         habit=0.18,
     ),
     "beauty": Recipe(
         STARS,
         Raters(5, skew=5.04, centre=0.303, noise=0.118, stray=0.041, offset=0.12),
-        _readers(
-            Reader(
-                noise=0.114,
-                severity=0.322,
-                sharpness=31.0,
-                jitter=1.5,
-                stretch=0.97,
-                favour=0.059,
-                ceiling=22.0,
-            )
-        ),
+        _readers(Reader(0.114, 0.322, 31.0, 1.5, 0.97, 0.059, 22.0)),
         ambiguity=0.086,
         habit=0.14,
     ),
     "software": Recipe(
         STARS,
         Raters(5, skew=5.28, centre=0.325, noise=0.233, stray=0.047, offset=0.12),
-        _readers(
-            Reader(
-                noise=0.117,
-                severity=0.296,
-                sharpness=35.0,
-                jitter=0.3,
-                favour=0.041,
-                ceiling=22.0,
-            )
-        ),
+        _readers(Reader(0.117, 0.296, 35.0, 0.3, 1.0, 0.041, 22.0)),
         ambiguity=0.085,
         habit=0.145,
     ),
     "mosei": Recipe(
         SENTIMENT,
         Raters(7, skew=-8.3, centre=0.575, noise=0.265, stray=0.038, offset=0.2),
-        _readers(
-            Reader(
-                noise=0.2,
-                severity=-0.103,
-                sharpness=62.0,
-                jitter=0.95,
-                stretch=0.51,
-                favour=0.29,
-                ceiling=25.0,
-            )
-        ),
+        _readers(Reader(0.2, -0.103, 62.0, 0.95, 0.51, 0.29, 25.0)),
         ambiguity=0.334,
         habit=0.25,
     ),
