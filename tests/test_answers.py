@@ -136,6 +136,7 @@ def test_the_last_of_several_answers_is_taken_and_they_are_told():
     assert place is not None and (place.option, place.several) == (3, True)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "piece", ["score ", "1 ", "\n", "(", "final ", ". ", '"score": ', "score: "]
 )

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,18 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_softmax, softmax
-from sklearn.linear_model import LogisticRegression
+from scipy.special import expit, log_softmax
 from statsmodels.discrete.conditional_models import ConditionalLogit
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from cordial_ppl.calibrators import CALIBRATORS
-from cordial_ppl.calibrators.crossvalidation import FOLDS, cross_validate, spread_folds
+from cordial_ppl.calibrators.crossvalidation import FOLDS, spread_folds
 from cordial_ppl.calibrators.dirichlet import GRID, Dirichlet, fit_dirichlet
 from cordial_ppl.calibrators.odds import DECADES, Odds, fit_odds, odds_log_probs
 from cordial_ppl.calibrators.regression import ELEMENTS, fit_softmax
-from cordial_ppl.calibrators.temperature import HIGHEST, LOWEST, Temperature
+from cordial_ppl.calibrators.temperature import HIGHEST, LOWEST
 from cordial_ppl.calibrators.vector import Vector, fit_vector, vector_log_probs
 
 FOLDER = Path(__file__).parent / "reference"
@@ -102,18 +100,6 @@ def test_a_fit_ends_where_the_gradient_vanishes(drawn, penalty):
             np.testing.assert_allclose(component, 0.0, atol=1e-7)
 
 
-@given(samples())
-def test_temperature_is_where_a_bounded_scalar_search_ends(drawn):
-    def loss(log_tau):
-        return float(VALUE("temperature", Temperature(np.exp(log_tau)), *drawn, WEAK))
-
-    own = float(np.log(fitter("temperature")(*drawn).temperature))
-    low, high = np.log(LOWEST), np.log(HIGHEST)
-    assert low - 1e-12 <= own <= high + 1e-12
-    theirs = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-8})
-    assert loss(own) <= min(float(theirs.fun), loss(low), loss(high)) + 1e-9
-
-
 def test_temperature_at_its_bounds():
     logits = centred(np.random.default_rng(0).normal(size=(ROWS, 5)))
     right, wrong = logits.argmax(axis=1), logits.argmin(axis=1)
@@ -165,21 +151,6 @@ def test_batched_is_looped(name):
             np.testing.assert_allclose(many[place], one, rtol=1e-6, atol=1e-6)
         logs = log_probs(name, alone, readings[place[0], 0])
         np.testing.assert_allclose(predicted[place], logs, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["odds", "dirichlet"])
-def test_two_classes_are_logistic_regression(name):
-    rng = np.random.default_rng(1)
-    logits = centred(2.0 * rng.normal(size=(400, 2)))
-    columns = logits if name == "odds" else log_softmax(logits, axis=1)
-    labels = rng.binomial(1, expit(0.3 + 0.6 * (columns[:, 1] - columns[:, 0])))
-    theirs = LogisticRegression(C=1e-2 if name == "odds" else 1e9, tol=1e-12, max_iter=5000)
-    expected = theirs.fit(columns, labels).predict_proba(columns)
-    if name == "odds":
-        found = fit_odds(logits, labels, ridge=1e-12)
-    else:
-        found = fit_dirichlet(logits, labels, np.array([1e-9, 1e-9]), ridge=1e-9)
-    np.testing.assert_allclose(np.exp(log_probs(name, found, logits)), expected, atol=1e-5)
 
 
 def test_unpenalised_odds_is_an_ordered_logit():
@@ -296,40 +267,3 @@ def test_the_chosen_penalty_is_the_best_of_a_loop_over_the_grid(name, fit, grid)
     best = fit(LOGITS, LABELS, grid[int(np.argmin(losses))])
     for found, own in zip(fitter(name)(LOGITS, LABELS), best, strict=True):
         np.testing.assert_allclose(found, own, rtol=1e-5, atol=1e-6)
-
-
-def test_ties_go_to_the_strongest_penalty():
-    class Setting(NamedTuple):
-        value: np.ndarray
-
-    def fit(logits, labels, setting):
-        return Setting(np.broadcast_to(setting, labels.shape[:-1]))
-
-    def constant(setting, logits):
-        value = setting.value[..., None, None]
-        return np.where((value > 1.5) & (value < 4.5), -1.0, -2.0) * np.ones_like(logits)
-
-    labels = np.stack([LABELS, 0 * LABELS - 1])
-    found = cross_validate(fit, constant, LOGITS, labels, np.arange(1.0, 7.0))
-    np.testing.assert_array_equal(found.value, [4.0, 6.0])
-
-
-@given(st.integers(1, 40), st.integers(0, 2**32 - 1))
-@settings(max_examples=40)
-def test_folds_are_balanced_and_blind_to_unlabelled_texts(count, seed):
-    rng = np.random.default_rng(seed)
-    folds = spread_folds(np.pad(np.zeros(count, int), (0, 64 - count), constant_values=-1))
-    assert (folds[count:] == -1).all()
-    sizes = np.bincount(folds[:count], minlength=FOLDS)
-    assert sizes.sum() == count and np.ptp(sizes) <= 1
-    hidden, places = np.full(64, -1), np.sort(rng.permutation(64)[:count])
-    hidden[places] = rng.integers(0, 5, count)
-    np.testing.assert_array_equal(spread_folds(hidden)[places], folds[:count])
-
-
-def test_batch_calibration_divides_by_the_mean():
-    params = fitter("batch")(LOGITS, LABELS)
-    np.testing.assert_allclose(np.exp(-params.bias), softmax(LOGITS, axis=1).mean(axis=0))
-    some = np.where(np.arange(30) < 10, 0, -1)
-    first, alone = fitter("batch")(LOGITS, some), fitter("batch")(LOGITS[:10], LABELS[:10])
-    np.testing.assert_allclose(first.bias, alone.bias, rtol=1e-12)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from cordial_ppl import storage
 from cordial_ppl.bulk.local import survey
 from cordial_ppl.cli import fitting
 from cordial_ppl.errors import InputError
@@ -186,12 +185,6 @@ def test_bad_labels(complain, name):
     complain(message, labels=content)
 
 
-def test_a_fit_refuses_in_the_same_words(complain, cordial):
-    complain("nan in line 3, column 'logit_2'", readings=BAD_READINGS["NaN"][0], out="o.cordial")
-    result = cordial("fit", "r.csv", "l.csv", "-o", "judge.csv")
-    assert "judge.csv: the name must end in .cordial." in result.stderr
-
-
 def test_options_that_do_not_fit(complain):
     complain("must name the columns of r.csv.*'1', '2', '3'", "--options", "1,2,3")
     complain("must be distinct; '0' occurs twice", "--options", "0,0,1")
@@ -229,22 +222,6 @@ def test_files_that_are_not_there(cordial, text, tmp_path, missing):
     assert_one_message(result, tmp_path, [there], "cannot write none/o.csv")
     result = cordial("calibrate", "r.csv", "l.csv", "-o", "o.csv")
     assert_one_message(result, tmp_path, [there], f"cannot read {missing}: No such file")
-
-
-def test_files_that_are_no_calibrator(cordial, text, tmp_path):
-    readings = text("r.csv", GOOD_READINGS)
-    storage.write(tmp_path / "prior.cordial", "prior", {}, {"x": [1.0]})
-    whole = (tmp_path / "prior.cordial").read_bytes()
-    (tmp_path / "half.cordial").write_bytes(whole[: len(whole) // 2])
-    for name, message in (
-        ("none.cordial", "cannot read none.cordial: No such file"),
-        ("prior.cordial", "prior.cordial holds a 'prior'"),
-        ("half.cordial", "half.cordial is damaged"),
-        ("r.csv", "r.csv was not saved by cordial"),
-    ):
-        result = cordial("predict", name, readings, "-o", "o.csv")
-        files = ["r.csv", "prior.cordial", "half.cordial"]
-        assert_one_message(result, tmp_path, files, message)
 
 
 @pytest.mark.parametrize(

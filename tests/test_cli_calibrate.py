@@ -6,23 +6,7 @@ import numpy as np
 import pytest
 from review_tables import LABELLED, TEXTS, fast, read, write_tables
 
-import cordial_ppl
-from cordial_ppl import synthetic
-from cordial_ppl.cli import output
 from cordial_ppl.tables import read_readings, write_table
-
-
-def test_a_table_is_predicted_once(tmp_path, monkeypatch):
-    table = read_readings(write_tables(tmp_path)[0])
-    labels = synthetic.reviews(TEXTS, seed=3).labels[:LABELLED] + 1
-    judge = cordial_ppl.LogitStack(table.scale).fit(table.logits[:LABELLED], labels)
-    calls = []
-    predict = judge._predict
-    monkeypatch.setattr(judge, "_predict", lambda *given: calls.append(given) or predict(*given))
-    found = output.calibrated_columns(judge, table)
-    assert len(calls) == 1
-    np.testing.assert_array_equal(found["mean"], judge.predict_mean(table.logits))
-    assert list(found["label"]) == list(judge.predict(table.logits))
 
 
 def test_the_calibrated_table(cordial, tmp_path):
@@ -44,27 +28,6 @@ def test_the_calibrated_table(cordial, tmp_path):
     low, high = np.array(out["low"], float), np.array(out["high"], float)
     assert (low >= 1).all() and (low <= high).all() and (high <= 5).all()
     assert out["label"] == [str(k + 1) for k in p.argmax(axis=1)]
-
-
-def test_the_interval_holds_the_mean(cordial, tmp_path):
-    files = write_tables(tmp_path)
-    cordial("calibrate", *files, "-o", "o.csv", "--quiet")
-    out = read("o.csv")
-    low, mean, high = (np.array(out[name], float) for name in ("low", "mean", "high"))
-    assert (low < high).all()
-    assert np.mean((low <= mean) & (mean <= high)) > 0.9
-
-
-def test_every_format_gives_the_same_numbers(cordial, tmp_path):
-    outs = []
-    for ending in ("csv", "parquet", "jsonl"):
-        files = write_tables(tmp_path, ending)
-        cordial(*fast("calibrate", *files, "-o", f"o.{ending}"))
-        outs.append(read(f"o.{ending}"))
-    for other in outs[1:]:
-        assert list(other) == list(outs[0])
-        for name in ("p_1", "p_5", "mean", "low", "high"):
-            assert list(map(float, other[name])) == list(map(float, outs[0][name]))
 
 
 def test_a_calibrated_table_can_be_read_again(cordial, tmp_path):
@@ -147,16 +110,6 @@ def test_a_missing_option_is_counted_in_one_warning(cordial, tmp_path):
     assert result.stderr.count("warning: ") == result.stderr.count("\n") == 1
     assert "3 options in 2 of 60 rows" in result.stderr
     assert "the first in line 5, column 'logit_1'" in result.stderr
-
-
-def test_many_texts(cordial, tmp_path):
-    n = 20_000
-    labels = write_tables(tmp_path)[1]
-    reviews = synthetic.reviews(n, seed=3)
-    cells = {f"logit_{o}": reviews.logits[:, k] for k, o in enumerate(reviews.options)}
-    write_table("r.parquet", {"item_id": [f"text {i}" for i in range(n)], **cells})
-    cordial(*fast("calibrate", "r.parquet", labels, "-o", "o.parquet"))
-    assert len(read("o.parquet")["p_1"]) == n
 
 
 def test_quiet(cordial, tmp_path):

@@ -123,22 +123,6 @@ def test_readers_may_have_missed_texts_and_channels_have_covariates(cordial, tab
     assert "--unit must be NAME=POWER" in result.stderr
 
 
-def test_priors_that_are_none(cordial, tables, tmp_path):
-    one = *tables, "--task", "wit", "--reader", "a"
-    (tmp_path / "old.cordial").write_bytes(b"PK\3\4" + bytes(26) + b"meta.json")
-    for name, message in {
-        "nowhere.cordial": "cannot read",
-        "known.csv": "cordial learn-prior",
-        "old.cordial": "saved by another version",
-    }.items():
-        result = cordial("calibrate", *one, "-o", "x.csv", "--prior", name, status=2)
-        assert message in result.stderr
-    result = cordial("learn-prior", *tables, "-o", "many.csv", status=2)
-    assert ".cordial" in result.stderr
-    result = cordial("fit", *one, "-o", "j.cordial", "--prior", "j.cordial", status=2)
-    assert "cannot read" in result.stderr
-
-
 def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):
     fits = tuple(TaskFit(name, "", [1] * 5, {"mixture": {"temperature": [0.0]}}) for name in "ab")
     prior = cp.LearnedPrior(fits, {"mixture": LearnedChannel()})

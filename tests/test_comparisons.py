@@ -102,18 +102,6 @@ def test_full_channels_at_their_ends(name):
     np.testing.assert_allclose(params.channel, scalar.channel, atol=1 / 300)
 
 
-def test_a_full_channel_learns_what_a_scalar_cannot():
-    """A reader who never says the highest option, but the one below it: mass has to be moved."""
-    rng = np.random.default_rng(0)
-    labels = rng.choice([0, 1, 2, 4], 30)
-    logits = 6.0 * np.eye(5)[np.minimum(labels, 3)] - 1.2
-    highest = labels == 4
-    moved = np.exp(full_log_probs(fitter("full")(logits, labels), logits))[highest, 4]
-    scalar = fit_scalar("scalar", logits, labels)
-    assert moved.mean() > 0.8
-    assert np.exp(full_log_probs(scalar, logits))[highest, 4].mean() < 0.4
-
-
 @pytest.mark.parametrize("kind", [cp.ScalarStack, cp.FullChannelStack])
 def test_the_comparison_stacks(kind, tmp_path):
     judge = kind(STARS)

@@ -56,6 +56,7 @@ def test_the_users_settings_change_nothing_and_stay(fitted, x64, promotion):
             assert flags() == before
 
 
+@pytest.mark.nightly
 def test_nothing_is_kept_of_a_trace(fitted):
     with jax.checking_leaks():
         found = small().fit(LOGITS, LABELS)

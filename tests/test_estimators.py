@@ -48,16 +48,6 @@ def test_labels_of_every_kind(stack, options, labels):
         assert set(found.predict(TEST)) <= set(WORDS)
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [np.ndarray.tolist, jnp.asarray, pandas.DataFrame, polars.DataFrame],
-    ids=["list", "jax", "pandas", "polars"],
-)
-def test_readings_of_every_kind(stack, frame):
-    found = small().fit(frame(LOGITS), LABELS)
-    np.testing.assert_array_equal(found.predict_proba(frame(TEST)), stack.predict_proba(TEST))
-
-
 def test_one_label():
     found = small().fit(LOGITS[:1], LABELS[:1])
     assert_probabilities(found.predict_proba(TEST), 40, 5)
@@ -188,18 +178,6 @@ def test_estimators_have_one_interface(estimator):
     assert "Weights of the members" in estimator.summary()
 
 
-def test_a_single_calibrator_is_a_member(stack):
-    lone = cp.TemperatureScaling().fit(LOGITS, LABELS)
-    member = stack.fits_["temperature"]
-    np.testing.assert_allclose(lone.params_.temperature, member.params.temperature)
-    channel = cp.ChannelCalibrator("mixture").fit(LOGITS, LABELS)
-    assert "from mixture" in channel.summary() and "folds" not in channel.summary()
-    expected = stack.posteriors_["mixture"].predict_proba(TEST)
-    found = channel.posterior_.predict_proba(TEST)
-    assert np.sqrt(np.mean((found - expected) ** 2)) < 0.02
-    assert not hasattr(cp.ChannelCalibrator("full").fit(LOGITS, LABELS), "posterior_")
-
-
 def test_label_free_calibrators_need_no_labels():
     raw = cp.RawReading().fit(LOGITS)
     stated = softmax(TEST, axis=1)
@@ -209,11 +187,3 @@ def test_label_free_calibrators_need_no_labels():
     np.testing.assert_array_equal(batch.fit(LOGITS, [None] * 20).predict_proba(TEST), alone)
     with pytest.raises(InputError, match="4 columns but 5 options"):
         batch.fit(LOGITS[:, :4])
-
-
-def test_a_failed_fit_leaves_an_estimator_unfitted():
-    estimator = small()
-    with pytest.raises(InputError):
-        estimator.fit(LOGITS, LABELS + 1)
-    with pytest.raises(NotFittedError):
-        estimator.predict_proba(TEST)

@@ -104,6 +104,7 @@ while True:
 """
 
 
+@pytest.mark.nightly
 def test_two_writers_that_are_killed_leave_one_whole_file(tmp_path):
     """Whenever the kill comes, the file is what one of them wrote, and what is half has no name."""
     path = tmp_path / "saved.cordial"
@@ -134,6 +135,7 @@ def _value(path):
     return meta["value"]
 
 
+@pytest.mark.nightly
 def test_two_runs_of_one_sweep_at_once(tmp_path):
     write_sweep(tmp_path)
     config = plan(tmp_path, methods=["raw", "histogram"], budgets=[4, 6, 8, 9], external=None)

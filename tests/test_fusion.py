@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 import pytest
 from few_labels import STARS, assert_probabilities
-from rivals import ConcatenatedDirichlet, LogitFusion, average_reading
+from rivals import LogitFusion, average_reading
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict
 from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
@@ -137,16 +137,6 @@ def test_data_frames_clones_and_folds():
     assert fusion.predict_interval(named)[0].name == "low" and fusion.n_features_in_ == 5
 
 
-def test_a_refit_that_fails_changes_nothing():
-    found = LogitFusion().fit(THREE[:, :2], LABELS)
-    before = found.predict_proba(THREE_TEST[:, :2])
-    unread = np.where(np.arange(3)[:, None] == 2, np.nan, THREE)
-    with pytest.raises(cp.InputError, match="'reader 2' has none"):
-        found.fit(unread, LABELS)
-    assert found.readers_ == ("reader 0", "reader 1")
-    np.testing.assert_array_equal(found.predict_proba(THREE_TEST[:, :2]), before)
-
-
 def test_one_reader():
     found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
     assert found.weights_ == found.shares_ == {"reader 0": 1.0}
@@ -223,22 +213,6 @@ def test_arviz_sees_every_member(fusion):
     assert list(joint.coords["reader"].values) == list(NAMES)
     assert tree["joint channel"]["log_likelihood"].sizes["text"] == 20
     assert tree["lower"]["mixture"]["log_likelihood"].sizes["text"] == 18
-
-
-def test_the_fusions_that_ours_is_compared_with():
-    found = LogitFusion().fit(THREE, LABELS)
-    assert set(found.weights_) == {"reader 0", "reader 1", "reader 2", "average reading"}
-    assert set(found.stacks_["reader 0"].weights_) == {"temperature", "vector", "odds"}
-    found = ConcatenatedDirichlet().fit(THREE, LABELS)
-    assert found.params_.weights.shape == (5, 15)
-    assert_probabilities(found.predict_proba(THREE_TEST), 40, 5)
-    gap = THREE.copy()
-    gap[4, 1] = np.nan
-    with pytest.raises(cp.InputError, match="not so in row 4"):
-        ConcatenatedDirichlet().fit(gap, LABELS)
-    logits = np.log([[[0.2, 0.8], [0.6, 0.4]], [[0.1, 0.9], [0.5, 0.5]]])
-    logits[1, 1] = np.nan
-    np.testing.assert_allclose(np.exp(average_reading(logits)), [[0.4, 0.6], [0.1, 0.9]])
 
 
 @pytest.mark.parametrize(

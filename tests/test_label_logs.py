@@ -69,11 +69,6 @@ def test_people_whom_the_export_does_not_name_are_people_all_the_same(log, form)
     assert found.labels == {"item_id": ["a"], "task": ["stars"], "label": ["4"]}
 
 
-def test_one_person_without_a_name_is_no_user(log):
-    found = read(log({"id": "a", "stars.responses": ["2"]}), scale=None)
-    assert found.labels == {"item_id": ["a"], "task": ["stars"], "label": ["2"]}
-
-
 def test_tasks_of_label_studio(log):
     def task(*values, **fields):
         results = [{"from_name": "stars", "value": value} for value in values]

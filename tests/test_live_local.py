@@ -145,18 +145,3 @@ def test_from_texts_to_readings(cordial, tmp_path):
     assert (tmp_path / "out.csv").read_text() == first
     with pytest.raises(InputError, match="cannot load the model"):
         LocalModel.load(str(tmp_path))
-
-
-@pytest.mark.parametrize("options", [OPTIONS, tuple(map(str, range(1, 11)))])
-def test_tokens_are_those_of_the_whole_text(options):
-    words = tokenizer(chat=False)
-    local = LocalModel(network(len(words)), words)
-    for text in TEXTS[:2]:
-        tokens = tokenise(local.tokenizer, messages(text), options)
-        for option, own in zip(options, tokens.options, strict=True):
-            said = words.decode([*tokens.prompt, *own])
-            end = "\n" if "10" in options else ""
-            assert said == f"Rate the text. {text}\nAnswer: {option}{end}"
-            assert words(said)["input_ids"] == [*tokens.prompt, *own]
-        loop = plain_loop(local, tokens)
-        np.testing.assert_allclose(local.score([tokens])[0], loop, rtol=0, atol=1e-5)

@@ -128,17 +128,6 @@ def test_samples_are_counted(ask, server, kind):
     assert counts().sum(axis=1).tolist() == [8] * 12
 
 
-def test_samples_are_texts_even_with_log_probabilities(ask, server):
-    def respond(request):
-        body = completion(1)
-        body["choices"][0]["message"]["content"] = str(stars_of(request["messages"][-1]["content"]))
-        return 200, body
-
-    server.respond = respond
-    ask("--samples", "1")
-    assert (counts().argmax(axis=1) + 1).tolist() == [STARS[word] for word in WORDS]
-
-
 def test_requests_at_once_are_bounded(ask, server):
     # No request is answered before there are three; there are never four.
     together = threading.Barrier(3, timeout=5)

@@ -365,6 +365,7 @@ def test_after_a_kill_no_request_is_repeated(server, tmp_path, start):
     np.testing.assert_allclose(logprobs(tmp_path / "out.csv"), expected(), atol=1e-12)
 
 
+@pytest.mark.nightly
 def test_ctrl_c_says_how_to_go_on(start):
     running = start()
     running.send_signal(signal.SIGINT)

@@ -65,11 +65,6 @@ def test_the_answer_is_read_and_not_the_reasoning():
     np.testing.assert_allclose(first[[1, 2]], [0.9, 0.1])
 
 
-def test_what_stands_before_the_answer_in_its_token():
-    found = tokens({"Rating": 1.0}, {":**4": 0.6, ":**5": 0.3, " 3": 0.1}, {"**": 1.0})
-    np.testing.assert_allclose(probabilities(found)[2:], [0.1, 0.6, 0.3])
-
-
 def test_an_option_of_several_tokens_is_followed():
     found = reading(tokens({"1": 0.6, "9": 0.3, "2": 0.1}, {"0": 0.7, ".": 0.2, "5": 0.1}), TEN)
     # "15" is no option: neither 1 nor 10 has that probability.
@@ -78,12 +73,6 @@ def test_an_option_of_several_tokens_is_followed():
     assert found.share == pytest.approx(0.94)
     words = tokens({" very": 0.8, " good": 0.2}, {" bad": 0.9, " good": 0.1}, {".": 1.0})
     np.testing.assert_allclose(probabilities(words, WORDS)[[0, 2, 3]], [0.72, 0.2, 0.08])
-
-
-def test_a_vocabulary_with_a_token_for_ten_says_one_with_one():
-    found = reading(tokens({"1": 0.6, "10": 0.3, "9": 0.1}, {".": 1.0}), TEN)
-    np.testing.assert_allclose(np.exp(found.values[[0, 8, 9]]), [0.6, 0.1, 0.3])
-    assert not found.guessed
 
 
 def test_what_a_server_did_not_have_is_absent():

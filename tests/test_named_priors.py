@@ -74,14 +74,6 @@ def test_a_name_is_for_every_channel_that_has_it(tmp_path):
     assert found["mixture"] == pytest.approx(0.0, abs=0.01)
 
 
-def test_equal_priors_are_one_part_of_a_batch():
-    one, same, other = (
-        [part.key for part in cp.Cordial(prior={"offset": (0.0, s)}).parts(20)][:4]
-        for s in (0.5, 0.5, 0.6)
-    )
-    assert one == same and not set(one) & set(other)
-
-
 @pytest.mark.parametrize(
     ("prior", "message"),
     [

@@ -105,6 +105,7 @@ def test_it_goes_through_a_sweep(mine, tmp_path):
     assert abs(cell.losses[1] - cell.losses[2]).max() > 1e-3
 
 
+@pytest.mark.nightly
 def test_the_check_sees_it(mine, monkeypatch):
     # All of it but the fits of other channels, with which it would be compared.
     monkeypatch.setattr("cordial_ppl.checks.comparison.PAPER_CHANNELS", ())

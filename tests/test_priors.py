@@ -18,14 +18,11 @@ from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.inference import tracing
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.priors.fits import LearnedChannel, TaskFit
 from cordial_ppl.priors.learned import LearnedPrior
 from cordial_ppl.priors.rules import Rule, cautious, paper
-from cordial_ppl.priors.shipped import shipped_prior
 from cordial_ppl.priors.sources import as_priors, resolve
-from cordial_ppl.priors.table import learned_rows
 from cordial_ppl.priors.units import TYPICAL_SPREAD, reading_spread
 from cordial_ppl.readings import as_logits
 
@@ -152,19 +149,6 @@ def test_a_stack_takes_it_as_the_gaussians_that_it_is(learned, tmp_path):
     for prior in (learned, path, str(path)):
         found = stack(prior).fit(LOGITS, LABELS)
         np.testing.assert_array_equal(found.predict_proba(TEST), expected)
-
-
-@pytest.mark.parametrize("literal", [False, True])
-def test_a_saved_calibrator_keeps_the_prior_that_it_was_fitted_with(literal, tmp_path):
-    fitted = cp.Cordial.paper() if literal else cp.Cordial(prior=table(), inference="mode")
-    fitted.fit(LOGITS, LABELS).save(tmp_path / "saved.cordial")
-    found = cp.load(tmp_path / "saved.cordial")
-    given = {name: own.prior for name, own in found.posteriors_.items() if own.prior is not None}
-    assert list(given) == ([] if literal else ["mixture", "location"])
-    for name, prior in given.items():
-        np.testing.assert_array_equal(prior, table().of(target(name)))
-    again = found.fit(LOGITS, LABELS).predict_proba(TEST)
-    np.testing.assert_array_equal(again, fitted.predict_proba(TEST))
 
 
 def test_leaving_out_and_joining(learned):
@@ -333,14 +317,6 @@ def test_the_shipped_prior_is_that_of_its_fits(channel, size):
     np.testing.assert_allclose(found[:, : expected.shape[1]], expected, rtol=0, atol=1e-12)
 
 
-def test_a_learned_prior_traces_no_channel_for_another_scale(monkeypatch):
-    """Names and lengths of the parameters that fits are of are in the file."""
-    own = target("location", 6)
-    shipped_prior.cache_clear()
-    monkeypatch.setattr(tracing, "run_model", None)
-    assert (cp.shipped_prior().of(own).loc[:4] != own.prior.loc[:4]).all()
-
-
 def test_what_is_named_stands_beside_what_is_shipped():
     given = {"offset": (0.5, 0.1), "bridge": {"gain": (0.1, 0.2)}}
     priors = as_priors(given, ["location", "bridge"], cp.shipped_prior())
@@ -355,13 +331,3 @@ def test_what_is_named_stands_beside_what_is_shipped():
     found = resolve(alone, target("location"), 2.0)
     assert found is not None
     np.testing.assert_array_equal(found.loc[2:], [0, np.log(4), np.log(19)])
-
-
-def test_the_table_shows_both_in_units_of_the_length():
-    rows = {row.parameter: row for row in learned_rows(table(), [CHANNELS["mixture"]], 5)}
-    names = ["log temperature", "offset", "log gain", "log concentration", "logit strength"]
-    assert list(rows) == names
-    (mean, spread), own = np.array(GOLDEN["mean_sd"])[:, 1] / 4, rows["offset"]
-    np.testing.assert_allclose((own.mean, own.spread), (mean, spread))
-    assert (own.own_mean, own.own_spread) == (0, 0.25)
-    np.testing.assert_allclose(rows["log concentration"].own_mean, np.log(4) + 2 * np.log(4))

@@ -107,6 +107,7 @@ def gappy(logits):
     return np.where(texts % 4 == np.arange(3)[:, None], np.nan, logits)
 
 
+@pytest.mark.nightly
 def test_the_public_functions_take_several_readers(monkeypatch):
     monkeypatch.setattr(fit, "sample_nuts", partial(sample_nuts, draws=1000, warmup=400))
     logits, texts = gappy(THREE), gappy(THREE_TEST)
@@ -142,6 +143,7 @@ def test_what_several_readers_are_refused():
         posterior.predict_proba(THREE[:, :2])
 
 
+@pytest.mark.nightly
 def test_the_readers_channel_passes_its_checks(monkeypatch):
     # Without NUTS, which the test above compares with.
     monkeypatch.setattr(run, "check_posteriors", lambda *own: iter(()))

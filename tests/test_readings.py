@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.special import softmax
 
-from cordial_ppl.arrays import bucket, pad_rows
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.readings import (
     as_logits,
@@ -167,22 +166,6 @@ def test_histogram_of_the_labels_that_count(labels, data):
     expected = [(np.sum(kept == k) + 1) / (len(kept) + 4) for k in range(4)]
     np.testing.assert_allclose(label_histogram(kept, 4), expected)
     np.testing.assert_allclose(label_histogram(np.where(mask, positions, -1), 4), expected)
-
-
-@given(st.integers(0, 10**6))
-def test_a_bucket_holds_its_rows(n):
-    size = bucket(n)
-    assert size >= n
-    assert bucket(size) == size
-    assert n <= 24 or size < 6 * n
-
-
-def test_padding():
-    padded = pad_rows(np.arange(6).reshape(3, 2), 5, -1)
-    np.testing.assert_array_equal(padded, [[0, 1], [2, 3], [4, 5], [-1, -1], [-1, -1]])
-    assert pad_rows(np.array([True]), 2, False).dtype == bool
-    with pytest.raises(ValueError, match="cannot pad 3 rows to 2"):
-        pad_rows(np.zeros(3), 2, 0)
 
 
 @pytest.mark.parametrize("mask", [-1e4, -65504.0, -1e9, -1e12, float(np.finfo(np.float32).min)])

@@ -111,14 +111,6 @@ def test_a_time_that_is_none_is_no_date(log, created, day):
     assert found.readings.get("reader_date", [None]) == [day]
 
 
-def test_tokens_without_their_text(log):
-    step = {"19": {"logprob": -0.1, "rank": 1, "decoded_token": None}}
-    with pytest.raises(InputError, match="line 1: tokens must have a `decoded_token`"):
-        read(log({"outputs": [{"token_ids": [19], "logprobs": [step]}]}))
-    with pytest.raises(InputError, match="of `logprob` and `decoded_token`; found"):
-        read(log({"item_id": "a", "logprobs": [{"19": -0.1, "20": -3.0}]}))
-
-
 def test_steps_alone_and_outputs_without_log_probabilities(log):
     step = {
         "19": {"logprob": -0.2, "rank": 1, "decoded_token": "4"},

@@ -190,12 +190,6 @@ def test_users_go_on_as_they_were_saved(tmp_path, settings):
     np.testing.assert_array_equal(afresh, expected)
 
 
-def test_a_number_for_sigma(tmp_path):
-    cp.UserShift(sigma=np.float32(0.5)).fit(PROBS, RATED, WHO).save(tmp_path / "x")
-    loaded = cp.load(tmp_path / "x")
-    assert loaded.sigma == loaded.sigma_ == 0.5 and loaded.options is None
-
-
 SETTINGS = {"named": False, "average": True, "sigma": "posterior"}
 
 

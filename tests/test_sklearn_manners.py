@@ -1,7 +1,5 @@
 """Estimators as scikit-learn's users expect them: settings, clones, folds, pipelines, frames."""
 
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -285,13 +283,3 @@ def test_the_checks_of_scikit_learn():
     }
     assert not failed
     assert sum(check["status"] == "passed" for check in found) > 25
-
-
-def test_the_example_of_the_page(capsys):
-    page = (Path(__file__).parent.parent / "docs" / "sklearn.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    loss, best = re.findall(r"^print.*# (.*)$", code, flags=re.MULTILINE)
-    exec(compile(code, "sklearn.md", "exec"), {})
-    printed = capsys.readouterr().out.splitlines()
-    assert float(printed[0]) == pytest.approx(float(loss), abs=0.015)
-    assert printed[1:] == [best]

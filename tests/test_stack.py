@@ -10,9 +10,7 @@ from few_labels import (
     LOGITS,
     STARS,
     TEST,
-    WEIGHTS,
     assert_probabilities,
-    small,
 )
 
 import cordial_ppl as cp
@@ -21,7 +19,6 @@ from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import CordialWarning, InputError
-from cordial_ppl.inference.target import Prior
 
 MEMBERS = [
     "mixture",
@@ -71,21 +68,6 @@ def test_losses_of_the_members_by_themselves(judge):
     alone = Stack(calibrators=("temperature",)).fit(LOGITS, LABELS)
     assert alone.losses_["temperature"] == pytest.approx(alone.expected_.cordial)
     assert not Stack(calibrators=("temperature",)).fit(LOGITS[:5], LABELS[:5]).losses_
-
-
-def test_weights_are_those_of_their_prior_below_eight_labels(eight):
-    seven = small().fit(LOGITS[:7], LABELS[:7])
-    np.testing.assert_allclose(list(seven.weights_.values()), WEIGHTS, rtol=1e-12)
-    assert np.abs(np.subtract(list(eight.weights_.values()), WEIGHTS)).max() > 1e-3
-    flat = dict.fromkeys(seven.members, 1.0)
-    alike = small(weight_counts=flat).fit(LOGITS[:7], LABELS[:7])
-    np.testing.assert_allclose(list(alike.weights_.values()), 1 / 3, rtol=1e-12)
-
-
-def test_a_prior_by_channel_name():
-    loc, scale = np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 1e-3)
-    found = small(prior={"mixture": Prior(loc, scale)}).fit(LOGITS, LABELS)
-    np.testing.assert_allclose(found.posteriors_["mixture"].draws.mean(axis=0), loc, atol=1e-3)
 
 
 def test_the_paper_presets():

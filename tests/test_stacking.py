@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from cordial_ppl.stacking import MIN_LABELS, assign_folds, stack_weights
+from cordial_ppl.stacking import MIN_LABELS, stack_weights
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "stacking.json").read_text())
 
@@ -72,16 +72,6 @@ def test_few_labels_are_not_believed():
     favoured = np.array([3.0, 1.0, 0.5, 0.5])
     few = stack_weights(log_probs[: MIN_LABELS - 1], favoured)
     np.testing.assert_allclose(few, favoured / 5.0, rtol=1e-12)
-
-
-@given(st.integers(0, 60), st.integers(1, 10), st.integers(0, 2**32 - 1))
-def test_folds_are_even_and_random(n, folds, seed):
-    assigned = assign_folds(n, folds, np.random.default_rng(seed))
-    assert assigned.dtype == np.int64 and assigned.shape == (n,)
-    sizes = np.bincount(assigned, minlength=folds)
-    assert len(sizes) == folds and np.ptp(sizes) <= 1
-    again = assign_folds(n, folds, np.random.default_rng(seed))
-    np.testing.assert_array_equal(assigned, again)
 
 
 def test_an_independent_implementation_gives_the_same_weights():

@@ -139,12 +139,6 @@ def test_plain_channels_are_pooled_by_weight():
     assert temperature(odds=1.0).high == pytest.approx(8, rel=0.05)
 
 
-def test_no_channel_at_all():
-    summary = describe({}, {"temperature": 0.4, "odds": 0.6}, Losses(), STARS)
-    assert summary.faults == ()
-    assert "0.60  odds" in summary.text
-
-
 def test_the_whole_text():
     found = {"mixture": posterior(temperature=6.1), "location": posterior("location")}
     summary = describe(found, {"odds": 0.25, "mixture": 0.75}, Losses(), STARS)

@@ -29,7 +29,6 @@ from cordial_ppl.checks import check_channel, run
 from cordial_ppl.inference import fit
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.personal.effects import SHIFT, shift_matrices
-from cordial_ppl.personal.history import histories
 from cordial_ppl.personal.spreads import SPREAD_PROBS, SPREADS, log_normals
 
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "users.json").read_text())
@@ -73,17 +72,6 @@ def test_golden_shifts(case):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     one = shift_matrices(jnp.asarray(case["delta"]), SIZE)
     np.testing.assert_allclose(one @ jnp.asarray(still).T, expected.T, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("case", GOLDEN["best_shift"], ids=lambda case: str(case["sigma"]))
-def test_golden_modes(case):
-    """The log likelihoods have their golden mode, on a grid as fine as its tolerance."""
-    probs, labels = np.array(case["p"]), np.array(case["z"], int)
-    fine = SHIFT._replace(grid=lambda _: 1e-5 * np.arange(120_001))
-    rows = fine.log_likelihoods(probs / probs.sum(axis=1, keepdims=True), labels)
-    grid = fine.grid(SIZE)
-    best = grid[np.argmax(rows.sum(axis=0) - 0.5 * (grid / case["sigma"]) ** 2)]
-    assert best == pytest.approx(case["delta"], abs=1.1e-5)
 
 
 distributions = arrays(np.float64, SIZE, elements=st.floats(0.001, 1)).map(lambda p: p / p.sum())
@@ -158,26 +146,13 @@ def test_begun_afresh_a_users_later_labels_are_not_known():
     np.testing.assert_allclose(found[own], alone, rtol=0, atol=1e-9)
 
 
-def test_histories_do_not_divide_users(monkeypatch, fitted):
-    users, times = np.array([1, 0, 1, 1, 0]), np.array([3.0, 2.0, 1.0, 1.0, 1.0])
-    ((rows, first, moment),) = histories(users, times)
-    np.testing.assert_array_equal(rows, [4, 1, 2, 3, 0])
-    np.testing.assert_array_equal(moment - first, [0, 1, 0, 0, 2])
-    whole, _ = fitted.predict_in_order(PROBS, LABELS, WHO, afresh=True)
-    monkeypatch.setattr("cordial_ppl.personal.history.CHUNK_ROWS", 3)
-    assert [rows.tolist() for rows, _, _ in histories(users, times)] == [[4, 1], [2, 3, 0]]
-    again = cp.UserShift().fit(PROBS, LABELS, WHO)
-    assert again.values_ == pytest.approx(fitted.values_, abs=1e-12)
-    parts, _ = again.predict_in_order(PROBS, LABELS, WHO, afresh=True)
-    np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-12)
-
-
 def users_of(posterior):
     """Draws of every user's value."""
     named = posterior.parameters()
     return named["value"] if "value" in named else named["sigma"][:, None] * named["scaled"]
 
 
+@pytest.mark.nightly
 def test_the_grid_agrees_with_nuts(monkeypatch):
     """Sigma's posterior, every user's, and what they predict, within NUTS's own error.
 
@@ -227,6 +202,7 @@ def test_users_of_a_channel_are_whole_numbers():
             cp.user_channel(users, sigma=sigma)
 
 
+@pytest.mark.nightly
 def test_a_channel_of_users_passes_its_checks(monkeypatch):
     # Without NUTS, which a test above compares with.
     monkeypatch.setattr(run, "check_posteriors", lambda *own: iter(()))
@@ -277,17 +253,6 @@ def test_long_scales():
     shifts = cp.UserShift().fit(probs / probs.sum(axis=1, keepdims=True), labels.clip(0, 50), who)
     np.testing.assert_allclose(list(shifts.values_.values()), deltas, rtol=0, atol=4 * 3 / 20**0.5)
     assert shifts.sigma_ == pytest.approx(np.sqrt(np.mean(deltas**2)), rel=0.3)
-
-
-@pytest.mark.parametrize("size", [2, 5, 7, 21, 101])
-def test_spreads_and_steps_are_shares_of_the_scale(size):
-    grid, spreads = SHIFT.grid(size), SHIFT.unit(size) * SPREADS
-    assert -grid[0] == grid[-1] == pytest.approx(size - 1)
-    assert len(grid) <= 801 and (grid == 0).sum() == 1
-    step = grid[1] - grid[0]
-    assert step < 0.26 and spreads[0] < 1.01 * step
-    assert 0.4 < spreads[-1] / (size - 1) <= 0.8
-    assert size not in (5, 7) or SHIFT.unit(size) == 1
 
 
 def test_shifts_are_recovered_and_gain():
