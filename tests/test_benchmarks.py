@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import posterior
+import pytest
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
@@ -48,3 +49,28 @@ def test_references_are_of_the_same_data_and_prior(monkeypatch, tmp_path):
     changed = target.prior._replace(loc=target.prior.loc + 1)
     monkeypatch.setattr(posterior, "build_target", lambda *_: Namespace(prior=changed))
     assert count() == 4
+
+
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+sys.path.insert(0, str(FOLDER))
+try:
+    import fuzz  # pyright: ignore[reportMissingImports]
+    from fuzzing import arrays, logs, tables  # pyright: ignore[reportMissingImports]
+finally:
+    sys.path.remove(str(FOLDER))
+
+QUICK = ("arrays of readings", "labels and options")
+"""Doors of arrays that take anything: others have annotations, which tests check before them."""
+
+DOORS = [door.name for room in (tables, logs) for door in room.DOORS]
+DOORS += [door.name for door in arrays.DOORS if door.name in QUICK]
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_damaged_input_is_a_result_or_one_error(name):
+    broke = {}
+    for seed in range(25):
+        outcome, words = fuzz.try_case(fuzz.DOORS[name], seed)
+        if outcome == "broke":
+            broke[seed] = words
+    assert not broke

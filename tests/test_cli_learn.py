@@ -74,14 +74,12 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
             ["many.csv", "known.csv", "many.csv", "known.csv"],
             "many.csv: wit by a was in an earlier",
         ),
-        (["many.csv", "known.csv", "--task", "wit", "--reader", "c"], "--reader c: no table holds"),
         (["many.csv", "known.csv", "--task", "odd"], "--task odd: no table holds labelled texts"),
         (
             ["many.csv", "known.csv", "--leave-out", "odd"],
             "a list of tasks among wit, tone; got 'odd'",
         ),
         (["r.csv", "l.csv"], "at least; there is r. Leave out fewer, or add tasks"),
-        (["many.csv", "many.csv"], "many.csv has no column 'label'"),
     ],
 )
 def test_bad_input_is_one_message(arguments, message, cordial, tables):

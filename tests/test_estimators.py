@@ -1,9 +1,7 @@
 """The estimators: what any user may hand in, and what must come back."""
 
-import jax.numpy as jnp
 import numpy as np
 import pandas
-import polars
 import pytest
 from few_labels import (
     LABELS,
@@ -30,16 +28,12 @@ WORDS = ("schlecht", "坏", "so là là", "good", "ausgezeichnet ★")
 @pytest.mark.parametrize(
     ("options", "labels"),
     [
-        (None, LABELS.tolist()),
-        (None, LABELS.astype(float)),
-        (None, jnp.asarray(LABELS)),
         (STARS, LABELS + 1),
         (STARS, [f"{k + 1}.0" for k in LABELS]),
         (WORDS, [WORDS[k] for k in LABELS]),
         (WORDS, pandas.Series([WORDS[k] for k in LABELS], index=range(7, 27))),
-        (WORDS, polars.Series([WORDS[k] for k in LABELS])),
     ],
-    ids=["list", "float", "jax", "stars", "strings", "words", "pandas", "polars"],
+    ids=["stars", "strings", "words", "pandas"],
 )
 def test_labels_of_every_kind(stack, options, labels):
     found = small(options).fit(LOGITS, labels)
@@ -108,17 +102,12 @@ PRIOR = Prior(np.zeros(5), np.ones(5))
             lambda: cp.Cordial(channels=("mixture",)),
             "two members of the stack are called 'mixture'",
         ),
-        (lambda: cp.Cordial(("a", "b")), "5 columns but 2 options"),
-        (lambda: cp.Cordial(channels="mixture"), "channels must be a list; got 'mixture'"),
         (lambda: mixture(calibrators=("foo",)), "calibrators may name one of temperature, vector"),
         (lambda: mixture(prior={"location": PRIOR}), "channels mixture; got 'location'"),
         (lambda: mixture(weight_counts={"odd": 1.0}), "one of mixture, .*, odds; got 'odd'"),
         (lambda: mixture(weight_counts={"odds": -1}), "'odds' must be a .* 0 or more; got -1"),
-        (lambda: mixture(weight_counts={"odds": np.nan}), "'odds' must be a .*; got nan"),
         (lambda: cp.LogitStack(seed=-1), r"seed must be a whole number 0\.\.4294967295; got -1"),
-        (lambda: cp.LogitStack(seed=2**32), r"whole number 0\.\.4294967295; got 4294967296"),
         (lambda: mixture(effort=cp.Effort(particles=1)), "effort.particles must be .* 64 or more"),
-        (lambda: mixture(effort=cp.Effort()._replace(moves=1.5)), "whole number .*; got 1.5"),
         (
             lambda: mixture(effort=cp.Effort(least_ess=np.nan)),
             "effort.least_ess must be .* got nan",

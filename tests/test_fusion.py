@@ -93,11 +93,8 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
     "change",
     [
         lambda meta, arrays: meta["weights"].update(plain=2.0),
-        lambda meta, arrays: meta["readers"].reverse(),
         lambda meta, arrays: meta["stacks"].pop("noise"),
-        lambda meta, arrays: meta.update(options=["1", "2"]),
         lambda meta, arrays: arrays.update(spreads=np.ones(2)),
-        lambda meta, arrays: arrays.update(more=np.ones(2)),
         lambda meta, arrays: meta["settings"].update(average=False, magic=1),
     ],
 )
@@ -222,11 +219,8 @@ def test_arviz_sees_every_member(fusion):
         ([["a"]], "must be numbers"),
         (np.full((20, 3, 5), np.nan), "no reader has read rows 0, 1, 2"),
         (np.where(np.arange(5) == 2, np.nan, THREE), "found nan in row 0 of 'plain', column 2"),
-        (np.where(np.arange(5) == 2, np.inf, THREE), "found inf in row 0 of 'plain', column 2"),
         (THREE[:, :2], "each of 3 readers, plain, lower, noise; found 2"),
-        (THREE[:19], "19 rows came with 20 labels"),
         ({"plain": THREE[:, 0], "other": THREE[:, 1]}, "found plain, other"),
-        ({n: THREE[: 20 - r, r] for r, n in enumerate(NAMES)}, r"'lower' is \[19, 5\]"),
         ({}, "must be those of the readers plain, lower, noise; found none"),
     ],
 )
@@ -242,9 +236,6 @@ def test_readings_that_are_refused(logits, message):
         ({"readers": ("a", "b", "joint channel")}, "rename 'joint channel'"),
         ({"readers": "abc"}, "readers must be a list"),
         ({"weight_counts": {"c": 1.0}}, "got 'c'"),
-        ({"inference": "magic"}, "inference must be one of"),
-        ({"seed": -1}, "seed must be"),
-        ({"effort": cp.Effort(particles=1)}, "effort.particles must be .* 64 or more; got 1"),
         ({"prior": {"magic": (0.0, 1.0)}}, "magic"),
     ],
 )

@@ -82,10 +82,8 @@ def test_missing_options_are_floored_and_counted_once():
         ([[0, 1], [2]], "rows of one length"),
         (np.array([[0, 1j]]), "must be numbers; found 0j in row 0, column 0"),
         ([0, 1], r"shape \[n, K\]; found \[2\]. One text"),
-        (np.zeros((2, 3, 4)), r"found \[2, 3, 4\]"),
         (np.zeros((0, 3)), "at least one row"),
         (np.zeros((3, 1)), "at least two columns"),
-        ("logits", "shape|numbers"),
         (None, "shape|numbers"),
     ],
 )
@@ -114,8 +112,6 @@ def test_zero_probabilities_are_floored():
         ([[50, 50]], "sum to 100 in row 0"),
         ([[1.5, -0.5]], "found -0.5 in row 0, column 1"),
         ([[np.nan, 1]], "found nan in row 0, column 0"),
-        ([[np.inf, 1]], "found inf in row 0, column 0"),
-        ([["x", 1]], "found 'x' in row 0, column 0"),
     ],
 )
 def test_bad_probabilities(p, message):
@@ -144,7 +140,6 @@ def test_counts_enter_as_smoothed_shares(counts, pseudo_count):
         ([[1, -1]], "found -1 in row 0, column 1"),
         ([[1, 0.5]], "found 0.5 in row 0, column 1"),
         ([[1, np.nan]], "found nan in row 0, column 1"),
-        ([[1, np.inf]], "found inf in row 0, column 1"),
     ],
 )
 def test_bad_counts(counts, message):

@@ -49,9 +49,7 @@ def test_a_prompt_that_was_echoed_is_no_answer(log):
             {"choices": [{"logprobs": {"tokens": ["token_id:19"], "token_logprobs": [-0.5]}}]},
             "line 1: tokens must be text; found 'token_id:19'. Run the server without",
         ),
-        ({"choices": [{"logprobs": {"content": [{"tok": "4"}]}}]}, "must be `token`, .* found tok"),
         ({"choices": [{"logprobs": {"tokens": ["4"], "token_logprobs": []}}]}, None),
-        ({"choices": [{"logprobs": {"tokens": ["4"], "token_logprobs": [1, 2]}}]}, "of one length"),
         ({"choices": [{"logprobs": [1]}]}, "not as expected of responses"),
         (chat({"4": 0.5}), "line 1: log-probabilities must be 0 or below; found 0.5"),
     ],
@@ -75,8 +73,6 @@ FAILURES = {
     "nothing": (
         {"custom_id": "b", "response": None, "error": {"message": "too long"}}, "too long"
     ),
-    "refused": (batch({"error": {"message": "too long"}}, status=400), "too long"),
-    "a status": (batch({}, status=500), "status 500"),
     "incomplete": (
         {"object": "response", "output": [], "status": "incomplete",
          "incomplete_details": {"reason": "max_output_tokens"}},
