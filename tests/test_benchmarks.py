@@ -6,9 +6,11 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+import fuzz
 import numpy as np
 import posterior
 import pytest
+from fuzzing import arrays, logs, tables
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
@@ -50,14 +52,6 @@ def test_references_are_of_the_same_data_and_prior(monkeypatch, tmp_path):
     monkeypatch.setattr(posterior, "build_target", lambda *_: Namespace(prior=changed))
     assert count() == 4
 
-
-FOLDER = Path(__file__).parent.parent / "benchmarks"
-sys.path.insert(0, str(FOLDER))
-try:
-    import fuzz  # pyright: ignore[reportMissingImports]
-    from fuzzing import arrays, logs, tables  # pyright: ignore[reportMissingImports]
-finally:
-    sys.path.remove(str(FOLDER))
 
 QUICK = ("arrays of readings", "labels and options")
 """Doors of arrays that take anything: others have annotations, which tests check before them."""

@@ -24,8 +24,10 @@ def cells(path):
     return {name: list(column) for name, column in read_columns(path).cells.items()}
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [*((name, "csv") for name in FILES), ("inspect.eval", "parquet"), ("samples.jsonl", "jsonl")],
+)
 def test_what_is_written_can_be_read(cordial, name, ending):
     labels = ("--labels", f"l.{ending}") if name in LABELLED else ()
     result = cordial("read", LOGS / name, "-o", f"r.{ending}", *labels, "--options", OPTIONS)
@@ -41,8 +43,8 @@ def test_what_is_written_can_be_read(cordial, name, ending):
         assert found.labels.tolist() == [int(LABELS[r]) - 1 for r in list(LABELS)[:size]]
 
 
-@pytest.mark.parametrize("name", ["openai_chat.jsonl", "samples.jsonl"])
-def test_from_a_log_to_calibrated_probabilities(cordial, name):
+def test_from_a_log_to_calibrated_probabilities(cordial):
+    name = "openai_chat.jsonl"
     size = FILES[name][2]
     written = "-o", "r.parquet", "--labels", "l.csv"
     cordial("read", LOGS / name, *written, "--options", OPTIONS)

@@ -239,6 +239,7 @@ def said_by_tables(folder):
 def said_of_fits(stack):
     from cordial_ppl.cordial.files import PosteriorRecord, find_channels
     from cordial_ppl.cordial.members import warn_if_doubtful
+    from cordial_ppl.cordial.weighing import ExpectedLoss
     from cordial_ppl.summary import describe
 
     posterior = stack.posteriors_["mixture"]
@@ -249,5 +250,5 @@ def said_of_fits(stack):
     yield from messages(lambda: find_channels({"severe": severe}, ()))
     doubtful = [replace(posterior, diagnostics=found) for found in (poor, apart)]
     yield from messages(*(partial(warn_if_doubtful, found) for found in doubtful))
-    yield from describe({}, {}, (1.24, 1.19, 2.0, 20), scale).warnings
-    yield from describe({}, {}, (nothing, nothing, 2.0, 5), scale).warnings
+    for losses in (ExpectedLoss(1.24, 1.19, 2.0, 20), ExpectedLoss(nothing, nothing, 2.0, 5)):
+        yield from describe({}, {}, losses, scale).warnings

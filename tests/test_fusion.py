@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax
 import numpy as np
 import pandas
 import pytest
@@ -14,11 +13,7 @@ from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
 
 import cordial_ppl as cp
 from cordial_ppl import storage
-from cordial_ppl.channels import CHANNELS
-from cordial_ppl.fusion.joint import JOINT, joint_prior
 from cordial_ppl.fusion.readings import pool
-from cordial_ppl.inference.target import build_target
-from cordial_ppl.priors import Priors
 from cordial_ppl.scores import log_loss
 
 
@@ -83,10 +78,6 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
     assert (tmp_path / "g.cordial").read_bytes() == (tmp_path / "f.cordial").read_bytes()
     with pytest.raises(cp.FileError, match="holds a 'fusion'"):
         storage.read(tmp_path / "f.cordial", "calibrator")
-    with pytest.raises(cp.NotFittedError):
-        cp.Fusion().save(tmp_path / "h.cordial")
-    with pytest.raises(cp.InputError, match="only a Fusion can be saved"):
-        LogitFusion().save(tmp_path / "h.cordial")
 
 
 @pytest.mark.parametrize(
@@ -185,22 +176,9 @@ def test_priors_reach_the_joint_channel():
     assert posteriors["mixture"].mean()["offset"] == pytest.approx(2.0, abs=0.01)
     assert found.mean()["offset"] == pytest.approx(2.0, abs=0.01)
     np.testing.assert_allclose(found.mean()["temperature"], np.exp(1.0), rtol=0.01)
-    tasks = {name: (THREE_TEST[:, r], TRUTH) for r, name in enumerate(NAMES)}
-    learned = cp.learn_prior(tasks, channels=["location"])
-    spreads = (1.0, 2.0, 4.0)
-    prior = joint_prior(Priors(learned=learned), 5, spreads, ())
-    with jax.enable_x64(True):
-        single = [learned.of(build_target(CHANNELS["location"], 5), own) for own in spreads]
-        target = build_target(JOINT, 5, (), 3)
-    assert prior is not None
-    places = {site.name: site.slice for site in target.sites}
-    np.testing.assert_array_equal(prior.loc[places["temperature"]], [own.loc[0] for own in single])
-    assert single[1].loc[0] - single[0].loc[0] == pytest.approx(np.log(2))
-    assert prior.loc[places["gain"]] == single[0].loc[2]
-    np.testing.assert_array_equal(prior.scale[places["contrast"]], np.ones(2))
-    assert joint_prior(Priors(), 5, spreads, ()) is None
 
 
+@pytest.mark.nightly
 def test_arviz_sees_every_member(fusion):
     tree: Any = fusion.to_datatree()
     assert set(tree.children) == set(fusion.fits_)

@@ -83,14 +83,6 @@ def test_what_a_server_did_not_have_is_absent():
     np.testing.assert_allclose(np.exp(found.values).sum(), 1.0)
 
 
-@pytest.mark.parametrize("wrong", [float("nan"), 0.5])
-def test_what_is_no_log_probability(wrong):
-    with pytest.raises(InputError, match=f"0 or below; found {wrong} of the token '4'"):
-        read_evidence(Tokens([Position("4", {"4": wrong})]), STARS)
-    with pytest.raises(InputError, match=f"0 or below; found {wrong} of '4'"):
-        read_evidence(Sequences(dict.fromkeys("12345", -1.0) | {"4": wrong}), STARS)
-
-
 def test_a_lone_option_leaves_the_others_the_rest():
     found = reading(tokens({"4": 0.6}))
     assert found.lone

@@ -18,6 +18,7 @@ from cordial_ppl.synthetic import reviews
 
 MODELS = Path(__file__).parent.parent / "models"
 GALLERY = sorted(MODELS.glob("*.py"))
+OFTEN = ("template", "verbosity")
 COVARIATES = {
     "length": np.random.default_rng(1).lognormal(5, 1, 16),
     "time": np.random.default_rng(2).random(16),
@@ -51,7 +52,14 @@ def probs_of(target, readings, **values):
     return np.asarray(jax.jit(target.probs)(flat, readings))
 
 
-@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=() if path.stem in OFTEN else pytest.mark.nightly)
+        for path in GALLERY
+    ],
+    ids=lambda path: path.stem,
+)
 def test_every_file_fits_and_keeps_the_order(path):
     texts = reviews(420, seed=1)
     extra = covariates_of(path, 420)

@@ -50,7 +50,13 @@ def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, hist
     assert violation(*probs) <= 1e-9
 
 
-@pytest.mark.parametrize("name", AFFINE_CHANNELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "mixture" else pytest.mark.nightly)
+        for name in AFFINE_CHANNELS
+    ],
+)
 def test_the_posterior_predictive_keeps_the_order_of_saturated_readings(name):
     for seed in range(3):
         labels = np.random.default_rng(seed).integers(0, SIZE, len(LABELS))

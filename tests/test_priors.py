@@ -96,16 +96,6 @@ def test_scales_of_any_length_share_a_prior():
     assert nine.scale[1] > five.scale[1] and (nine.scale <= target().prior.scale).all()
 
 
-def test_on_a_long_scale_the_default_is_in_units_of_its_length():
-    """Without evidence, a rule that learns nothing: an offset of two classes of nine as of five."""
-    prior = prior_of([fit(i, 5, [0, x, 0, x, x]) for i, x in enumerate((-99.0, 99.0))])
-    five, nine, three = (prior.of(target(size=size)) for size in (5, 9, 3))
-    np.testing.assert_allclose(nine.scale[[1, 3]], five.scale[[1, 3]] * [2, 1])
-    np.testing.assert_allclose(nine.loc[3] + 2 * np.log(8), five.loc[3] + 2 * np.log(4), atol=1e-3)
-    np.testing.assert_allclose(three.loc[3], target(size=3).prior.loc[3], atol=1e-3)
-    assert three.scale[1] == 1
-
-
 def test_a_unit_makes_any_parameter_comparable():
     fits = [fit(i, size, [mode], [DRIFTING]) for i, (size, mode) in enumerate([(5, 0.4), (7, 0.9)])]
     prior = prior_of(fits, ["drifting"], name="paper", units={"drift": 1.0})
@@ -258,6 +248,7 @@ def test_a_factor_on_the_logits_changes_nothing():
     assert np.abs(scaled(0.1, prior=literal) - scaled(1, prior=literal)).max() > 0.01
 
 
+@pytest.mark.nightly
 def test_each_subset_has_the_prior_of_its_readings():
     """Flat readings and steep ones, fitted together as each would be alone."""
     steep, labels = np.concatenate([LOGITS, 8 * LOGITS]), np.concatenate([LABELS, LABELS])

@@ -17,8 +17,6 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.readers import location_readers, reader_weights
 from cordial_ppl.checks import check_channel, run
 from cordial_ppl.inference import fit
-from cordial_ppl.inference.data import Labelled
-from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.readings import Readings
@@ -51,15 +49,6 @@ def test_golden_values():
     np.testing.assert_allclose(prior, REFERENCE["log_prior"], rtol=0, atol=1e-8)
     found = target.probs(theta, READINGS)[:6]
     np.testing.assert_allclose(found, REFERENCE["probs"], rtol=0, atol=1e-8)
-
-
-def test_golden_mode():
-    texts = Labelled(LOGITS, np.array(REFERENCE["labels"]), {})
-    case = Case(texts, histogram=np.array(REFERENCE["histogram"]))
-    found = fit_cases(target_of(4), [case], method="mode")[0].fitted.draws[0]
-    np.testing.assert_allclose(found, REFERENCE["mode"], rtol=0, atol=1e-6)
-    best = log_posterior(jnp.asarray(found))
-    np.testing.assert_allclose(best, REFERENCE["log_posterior_at_mode"], rtol=0, atol=1e-8)
 
 
 def probs_of(theta, logits, readers):

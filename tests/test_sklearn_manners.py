@@ -10,8 +10,6 @@ from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, small
 from sklearn import base
 from sklearn.model_selection import (
     GridSearchCV,
-    KFold,
-    cross_val_predict,
 )
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -135,18 +133,6 @@ def test_a_class_that_a_fold_lacks_shifts_no_column(missing):
     assert found.classes_.tolist() == [0, 1, 2, 3, 4]
     # The temperature moves no reading past another.
     np.testing.assert_array_equal(found.predict_proba(X).argmax(axis=1), X.argmax(axis=1))
-
-
-def test_cross_validation_is_that_of_a_loop():
-    folds = KFold(5)  # The labels are sorted: each fold lacks an option.
-    expected = np.zeros((25, 5))
-    for rows, others in folds.split(X):
-        expected[others] = cp.LogitStack(seed=1).fit(X[rows], Y[rows]).predict_proba(X[others])
-    judge = cp.LogitStack(seed=1)
-    found: Any = cross_val_predict(judge, X, Y, method="predict_proba", cv=folds)
-    np.testing.assert_array_equal(found, expected)
-    assert not hasattr(judge, "scale_")
-    np.testing.assert_array_equal(cross_val_predict(judge, X, Y, cv=folds), found.argmax(axis=1))
 
 
 def test_pipelines_and_searches():

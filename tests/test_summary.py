@@ -167,14 +167,6 @@ def test_few_labels():
     assert not describe({}, {}, Losses(labels=3), STARS).warnings
 
 
-def test_without_folds_the_loss_is_that_of_the_raw_reading_alone():
-    summary = describe({}, {}, Losses(np.nan, np.nan, 0.001, 1), STARS)
-    assert "Log loss (nats; too few labels for folds)" in summary.text
-    assert "  raw reading, on the one label, 0.00" in summary.text.splitlines()
-    assert "xpected" not in summary.text.replace("what to expect", "")
-    assert "out-of-fold" not in summary.text
-
-
 def mode(name, **known):
     found = posterior(name, spread=0.0, **known)
     known = Diagnostics("mode", np.nan, 1.0, np.nan, 1e-9, 0, True)
