@@ -17,7 +17,6 @@ from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.calibrators.crossvalidation import FOLDS, spread_folds
 from cordial_ppl.calibrators.dirichlet import GRID, Dirichlet, fit_dirichlet
 from cordial_ppl.calibrators.odds import DECADES, Odds, fit_odds, odds_log_probs
-from cordial_ppl.calibrators.regression import ELEMENTS, fit_softmax
 from cordial_ppl.calibrators.temperature import HIGHEST, LOWEST
 from cordial_ppl.calibrators.vector import Vector, fit_vector, vector_log_probs
 
@@ -210,19 +209,6 @@ def test_an_independent_implementation_predicts_the_same():
     x = np.array(BASELINES["dirichlet"]["x"])
     params = Dirichlet(x[:25].reshape(5, 5), x[25:])
     check(log_probs("dirichlet", params, TEST), BASELINES["dirichlet"]["probs"])
-
-
-def test_many_fits_are_taken_in_parts():
-    rng = np.random.default_rng(3)
-    features, penalty = rng.normal(size=(1, 1, 3, 500)), np.full((1, 4, 3), 0.02)
-    chosen = np.eye(4)[rng.integers(0, 4, (80, 500))].swapaxes(1, 2)
-    assert chosen.size * 3 > ELEMENTS
-    together = fit_softmax(features, chosen, penalty, np.zeros((4, 3)))
-    repeated = np.repeat(features, 80, axis=0), np.repeat(penalty, 80, axis=0)
-    again = fit_softmax(repeated[0], chosen, repeated[1], np.zeros((4, 3)))
-    np.testing.assert_allclose(again, together, rtol=0, atol=1e-9)
-    last = fit_softmax(features, chosen[79:], penalty, np.zeros((4, 3)))
-    np.testing.assert_allclose(together[79:], last, rtol=0, atol=1e-9)
 
 
 def penalised_odds(logits, labels, penalty):

@@ -164,14 +164,6 @@ def test_letters_for_options_and_a_scale_that_goes_down(cordial, log):
     assert cells("l.csv") == {"item_id": ["a"], "label": ["fair"]}
 
 
-def test_options_with_a_comma_and_an_answer_that_is_announced(cordial, log):
-    rows = [{"item_id": 1, "response": "Tone: no, never\nOverall: yes, often\nStyle: no, never"}]
-    options = '"no, never","yes, often"'
-    given = ("--options", options, "--after", "Overall:", "--from", "samples")
-    cordial("read", log(*rows), "-o", "r.csv", *given)
-    assert cells("r.csv")["n_yes, often"] == ["1.0"]
-
-
 def test_one_task_of_several(cordial, log):
     rows = [
         chat({"4": -0.3, "5": -1.5}, item_id="a", task=task, reader=reader)

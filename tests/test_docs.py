@@ -172,7 +172,7 @@ def said_by_arrays():
         lambda: judge(("1", "2", "3")).fit(logits, labels),
         lambda: cp.Fusion().fit(logits, labels),
         lambda: cp.readings_from_probabilities(np.full((2, 5), 0.3)),
-        lambda: cp.ChannelCalibrator("models/nothing.py"),
+        lambda: cp.ChannelCalibrator("models/nothing.py").fit(logits, labels),
         lambda: judge().fit(pandas.DataFrame(logits[:, :3], columns=mixed), labels),
     )
 

@@ -15,7 +15,6 @@ from cordial_ppl.formats.evidence import (
     Position,
     Samples,
     Sequences,
-    Several,
     Tokens,
     make_position,
 )
@@ -125,16 +124,6 @@ def test_sampled_answers_are_counted():
     np.testing.assert_array_equal(found.values, [0, 0, 0, 2, 1])
     assert (found.kind, found.unread) == ("n", 2)
     assert read_evidence(Answers(["no idea"]), STARS) is None
-
-
-def test_answers_that_announce_several_options_are_counted():
-    found = reading(Answers(["Score: 4\nTotal score: 5", "5", "4 out of 5"]))
-    np.testing.assert_array_equal(found.values, [0, 0, 0, 1, 2])
-    assert found.several == 1
-    told = tokens({"Sure. Score:": 1.0}, {" 3": 1.0}, {"\nScore:": 1.0}, {" 4": 0.9, " 5": 0.1})
-    assert reading(told).several == 1
-    assert reading(Samples([told, tokens({"4": 1.0}), told])).several == 2
-    assert reading(Several([told, told])).several == 2
 
 
 def test_numbers_go_by_name_or_by_order():

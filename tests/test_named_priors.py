@@ -1,7 +1,5 @@
 """Priors that are replaced by the name of a parameter."""
 
-from typing import Any
-
 import numpy as np
 import numpyro.distributions as dist
 import pytest
@@ -10,10 +8,9 @@ from review_tables import fast, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.inference.target import build_target
 from cordial_ppl.priors import NamedPrior
 
-LOCATION = build_target(CHANNELS["location"], 5)
 VECTOR = build_target(CHANNELS["location-vector"], 5)
 
 
@@ -40,18 +37,6 @@ def test_one_parameter_is_replaced_and_the_others_are_not(name, value, site, exp
     found = NamedPrior({name: value}).of(VECTOR)
     for part, wanted in zip(found, changed(VECTOR, **{site: expected}), strict=True):
         np.testing.assert_array_equal(part, wanted)
-
-
-def test_it_is_the_same_fit_as_with_the_flat_prior():
-    flat = Prior(*changed(LOCATION, offset=(0.5, 0.2)))
-    settings: dict[str, Any] = {"inference": "mode"}
-    expected = cp.ChannelCalibrator("location", prior=flat, **settings).fit(LOGITS, LABELS)
-    own = cp.ChannelCalibrator("location", **settings).fit(LOGITS, LABELS)
-    for prior in ({"offset": (0.5, 0.2)}, {"location": {"offset": dist.Normal(0.5, 0.2)}}):
-        found = cp.ChannelCalibrator("location", prior=prior, **settings).fit(LOGITS, LABELS)
-        probs = found.predict_proba(LOGITS)
-        np.testing.assert_array_equal(probs, expected.predict_proba(LOGITS))
-        assert np.abs(probs - own.predict_proba(LOGITS)).max() > 1e-3
 
 
 def test_a_name_is_for_every_channel_that_has_it(tmp_path):

@@ -26,7 +26,7 @@ def normalised(weights):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(SHARES, arrays(np.float64, SIZE - 1, elements=st.floats(0.0, 1.0)), SHARES, WHITENED)
 def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, histogram, whitened):
     target = TARGETS[name]

@@ -64,18 +64,6 @@ def test_one_reader_is_the_location_channel():
     np.testing.assert_allclose(probs_of(flat, LOGITS[:, :1], 1), expected, rtol=0, atol=1e-14)
 
 
-def test_the_order_of_readers_changes_nothing():
-    order, theta = np.array([2, 0, 3, 1]), np.array(REFERENCE["theta"])
-    weights = np.asarray(reader_weights(theta[4:7]))
-    contrast = helmert(4) @ np.log(weights[order])
-    np.testing.assert_allclose(reader_weights(contrast), weights[order], rtol=0, atol=1e-14)
-    other = np.concatenate([theta[:4][order], contrast, theta[7:]])
-    found, expected = probs_of(other, LOGITS[:, order], 4), probs_of(theta, LOGITS, 4)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
-    # The prior is symmetric too: the basis is orthonormal.
-    assert np.isclose((contrast**2).sum(), (theta[4:7] ** 2).sum())
-
-
 def test_a_missing_reading_is_left_out():
     logits, theta = LOGITS.copy(), np.array(REFERENCE["theta"])
     logits[:, 2:] = np.nan

@@ -105,20 +105,6 @@ def test_zero_probabilities_are_floored():
         )
 
 
-@pytest.mark.parametrize(
-    ("p", "message"),
-    [
-        ([[0.5, 0.5], [0.5, 0.6]], "sum to 1.1 in row 1"),
-        ([[50, 50]], "sum to 100 in row 0"),
-        ([[1.5, -0.5]], "found -0.5 in row 0, column 1"),
-        ([[np.nan, 1]], "found nan in row 0, column 0"),
-    ],
-)
-def test_bad_probabilities(p, message):
-    with pytest.raises(InputError, match=message):
-        readings_from_probabilities(p)
-
-
 @given(
     arrays(np.int64, array_shapes(min_dims=2, max_dims=2, min_side=2), elements=st.integers(0, 50)),
     st.floats(1e-3, 10),
@@ -134,17 +120,21 @@ def test_counts_enter_as_smoothed_shares(counts, pseudo_count):
 
 
 @pytest.mark.parametrize(
-    ("counts", "message"),
+    ("enter", "values", "message"),
     [
-        ([[1, 2], [0, 0]], "all counts are 0 or empty in row 1"),
-        ([[1, -1]], "found -1 in row 0, column 1"),
-        ([[1, 0.5]], "found 0.5 in row 0, column 1"),
-        ([[1, np.nan]], "found nan in row 0, column 1"),
+        (readings_from_probabilities, [[0.5, 0.5], [0.5, 0.6]], "sum to 1.1 in row 1"),
+        (readings_from_probabilities, [[50, 50]], "sum to 100 in row 0"),
+        (readings_from_probabilities, [[1.5, -0.5]], "found -0.5 in row 0, column 1"),
+        (readings_from_probabilities, [[np.nan, 1]], "found nan in row 0, column 0"),
+        (readings_from_counts, [[1, 2], [0, 0]], "all counts are 0 or empty in row 1"),
+        (readings_from_counts, [[1, -1]], "found -1 in row 0, column 1"),
+        (readings_from_counts, [[1, 0.5]], "found 0.5 in row 0, column 1"),
+        (readings_from_counts, [[1, np.nan]], "found nan in row 0, column 1"),
     ],
 )
-def test_bad_counts(counts, message):
+def test_bad_probabilities_and_counts(enter, values, message):
     with pytest.raises(InputError, match=message):
-        readings_from_counts(counts)
+        enter(values)
 
 
 @pytest.mark.parametrize("pseudo_count", [0, -1, np.nan, np.inf])

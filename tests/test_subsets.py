@@ -10,11 +10,9 @@ import pytest
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.cordial.named import LogitStack
 from cordial_ppl.cordial.single import (
-    BatchCalibration,
     ChannelCalibrator,
     DirichletCalibration,
     LabelHistogram,
-    RawReading,
     TemperatureScaling,
 )
 from cordial_ppl.cordial.stack import Stack
@@ -98,14 +96,6 @@ def assert_alone(fits, n, name, tolerance):
 )
 def test_a_subset_is_fitted_as_it_would_be_alone(fits, n, name, tolerance):
     assert_alone(fits, n, name, tolerance)
-
-
-def test_what_needs_no_labels_sees_the_pool():
-    estimators = {"raw": RawReading(), "batch": BatchCalibration()}
-    found = fit(estimators)
-    for name, estimator in estimators.items():
-        expected = estimator.fit(POOL.logits).predict_proba(REPORT.logits)
-        np.testing.assert_allclose(found[name].probs, np.stack([expected] * 3))
 
 
 def test_a_member_that_fails_takes_no_other_with_it(monkeypatch):

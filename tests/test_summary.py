@@ -159,14 +159,6 @@ def test_a_reader_that_adds_nothing():
     assert not describe({}, {}, Losses(cordial=1.0999), STARS).warnings
 
 
-def test_few_labels():
-    """Whoever made the folds knows how few are too few; NaN says it."""
-    (note,) = describe({}, {}, Losses(np.nan, np.nan, labels=11), STARS).warnings
-    assert "too few labels for folds (11)" in note
-    assert "adds nothing" not in note
-    assert not describe({}, {}, Losses(labels=3), STARS).warnings
-
-
 def mode(name, **known):
     found = posterior(name, spread=0.0, **known)
     known = Diagnostics("mode", np.nan, 1.0, np.nan, 1e-9, 0, True)

@@ -50,7 +50,7 @@ def made(seed=0, users=USERS, each=EACH, spread=0.8, alpha=0.5):
     return probs, labels, [f"user {u}" for u in who], deltas
 
 
-PROBS, LABELS, WHO, DELTAS = made()
+PROBS, LABELS, WHO, _ = made()
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +173,7 @@ def test_the_grid_agrees_with_nuts(monkeypatch):
     assert dict(tree["posterior"]["scaled"].sizes) == {"chain": 4, "draw": 500, "user": COUNT}
 
 
+@pytest.mark.nightly
 def test_the_grid_agrees_with_a_channel_of_known_sigma():
     """One value a user, by the default method; and a user of whom nothing is known."""
     probs, labels, _, _ = made(seed=3, users=COUNT, each=16, alpha=8.0)
