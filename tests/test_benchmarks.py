@@ -1,4 +1,4 @@
-"""The benchmarks: they say what they need, and take no reference for another's."""
+"""The benchmarks: what they need, their references, and a slice of `fuzz.py`."""
 
 import os
 import subprocess

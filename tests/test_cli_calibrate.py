@@ -1,4 +1,4 @@
-"""`cordial calibrate`: the table that is written, from every kind and choice of input."""
+"""`cordial calibrate`, and `fit` and `predict`, which together are the same."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Logs of evaluations: lm-evaluation-harness and Inspect."""
+"""Logs of evaluations: lm-evaluation-harness, with its targets, and Inspect."""
 
 import json
 import zipfile

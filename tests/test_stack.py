@@ -1,4 +1,4 @@
-"""Stacks: the default's seven members, their weights, and what they leave alone."""
+"""Stacks: the default's seven members, and how stacking weighs members."""
 
 import json
 from pathlib import Path
