@@ -13,8 +13,6 @@ from scipy.stats import norm
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.checks import (
-    Finding,
-    Report,
     check_channel,
     check_simulation,
     comparison,
@@ -220,16 +218,6 @@ def test_a_channel_that_breaks_the_contract_is_refused_where_it_is_fitted(tmp_pa
 def test_too_few_simulations_are_refused():
     with pytest.raises(cp.InputError, match="needs 20 data sets or more; got 3"):
         check_channel("location", simulations=3)
-
-
-def test_a_report_is_as_bad_as_its_worst_line():
-    lines = [Finding("a", "pass", "fine"), Finding("b", "warn", "hm"), Finding("c", "pass", "ok")]
-    report = Report("channel", tuple(lines))
-    assert report.status == "warn" and report["b"].words == "hm"
-    assert report.text.splitlines()[1] == "warn  b  hm"
-    assert report.to_dict()["findings"][2]["name"] == "c"
-    with pytest.raises(KeyError):
-        report["d"]
 
 
 def test_texts_of_a_user(tmp_path):

@@ -44,20 +44,6 @@ def test_a_page_does_as_it_says(name, tmp_path, monkeypatch):
     pages.run(PAGES[name], tmp_path, shell=name.startswith("docs/tutorials"))
 
 
-def test_pages_are_held_to_what_they_show(tmp_path):
-    def page(shown):
-        return f"```python\nprint('loss', 0.5)\n```\n\n```text\n{shown}\n```\n"
-
-    pages.run(page("loss 0.52"), tmp_path, shell=False)
-    pages.run(page("..."), tmp_path, shell=False)
-    for wrong in ("loss 0.7", "gain 0.5", "loss 0.5\nmore"):
-        with pytest.raises(AssertionError):
-            pages.run(page(wrong), tmp_path, shell=False)
-    for wrong in ("```python\nprint(0.5)  # 0.53\n```\n", "```python\nprint(21)  # 20\n```\n"):
-        with pytest.raises(AssertionError):
-            pages.run(wrong, tmp_path, shell=False)
-
-
 def program():
     """The commands of `cordial` by name."""
     from cordial_ppl.cli.app import app

@@ -124,16 +124,6 @@ def test_a_covariate_is_found_to_matter(name, effect, covariate):
 
 
 @pytest.mark.nightly
-def test_two_kinds_of_people_are_told_apart():
-    rng = np.random.default_rng(7)
-    stated = rng.integers(0, 4, 80)
-    labels = stated + (rng.random(80) < 0.2) * np.minimum(3, 4 - stated)
-    judge = cp.ChannelCalibrator(MODELS / "two_populations.py").fit(20 * np.eye(5)[stated], labels)
-    draws, weights = judge.posterior_.parameters()["difference"], judge.posterior_.weights
-    assert weights[draws > 0.5].sum() > 0.95
-
-
-@pytest.mark.nightly
 def test_a_program_takes_nothing_from_one_for_fewer_options():
     # Fusions of XLA:CPU by YNNPACK did: of programs that differ in the number of options alone.
     found = {}

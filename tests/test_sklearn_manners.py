@@ -127,14 +127,6 @@ def test_what_is_known_after_a_fit(make):
         np.testing.assert_array_equal(found.predict(TEST), found.classes_[best])
 
 
-@pytest.mark.parametrize("missing", range(5))
-def test_a_class_that_a_fold_lacks_shifts_no_column(missing):
-    found = cp.TemperatureScaling().fit(X[missing != Y], Y[missing != Y])
-    assert found.classes_.tolist() == [0, 1, 2, 3, 4]
-    # The temperature moves no reading past another.
-    np.testing.assert_array_equal(found.predict_proba(X).argmax(axis=1), X.argmax(axis=1))
-
-
 def test_pipelines_and_searches():
     steps = [("halved", FunctionTransformer(lambda x: x / 2)), ("judge", cp.LogitStack())]
     pipe = Pipeline(steps).set_params(judge__seed=1).fit(X, Y)
