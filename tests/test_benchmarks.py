@@ -1,4 +1,4 @@
-"""The benchmarks: they say what they need, and take no reference for another's."""
+"""The benchmarks: what they need, their references, and a slice of `fuzz.py`."""
 
 import os
 import subprocess
@@ -6,8 +6,11 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+import fuzz
 import numpy as np
 import posterior
+import pytest
+from fuzzing import arrays, logs, tables
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
@@ -48,3 +51,20 @@ def test_references_are_of_the_same_data_and_prior(monkeypatch, tmp_path):
     changed = target.prior._replace(loc=target.prior.loc + 1)
     monkeypatch.setattr(posterior, "build_target", lambda *_: Namespace(prior=changed))
     assert count() == 4
+
+
+QUICK = ("arrays of readings", "labels and options")
+"""Doors of arrays that take anything: others have annotations, which tests check before them."""
+
+DOORS = [door.name for room in (tables, logs) for door in room.DOORS]
+DOORS += [door.name for door in arrays.DOORS if door.name in QUICK]
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_damaged_input_is_a_result_or_one_error(name):
+    broke = {}
+    for seed in range(25):
+        outcome, words = fuzz.try_case(fuzz.DOORS[name], seed)
+        if outcome == "broke":
+            broke[seed] = words
+    assert not broke

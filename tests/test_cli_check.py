@@ -8,9 +8,6 @@ import pytest
 from broken_channels import write_channel
 from review_tables import write_tables
 
-from cordial_ppl.checks import Ranks
-from cordial_ppl.checks.picture import draw_ranks
-
 MODELS = Path(__file__).parent.parent / "models"
 
 
@@ -32,6 +29,7 @@ def test_a_sound_channel(cordial, tmp_path, quick):
     assert "wrote ranks.png" in result.stderr
 
 
+@pytest.mark.nightly
 def test_readings_of_a_user_with_a_covariate(cordial, tmp_path, quick):
     lengths = np.random.default_rng(0).lognormal(5, 1, 60)
     readings, labels = write_tables(tmp_path, length=lengths)
@@ -67,11 +65,3 @@ def test_bad_input(cordial, tmp_path, arguments, message):
     write_tables(tmp_path)
     result = cordial("check", *arguments, status=2)
     assert message in result.stderr and result.stderr.count("error:") == 1
-
-
-def test_a_figure_marks_what_is_outside_the_band():
-    rng = np.random.default_rng(0)
-    values = np.column_stack([rng.random(100), rng.random(100) ** 3])
-    figure = draw_ranks(Ranks(("fine", "off"), values), "title")
-    colours = [axis.lines[-1].get_color() for axis in figure.axes]
-    assert colours[0] != colours[1] and colours[1] == "#D55E00"

@@ -92,13 +92,9 @@ def test_one_table_of_several_readers(tmp_path):
     [
         ("fuse readings labels --reader nobody", "there is no reader 'nobody'"),
         ("fuse readings labels --also readings", "the reader 'logits' is in"),
-        ("fuse readings labels --also hard --options 1,2,3", "options must name the columns"),
         ("fuse readings labels --also other", "options must name the columns"),
         ("fuse readings labels --also apart", "'apart' has none"),
-        ("fuse readings labels --reader hard --also hard", "does not say which ratings were"),
         ("fuse readings labels --save j.csv", "must end in"),
-        ("fuse readings labels --save no/j.cordial", "no/j.cordial"),
-        ("predict j.cordial apart", "there is no reader 'logits'"),
         ("predict j.cordial readings --reader hard", "leave out"),
         ("predict k.cordial readings --also hard", "one reader"),
     ],

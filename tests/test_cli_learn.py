@@ -74,14 +74,12 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
             ["many.csv", "known.csv", "many.csv", "known.csv"],
             "many.csv: wit by a was in an earlier",
         ),
-        (["many.csv", "known.csv", "--task", "wit", "--reader", "c"], "--reader c: no table holds"),
         (["many.csv", "known.csv", "--task", "odd"], "--task odd: no table holds labelled texts"),
         (
             ["many.csv", "known.csv", "--leave-out", "odd"],
             "a list of tasks among wit, tone; got 'odd'",
         ),
         (["r.csv", "l.csv"], "at least; there is r. Leave out fewer, or add tasks"),
-        (["many.csv", "many.csv"], "many.csv has no column 'label'"),
     ],
 )
 def test_bad_input_is_one_message(arguments, message, cordial, tables):
@@ -121,22 +119,6 @@ def test_readers_may_have_missed_texts_and_channels_have_covariates(cordial, tab
     assert prior.channels["drift"].covariates == ("time",) and prior.rule.units == {"drift": 1.0}
     result = cordial(*arguments, "--unit", "drift", status=2)
     assert "--unit must be NAME=POWER" in result.stderr
-
-
-def test_priors_that_are_none(cordial, tables, tmp_path):
-    one = *tables, "--task", "wit", "--reader", "a"
-    (tmp_path / "old.cordial").write_bytes(b"PK\3\4" + bytes(26) + b"meta.json")
-    for name, message in {
-        "nowhere.cordial": "cannot read",
-        "known.csv": "cordial learn-prior",
-        "old.cordial": "saved by another version",
-    }.items():
-        result = cordial("calibrate", *one, "-o", "x.csv", "--prior", name, status=2)
-        assert message in result.stderr
-    result = cordial("learn-prior", *tables, "-o", "many.csv", status=2)
-    assert ".cordial" in result.stderr
-    result = cordial("fit", *one, "-o", "j.cordial", "--prior", "j.cordial", status=2)
-    assert "cannot read" in result.stderr
 
 
 def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):

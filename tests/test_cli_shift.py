@@ -59,19 +59,6 @@ def test_it_is_what_the_functions_return(cordial, files):
     np.testing.assert_allclose(np.array(read("o.csv")["mean"], float), expected @ np.arange(1, 6))
 
 
-def test_order_may_be_dates_and_labels_may_name_users(cordial, files):
-    """The same moments, as numbers and as text, say the same of every earlier label."""
-    cells, found = read(files[1]), []
-    days = [9 - i // 3 for i in range(LABELLED)]
-    for order in (days, [f"2024-01-{day + 1:02}T08:00:00Z" for day in days], None):
-        columns = {name: column for name, column in cells.items() if name != "order"}
-        columns |= {"user": ["one"] * LABELLED} | ({"order": order} if order else {})
-        write_table(files[1], columns)
-        found.append(json.loads(cordial(*fast("shift", *files, "-o", "o.csv", "--json")).stdout))
-    assert list(found[0]["shifts"]) == ["one"] and found[0] == found[1]
-    assert found[0]["log_loss_in_order"] != found[2]["log_loss_in_order"]
-
-
 def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
     cordial(*fast("fit", *write_tables(tmp_path, "jsonl"), "-o", "j.cordial"))
     given = "--calibrator", "j.cordial"

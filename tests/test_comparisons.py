@@ -56,22 +56,6 @@ def test_an_independent_implementation_fits_the_same_channel(case):
     assert penalised(found, case["lam"]) == pytest.approx(case["obj"], abs=1e-8)
 
 
-def test_the_ends_of_the_penalty():
-    """Strong, the centre; weak, and with readings that leave no doubt, the table of counts."""
-    np.testing.assert_allclose(
-        shrink_channel(STATED, one_hot(LABELS), CENTRE, 1e9), CENTRE, atol=1e-6
-    )
-    none = np.full(30, -1)
-    np.testing.assert_allclose(
-        shrink_channel(STATED, one_hot(none), CENTRE, 0.3), CENTRE, atol=1e-12
-    )
-    certain = np.eye(5)[LABELS]
-    labels = np.where(np.arange(30) < 20, LABELS, (LABELS + 1) % 5)
-    table = certain.T @ np.eye(5)[labels]
-    found = shrink_channel(certain, one_hot(labels), CENTRE, 1e-9)
-    np.testing.assert_allclose(found, table / table.sum(axis=1, keepdims=True), atol=1e-8)
-
-
 @pytest.mark.parametrize("name", ["scalar", "scalar-vector"])
 def test_the_channel_shrinks_toward_the_fit_scalar(name):
     golden = CHANNELS["channels"][name]
@@ -100,18 +84,6 @@ def test_full_channels_at_their_ends(name):
     scalar = fit_scalar("scalar" if name == "full" else "scalar-vector", READ, one)
     params = fitter(name)(READ, one)
     np.testing.assert_allclose(params.channel, scalar.channel, atol=1 / 300)
-
-
-def test_a_full_channel_learns_what_a_scalar_cannot():
-    """A reader who never says the highest option, but the one below it: mass has to be moved."""
-    rng = np.random.default_rng(0)
-    labels = rng.choice([0, 1, 2, 4], 30)
-    logits = 6.0 * np.eye(5)[np.minimum(labels, 3)] - 1.2
-    highest = labels == 4
-    moved = np.exp(full_log_probs(fitter("full")(logits, labels), logits))[highest, 4]
-    scalar = fit_scalar("scalar", logits, labels)
-    assert moved.mean() > 0.8
-    assert np.exp(full_log_probs(scalar, logits))[highest, 4].mean() < 0.4
 
 
 @pytest.mark.parametrize("kind", [cp.ScalarStack, cp.FullChannelStack])

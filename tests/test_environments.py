@@ -43,8 +43,7 @@ def flags():
 
 
 @pytest.mark.x64
-@pytest.mark.parametrize("x64", [True, False])
-@pytest.mark.parametrize("promotion", ["standard", "strict"])
+@pytest.mark.parametrize(("x64", "promotion"), [(False, "strict"), (True, "standard")])
 def test_the_users_settings_change_nothing_and_stay(fitted, x64, promotion):
     with jax.enable_x64(x64), jax.numpy_dtype_promotion(promotion):
         with jax.default_matmul_precision("bfloat16"):
@@ -56,6 +55,7 @@ def test_the_users_settings_change_nothing_and_stay(fitted, x64, promotion):
             assert flags() == before
 
 
+@pytest.mark.nightly
 def test_nothing_is_kept_of_a_trace(fitted):
     with jax.checking_leaks():
         found = small().fit(LOGITS, LABELS)

@@ -61,17 +61,6 @@ def test_what_was_kept_is_not_compiled_again(folder, heard):
     np.testing.assert_array_equal(again, 3 * x)
 
 
-def test_another_program_is_another_file(folder, heard):
-    x = np.arange(3.0)
-    double()(x)
-    for other in (double(3.0), double(xla_backend_optimization_level=1)):
-        other(x)
-    double()(x[:2])
-    with jax.enable_x64(not jax.config.jax_enable_x64):
-        double()(x)
-    assert len(heard) == len(entries(folder)) == 5
-
-
 @pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:99], lambda data: b"no"])
 def test_a_damaged_file_is_compiled_and_written_again(folder, heard, damage):
     x = np.arange(3.0)

@@ -5,9 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from sweep_files import plan, write_sweep
 import cordial_ppl as cp
 from cordial_ppl.errors import FileError
 from cordial_ppl.live.cache import Answer, open_cache
-from cordial_ppl.sweep import Results, run_sweep
+from cordial_ppl.sweep import run_sweep
 from cordial_ppl.sweep.results import CELLS
 from cordial_ppl.tables import check_writable, write_table
 
@@ -78,7 +76,7 @@ def test_answers_on_a_full_disk(tmp_path):
         assert cache.get("a") == answer
 
 
-@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
 def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, saved, code):
     readings, _ = write_tables(tmp_path)
 
@@ -104,6 +102,7 @@ while True:
 """
 
 
+@pytest.mark.nightly
 def test_two_writers_that_are_killed_leave_one_whole_file(tmp_path):
     """Whenever the kill comes, the file is what one of them wrote, and what is half has no name."""
     path = tmp_path / "saved.cordial"
@@ -132,22 +131,6 @@ def _value(path):
     meta, arrays = storage.read(path, "thing")
     assert (arrays["array"] == meta["value"]).all()
     return meta["value"]
-
-
-def test_two_runs_of_one_sweep_at_once(tmp_path):
-    write_sweep(tmp_path)
-    config = plan(tmp_path, methods=["raw", "histogram"], budgets=[4, 6, 8, 9], external=None)
-    alone = run_sweep(config, tmp_path / "alone")
-    together = threading.Barrier(2)
-
-    def run():
-        together.wait()
-        return run_sweep(config, tmp_path / "out")
-
-    with ThreadPoolExecutor(2) as threads:
-        found = [threads.submit(run) for _ in range(2)]
-    assert all(own.result().columns() == alone.columns() for own in found)
-    assert Results.load(tmp_path / "out").columns() == alone.columns()
 
 
 TOML = """

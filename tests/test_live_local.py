@@ -101,13 +101,6 @@ def test_log_likelihoods_are_those_of_a_plain_loop(local, options):
         np.testing.assert_allclose(local.score([own])[0], score, rtol=0, atol=1e-5)
 
 
-def test_probabilities_of_all_continuations_sum_to_one(local):
-    # Every token of the vocabulary is an option of one token: nothing else can follow.
-    tokens = tokenise(local.tokenizer, messages("film"), ("good", "bad"))
-    everything = tokens._replace(options=[[k] for k in range(len(local.tokenizer))])
-    assert np.exp(local.score([everything])[0]).sum() == pytest.approx(1.0, abs=1e-5)
-
-
 def test_a_batch_is_halved_where_memory_is_short(local, monkeypatch):
     asked = [tokenise(local.tokenizer, messages(text), OPTIONS) for text in TEXTS]
     usual, forward, most = local.score(asked), local.model.forward, 2
@@ -145,18 +138,3 @@ def test_from_texts_to_readings(cordial, tmp_path):
     assert (tmp_path / "out.csv").read_text() == first
     with pytest.raises(InputError, match="cannot load the model"):
         LocalModel.load(str(tmp_path))
-
-
-@pytest.mark.parametrize("options", [OPTIONS, tuple(map(str, range(1, 11)))])
-def test_tokens_are_those_of_the_whole_text(options):
-    words = tokenizer(chat=False)
-    local = LocalModel(network(len(words)), words)
-    for text in TEXTS[:2]:
-        tokens = tokenise(local.tokenizer, messages(text), options)
-        for option, own in zip(options, tokens.options, strict=True):
-            said = words.decode([*tokens.prompt, *own])
-            end = "\n" if "10" in options else ""
-            assert said == f"Rate the text. {text}\nAnswer: {option}{end}"
-            assert words(said)["input_ids"] == [*tokens.prompt, *own]
-        loop = plain_loop(local, tokens)
-        np.testing.assert_allclose(local.score([tokens])[0], loop, rtol=0, atol=1e-5)

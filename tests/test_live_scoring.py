@@ -40,13 +40,6 @@ def test_a_prompt_ends_where_options_differ_from_it(chat):
     assert [words.words(own) for own in found.options] == ends
 
 
-def test_what_all_options_begin_with_is_theirs():
-    # Of "very" nothing is left to tell the prompt from the option.
-    words = Words(chat=False)
-    found = tokenise(words, messages("so very"), ("very good", "very bad"))
-    assert [words.words(own) for own in found.options] == ["very good", "very bad"]
-
-
 class Bare(Words):
     """A tokenizer to which prompts have nothing in common."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asked_texts import OPTIONS, WORDS, expected, logprobs, write_texts
+from asked_texts import WORDS, expected, logprobs, write_texts
 from loopback import KEY, STARS, completion, stars_of
 
 from cordial_ppl.tables import read_readings
@@ -33,7 +33,7 @@ def test_readings_are_what_the_model_says_and_in_the_texts_order(ask, server):
     assert "12 of 12 answers, 12 requests, 480 + 12 tokens" in shown
 
 
-def test_what_was_answered_is_not_asked_again(ask, cordial, server):
+def test_what_was_answered_is_not_asked_again(ask, server):
     ask()
     first = Path("out.csv").read_text()
     Path("out.csv").unlink()
@@ -41,9 +41,6 @@ def test_what_was_answered_is_not_asked_again(ask, cordial, server):
     assert len(server.asked) == 12 and Path("out.csv").read_text() == first
     ask("--question", "How good is it?")
     assert len(server.asked) == 24
-    # `read` with a model is `ask`.
-    cordial("read", "texts.csv", "-o", "out.csv", *OPTIONS)
-    assert len(server.asked) == 24 and Path("out.csv").read_text() == first
 
 
 def test_a_cache_of_an_earlier_release_is_read(ask, server):
@@ -126,17 +123,6 @@ def test_samples_are_counted(ask, server, kind):
     ask("--samples", "8")
     assert len(server.asked) == {"several": 24, "ignored": 96, "refused": 98}[kind]
     assert counts().sum(axis=1).tolist() == [8] * 12
-
-
-def test_samples_are_texts_even_with_log_probabilities(ask, server):
-    def respond(request):
-        body = completion(1)
-        body["choices"][0]["message"]["content"] = str(stars_of(request["messages"][-1]["content"]))
-        return 200, body
-
-    server.respond = respond
-    ask("--samples", "1")
-    assert (counts().argmax(axis=1) + 1).tolist() == [STARS[word] for word in WORDS]
 
 
 def test_requests_at_once_are_bounded(ask, server):

@@ -15,7 +15,6 @@ from cordial_ppl.formats.evidence import (
     Position,
     Samples,
     Sequences,
-    Several,
     Tokens,
     make_position,
 )
@@ -65,11 +64,6 @@ def test_the_answer_is_read_and_not_the_reasoning():
     np.testing.assert_allclose(first[[1, 2]], [0.9, 0.1])
 
 
-def test_what_stands_before_the_answer_in_its_token():
-    found = tokens({"Rating": 1.0}, {":**4": 0.6, ":**5": 0.3, " 3": 0.1}, {"**": 1.0})
-    np.testing.assert_allclose(probabilities(found)[2:], [0.1, 0.6, 0.3])
-
-
 def test_an_option_of_several_tokens_is_followed():
     found = reading(tokens({"1": 0.6, "9": 0.3, "2": 0.1}, {"0": 0.7, ".": 0.2, "5": 0.1}), TEN)
     # "15" is no option: neither 1 nor 10 has that probability.
@@ -80,26 +74,12 @@ def test_an_option_of_several_tokens_is_followed():
     np.testing.assert_allclose(probabilities(words, WORDS)[[0, 2, 3]], [0.72, 0.2, 0.08])
 
 
-def test_a_vocabulary_with_a_token_for_ten_says_one_with_one():
-    found = reading(tokens({"1": 0.6, "10": 0.3, "9": 0.1}, {".": 1.0}), TEN)
-    np.testing.assert_allclose(np.exp(found.values[[0, 8, 9]]), [0.6, 0.1, 0.3])
-    assert not found.guessed
-
-
 def test_what_a_server_did_not_have_is_absent():
     top = {"4": math.log(0.7), "5": math.log(0.2), "1": -9999.0, "2": float("-inf")}
     found = reading(Tokens([Position("4", top)]))
     assert found.floored == [0, 1, 2]
     np.testing.assert_allclose(np.exp(found.values), [0.1 / 3] * 3 + [0.7, 0.2])
     np.testing.assert_allclose(np.exp(found.values).sum(), 1.0)
-
-
-@pytest.mark.parametrize("wrong", [float("nan"), 0.5])
-def test_what_is_no_log_probability(wrong):
-    with pytest.raises(InputError, match=f"0 or below; found {wrong} of the token '4'"):
-        read_evidence(Tokens([Position("4", {"4": wrong})]), STARS)
-    with pytest.raises(InputError, match=f"0 or below; found {wrong} of '4'"):
-        read_evidence(Sequences(dict.fromkeys("12345", -1.0) | {"4": wrong}), STARS)
 
 
 def test_a_lone_option_leaves_the_others_the_rest():
@@ -144,16 +124,6 @@ def test_sampled_answers_are_counted():
     np.testing.assert_array_equal(found.values, [0, 0, 0, 2, 1])
     assert (found.kind, found.unread) == ("n", 2)
     assert read_evidence(Answers(["no idea"]), STARS) is None
-
-
-def test_answers_that_announce_several_options_are_counted():
-    found = reading(Answers(["Score: 4\nTotal score: 5", "5", "4 out of 5"]))
-    np.testing.assert_array_equal(found.values, [0, 0, 0, 1, 2])
-    assert found.several == 1
-    told = tokens({"Sure. Score:": 1.0}, {" 3": 1.0}, {"\nScore:": 1.0}, {" 4": 0.9, " 5": 0.1})
-    assert reading(told).several == 1
-    assert reading(Samples([told, tokens({"4": 1.0}), told])).several == 2
-    assert reading(Several([told, told])).several == 2
 
 
 def test_numbers_go_by_name_or_by_order():

@@ -18,6 +18,7 @@ from cordial_ppl.synthetic import reviews
 
 MODELS = Path(__file__).parent.parent / "models"
 GALLERY = sorted(MODELS.glob("*.py"))
+OFTEN = ("template", "verbosity")
 COVARIATES = {
     "length": np.random.default_rng(1).lognormal(5, 1, 16),
     "time": np.random.default_rng(2).random(16),
@@ -51,7 +52,14 @@ def probs_of(target, readings, **values):
     return np.asarray(jax.jit(target.probs)(flat, readings))
 
 
-@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=() if path.stem in OFTEN else pytest.mark.nightly)
+        for path in GALLERY
+    ],
+    ids=lambda path: path.stem,
+)
 def test_every_file_fits_and_keeps_the_order(path):
     texts = reviews(420, seed=1)
     extra = covariates_of(path, 420)
@@ -100,26 +108,6 @@ def test_probit_integrates_a_gaussian_over_each_option():
         np.testing.assert_allclose(found[row], counts / 1e6, atol=0.003)
 
 
-def test_a_bend_tells_one_end_apart():
-    readings = 30 * np.eye(5)
-    level = Readings(readings - readings.mean(axis=1, keepdims=True), READINGS.histogram)
-    target = build_target(load_channel(MODELS / "bent.py"), 5)
-    sharp = {"temperature": 0.0, "strength_log_odds": 60.0, "concentration": 6.0}
-    up = probs_of(target, level, bend=1.0, **sharp).argmax(axis=1)
-    down = probs_of(target, level, bend=-1.0, **sharp).argmax(axis=1)
-    np.testing.assert_array_equal(up, [0, 2, 3, 4, 4])
-    np.testing.assert_array_equal(down, [0, 0, 1, 2, 4])
-
-
-def test_short_steps_blur_their_options():
-    target = build_target(load_channel(MODELS / "uneven.py"), 5)
-    level = Readings(np.eye(5)[[4]] * 40, READINGS.histogram)
-    sharp = {"temperature": 0.0, "strength_log_odds": 60.0}
-    even = probs_of(target, level, steps=0.0, **sharp)[0]
-    found = probs_of(target, level, steps=np.array([0.0, 0.0, 0.0, -2.0]), **sharp)[0]
-    assert found[3] > 5 * even[3]
-
-
 @pytest.mark.parametrize(
     ("name", "effect", "covariate"), [("verbosity", -1.0, "length"), ("drift", 1.0, "time")]
 )
@@ -135,35 +123,7 @@ def test_a_covariate_is_found_to_matter(name, effect, covariate):
     assert weights[draws > 0].sum() > 0.95
 
 
-def test_two_kinds_of_people_are_told_apart():
-    rng = np.random.default_rng(7)
-    stated = rng.integers(0, 4, 80)
-    labels = stated + (rng.random(80) < 0.2) * np.minimum(3, 4 - stated)
-    judge = cp.ChannelCalibrator(MODELS / "two_populations.py").fit(20 * np.eye(5)[stated], labels)
-    draws, weights = judge.posterior_.parameters()["difference"], judge.posterior_.weights
-    assert weights[draws > 0.5].sum() > 0.95
-
-
-def test_skew_spreads_to_its_side():
-    target = build_target(load_channel(MODELS / "skewed.py"), 5)
-    # The centre lies on an option, so that both its neighbours are equally far.
-    level = Readings(np.zeros((1, 5)), READINGS.histogram)
-    spread = {"concentration": 0.0, "strength_log_odds": 60.0}
-    up, even, down = (probs_of(target, level, skew=g, **spread)[0] for g in (1.0, 0.0, -1.0))
-    assert even[1] == pytest.approx(even[3])
-    assert up[3] / up[1] == pytest.approx(np.exp(np.exp(1.0) - np.exp(-1.0)))
-    np.testing.assert_allclose(down, up[::-1], rtol=1e-10)
-
-
-def test_labels_that_stray_upward_are_seen_to():
-    rng = np.random.default_rng(5)
-    stated = rng.integers(0, 5, 60)
-    labels = np.minimum(stated + (rng.random(60) < 0.4) * rng.integers(1, 3, 60), 4)
-    judge = cp.ChannelCalibrator(MODELS / "skewed.py").fit(20 * np.eye(5)[stated], labels)
-    draws, weights = judge.posterior_.parameters()["skew"], judge.posterior_.weights
-    assert weights[draws > 0].sum() > 0.95
-
-
+@pytest.mark.nightly
 def test_a_program_takes_nothing_from_one_for_fewer_options():
     # Fusions of XLA:CPU by YNNPACK did: of programs that differ in the number of options alone.
     found = {}

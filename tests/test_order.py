@@ -11,10 +11,8 @@ from hypothesis.extra.numpy import arrays
 import cordial_ppl as cp
 from cordial_ppl.channels import AFFINE_CHANNELS, CHANNELS
 from cordial_ppl.checks import violation
-from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.readings import Readings, as_logits
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.readings import Readings
 
 SIZE, ROUNDING = 5, 1e-12
 TARGETS = {name: build_target(CHANNELS[name], SIZE) for name in ("mixture", "location", "bridge")}
@@ -28,7 +26,7 @@ def normalised(weights):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(SHARES, arrays(np.float64, SIZE - 1, elements=st.floats(0.0, 1.0)), SHARES, WHITENED)
 def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, histogram, whitened):
     target = TARGETS[name]
@@ -52,24 +50,16 @@ def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, hist
     assert violation(*probs) <= 1e-9
 
 
-@pytest.mark.parametrize("name", AFFINE_CHANNELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "mixture" else pytest.mark.nightly)
+        for name in AFFINE_CHANNELS
+    ],
+)
 def test_the_posterior_predictive_keeps_the_order_of_saturated_readings(name):
     for seed in range(3):
         labels = np.random.default_rng(seed).integers(0, SIZE, len(LABELS))
         judge = cp.ChannelCalibrator(name, inference="laplace").fit(LOGITS, labels)
         probs = judge.predict_proba(990 * np.eye(SIZE))
         assert violation(probs[:-1], probs[1:]).max() <= ROUNDING
-
-
-def test_unrestricted_calibrators_reverse_saturated_readings():
-    """Ten subsets of twenty labels, four pairs of neighbouring readings each."""
-    texts = reviews(200, seed=4)
-    judges = {"dirichlet": cp.DirichletCalibration(), "vector": cp.VectorScaling()}
-    pool, ladder = Texts(as_logits(texts.logits)), Texts(as_logits(20.0 * np.eye(SIZE)))
-    subsets = np.arange(200).reshape(10, 20)
-    counts = {}
-    for name, found in fit_subsets(judges, pool, texts.labels, subsets, range(10), ladder).items():
-        assert isinstance(found, BatchFit)
-        reversals = [violation(probs[:-1], probs[1:]) > 0.05 for probs in found.probs]
-        counts[name] = np.sum(reversals)
-    assert counts["dirichlet"] >= 5 and counts["vector"] >= 2

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.matching import Reading, average
 from cordial_ppl.live.prompt import Demonstration, Prompt, read_template
 from cordial_ppl.live.questions import option_orders
 from cordial_ppl.live.texts import read_demonstrations
@@ -135,20 +134,3 @@ def test_orders_put_every_option_everywhere():
             assert (np.sort(block, axis=1) == OWN).all()
     assert set(option_orders(3, 6)) == set(permutations(range(3)))
     assert option_orders(5, 5, seed=0) != option_orders(5, 5, seed=1)
-
-
-def test_readings_of_several_orders_are_one():
-    one = Reading("logprob", np.array([-1.0, -2.0]), [[("a", -1.0)], []], floored=[1], share=0.4)
-    other = Reading("logprob", np.array([-3.0, -1.0]), [[], [("b", -1.0)]], floored=[0], share=0.6)
-    both = average([one, None, other])
-    assert both is not None
-    np.testing.assert_allclose(both.values, [-2.0, -1.5])
-    assert both.orders == (one, None, other) and both.dropped == 1
-    # Neither order has both options, so neither number is the reader's alone.
-    assert both.floored == [0, 1] and both.share == 0.5 and both.lone
-    assert average([None, None]) is None
-    with pytest.raises(InputError, match="must be of one kind; found logprob, n"):
-        average([one, Reading("n", np.array([1.0, 2.0]), [[], []])])
-    counts = average([Reading("n", np.array([k, 2.0]), [[], []], unread=k) for k in (1, 3)])
-    assert counts is not None
-    assert counts.values.tolist() == [4.0, 4.0] and counts.unread == 4

@@ -17,8 +17,6 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.readers import location_readers, reader_weights
 from cordial_ppl.checks import check_channel, run
 from cordial_ppl.inference import fit
-from cordial_ppl.inference.data import Labelled
-from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.readings import Readings
@@ -53,15 +51,6 @@ def test_golden_values():
     np.testing.assert_allclose(found, REFERENCE["probs"], rtol=0, atol=1e-8)
 
 
-def test_golden_mode():
-    texts = Labelled(LOGITS, np.array(REFERENCE["labels"]), {})
-    case = Case(texts, histogram=np.array(REFERENCE["histogram"]))
-    found = fit_cases(target_of(4), [case], method="mode")[0].fitted.draws[0]
-    np.testing.assert_allclose(found, REFERENCE["mode"], rtol=0, atol=1e-6)
-    best = log_posterior(jnp.asarray(found))
-    np.testing.assert_allclose(best, REFERENCE["log_posterior_at_mode"], rtol=0, atol=1e-8)
-
-
 def probs_of(theta, logits, readers):
     readings = READINGS._replace(logits=jnp.asarray(logits))
     return target_of(readers).probs(jnp.asarray(theta), readings)
@@ -73,18 +62,6 @@ def test_one_reader_is_the_location_channel():
     alone = Readings(READINGS.logits[:, 0], READINGS.histogram)
     expected = own.probs(jnp.asarray(flat), alone)
     np.testing.assert_allclose(probs_of(flat, LOGITS[:, :1], 1), expected, rtol=0, atol=1e-14)
-
-
-def test_the_order_of_readers_changes_nothing():
-    order, theta = np.array([2, 0, 3, 1]), np.array(REFERENCE["theta"])
-    weights = np.asarray(reader_weights(theta[4:7]))
-    contrast = helmert(4) @ np.log(weights[order])
-    np.testing.assert_allclose(reader_weights(contrast), weights[order], rtol=0, atol=1e-14)
-    other = np.concatenate([theta[:4][order], contrast, theta[7:]])
-    found, expected = probs_of(other, LOGITS[:, order], 4), probs_of(theta, LOGITS, 4)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
-    # The prior is symmetric too: the basis is orthonormal.
-    assert np.isclose((contrast**2).sum(), (theta[4:7] ** 2).sum())
 
 
 def test_a_missing_reading_is_left_out():
@@ -107,6 +84,7 @@ def gappy(logits):
     return np.where(texts % 4 == np.arange(3)[:, None], np.nan, logits)
 
 
+@pytest.mark.nightly
 def test_the_public_functions_take_several_readers(monkeypatch):
     monkeypatch.setattr(fit, "sample_nuts", partial(sample_nuts, draws=1000, warmup=400))
     logits, texts = gappy(THREE), gappy(THREE_TEST)
@@ -142,6 +120,7 @@ def test_what_several_readers_are_refused():
         posterior.predict_proba(THREE[:, :2])
 
 
+@pytest.mark.nightly
 def test_the_readers_channel_passes_its_checks(monkeypatch):
     # Without NUTS, which the test above compares with.
     monkeypatch.setattr(run, "check_posteriors", lambda *own: iter(()))

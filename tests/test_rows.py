@@ -19,7 +19,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.dictionaries(st.text(), VALUES), min_size=1),
     st.sampled_from([None, 1]),
@@ -36,10 +36,8 @@ BROKEN = [
     "[",
     "[{}",
     "[{},",
-    "[{},]",
     '[{"a": 1}, {"b"',
     "[{} {}]",
-    "[{}]]",
     "[{}]\n\n x",
     "[\n nul]",
 ]

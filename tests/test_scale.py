@@ -39,13 +39,6 @@ def test_default_labels_of_every_kind_are_positions(size, kind):
     np.testing.assert_array_equal(Scale.default(size).encode(labels), np.arange(size))
 
 
-@pytest.mark.parametrize("kind", [int, float, str, lambda i: f"{i}.0"])
-def test_numbers_are_names_where_names_are_numbers(kind):
-    scale = Scale(("1", "2", "3", "4", "5"))
-    labels = [kind(i) for i in (5, 1, 3)]
-    np.testing.assert_array_equal(scale.encode(labels), [4, 0, 2])
-
-
 def test_numbers_are_positions_where_names_are_words():
     np.testing.assert_array_equal(WORDS.encode(["good", " bad ", "1"]), [2, 0, 1])
     np.testing.assert_array_equal(WORDS.encode([2, 0.0, True]), [2, 0, 1])
@@ -84,9 +77,7 @@ def test_one_based_labels_get_the_remedy():
     ("labels", "message"),
     [
         ([0, 5], "whole numbers 0..4; found 5 in row 1.$"),
-        ([0, -1, -1], "found -1 in rows 1 and 2"),
         ([0, 2.5], "found 2.5 in row 1"),
-        ([0, "fine"], "found 'fine' in row 1"),
         ([7, 8, 9, 10, 11], "found 7 in row 0, 8 in row 1, 9 in row 2 and 2 more"),
         ([6] * 9, "found 6 in rows 0, 1, 2 and 6 more"),
         ([0, np.inf], "found inf in row 1"),
@@ -98,7 +89,6 @@ def test_one_based_labels_get_the_remedy():
         ([[0], [1]], r"shape \[n\]"),
         ([[0], [1, 2]], r"one name or number each; found \[0\] in row 0"),
         ([1, [2]], r"one name or number each; found \[2\] in row 1"),
-        ([{}], "one name or number each"),
     ],
 )
 def test_bad_labels(labels, message):

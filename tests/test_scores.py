@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scoringrules
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
@@ -37,14 +36,6 @@ def test_log_loss_and_rps_are_their_plain_loops(drawn):
     np.testing.assert_allclose(scores.rps(probs, labels, per_text=True), ranked, atol=1e-12)
     assert scores.log_loss(probs, labels) == pytest.approx(np.mean(losses))
     assert scores.rps(probs, labels) == pytest.approx(np.mean(ranked), abs=1e-12)
-
-
-@given(predictions())
-def test_rps_is_that_of_scoringrules(drawn):
-    probs, labels = drawn
-    # It too is a sum over thresholds and no mean; its categories begin at one.
-    theirs = scoringrules.rps_score(labels + 1, probs)
-    np.testing.assert_allclose(scores.rps(probs, labels, per_text=True), theirs, atol=1e-12)
 
 
 @given(predictions())
@@ -115,13 +106,10 @@ def test_crossover_comes_later_for_a_smaller_gap_and_never_without_one():
         ([[0.5, 0.5], [0.7, 0.2]], [0, 1], "row 1"),
         ([[1.5, -0.5]], [0], "not negative"),
         ([[np.nan, 1.0]], [0], "finite"),
-        ([[np.inf, 1.0]], [0], "finite"),
         ([["a", "b"]], [0], "numbers"),
         ([[0.5, 0.5]], [0, 1], "labels must be one a row"),
         ([[0.5, 0.5]], [2], "2"),
-        ([[0.5, 0.5]], [-1], "-1"),
         ([[0.5, 0.5]], [0.5], "0.5"),
-        ([[0.5, 0.5]], [np.nan], "missing"),
     ],
 )
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Estimators as scikit-learn's users expect them: settings, clones, folds, pipelines, frames."""
 
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +10,6 @@ from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, small
 from sklearn import base
 from sklearn.model_selection import (
     GridSearchCV,
-    KFold,
-    cross_val_predict,
 )
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -129,26 +125,6 @@ def test_what_is_known_after_a_fit(make):
     for found in (plain, named):
         best = found.predict_proba(TEST).argmax(axis=1)
         np.testing.assert_array_equal(found.predict(TEST), found.classes_[best])
-
-
-@pytest.mark.parametrize("missing", range(5))
-def test_a_class_that_a_fold_lacks_shifts_no_column(missing):
-    found = cp.TemperatureScaling().fit(X[missing != Y], Y[missing != Y])
-    assert found.classes_.tolist() == [0, 1, 2, 3, 4]
-    # The temperature moves no reading past another.
-    np.testing.assert_array_equal(found.predict_proba(X).argmax(axis=1), X.argmax(axis=1))
-
-
-def test_cross_validation_is_that_of_a_loop():
-    folds = KFold(5)  # The labels are sorted: each fold lacks an option.
-    expected = np.zeros((25, 5))
-    for rows, others in folds.split(X):
-        expected[others] = cp.LogitStack(seed=1).fit(X[rows], Y[rows]).predict_proba(X[others])
-    judge = cp.LogitStack(seed=1)
-    found: Any = cross_val_predict(judge, X, Y, method="predict_proba", cv=folds)
-    np.testing.assert_array_equal(found, expected)
-    assert not hasattr(judge, "scale_")
-    np.testing.assert_array_equal(cross_val_predict(judge, X, Y, cv=folds), found.argmax(axis=1))
 
 
 def test_pipelines_and_searches():
@@ -285,13 +261,3 @@ def test_the_checks_of_scikit_learn():
     }
     assert not failed
     assert sum(check["status"] == "passed" for check in found) > 25
-
-
-def test_the_example_of_the_page(capsys):
-    page = (Path(__file__).parent.parent / "docs" / "sklearn.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    loss, best = re.findall(r"^print.*# (.*)$", code, flags=re.MULTILINE)
-    exec(compile(code, "sklearn.md", "exec"), {})
-    printed = capsys.readouterr().out.splitlines()
-    assert float(printed[0]) == pytest.approx(float(loss), abs=0.015)
-    assert printed[1:] == [best]

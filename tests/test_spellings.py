@@ -37,40 +37,6 @@ def test_what_means_an_option(spellings, text, option):
     assert (None if found is None else spellings.scale.options[found]) == option
 
 
-@pytest.mark.parametrize(
-    ("spellings", "text", "options"),
-    [
-        (TEN, "1", {"10"}),
-        (HALVES, "1", {"1.5"}), (HALVES, "1.", {"1.5"}), (HALVES, "0", {"0.5"}),
-        (TEN, "2", set()),
-        (WORDS, " Very", {"very bad", "very good"}),
-        (WORDS, "very b", {"very bad"}), (WORDS, "Very ", {"very bad", "very good"}),
-        (MIXED, "Don’", {"Don't know"}), (MIXED, "so-", {"so-so"}), (MIXED, "not_", {"not_so"}),
-        (MIXED, "1 -", {"1 - Poor"}),
-        (WORDS, "bad", set()),
-        (WORDS, " ", set()),
-        (MARKED, "+", {"++"}),
-        (SIGNED, "-", {"-1"}), (SIGNED, "+", {"1"}),
-        (STARS, "-", set()),
-        # A part of a number's word is no part of the number.
-        *((STARS, text, set()) for text in ("F", "On", "th", "fou")),
-    ],
-)  # fmt: skip
-def test_what_may_become_an_option(spellings, text, options):
-    assert {spellings.scale.options[k] for k in spellings.meaning(text).begun} == options
-
-
-def test_a_number_word_goes_on_where_it_was_chosen():
-    assert {STARS.scale.options[k] for k in STARS.meaning(" F").mute} == {"4", "5"}
-
-
-def test_single_letters_keep_their_case_among_tokens():
-    letters = Spellings(Scale(("A", "B")))
-    assert [letters.meaning(text).whole for text in ("A", " (A)", " a", "b")] == [0, 0, None, None]
-    assert letters.meaning("b", False).whole == 1
-    assert letters.match("b") == 1
-
-
 def test_spellings_that_are_given():
     grades = Spellings(Scale(("1", "2")), {"A": "1", "acceptable": "1", "B": "2"})
     assert [grades.match(text) for text in ("a", "Acceptable", "B", "one", "C")] == [

@@ -1,4 +1,7 @@
-"""Stacks: the default's seven members, their weights, and what they leave alone."""
+"""Stacks: the default's seven members, and how stacking weighs members."""
+
+import json
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,10 +13,11 @@ from few_labels import (
     LOGITS,
     STARS,
     TEST,
-    WEIGHTS,
     assert_probabilities,
-    small,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 import cordial_ppl as cp
 from cordial_ppl.calibrators import CALIBRATORS
@@ -21,7 +25,7 @@ from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import CordialWarning, InputError
-from cordial_ppl.inference.target import Prior
+from cordial_ppl.stacking import MIN_LABELS, stack_weights
 
 MEMBERS = [
     "mixture",
@@ -73,21 +77,6 @@ def test_losses_of_the_members_by_themselves(judge):
     assert not Stack(calibrators=("temperature",)).fit(LOGITS[:5], LABELS[:5]).losses_
 
 
-def test_weights_are_those_of_their_prior_below_eight_labels(eight):
-    seven = small().fit(LOGITS[:7], LABELS[:7])
-    np.testing.assert_allclose(list(seven.weights_.values()), WEIGHTS, rtol=1e-12)
-    assert np.abs(np.subtract(list(eight.weights_.values()), WEIGHTS)).max() > 1e-3
-    flat = dict.fromkeys(seven.members, 1.0)
-    alike = small(weight_counts=flat).fit(LOGITS[:7], LABELS[:7])
-    np.testing.assert_allclose(list(alike.weights_.values()), 1 / 3, rtol=1e-12)
-
-
-def test_a_prior_by_channel_name():
-    loc, scale = np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 1e-3)
-    found = small(prior={"mixture": Prior(loc, scale)}).fit(LOGITS, LABELS)
-    np.testing.assert_allclose(found.posteriors_["mixture"].draws.mean(axis=0), loc, atol=1e-3)
-
-
 def test_the_paper_presets():
     flat, counted = cp.Cordial.paper(), cp.Cordial.paper(weights="one-count")
     assert (flat.inference, counted.inference) == ("laplace", "laplace")
@@ -125,3 +114,98 @@ def test_a_posterior_that_is_not_reliable_is_warned_of():
     with pytest.warns(CordialWarning, match="channel 'rugged' is not reliable.*nuts"):
         doubtful.fit(LOGITS, LABELS)
     assert not doubtful.posteriors_["rugged"].diagnostics.trusted
+
+
+REFERENCE = json.loads((Path(__file__).parent / "reference" / "stacking.json").read_text())
+
+
+def log_posterior(weights, probs, counts):
+    prior = np.sum(np.where(counts > 0.0, counts * np.log(weights), 0.0))
+    return np.sum(np.log(probs @ weights)) + prior
+
+
+@st.composite
+def ensembles(draw):
+    """Probabilities of 40 labels under 5 members, alike or different, and prior counts."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    spread = draw(st.sampled_from([0.01, 0.5, 3.0]))
+    log_probs = np.maximum(-rng.exponential(1.0, (40, 1)) - spread * rng.random((40, 5)), -9.0)
+    return log_probs, np.full(5, draw(st.sampled_from([0.0, 0.1, 1.0])))
+
+
+@given(ensembles())
+def test_no_other_weights_are_likelier(drawn):
+    log_probs, counts = drawn
+    weights = stack_weights(log_probs, counts)
+    assert np.all(weights >= 0.0) and weights.sum() == pytest.approx(1.0, abs=1e-12)
+    probs = np.exp(log_probs)
+    own = log_posterior(weights, probs, counts)
+    total = 40 + counts.sum()
+    slopes = (1.0 / (probs @ weights)) @ probs
+    slopes = slopes + np.divide(counts, weights, where=counts > 0.0, out=np.zeros(5))
+    # The posterior is concave: its excess slope bounds what any other weights could gain.
+    assert slopes.max() - total <= 1e-9 * total
+    for other in np.eye(5):
+        for share in (1e-3, 0.1):
+            moved = (1 - share) * weights + share * other
+            assert log_posterior(moved, probs, counts) <= own + 1e-9
+
+
+@pytest.mark.float32
+@pytest.mark.parametrize("count", [0.0, 1.0])
+def test_texts_of_which_nothing_is_said_and_impossible_labels(count):
+    rng = np.random.default_rng(13)
+    log_probs = np.log(rng.uniform(0.1, 0.9, (24, 4)))
+    mask = rng.random(24) < 0.6
+    counts = np.full(4, count)
+    alone = stack_weights(log_probs[mask], counts)
+    silent = np.where(mask[:, None], log_probs, -np.inf)
+    present = np.repeat(mask[:, None], 4, axis=1)
+    np.testing.assert_allclose(stack_weights(silent, counts, present=present), alone, atol=1e-12)
+    # A member that finds every label impossible keeps what its prior gives it.
+    hopeless = np.hstack([log_probs, np.full((24, 1), -np.inf)])
+    weights = stack_weights(hopeless, np.full(5, count))
+    assert weights[-1] == pytest.approx(count / (24 + 5 * count), abs=2e-3)
+    assert np.all(np.isfinite(weights))
+
+
+def test_few_labels_are_not_believed():
+    rng = np.random.default_rng(17)
+    log_probs = np.log(rng.uniform(0.1, 0.9, (24, 4)))
+    counts = np.zeros(4)
+    for n in (0, 1, MIN_LABELS - 1):
+        np.testing.assert_array_equal(stack_weights(log_probs[:n], counts), 0.25)
+    assert np.ptp(stack_weights(log_probs[:MIN_LABELS], counts)) > 0.01
+    favoured = np.array([3.0, 1.0, 0.5, 0.5])
+    few = stack_weights(log_probs[: MIN_LABELS - 1], favoured)
+    np.testing.assert_allclose(few, favoured / 5.0, rtol=1e-12)
+
+
+def test_an_independent_implementation_gives_the_same_weights():
+    log_probs = np.log(REFERENCE["P"])
+    for count, key in ((0.0, "w_alpha1"), (1.0, "w_alpha2")):
+        weights = stack_weights(log_probs, np.full(7, count))
+        np.testing.assert_allclose(weights, REFERENCE[key], atol=1e-8)
+
+
+@pytest.mark.x64
+def test_members_that_are_missing_are_left_out_of_their_texts():
+    rng = np.random.default_rng(1)
+    logs, count = np.log(rng.uniform(0.01, 1.0, (30, 4))), np.full(4, 0.5)
+    present = rng.random((30, 4)) < 0.6
+
+    def loss(free):
+        weights = np.exp(free - free.max())
+        weights /= weights.sum()
+        some = present.any(axis=1)
+        mixed = (present * np.exp(logs))[some] @ weights / (present[some] @ weights)
+        return -np.log(mixed).sum() - count @ np.log(weights)
+
+    weights = stack_weights(logs, count, present=present)
+    best = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-8})
+    assert loss(np.log(weights)) <= best.fun + 1e-8
+    everyone = stack_weights(logs, count, present=np.ones_like(present))
+    np.testing.assert_allclose(everyone, stack_weights(logs, count), rtol=0, atol=1e-9)
+    present[:, 2] = False
+    absent = stack_weights(logs, np.zeros(4), present=present)
+    assert absent[2] < 1e-12 and np.isclose(absent.sum(), 1)

@@ -102,14 +102,11 @@ def forge(path, header=None, arrays=None):
     [
         ({"version": 3}, None, "another version .* 3, this one reads 2.: upgrade with pip"),
         ({"version": 0}, None, "another version .* 0, this one reads 2.: fit again and save"),
-        ({"version": None}, None, "damaged or was changed: TypeError"),
         ({"version": "nothing"}, None, "damaged or was changed: KeyError"),
         ({"kind": "prior"}, None, "holds a 'prior'; a 'calibrator' is needed, as `cordial fit`"),
-        ({"kind": "nothing"}, None, "damaged or was changed: KeyError"),
         ({"meta": META | {"seed": 1}}, None, "do not match its digest"),
         ({"digest": "0"}, None, "do not match its digest"),
         ({}, {"count": np.array(np.nan)}, "'count' does not hold finite numbers"),
-        ({}, {"count": np.array([0, np.inf])}, "'count' does not hold finite numbers"),
         ({}, {"count": np.zeros(2, np.complex64)}, "finite numbers, but complex64"),
     ],
 )

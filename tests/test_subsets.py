@@ -10,11 +10,9 @@ import pytest
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.cordial.named import LogitStack
 from cordial_ppl.cordial.single import (
-    BatchCalibration,
     ChannelCalibrator,
     DirichletCalibration,
     LabelHistogram,
-    RawReading,
     TemperatureScaling,
 )
 from cordial_ppl.cordial.stack import Stack
@@ -98,25 +96,6 @@ def assert_alone(fits, n, name, tolerance):
 )
 def test_a_subset_is_fitted_as_it_would_be_alone(fits, n, name, tolerance):
     assert_alone(fits, n, name, tolerance)
-
-
-def test_members_are_shared_between_estimators():
-    counted = []
-    estimators = {"a": LogitStack(), "b": LogitStack(weight_counts={"vector": 3.0})}
-    found = fit(estimators, on_done=lambda: counted.append(1))
-    assert len(counted) == 3
-    assert not np.allclose(found["a"].weights, found["b"].weights)
-    literal, default = (Stack(channels=(CHANNEL,), inference=m) for m in ("laplace", "default"))
-    keys = [{part.key for part in stack.parts(20)} for stack in (literal, default)]
-    assert len(keys[0] & keys[1]) == 3 and len(keys[0] ^ keys[1]) == 2
-
-
-def test_what_needs_no_labels_sees_the_pool():
-    estimators = {"raw": RawReading(), "batch": BatchCalibration()}
-    found = fit(estimators)
-    for name, estimator in estimators.items():
-        expected = estimator.fit(POOL.logits).predict_proba(REPORT.logits)
-        np.testing.assert_allclose(found[name].probs, np.stack([expected] * 3))
 
 
 def test_a_member_that_fails_takes_no_other_with_it(monkeypatch):

@@ -139,12 +139,6 @@ def test_plain_channels_are_pooled_by_weight():
     assert temperature(odds=1.0).high == pytest.approx(8, rel=0.05)
 
 
-def test_no_channel_at_all():
-    summary = describe({}, {"temperature": 0.4, "odds": 0.6}, Losses(), STARS)
-    assert summary.faults == ()
-    assert "0.60  odds" in summary.text
-
-
 def test_the_whole_text():
     found = {"mixture": posterior(temperature=6.1), "location": posterior("location")}
     summary = describe(found, {"odds": 0.25, "mixture": 0.75}, Losses(), STARS)
@@ -163,22 +157,6 @@ def test_a_reader_that_adds_nothing():
     assert "1.12 against 1.10" in warning
     assert describe({}, {}, Losses(cordial=1.1), STARS).warnings
     assert not describe({}, {}, Losses(cordial=1.0999), STARS).warnings
-
-
-def test_few_labels():
-    """Whoever made the folds knows how few are too few; NaN says it."""
-    (note,) = describe({}, {}, Losses(np.nan, np.nan, labels=11), STARS).warnings
-    assert "too few labels for folds (11)" in note
-    assert "adds nothing" not in note
-    assert not describe({}, {}, Losses(labels=3), STARS).warnings
-
-
-def test_without_folds_the_loss_is_that_of_the_raw_reading_alone():
-    summary = describe({}, {}, Losses(np.nan, np.nan, 0.001, 1), STARS)
-    assert "Log loss (nats; too few labels for folds)" in summary.text
-    assert "  raw reading, on the one label, 0.00" in summary.text.splitlines()
-    assert "xpected" not in summary.text.replace("what to expect", "")
-    assert "out-of-fold" not in summary.text
 
 
 def mode(name, **known):

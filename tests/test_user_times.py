@@ -1,6 +1,6 @@
 """When labels were given: numbers and dates of every kind, in order and with ties."""
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
@@ -23,11 +23,8 @@ EAST = timezone(timedelta(hours=5))
         [str(place) for place in PLACES],
         DAYS,
         MOMENTS,
-        [moment.replace(tzinfo=UTC) for moment in MOMENTS],
-        np.array(MOMENTS, "datetime64[us]"),
         np.array(["2024-01-02", "2024-01-01"] * 2, "datetime64[ns]") + [2, 0, 3, 0],
         np.array(MOMENTS, "datetime64[us]") - np.datetime64("2024-01-01"),
-        pd.Series(pd.to_datetime(DAYS, format="ISO8601")),
         pd.Series(pd.to_datetime(DAYS, format="ISO8601", utc=True)),
         pl.Series(MOMENTS),
         [date(2024, 1, 2), datetime(2024, 1, 1), datetime(2024, 1, 2, 1), "2024-01-01"],
@@ -54,8 +51,6 @@ def test_nanoseconds_are_compared():
         ([1, 2, "soon"], "'soon' in row 2"),
         (["2024-01-01", None], "None in row 1"),
         ([datetime(2024, 1, 1), 5.0], "5 in row 1"),
-        (["1", None], "None in row 1"),
-        ([datetime(2024, 1, 1), pd.NaT], "NaT in row 1"),
         (["2024-01-01", "2024-01-01T00:00Z"], "'2024-01-01T00:00Z' in row 1"),
         (np.array(["2024-01-01", "NaT"], "datetime64[s]"), ".* in row 1"),
         ([np.inf, 1.0], "inf in row 0"),

@@ -17,7 +17,6 @@ from cordial_ppl.scale import Scale
 from cordial_ppl.tables import (
     Predictions,
     list_values,
-    match_labels,
     read_labels,
     read_provenance,
     read_readings,
@@ -232,7 +231,6 @@ def _enter_labels(case: dict[str, Any], folder: Path) -> None:
     found = read_labels(**case)
     assert len(found.labels) == len(found.item_ids) > 0
     assert 0 <= found.labels.min() <= found.labels.max() < case["scale"].size
-    attempt(match_labels, found.among(IDS), found)
     write_everywhere({"item_id": found.item_ids} | found.extras, folder)
 
 
