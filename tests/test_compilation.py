@@ -11,7 +11,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from cordial_ppl.cordial.judges import Cordial
+from cordial_ppl.cordial.named import Cordial
 
 from cordial_ppl import compilation
 from cordial_ppl.channel import Channel, observe
@@ -79,13 +79,14 @@ def test_the_listener_hears():
     assert names
 
 
-@pytest.mark.parametrize(("make", "programs"), [(literal, 3), (whole, 8)], ids=["laplace", "whole"])
+@pytest.mark.parametrize(("make", "programs"), [(literal, 4), (whole, 9)], ids=["laplace", "whole"])
 def test_few_programs_serve_every_number_of_labels_and_texts(make, programs):
     for program in compilation.Program.everyone:
         program.ready.clear()
     stack = fit(20, seed=0, make=make)
     stack.predict_proba(TEXTS.logits[:5])
-    # Densities and a prediction for each channel, and a search where a mode is sought.
+    stack.predict_interval(TEXTS.logits[:5])
+    # Densities and a prediction for each channel, a search where a mode is sought; quantiles.
     assert sum(len(program.ready) for program in compilation.Program.everyone) == programs
     with compilations() as names:
         for count in (1, 7, 33, 90):
