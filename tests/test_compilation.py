@@ -11,11 +11,11 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from cordial_ppl.cordial.named import Cordial
 
 from cordial_ppl import compilation
 from cordial_ppl.channel import Channel, observe
 from cordial_ppl.compilation import compiled
+from cordial_ppl.cordial.named import Cordial
 from cordial_ppl.cordial.single import ChannelCalibrator
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.inference.target import Prior

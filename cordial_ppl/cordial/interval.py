@@ -1,4 +1,4 @@
-"""A mixture of fitted members: its probabilities, and intervals of each text's expected position."""
+"""A mixture of fitted members: its probabilities, and intervals of the expected position."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
