@@ -102,10 +102,10 @@ def quantiles(
 
 @compiled
 def _bisect(
-    draws: Float[Array, "D m"],
-    mass: Float[Array, "D #m"],
-    tails: Float[Array, " 2"],
-    groups: Int[Array, ""],
+    draws: Float[Any, "D m"],
+    mass: Float[Any, "D #m"],
+    tails: Float[Any, " 2"],
+    groups: Int[Any, ""],
 ) -> Float[Array, "2 m"]:
     # An axis for the two quantiles.
     draws, mass, counts = draws[:, None], mass[:, None], mass[:, None] > 0
