@@ -253,7 +253,7 @@ def ends(fit: Fit, size: int) -> dict[str, Any]:
         }.items():
             means[name].append(place[rows])
             weights[name].append(own)
-    found = {k: np.array(quantiles(means[k], weights[k], fit.shares, LEVEL)) for k in means}
+    found = {k: quantiles(means[k], weights[k], fit.shares[None], LEVEL) for k in means}
     off = {k: float(np.abs(found[k] - found["all"]).mean()) for k in ("thin", "random")}
     width = float(np.mean(found["all"][1] - found["all"][0]))
     return {"fit": fit.name, "D": size, **off, "width": width}

@@ -77,13 +77,14 @@ def test_the_listener_hears():
     assert names
 
 
-@pytest.mark.parametrize(("make", "programs"), [(literal, 3), (whole, 8)], ids=["laplace", "whole"])
+@pytest.mark.parametrize(("make", "programs"), [(literal, 4), (whole, 9)], ids=["laplace", "whole"])
 def test_few_programs_serve_every_number_of_labels_and_texts(make, programs):
     for program in compilation.Program.everyone:
         program.ready.clear()
     stack = fit(20, seed=0, make=make)
     stack.predict_proba(TEXTS.logits[:5])
-    # Densities and a prediction for each channel, and a search where a mode is sought.
+    stack.predict_interval(TEXTS.logits[:5])
+    # Densities and a prediction for each channel, a search where a mode is sought; quantiles.
     assert sum(len(program.ready) for program in compilation.Program.everyone) == programs
     with compilations() as names:
         for count in (1, 7, 33, 90):

@@ -1,7 +1,6 @@
 """A calibrator as a function of tables: a batch of readings in, a batch of predictions out."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,6 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float
 
-from cordial_ppl.compilation import workers
 from cordial_ppl.errors import InputError
 from cordial_ppl.readings import Unread, warn_of_unread
 from cordial_ppl.tables.columns import Layout, find_layout, finite
@@ -118,23 +116,13 @@ def predict_texts(
         The columns `p_<option>`, `mean`, `low`, `high` and `label`.
     """
     scale = calibrator.scale_
-    parts = [slice(start, start + ROWS) for start in range(0, len(logits), ROWS)]
-
-    def predict(rows: slice) -> Float[np.ndarray, "_ _"]:
-        extra = {name: column[rows] for name, column in covariates.items()}
-        probs = calibrator.predict_proba(logits[rows], extra)
-        mean = probs @ scale.values
-        low, high = calibrator.predict_interval(logits[rows], LEVEL, extra, mean=mean)
-        return np.column_stack([probs, mean, low, high])
-
-    if len(parts) == 1:
-        found = predict(parts[0])
+    if len(logits):
+        probs, *rest = calibrator.predict_all(logits, LEVEL, covariates)
     else:
-        with ThreadPoolExecutor(max_workers=workers(len(parts))) as pool:
-            found = np.concatenate([np.empty((0, scale.size + 3)), *pool.map(predict, parts)])
-    names = *(f"p_{option}" for option in scale.options), "mean", "low", "high"
-    best = found[:, : scale.size].argmax(axis=1)
-    return {**dict(zip(names, found.T, strict=True)), "label": np.array(scale.options)[best]}
+        probs, rest = np.empty((0, scale.size)), np.empty((3, 0))
+    cells = {f"p_{option}": column for option, column in zip(scale.options, probs.T, strict=True)}
+    cells.update(zip(("mean", "low", "high"), rest, strict=True))
+    return {**cells, "label": np.array(scale.options)[probs.argmax(axis=1)]}
 
 
 def rename_extras(

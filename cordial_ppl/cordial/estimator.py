@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.frames import check_columns, column_names, like
-from cordial_ppl.cordial.interval import mixture_interval
+from cordial_ppl.cordial.interval import predict_mixture
 from cordial_ppl.cordial.members import Member
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.cordial.settings import check_level
@@ -154,21 +154,38 @@ class Estimator(Parameters, ABC):
                 another length.
             NotFittedError: ``fit`` was not called yet.
         """
-        level = check_level(level)
-        readings, extra = self._enter(logits, covariates)
-        values = self.scale_.values
+        probs, ends = self._predict_ends(*self._enter(logits, covariates), check_level(level))
         if mean is None:
-            mean = self._predict(readings, extra) @ values
-        elif np.shape(mean) != (len(readings),):
+            mean = probs @ self.scale_.values
+        elif np.shape(mean) != (len(probs),):
             raise InputError(
-                f"mean must have one number for each of {len(readings)} texts; got shape "
+                f"mean must have one number for each of {len(probs)} texts; got shape "
                 f"{np.shape(mean)}."
             )
-        low, high = mixture_interval(*self._mixture(readings), extra, values, level)
         mean = np.asarray(mean, np.float64)
-        return like(logits, np.minimum(low, mean), "low"), like(
-            logits, np.maximum(high, mean), "high"
-        )
+        low, high = np.minimum(ends[0], mean), np.maximum(ends[1], mean)
+        return like(logits, low, "low"), like(logits, high, "high")
+
+    def predict_all(
+        self, logits: Any, level: float = 0.9, covariates: Any = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Predict all that there is to a text, for little more than its probabilities cost.
+
+        Args:
+            logits: option logits, as in ``predict_proba``.
+            level: probability inside the interval, between 0 and 1.
+            covariates: per-text covariates, as in ``fit``.
+
+        Returns:
+            Arrays of what ``predict_proba``, ``predict_mean`` and ``predict_interval`` return.
+
+        Raises:
+            InputError: ``level`` is not between 0 and 1, or the readings are invalid.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        probs, ends = self._predict_ends(*self._enter(logits, covariates), check_level(level))
+        mean = _check_finite(probs) @ self.scale_.values
+        return probs, mean, np.minimum(ends[0], mean), np.maximum(ends[1], mean)
 
     def score(self, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None) -> float:
         """Accuracy, as for any classifier of scikit-learn.
@@ -191,15 +208,14 @@ class Estimator(Parameters, ABC):
 
     def _probs(self, logits: Any, covariates: Mapping[str, Any] | None) -> Float[np.ndarray, "m K"]:
         readings, extra = self._enter(logits, covariates)
-        probs = self._predict(readings, extra)
-        rows = np.flatnonzero(~np.isfinite(probs).all(axis=1))
-        if rows.size:
-            # A user's channel may take the logarithm of a covariate, say.
-            raise InputError(
-                f"the fit gives no probabilities for {name_rows(rows)}: does a reading or "
-                "covariate there lie far outside those of the labelled texts?"
-            )
-        return probs
+        return _check_finite(self._predict(readings, extra))
+
+    def _predict_ends(
+        self, readings: np.ndarray, covariates: dict[str, np.ndarray], level: float
+    ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "2 m"]]:
+        """Probabilities, and the ends of the interval before it is widened to the mean."""
+        members, shares = self._mixture(readings)
+        return predict_mixture(members, shares, covariates, self.scale_.values, level)
 
     def _enter(
         self, logits: Any, covariates: Mapping[str, Any] | None
@@ -233,8 +249,11 @@ class Estimator(Parameters, ABC):
     @abstractmethod
     def _mixture(
         self, logits: Float[np.ndarray, "m *readers K"]
-    ) -> tuple[list[tuple[Any, np.ndarray]], Float[np.ndarray, "m M"]]:
-        """Fitted members, each with the readings that it sees, and their weights for each text."""
+    ) -> tuple[list[tuple[Any, np.ndarray]], Float[np.ndarray, "#m M"]]:
+        """Fitted members, each with the readings that it sees, and their weights.
+
+        The weights have a row for each text, or one for all.
+        """
 
     def _predict(
         self, logits: Float[np.ndarray, "m *readers K"], covariates: dict[str, np.ndarray]
@@ -249,6 +268,17 @@ class Estimator(Parameters, ABC):
         with ThreadPoolExecutor(max_workers=workers(len(used))) as pool:
             mixed = sum(pool.map(predict, *zip(*used, strict=True)))
         return mixed / np.sum(mixed, axis=1, keepdims=True)
+
+
+def _check_finite(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:
+    rows = np.flatnonzero(~np.isfinite(probs).all(axis=1))
+    if rows.size:
+        # A user's channel may take the logarithm of a covariate, say.
+        raise InputError(
+            f"the fit gives no probabilities for {name_rows(rows)}: does a reading or "
+            "covariate there lie far outside those of the labelled texts?"
+        )
+    return probs
 
 
 def as_labelled(

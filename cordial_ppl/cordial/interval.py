@@ -1,86 +1,136 @@
-"""Intervals of a text's expected position on the scale, under a mixture of fitted members."""
+"""A mixture of fitted members: its probabilities, and intervals of the expected position."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float, Int
 
-from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.compilation import compiled, workers
+from cordial_ppl.inference.data import on_cpu
+from cordial_ppl.inference.programs import DRAWS, TEXTS
 
-BLOCK = 512
-"""Texts whose draws are sorted at a time."""
+HALVINGS = 16
+"""How often a quantile's range, at first that of a text's draws, is halved."""
 
-ROUNDING = 1e-9
-"""Share of the weight by which rounding may make a cumulative sum fall short of a quantile."""
+UNROLLED = 16
+"""Draws that one step of the loop adds up: their sum stays in the processor's registers."""
 
 
-def mixture_interval(
+def predict_mixture(
     members: Sequence[tuple[Any, np.ndarray]],
-    shares: Float[np.ndarray, "m M"],
+    shares: Float[np.ndarray, "#m M"],
     covariates: Mapping[str, np.ndarray],
     values: Float[np.ndarray, " K"],
     level: float,
-) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
-    """Two quantiles of each text's expected position, over draws and members.
+) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "2 m"]]:
+    r"""Predict texts, and find two quantiles of each text's expected position.
+
+    .. math:: \hat p(z \mid x) = \sum_j \omega_j\, \hat p_j(z \mid x)
 
     Args:
         members: fitted members, each with the readings that it sees.
-        shares: weight of each member in each text's mixture.
+        shares: weight of each member in each text's mixture, or in that of all texts.
         covariates: of the texts, by name.
         values: position of each option on the scale.
         level: probability between the two.
 
     Returns:
-        Lower and upper quantiles.
+        Probabilities, and the lower and upper quantiles over draws and members.
     """
     some = shares.any(axis=0)
     used = [member for member, own in zip(members, some, strict=True) if own]
-    weights = [fit.kept[1] if isinstance(fit, Posterior) else np.ones(1) for fit, _ in used]
-    ends = np.empty((2, len(shares)))
-    for start in range(0, len(shares), BLOCK):
-        rows = slice(start, start + BLOCK)
+    shares, count = shares[:, some], len(used[0][1])
+    weights = [fit.draw_weights for fit, _ in used]
+    probs, ends = np.empty((count, len(values))), np.empty((2, count))
+
+    def predict(start: int) -> None:
+        rows = slice(start, start + TEXTS)
         extra = {name: column[rows] for name, column in covariates.items()}
-        means = [
-            fit.expected(seen[rows], extra, values)
-            if isinstance(fit, Posterior)
-            else (fit.predict_centred(seen[rows], extra) @ values)[None]
-            for fit, seen in used
-        ]
-        ends[:, rows] = quantiles(means, weights, shares[rows, some], level)
-    return ends[0], ends[1]
+        own = shares[rows] if len(shares) > 1 else shares
+        found = [fit.predict_draws(seen[rows], extra, values) for fit, seen in used]
+        mixed = sum(share[:, None] * p for share, (p, _) in zip(own.T, found, strict=True))
+        probs[rows] = mixed / np.sum(mixed, axis=1, keepdims=True)
+        ends[:, rows] = quantiles([means for _, means in found], weights, own, level)
+
+    starts = range(0, count, TEXTS)
+    with ThreadPoolExecutor(max_workers=workers(max(1, len(starts)))) as pool:
+        list(pool.map(predict, starts))
+    return probs, ends
 
 
 def quantiles(
     means: Sequence[Float[np.ndarray, "_ m"]],
     weights: Sequence[Float[np.ndarray, " _"]],
-    shares: Float[np.ndarray, "*m M"],
+    shares: Float[np.ndarray, "#m M"],
     level: float,
-) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+) -> Float[np.ndarray, "2 m"]:
     r"""Two quantiles of each text, over all draws of all members.
 
     .. math:: \inf \{ x : \sum_j \omega_j \sum_d w_{jd}\, [\mu_{jd} \le x] \ge \alpha \},
        \qquad \alpha = (1 \mp \mathrm{level}) / 2
 
+    The sum is a step function of x, so x is found by bisection, up to ``2 ** -HALVINGS`` of the
+    range of a text's draws and single precision of the sum.
+
     Args:
         means: expected position of each text under each draw of a member, ``[D_j, m]`` for
             member j; a calibrator counts as one draw.
         weights: of the draws of each member, ``[D_j]``.
-        shares: weight of each member, or of each member in each text's mixture.
+        shares: weight of each member in each text's mixture, or in that of all texts.
         level: probability between the two.
 
     Returns:
-        Lower and upper quantiles.
+        Lower and upper quantiles, each one of the draws.
     """
-    member = np.repeat(np.arange(len(weights)), [len(each) for each in weights])
-    values = np.concatenate(means, dtype=np.float32).T.copy()
-    order = np.argsort(values, axis=1)
-    mass = np.concatenate(weights) * shares[..., member]
-    mass = mass[order] if mass.ndim == 1 else np.take_along_axis(mass, order, axis=1)
-    below = mass.cumsum(axis=1)
-    found = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        enough = below >= (tail - ROUNDING) * below[:, -1:]
-        draw = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
-        found.append(np.take_along_axis(values, draw, axis=1)[:, 0])
-    return found[0], found[1]
+    count, size = means[0].shape[1], sum(map(len, weights))
+    places = -(-size // DRAWS) * DRAWS, -(-count // TEXTS) * TEXTS
+    draws = np.zeros(places, np.float32)
+    np.concatenate(means, out=draws[:size, :count], casting="same_kind")
+    mass = np.zeros((places[0], 1 if len(shares) == 1 else places[1]), np.float32)
+    start = 0
+    for own, share in zip(weights, np.ascontiguousarray(shares.T, np.float32), strict=True):
+        mass[start : start + len(own), : len(share)] = own.astype(np.float32)[:, None] * share
+        start += len(own)
+    tails = np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
+    found = _bisect(draws, mass, tails, np.int32(-(-size // UNROLLED)))
+    return np.asarray(found)[:, :count]
+
+
+@compiled
+def _bisect(
+    draws: Float[Any, "D m"],
+    mass: Float[Any, "D #m"],
+    tails: Float[Any, " 2"],
+    groups: Int[Any, ""],
+) -> Float[Array, "2 m"]:
+    # An axis for the two quantiles.
+    draws, mass, counts = draws[:, None], mass[:, None], mass[:, None] > 0
+    lowest = jnp.where(counts, draws, jnp.inf).min(axis=0)
+    highest = jnp.where(counts, draws, -jnp.inf).max(axis=0)
+
+    def below(cut: Float[Array, "2 m"]) -> Float[Array, "2 m"]:
+        if not on_cpu():
+            return jnp.where(draws <= cut[None], mass, 0).sum(axis=0)
+
+        def add(group: Array, total: Array) -> Array:
+            for place in range(UNROLLED):
+                draw = group * UNROLLED + place
+                total += jnp.where(draws[draw] <= cut, mass[draw], 0)
+            return total
+
+        return jax.lax.fori_loop(0, groups, add, jnp.zeros_like(cut))
+
+    def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = (low + high) / 2
+        enough = below(middle) >= goal
+        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+    low, high = (jnp.repeat(end, 2, axis=0) for end in (lowest, highest))
+    goal = tails[:, None] * below(high)
+    _, high = jax.lax.fori_loop(0, HALVINGS, halve, (low, high))
+    return jnp.where((draws <= high[None]) & counts, draws, -jnp.inf).max(axis=0)

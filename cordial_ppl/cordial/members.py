@@ -54,6 +54,21 @@ class CalibratorFit:
             found[rows] = probs / probs.sum(axis=1, keepdims=True)
         return found
 
+    def predict_draws(
+        self,
+        logits: Float[np.ndarray, "m *readers K"],
+        covariates: Mapping[str, np.ndarray],
+        values: Float[np.ndarray, " K"],
+    ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "1 m"]]:
+        """Predict as a posterior of one draw would: `Posterior.predict_draws`."""
+        probs = self.predict_centred(logits, covariates)
+        return probs, (probs @ values)[None]
+
+    @property
+    def draw_weights(self) -> Float[np.ndarray, " 1"]:
+        """The weight of its one draw."""
+        return np.ones(1)
+
 
 Fitted = Posterior | CalibratorFit
 

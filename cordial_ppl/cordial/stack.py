@@ -365,7 +365,6 @@ class Stack(Estimator):
 
     def _mixture(
         self, logits: np.ndarray
-    ) -> tuple[list[tuple[Any, np.ndarray]], Float[np.ndarray, "m M"]]:
-        weights = np.array(list(self.weights_.values()))
-        shares = np.broadcast_to(weights, (len(logits), len(weights)))
-        return [(self.fits_[name], logits) for name in self.weights_], shares
+    ) -> tuple[list[tuple[Any, np.ndarray]], Float[np.ndarray, "1 M"]]:
+        weights = np.array([list(self.weights_.values())])
+        return [(self.fits_[name], logits) for name in self.weights_], weights

@@ -139,6 +139,11 @@ class Posterior:
         return shares
 
     @property
+    def draw_weights(self) -> Float[np.ndarray, " D"]:
+        """Weights of the draws that predict."""
+        return self.kept[1]
+
+    @property
     def kept(self) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, " D"]]:
         """The draws that predict, and their weights."""
         rows = np.flatnonzero(self.shares)
@@ -175,22 +180,26 @@ class Posterior:
         probs = self._predict(logits, covariates, None)[0].astype(np.float64)
         return probs / probs.sum(axis=1, keepdims=True)
 
-    def expected(
+    def predict_draws(
         self,
         logits: Float[np.ndarray, "m *readers K"],
         covariates: Mapping[str, np.ndarray],
         values: Float[np.ndarray, " K"],
-    ) -> Float[np.ndarray, "D m"]:
-        """Expected position of each text on the scale under each of the draws that are kept.
+    ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "D m"]]:
+        """Predict, and find each text's expected position on the scale under each draw.
 
         Args:
             logits: validated, centred logits.
             covariates: per-text covariates.
             values: position of each option.
+
+        Returns:
+            What ``predict_centred`` returns, and the expected positions; ``draw_weights`` has the
+            weights of the draws.
         """
-        found = self._predict(logits, covariates, values)[1]
-        assert found is not None
-        return found
+        probs, means = self._predict(logits, covariates, values)
+        probs = probs.astype(np.float64)
+        return probs / probs.sum(axis=1, keepdims=True), means
 
     def _predict(self, logits: Any, covariates: Any, values: Any) -> tuple[Any, Any]:
         readings = self._readings(logits, covariates)
