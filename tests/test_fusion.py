@@ -78,6 +78,8 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
     assert (tmp_path / "g.cordial").read_bytes() == (tmp_path / "f.cordial").read_bytes()
     with pytest.raises(cp.FileError, match="holds a 'fusion'"):
         storage.read(tmp_path / "f.cordial", "calibrator")
+    with pytest.raises(cp.InputError, match="only a Fusion can be saved"):
+        LogitFusion().save(tmp_path / "h.cordial")
 
 
 @pytest.mark.parametrize(

@@ -91,14 +91,18 @@ def test_it_goes_through_a_sweep(mine, tmp_path):
         [method.mine]
         channel = "mine.py"
         inference = "mode"
+        [method.tight]
+        channel = "mine.py"
+        inference = "mode"
+        prior = {{offset = [0, 0.001]}}
     """
     (tmp_path / "sweep.toml").write_text(config)
     parsed = read_config(tmp_path / "sweep.toml")
     results = run_sweep(parsed, tmp_path / "out")
-    assert results.methods == ("histogram", "mine")
+    assert results.methods == ("histogram", "mine", "tight")
     ((_, cell),) = results.cells.items()
     assert not cell.reasons
-    assert abs(cell.losses[0] - cell.losses[1]).max() > 1e-3
+    assert abs(cell.losses[1] - cell.losses[2]).max() > 1e-3
 
 
 @pytest.mark.nightly

@@ -165,8 +165,11 @@ class Fusion(Estimator):
 
         Raises:
             NotFittedError: there was no fit yet.
+            InputError: this is a subclass, which a file does not know.
             FileError: the file cannot be written.
         """
+        if type(self) is not Fusion:
+            raise InputError(f"only a Fusion can be saved; this is a {type(self).__name__}.")
         self._check_fitted()
         settings = {
             "average": bool(self.average),

@@ -96,7 +96,7 @@ class _Variant(Struct, frozen=True, forbid_unknown_fields=True):
     inference: Text | None = None
     channels: Texts | None = None
     channel: Text | None = None
-    prior: Text | None = None
+    prior: Text | dict[str, Any] | None = None
     weight_counts: dict[str, Any] | None = None
 
 
@@ -200,7 +200,7 @@ def _variant(name: str, key: str, table: Any, folder: Path) -> Method:
             )
     if found.channels:
         settings["channels"] = tuple(_channel(given, folder) for given in found.channels)
-    if found.prior and found.prior != OWN:
+    if isinstance(found.prior, str) and found.prior != OWN:
         settings["prior"] = str(folder / found.prior)
     if base == "channel":
         if not found.channel:

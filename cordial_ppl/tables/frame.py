@@ -128,7 +128,10 @@ def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
         cells: Python or NumPy objects; None for a missing one.
     """
     if isinstance(cells, np.ndarray) and cells.dtype != object:
-        return pl.Series(name, cells)
+        try:
+            return pl.Series(name, cells)
+        except ValueError:  # Times in seconds, or in units of years.
+            return pl.Series(name, cells.astype(str).tolist())
     plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
     known = [cell for cell in plain if cell is not None]
     kinds = set(map(type, known))
