@@ -1,20 +1,23 @@
-"""Zip archives member by member, those packed with Zstandard too, which `zipfile` cannot open."""
+"""Zip archives member by member, those packed with Zstandard too."""
 
-import io
 import lzma
-import zipfile
+import sys
 import zlib
 from pathlib import Path
 
 from cordial_ppl.errors import FileError
 
-ZSTANDARD = 93
-"""Zip's number of that method."""
+if sys.version_info >= (3, 14):
+    import zipfile
 
-HEADER = 30
-"""Bytes of a member's header before its name; the lengths of name and extra field end it."""
+    from compression.zstd import ZstdError
+else:
+    from backports.zstd import ZstdError, zipfile
 
-DAMAGES = (zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, zipfile.BadZipFile)
+DAMAGES = (
+    *(zlib.error, lzma.LZMAError, ZstdError),
+    *(EOFError, OSError, RuntimeError, zipfile.BadZipFile),
+)
 """What is raised for what is damaged, encrypted or packed in an unknown way."""
 
 LARGEST = 64 * 1024 * 1024
@@ -59,13 +62,9 @@ class Archive(zipfile.ZipFile):
         Raises:
             FileError: It is damaged, packed in a way that is not known, or far too large.
         """
-        member = self.getinfo(name)
         try:
-            if member.compress_type == ZSTANDARD:
-                content = self._unpack_zstandard(member)
-            else:
-                with self.open(member) as file:
-                    content = file.read(LARGEST + 1)
+            with self.open(name) as file:
+                content = file.read(LARGEST + 1)
         except DAMAGES as error:
             raise FileError(f"{self.path}: {name} cannot be unpacked: {error}.") from error
         if len(content) > LARGEST:
@@ -73,18 +72,3 @@ class Archive(zipfile.ZipFile):
                 f"{self.path}: {name} must unpack to at most {LARGEST >> 20} MB; it has more."
             )
         return content
-
-    def _unpack_zstandard(self, member: zipfile.ZipInfo) -> bytes:
-        from zstandard import ZstdDecompressor, ZstdError
-
-        with self.path.open("rb") as file:
-            file.seek(member.header_offset)
-            header = file.read(HEADER)
-            lengths = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
-            file.seek(sum(lengths), 1)
-            packed = io.BytesIO(file.read(member.compress_size))
-        try:
-            with ZstdDecompressor().stream_reader(packed, read_across_frames=True) as stream:
-                return stream.read(LARGEST + 1)
-        except ZstdError as error:
-            raise OSError(str(error)) from error
