@@ -94,8 +94,8 @@ def walk(
 
     Arguments are those of `log_densities` and `cordial_ppl.inference.moves.move`.
     """
-    run, temper = _walk(target), np.asarray(temper, begin.standard.dtype)
-    now = jax.tree.map(np.asarray, begin)
+    run, kind = _walk(target), begin.standard.dtype
+    now, temper = jax.tree.map(lambda leaf: np.asarray(leaf, kind), (begin, temper))
     for first in range(0, len(normal), STEPS):
         some = slice(first, first + STEPS)
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
