@@ -27,10 +27,8 @@ class Estimator(Parameters, ABC):
 
     Readings in a pandas or polars data frame give predictions in one, with the same index.
 
-    Args:
-        options: names of the K ordered options, in order; by default 0..K-1.
-
     Attributes:
+        options: names of the K ordered options, in order; by default 0..K-1.
         scale_: the scale; present once fitted.
         classes_: the K options in order, in the terms of ``predict``.
         n_features_in_: the number of options, K.
