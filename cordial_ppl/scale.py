@@ -209,8 +209,9 @@ class Scale:
             message += " If they start one lower than the options, add 1 to each."
         numbers = list(self._numbers or (0.5,))
         whole = all(number.is_integer() for number in numbers)
-        between = np.arange(min(numbers) + 1, max(numbers)).tolist() if whole else ()
-        gaps = [number for number in between if number in found]
+        known = sorted(number for number in found if number is not None)
+        inside = (number for number in known if min(numbers) < number < max(numbers))
+        gaps = [number for number in inside if whole and number.is_integer()]
         if gaps:
             skipped = ", ".join(f"{number:g}" for number in gaps)
             message += f" The options have a gap at {skipped}: is an option missing there?"

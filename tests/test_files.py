@@ -200,3 +200,27 @@ def test_a_link_stays_a_link(tmp_path):
     write_table(tmp_path / "link.csv", {"a": [1]})
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "real.csv").read_text() == "a\n1\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_nested_types_are_written(tmp_path, ending):
+    frame = pl.LazyFrame(
+        {
+            "array": pl.Series([[1.0, 2.0]], dtype=pl.Array(pl.Float64, 2)),
+            "image": [{"bytes": b"x", "path": "é"}],
+            "chunks": [[b"q"]],
+        }
+    )
+    write_table(tmp_path / f"out.{ending}", frame)
+    cells = read_columns(tmp_path / f"out.{ending}").cells
+    (array,), (image,), (chunks,) = (cells[name] for name in ("array", "image", "chunks"))
+    assert array in ("[1.0, 2.0]", [1.0, 2.0])
+    assert json.loads(image) == {"bytes": "b'x'", "path": "é"} and json.loads(chunks) == ["b'q'"]
+
+
+def test_whole_numbers_beside_others_are_exact(tmp_path):
+    rows = [{"item_id": 2**53 + 1, "logit_a": 0, "logit_b": 1}, {"item_id": 1.5, "logit_a": 0}]
+    rows[1]["logit_b"] = 0
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert read_readings(path).item_ids == [str(2**53 + 1), "1.5"]

@@ -1,7 +1,10 @@
 """Fitted calibrators on disk: the same predictions to the last bit, or one clear error."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, STARS, TEST
 
 import cordial_ppl as cp
@@ -196,3 +199,15 @@ def test_changed_users_are_refused(users, meta, arrays):
     change(users, "users", meta, arrays)
     with pytest.raises(FileError, match="saved.cordial is damaged or was changed"):
         cp.load(users)
+
+
+def test_a_stack_is_saved_without_the_files_of_its_settings(tmp_path):
+    path = write_channel(tmp_path, "sound")
+    stack = cp.Cordial(channels=[path], inference="mode", calibrators=("temperature",))
+    stack.fit(LOGITS, LABELS)
+    saved = Path(path).read_text()
+    Path(path).unlink()
+    stack.save(tmp_path / "s.cordial")
+    Path(path).write_text(saved)
+    loaded = cp.load(tmp_path / "s.cordial", channels=[path])
+    np.testing.assert_allclose(loaded.predict_proba(LOGITS), stack.predict_proba(LOGITS))

@@ -157,3 +157,8 @@ def test_options_are_counted_against_the_readings():
 def test_positions_off_the_scale(indices):
     with pytest.raises(InputError, match="positions must be 0..2"):
         WORDS.decode(indices)
+
+
+def test_a_gap_between_far_options_is_found_at_once():
+    with pytest.raises(InputError, match="a gap at 7"):
+        Scale(("1", "5", str(10**15))).encode(["7"])

@@ -48,10 +48,7 @@ def read(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a table of readings, and of labels, from a log of another tool.
-
-    With --model NAME, FROM is a table of texts and the model is asked: see cordial ask --help.
-    """
+    """Make a table of readings, and of labels, from a log of another tool."""
     from cordial_ppl.cli.output import check_output, show_json
     from cordial_ppl.cli.reading import as_json, explain_text, read_spellings, report, warn
     from cordial_ppl.formats import collect, find_format
@@ -104,5 +101,5 @@ def read(
     if not quiet:
         report(collected, found.name, out, labels)
     warn(collected, found.remedy)
-    if collected.answers["prose"] and not guess:
+    if collected.answers["prose"] and not guess and after is None and not quiet:
         say("--guess takes answers from prose that announces none")

@@ -154,7 +154,7 @@ class Estimator(Parameters, ABC):
         """
         probs, ends = self._predict_ends(*self._enter(logits, covariates), check_level(level))
         if mean is None:
-            mean = probs @ self.scale_.values
+            mean = _check_finite(probs) @ self.scale_.values
         elif np.shape(mean) != (len(probs),):
             raise InputError(
                 f"mean must have one number for each of {len(probs)} texts; got shape "

@@ -112,7 +112,7 @@ class StackRecord(Record):
     @classmethod
     def of(cls, stack: "Stack") -> "StackRecord":
         """What is saved of a fitted stack."""
-        settings = stack.settings
+        settings = stack.fitted_settings
         learned = [name for name in cls.__struct_fields__ if name.endswith("_")]
         regressions = {k: v.params for k, v in stack.fits_.items() if isinstance(v, CalibratorFit)}
         return cls(
@@ -207,7 +207,8 @@ def find_channels(
                 f"the calibrator was fitted with the channel file {name}.py: name that file again, "
                 f"channels=['{name}.py'] or --channel {name}.py (its code is run)."
             )
-        found[name] = CHANNELS[name] if posterior.built_in else given[name]
+        built_in = posterior.built_in and name in CHANNELS
+        found[name] = CHANNELS[name] if built_in else given[name]
     return found
 
 

@@ -52,7 +52,11 @@ def predict_mixture(
         extra = {name: column[rows] for name, column in covariates.items()}
         own = shares[rows] if len(shares) > 1 else shares
         found = [fit.predict_draws(seen[rows], extra, values) for fit, seen in used]
-        mixed = sum(share[:, None] * p for share, (p, _) in zip(own.T, found, strict=True))
+        # What a member without a share predicts may not be finite.
+        mixed = sum(
+            np.where(share[:, None] > 0, share[:, None] * p, 0.0)
+            for share, (p, _) in zip(own.T, found, strict=True)
+        )
         probs[rows] = mixed / np.sum(mixed, axis=1, keepdims=True)
         ends[:, rows] = quantiles([means for _, means in found], weights, own, level)
 

@@ -190,6 +190,11 @@ class Stack(Estimator):
         return found
 
     @property
+    def fitted_settings(self) -> "Stack":
+        """The settings of the fit, for which no file is read again; before a fit, ``settings``."""
+        return vars(self).get("_fitted_settings") or self.settings
+
+    @property
     def members(self) -> tuple[str, ...]:
         """Names of all members, channels first."""
         settings = self.settings
@@ -198,7 +203,7 @@ class Stack(Estimator):
     @property
     def has_default_prior(self) -> bool:
         """Whether the prior is the default one."""
-        prior = self.settings.prior
+        prior = self.fitted_settings.prior
         return not prior.given and prior.shared is None and prior.learned is self._learned
 
     @property
@@ -337,7 +342,7 @@ class Stack(Estimator):
         kind, settings, learned = contents
         stack = object.__new__(Stack.NAMED[kind])
         vars(stack).update(settings, base=(), **learned)
-        assert stack.settings  # They are valid.
+        stack._fitted_settings = stack.settings  # Validates them.
         return stack
 
     def _fit(self, texts: Labelled) -> None:
@@ -354,6 +359,7 @@ class Stack(Estimator):
         names = [part.name for part in parts]
         counts = np.array([settings.weight_counts[name] for name in names])
         mixture = weigh(texts, folds, held_out, counts)
+        self._fitted_settings = settings
         self.fits_ = {name: fit.fitted for name, fit in zip(names, fits, strict=True)}
         self.weights_ = dict(zip(names, mixture.weights.tolist(), strict=True))
         self.losses_ = dict(zip(names, mixture.losses, strict=False))

@@ -121,15 +121,15 @@ def describe(
                 run = jax.vmap(lambda key, each: sample_sites(channel, sites, key, each), (0, None))
                 draws = np.asarray(jax.jit(run)(keys, examples[0]))
                 moments = draws.mean(axis=0), draws.std(axis=0)
-        except ChannelError:
+        except (ChannelError, InputError):
             raise
         except Exception as error:
-            for name in find_covariates(channel, size):
-                if name not in covariates:
-                    raise InputError(
-                        f"the channel uses the covariate {name!r}, one number a text, which was "
-                        f"not given: covariates={{{name!r}: ...}}."
-                    ) from error
+            name = error.args[0] if isinstance(error, KeyError) and error.args else None
+            if name is not None and name in find_covariates(channel, size):
+                raise InputError(
+                    f"the channel uses the covariate {name!r}, one number a text, which was not "
+                    f"given: covariates={{{name!r}: ...}}."
+                ) from error
             raise ChannelError(_explain(channel, error)) from error
     loc, scale = np.empty((2, sites[-1].slice.stop))
     for index, (site, normal) in enumerate(zip(sites, found, strict=True)):

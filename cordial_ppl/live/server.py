@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -68,11 +69,15 @@ class Server:
             max_retries=RETRIES,
             http_client=self._openai.DefaultAsyncHttpxClient(follow_redirects=False),
         )
+        # What else the environment would send, to any server.
+        self.client.organization = self.client.project = None
+        self.client._custom_headers = {"Authorization": f"Bearer {key}"}
 
     def _find_key(self, named: bool) -> str:
         try:
             parts = urlsplit(self.url)
             secret = parts.username or parts.password or parts.query or parts.fragment
+            _ = parts.port  # Raises ValueError where it is not a number.
         except ValueError:
             parts, secret = urlsplit(""), None
         if parts.scheme not in ("http", "https") or not parts.hostname or secret:
@@ -81,7 +86,7 @@ class Server:
                 "a server's address must be like http://localhost:8000/v1, with nothing before the "
                 "host or after the path; keys come from the environment."
             )
-        here = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        here = _is_here(parts.hostname)
         trusted = named or here or parts.hostname == urlsplit(OPENAI).hostname
         key = os.environ.get(self.key_variable, "").strip() if trusted else ""
         if not (key.isascii() and key.isprintable() and " " not in key) or (named and not key):
@@ -167,6 +172,14 @@ class Server:
     def _hide_key(self, text: str) -> str:
         # Servers without keys are given words such as "none", which are no secrets.
         return text.replace(self._key, "[the key]") if len(self._key) >= 8 else text
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def load(module: str, extra: str) -> Any:

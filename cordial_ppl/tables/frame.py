@@ -135,8 +135,10 @@ def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
     plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
     known = [cell for cell in plain if cell is not None]
     kinds = set(map(type, known))
+    # Whole numbers beside others become floats, which hold them up to 2**53.
+    largest = 2**53 if float in kinds else 2**63 - 1
     same = len(kinds) < 2 or kinds == {int, float}
-    if same and not (int in kinds and any(abs(cell) >= 2**63 for cell in known)):
+    if same and not any(isinstance(cell, int) and abs(cell) > largest for cell in known):
         try:
             column = pl.Series(name, plain, strict=False)
         except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
@@ -152,7 +154,11 @@ def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
 def as_text(cell: object) -> str:
     """Write a cell as text: lists and objects as JSON."""
     cell = cell.to_list() if isinstance(cell, pl.Series) else cell
-    return json.dumps(cell, default=str) if isinstance(cell, list | dict) else str(cell)
+    return (
+        json.dumps(cell, default=str, ensure_ascii=False)
+        if isinstance(cell, list | dict)
+        else str(cell)
+    )
 
 
 def list_names(names: Iterable[str], shown: int = 10) -> str:

@@ -44,7 +44,10 @@ def write_table(
                 raise InputError(f"columns must have one length; found {lengths}.")
             frame = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
         frame = frame.with_columns(
-            pl.col(name).map_elements(as_text, pl.String)
+            # An element of an array reaches Python as an internal object of polars.
+            (
+                pl.col(name).arr.to_list() if isinstance(kind, pl.Array) else pl.col(name)
+            ).map_elements(as_text, pl.String)
             for name, kind in frame.collect_schema().items()
             if not _fits(kind, ending)
         )
@@ -53,7 +56,7 @@ def write_table(
             # polars would hold back Ctrl-C in the thread that calls it.
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(sink, temporary).result()
-        except pl.exceptions.PolarsError as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             reason = str(error).strip().partition("\n")[0].rstrip(".")
             raise FileError(f"cannot write {path}: {reason}.") from error
 
@@ -62,5 +65,10 @@ def _fits(kind: Any, ending: str) -> bool:
     """Whether a format can hold a type."""
     if ending == ".parquet":
         return kind != pl.Struct([])
-    unknown = pl.Binary, pl.Duration, *((pl.List, pl.Array, pl.Struct) if ending == ".csv" else ())
-    return not isinstance(kind, unknown)
+    if ending == ".csv" and kind.is_nested():
+        return False
+    parts = [kind]
+    for part in parts:
+        inner = [field.dtype for field in part.fields] if isinstance(part, pl.Struct) else []
+        parts += [part.inner] if isinstance(part, pl.List | pl.Array) else inner
+    return not any(isinstance(part, pl.Binary | pl.Duration | pl.Object) for part in parts)
