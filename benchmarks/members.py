@@ -103,7 +103,7 @@ def _fit(pair: Pair, n: int, draws: int, names: Sequence[str]) -> dict[str, Said
             warnings.simplefilter("ignore", cp.CordialWarning)
             fits = _member(name, pair.source).fit(cases)
         truth = reading.report_labels
-        probs = [fit.fitted.predict_centred(*reading.report) for fit in fits]
+        probs = [fit.fitted.predict(*reading.report)[0] for fit in fits]
         found[name] = Said(
             np.stack(
                 [

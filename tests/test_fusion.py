@@ -59,7 +59,7 @@ def test_it_is_the_mixture_of_its_members(fusion):
     read = np.nan_to_num(logits)
     parts = [fusion.stacks_[name].predict_proba(read[:, r]) for r, name in enumerate(NAMES)]
     parts.append(fusion.fits_["average reading"].predict_proba(pool(logits, fusion._spreads)))
-    parts.append(fusion.fits_["joint channel"].predict_centred(logits, {}))
+    parts.append(fusion.fits_["joint channel"].predict(logits, {})[0])
     weights = np.tile(list(fusion.weights_.values()), (40, 1))
     weights[3, 0] = 0
     expected = np.einsum("nm,mnk->nk", weights / weights.sum(axis=1, keepdims=True), parts)

@@ -35,15 +35,6 @@ def test_intervals_contain_the_mean(stack):
             assert ((low <= mean) & (mean <= high)).all()
 
 
-def test_a_mean_that_is_known_is_not_computed_again(stack):
-    whole = stack.predict_interval(TEST)
-    mean = stack.predict_mean(TEST)
-    np.testing.assert_array_equal(stack.predict_interval(TEST, mean=mean), whole)
-    assert (stack.predict_interval(TEST, mean=mean + 10)[1] == mean + 10).all()
-    with pytest.raises(InputError, match="mean must have one number"):
-        stack.predict_interval(TEST, mean=mean[:-1])
-
-
 @settings(max_examples=100)
 @given(
     seed=st.integers(0, 2**32 - 1),

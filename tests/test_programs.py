@@ -154,7 +154,7 @@ def test_programs_are_traced_once():
         case = Case(texts_of(count, first), folds, (seed,), prior)
         fits = fit_cases(target, [case], method=method, effort=Effort(particles=64, proposals=4))
         texts = texts_of(50 + count)
-        fits[0].fitted.predict_centred(texts.logits, texts.covariates)
+        fits[0].fitted.predict(texts.logits, texts.covariates)
 
     for method in ("default", "laplace"):
         fit(20, method, 0)

@@ -172,7 +172,7 @@ def test_data_frames_give_data_frames(judge):
             series = getattr(judge, name)(frame)
             assert type(series) is library.Series and series.to_list() == values.tolist()
             assert series.name == {"predict": "label", "predict_mean": "mean"}[name]
-        ends = judge.predict_interval(frame, mean=judge.predict_mean(frame))
+        ends = judge.predict_interval(frame)
         assert [own.name for own in ends] == ["low", "high"]
     frame = pandas.DataFrame(TEST, INDEX)
     for name in ("predict_proba", "predict", "predict_mean"):

@@ -54,7 +54,7 @@ def test_the_stack_of_seven(judge):
 
 def test_predictions_are_the_weighted_members(judge):
     parts = [
-        judge.weights_[name] * judge.fits_[name].predict_centred(TEST - TEST.mean(1)[:, None], {})
+        judge.weights_[name] * judge.fits_[name].predict(TEST - TEST.mean(1)[:, None], {})[0]
         for name in MEMBERS
     ]
     np.testing.assert_allclose(judge.predict_proba(TEST), sum(parts), rtol=0, atol=1e-6)

@@ -88,7 +88,7 @@ def compare(
     centre, spread = reference.draws.mean(axis=0), reference.draws.std(axis=0)
     distances = np.abs(posterior.weights @ posterior.draws - centre) / spread
     unseen = texts.unseen
-    probs = [p.predict_centred(unseen.logits, unseen.covariates) for p in (posterior, reference)]
+    probs = [p.predict(unseen.logits, unseen.covariates)[0] for p in (posterior, reference)]
     errors = np.abs(probs[0] - probs[1])
     place = texts.target.coordinates[int(distances.argmax())]
     return float(distances.max()), float(np.sqrt((errors**2).mean())), float(errors.max()), place

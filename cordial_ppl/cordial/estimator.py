@@ -2,13 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.compilation import workers
 from cordial_ppl.cordial.frames import check_columns, column_names, like
 from cordial_ppl.cordial.interval import predict_mixture
 from cordial_ppl.cordial.members import Member
@@ -128,7 +126,7 @@ class Estimator(Parameters, ABC):
         return like(logits, means, "mean")
 
     def predict_interval(
-        self, logits: Any, level: float = 0.9, covariates: Any = None, *, mean: Any = None
+        self, logits: Any, level: float = 0.9, covariates: Any = None
     ) -> tuple[Any, Any]:
         """Credible interval of each text's expected position on the scale.
 
@@ -141,27 +139,16 @@ class Estimator(Parameters, ABC):
             logits: option logits, as in ``predict_proba``.
             level: probability inside the interval, between 0 and 1.
             covariates: per-text covariates, as in ``fit``.
-            mean: what ``predict_mean`` returned for the same texts, if it is already known.
 
         Returns:
             Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``; for a
             data frame, series "low" and "high".
 
         Raises:
-            InputError: ``level`` is not between 0 and 1, the readings are invalid, or ``mean`` has
-                another length.
+            InputError: ``level`` is not between 0 and 1, or the readings are invalid.
             NotFittedError: ``fit`` was not called yet.
         """
-        probs, ends = self._predict_ends(*self._enter(logits, covariates), check_level(level))
-        if mean is None:
-            mean = _check_finite(probs) @ self.scale_.values
-        elif np.shape(mean) != (len(probs),):
-            raise InputError(
-                f"mean must have one number for each of {len(probs)} texts; got shape "
-                f"{np.shape(mean)}."
-            )
-        mean = np.asarray(mean, np.float64)
-        low, high = np.minimum(ends[0], mean), np.maximum(ends[1], mean)
+        *_, low, high = self.predict_all(logits, level, covariates)
         return like(logits, low, "low"), like(logits, high, "high")
 
     def predict_all(
@@ -181,8 +168,8 @@ class Estimator(Parameters, ABC):
             InputError: ``level`` is not between 0 and 1, or the readings are invalid.
             NotFittedError: ``fit`` was not called yet.
         """
-        probs, ends = self._predict_ends(*self._enter(logits, covariates), check_level(level))
-        mean = _check_finite(probs) @ self.scale_.values
+        probs, ends = self._predict(logits, covariates, check_level(level))
+        mean = probs @ self.scale_.values
         return probs, mean, np.minimum(ends[0], mean), np.maximum(ends[1], mean)
 
     def score(self, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None) -> float:
@@ -205,15 +192,15 @@ class Estimator(Parameters, ABC):
         return tags
 
     def _probs(self, logits: Any, covariates: Mapping[str, Any] | None) -> Float[np.ndarray, "m K"]:
-        readings, extra = self._enter(logits, covariates)
-        return _check_finite(self._predict(readings, extra))
+        return self._predict(logits, covariates)[0]
 
-    def _predict_ends(
-        self, readings: np.ndarray, covariates: dict[str, np.ndarray], level: float
-    ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "2 m"]]:
+    def _predict(
+        self, logits: Any, covariates: Mapping[str, Any] | None, level: float | None = None
+    ) -> tuple[Float[np.ndarray, "m K"], Any]:
         """Probabilities, and the ends of the interval before it is widened to the mean."""
-        members, shares = self._mixture(readings)
-        return predict_mixture(members, shares, covariates, self.scale_.values, level)
+        readings, extra = self._enter(logits, covariates)
+        found = predict_mixture(*self._mixture(readings), extra, self.scale_.values, level)
+        return _check_finite(found[0]), found[1]
 
     def _enter(
         self, logits: Any, covariates: Mapping[str, Any] | None
@@ -252,20 +239,6 @@ class Estimator(Parameters, ABC):
 
         The weights have a row for each text, or one for all.
         """
-
-    def _predict(
-        self, logits: Float[np.ndarray, "m *readers K"], covariates: dict[str, np.ndarray]
-    ) -> Float[np.ndarray, "m K"]:
-        """Predict validated, centred readings."""
-        members, shares = self._mixture(logits)
-        used = [(*own, share) for own, share in zip(members, shares.T, strict=True) if share.any()]
-
-        def predict(fit: Any, seen: np.ndarray, share: np.ndarray) -> np.ndarray:
-            return share[:, None] * fit.predict_centred(seen, covariates)
-
-        with ThreadPoolExecutor(max_workers=workers(len(used))) as pool:
-            mixed = sum(pool.map(predict, *zip(*used, strict=True)))
-        return mixed / np.sum(mixed, axis=1, keepdims=True)
 
 
 def _check_finite(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:

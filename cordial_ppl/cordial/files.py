@@ -138,7 +138,7 @@ class StackRecord(Record):
             for name, params in self.regressions.items():
                 kind = CALIBRATORS[name]
                 fits[name] = fit = CalibratorFit(kind, kind.params(**params))
-                if not np.isfinite(fit.predict_centred(np.zeros((1, scale.size)))).all():
+                if not np.isfinite(fit.predict(np.zeros((1, scale.size)))[0]).all():
                     raise ValueError(f"calibrator {name!r} predicts no probabilities")
             check_shares("weights", np.array(list(self.weights_.values())))
             counts = self.label_counts_

@@ -25,8 +25,8 @@ def predict_mixture(
     shares: Float[np.ndarray, "#m M"],
     covariates: Mapping[str, np.ndarray],
     values: Float[np.ndarray, " K"],
-    level: float,
-) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "2 m"]]:
+    level: float | None = None,
+) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "2 m"] | None]:
     r"""Predict texts, and find two quantiles of each text's expected position.
 
     .. math:: \hat p(z \mid x) = \sum_j \omega_j\, \hat p_j(z \mid x)
@@ -36,7 +36,7 @@ def predict_mixture(
         shares: weight of each member in each text's mixture, or in that of all texts.
         covariates: of the texts, by name.
         values: position of each option on the scale.
-        level: probability between the two.
+        level: probability between the two; None where no quantiles are wanted.
 
     Returns:
         Probabilities, and the lower and upper quantiles over draws and members.
@@ -44,26 +44,28 @@ def predict_mixture(
     some = shares.any(axis=0)
     used = [member for member, own in zip(members, some, strict=True) if own]
     shares, count = shares[:, some], len(used[0][1])
-    weights = [fit.draw_weights for fit, _ in used]
+    weights = [] if level is None else [fit.draw_weights for fit, _ in used]
     probs, ends = np.empty((count, len(values))), np.empty((2, count))
+    places = None if level is None else values
 
     def predict(start: int) -> None:
         rows = slice(start, start + TEXTS)
         extra = {name: column[rows] for name, column in covariates.items()}
         own = shares[rows] if len(shares) > 1 else shares
-        found = [fit.predict_draws(seen[rows], extra, values) for fit, seen in used]
+        found = [fit.predict(seen[rows], extra, places) for fit, seen in used]
         # What a member without a share predicts may not be finite.
         mixed = sum(
             np.where(share[:, None] > 0, share[:, None] * p, 0.0)
             for share, (p, _) in zip(own.T, found, strict=True)
         )
         probs[rows] = mixed / np.sum(mixed, axis=1, keepdims=True)
-        ends[:, rows] = quantiles([means for _, means in found], weights, own, level)
+        if level is not None:
+            ends[:, rows] = quantiles([means for _, means in found], weights, own, level)
 
     starts = range(0, count, TEXTS)
     with ThreadPoolExecutor(max_workers=workers(max(1, len(starts)))) as pool:
         list(pool.map(predict, starts))
-    return probs, ends
+    return probs, None if level is None else ends
 
 
 def quantiles(

@@ -41,28 +41,19 @@ class CalibratorFit:
     calibrator: Calibrator
     params: Any
 
-    def predict_centred(
+    def predict(
         self,
         logits: Float[np.ndarray, "m *readers K"],
         covariates: Mapping[str, np.ndarray] | None = None,
-    ) -> Float[np.ndarray, "m K"]:
-        """Probabilities of validated, centred readings; covariates are ignored."""
-        found = np.empty((len(logits), logits.shape[-1]))
+        values: Float[np.ndarray, " K"] | None = None,
+    ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "1 m"] | None]:
+        """Predict as a posterior of one draw would, `Posterior.predict`; covariates are ignored."""
+        probs = np.empty((len(logits), logits.shape[-1]))
         for start in range(0, len(logits), BLOCK):
             rows = slice(start, start + BLOCK)
-            probs = np.exp(self.calibrator.log_probs(self.params, logits[rows]))
-            found[rows] = probs / probs.sum(axis=1, keepdims=True)
-        return found
-
-    def predict_draws(
-        self,
-        logits: Float[np.ndarray, "m *readers K"],
-        covariates: Mapping[str, np.ndarray],
-        values: Float[np.ndarray, " K"],
-    ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "1 m"]]:
-        """Predict as a posterior of one draw would: `Posterior.predict_draws`."""
-        probs = self.predict_centred(logits, covariates)
-        return probs, (probs @ values)[None]
+            found = np.exp(self.calibrator.log_probs(self.params, logits[rows]))
+            probs[rows] = found / found.sum(axis=1, keepdims=True)
+        return probs, None if values is None else (probs @ values)[None]
 
     @property
     def draw_weights(self) -> Float[np.ndarray, " 1"]:

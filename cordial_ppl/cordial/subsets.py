@@ -92,7 +92,7 @@ def fit_subsets(
     def fit(part: Member) -> Fits:
         own = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
         fits = part.fit(own)
-        return fits, np.stack([fit.fitted.predict_centred(*report) for fit in fits])
+        return fits, np.stack([fit.fitted.predict(*report)[0] for fit in fits])
 
     found = dict(zip(unique, fit_members(list(unique.values()), fit, on_done), strict=True))
     results: dict[str, BatchFit | Exception] = {}

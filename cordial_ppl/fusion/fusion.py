@@ -311,23 +311,6 @@ class Fusion(Estimator):
                 weights.append(weight * share)
         return found, np.stack(weights, axis=1)
 
-    def _predict(
-        self, logits: Float[np.ndarray, "m R K"], covariates: dict[str, np.ndarray]
-    ) -> Float[np.ndarray, "m K"]:
-        members, weights = self._mixture(logits)
-
-        def weighted(member: tuple[Fitted, np.ndarray], weight: np.ndarray) -> np.ndarray:
-            (fit, seen), rows = member, np.flatnonzero(weight)
-            found = np.zeros((len(logits), logits.shape[2]))
-            if rows.size:
-                extra = {name: column[rows] for name, column in covariates.items()}
-                found[rows] = weight[rows, None] * fit.predict_centred(seen[rows], extra)
-            return found
-
-        with ThreadPoolExecutor(max_workers=workers(len(members))) as threads:
-            probs = sum(threads.map(weighted, members, weights.T), start=np.zeros(()))
-        return probs / probs.sum(axis=1, keepdims=True)
-
 
 def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:
     """Refuse a reader without a labelled text; warn of two that share none."""

@@ -251,7 +251,7 @@ def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[
                 with np.errstate(divide="ignore"):
                     some = resample(0.5, np.log(weights), UNSEEN)
                 draws, weights = draws[some], np.full(UNSEEN, 1 / UNSEEN)
-            probs = predict(target, draws, weights, readings)[0].astype(np.float64)
+            probs = predict(target, draws, weights, readings)[0]
         else:
             probs = probs[np.flatnonzero(rows)]
         held_out[rows] = probs / probs.sum(axis=1, keepdims=True)

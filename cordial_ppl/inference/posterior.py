@@ -171,37 +171,25 @@ class Posterior:
         else:
             readings = as_logits_of_readers(logits, readers=name_readers(self.readers), size=size)
         extra = as_covariates(covariates, len(readings), self.covariates, self.channel.levels)
-        return self.predict_centred(readings, extra)
+        return self.predict(readings, extra)[0]
 
-    def predict_centred(
-        self, logits: Float[np.ndarray, "m *readers K"], covariates: Mapping[str, np.ndarray]
-    ) -> Float[np.ndarray, "m K"]:
-        """Predict for logits that are already validated and centred."""
-        probs = self._predict(logits, covariates, None)[0].astype(np.float64)
-        return probs / probs.sum(axis=1, keepdims=True)
-
-    def predict_draws(
+    def predict(
         self,
         logits: Float[np.ndarray, "m *readers K"],
         covariates: Mapping[str, np.ndarray],
-        values: Float[np.ndarray, " K"],
-    ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "D m"]]:
-        """Predict, and find each text's expected position on the scale under each draw.
+        values: Float[np.ndarray, " K"] | None = None,
+    ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "D m"] | None]:
+        """Predict for logits that are already validated and centred.
 
         Args:
-            logits: validated, centred logits.
+            logits: the readings.
             covariates: per-text covariates.
-            values: position of each option.
+            values: position of each option on the scale; None for no expected positions.
 
         Returns:
-            What ``predict_centred`` returns, and the expected positions; ``draw_weights`` has the
-            weights of the draws.
+            Probabilities, and the expected position of each text under each draw that predicts;
+            ``draw_weights`` has the weights of these draws.
         """
-        probs, means = self._predict(logits, covariates, values)
-        probs = probs.astype(np.float64)
-        return probs / probs.sum(axis=1, keepdims=True), means
-
-    def _predict(self, logits: Any, covariates: Any, values: Any) -> tuple[Any, Any]:
         readings = self._readings(logits, covariates)
         with jax.enable_x64(True):
             return predict(self.target, *self.kept, readings, values)

@@ -153,7 +153,7 @@ def predict(
     readings: Readings,
     values: Float[np.ndarray, "*m K"] | None = None,
 ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "S m"] | None]:
-    r"""Posterior predictive distribution of each text, in the precision of the readings.
+    r"""Posterior predictive distribution of each text, computed in the precision of the readings.
 
     .. math:: \hat p(z \mid x) = \sum_s w_s\, \hat p(z \mid x, \phi_s)
 
@@ -165,7 +165,8 @@ def predict(
         values: value of each option, or of each option of each text; None for no expected values.
 
     Returns:
-        Probabilities, and the expected value of each text under each draw.
+        Probabilities, float64 rows that sum to one, and the expected value of each text under each
+        draw.
     """
     run, kind = _predict(target), readings.logits.dtype
     count, *_, size = readings.logits.shape
@@ -174,7 +175,7 @@ def predict(
     weights = np.pad(weights.astype(kind), (0, short))
     given = np.zeros(size) if values is None else values
     places = np.broadcast_to(given, (count, size)).astype(kind)
-    probs = np.zeros((count, size), kind)
+    probs = np.zeros((count, size))
     means = None if values is None else np.empty((len(draws), count), kind)
     for first in range(0, count, TEXTS):
         rows = slice(first, min(first + TEXTS, count))
@@ -193,7 +194,8 @@ def predict(
             probs[rows] += np.asarray(found[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(found[1])[:, :texts]
-    return probs, None if means is None else means[: len(means) - short]
+    probs /= probs.sum(axis=1, keepdims=True)
+    return probs, None if means is None else means[: len(draws) - short]
 
 
 @lru_cache(maxsize=512)

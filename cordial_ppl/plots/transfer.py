@@ -65,7 +65,7 @@ def transfer_curve(
     data = check_stack(calibrator).labelled(logits, labels, covariates)
     values, said = calibrator.scale_.values, stated(data.logits) @ calibrator.scale_.values
     mean = calibrator.predict_mean(data.logits, data.covariates)
-    ends = calibrator.predict_interval(data.logits, level, data.covariates, mean=mean)
+    ends = calibrator.predict_interval(data.logits, level, data.covariates)
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
     parts = group(said / step, int(np.clip(len(said) // LEAST, 1, GROUPS)), DECIMALS)
     x, y, low, high = (

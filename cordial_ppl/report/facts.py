@@ -214,7 +214,7 @@ def _moved(
     far = np.sort(first)
     rows = far[np.argsort(-np.abs(after - before)[far], kind="stable")][:MOVED]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
-    low, high = calibrator.predict_interval(texts.logits[rows], LEVEL, extra, mean=after[rows])
+    low, high = calibrator.predict_interval(texts.logits[rows], LEVEL, extra)
     labels = dict(zip(texts.rows.tolist(), calibrator.scale_.decode(texts.labels), strict=True))
     return tuple(
         Moved(
