@@ -1,174 +1,123 @@
-"""Minimisation of many functions at once: ends, flags, several starts, what is out of reach."""
+"""Newton's method and BFGS: where searches end, several starts, what is out of reach."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import minimize, rosen, rosen_der
 from scipy.special import expit
 
-from cordial_ppl.inference.minimise import minimise
-
-SEEDS = st.integers(0, 2**32 - 1)
-
-
-def each(function):
-    """A function of one point as one of many."""
-    return lambda points, at: np.array([function(x) for x in points])
+from cordial_ppl.calibrators.newton import newton
+from cordial_ppl.inference.minimise import search
 
 
-def both(value, slope):
-    return lambda points, at: (each(value)(points, at), each(slope)(points, at))
+def bfgs(function, starts, index=None, rounds=1000):
+    """Minimise functions of a point and a problem, one from each start."""
+    starts = np.asarray(starts, float)
+    index = np.arange(len(starts)) if index is None else index
+    run = jax.jit(lambda *given: search(jax.value_and_grad(function), *given))
+    with jax.enable_x64(True):
+        return jax.device_get(run(starts, index, np.full(len(starts), True), np.int32(rounds)))
 
 
-ROSENBROCK = both(rosen, rosen_der)
-
-
-def double_well(points, at):
-    """Minima at (+-1, 0), a saddle at the origin."""
-    x, y = points.T
-    return (x**2 - 1) ** 2 + y**2, np.stack([4 * x * (x**2 - 1), 2 * y], axis=1)
+def rosenbrock(x, _):
+    return jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
 @pytest.mark.parametrize("start", [[-1.2, 1.0], [0.0, 0.0, 3.0], [3.0, 3.0, -1.0, 2.0]])
 def test_rosenbrock_ends_at_ones_in_about_as_many_evaluations_as_scipy_takes(start):
-    found = minimise(ROSENBROCK, np.array([[start]]))
-    assert found.converged.all() and found.gradient_norm[0] <= 1e-9
+    found = bfgs(rosenbrock, [start])
+    assert np.abs(found.gradient).max() <= 1e-9
     np.testing.assert_allclose(found.x, 1.0, atol=1e-8)
     theirs = minimize(rosen, start, jac=rosen_der, method="BFGS", options={"gtol": 1e-9})
     assert found.rounds < 1.3 * theirs.nfev
+    few = bfgs(rosenbrock, [start], rounds=4)
+    assert few.rounds == 4 and np.abs(few.gradient).max() > 1e-3
 
 
-@pytest.mark.parametrize("size", [1, 5, 27])
-def test_newton_ends_a_quadratic_in_one_step_and_bfgs_in_more(size):
-    rng = np.random.default_rng(size)
-    root = rng.normal(size=(size, size))
-    matrix, centre = root @ root.T + np.eye(size), rng.normal(size=size)
-
-    def fun(points, at):
-        far = points - centre
-        return 0.5 * np.vecdot(far, far @ matrix), far @ matrix
-
-    starts = np.zeros((1, 1, size))
-    newton = minimise(fun, starts, hessian=lambda x, at: np.tile(matrix, (len(x), 1, 1)))
-    assert newton.converged.all() and newton.rounds <= 3
-    np.testing.assert_allclose(newton.x[0], centre, atol=1e-9)
-    found = minimise(fun, starts)
-    assert found.converged.all()
-    np.testing.assert_allclose(found.x[0], centre, atol=1e-8)
+def test_what_has_no_minimum_or_no_slope_ends():
+    downhill = bfgs(lambda x, _: -x[0], np.zeros((1, 1)), rounds=9)
+    assert downhill.rounds == 9 and downhill.value[0] < 0.0
+    constant = bfgs(lambda x, _: 3.0 + 0.0 * x[0], np.ones((1, 1)))
+    assert constant.x[0, 0] == 1.0 and constant.value[0] == 3.0 and constant.rounds == 1
+    noisy = bfgs(lambda x, _: 1e8 + 1e-7 * x[0], np.ones((1, 1)))
+    assert noisy.rounds < 500
+    nowhere = bfgs(lambda x, _: jnp.log(x).sum(), [[-1.0, 2.0]])
+    assert np.isinf(nowhere.value[0])
+    np.testing.assert_array_equal(nowhere.x, [[-1.0, 2.0]])
 
 
-def test_flags_are_truthful():
-    few = minimise(ROSENBROCK, np.array([[[-1.2, 1.0]]]), max_rounds=4)
-    assert not few.converged[0] and few.rounds == 4 and few.gradient_norm[0] > 1e-3
-    downhill = minimise(
-        lambda x, at: (-x[:, 0], -np.ones_like(x)), np.zeros((1, 1, 1)), max_rounds=9
-    )
-    assert not downhill.converged[0] and downhill.value[0] < 0.0
-    constant = minimise(lambda x, at: (3.0 + 0.0 * x[:, 0], 0.0 * x), np.ones((1, 1, 1)))
-    assert constant.converged[0] and constant.x[0, 0] == 1.0 and constant.value[0] == 3.0
-    noisy = minimise(lambda x, at: (1e8 + 0.0 * x[:, 0], np.full_like(x, 1e-7)), np.ones((1, 1, 1)))
-    assert noisy.converged[0] and noisy.rounds < 500
-
-
-def test_a_start_that_cannot_be_evaluated_is_returned_and_reported():
-    def logs(points, at):
-        return np.log(points).sum(axis=1), 1.0 / points
-
-    found = minimise(logs, np.array([[[-1.0, 2.0]]]))
-    assert not found.converged[0] and np.isinf(found.value[0]) and np.isinf(found.gradient_norm[0])
-    np.testing.assert_array_equal(found.x, [[-1.0, 2.0]])
+def edge(x):
+    """A function that ends at x = 0, and its derivatives."""
+    slopes = [1.0 - 1.0 / x[:, 0], 3.0 * np.exp(3.0 * x[:, 1]) - 1.0]
+    bends = np.stack([x[:, 0] ** -2.0, 9.0 * np.exp(3.0 * x[:, 1])], axis=1)[:, :, None]
+    value = x[:, 0] - np.log(x[:, 0]) + np.exp(3.0 * x[:, 1]) - x[:, 1]
+    return value, np.stack(slopes, axis=1), bends * np.eye(2)
 
 
 def test_steps_stay_out_of_where_the_function_ends():
-    def fun(points, at):
-        x, y = points.T
-        slopes = [1.0 - 1.0 / x, 3.0 * np.exp(3.0 * y) - 1.0]
-        return x - np.log(x) + np.exp(3.0 * y) - y, np.stack(slopes, axis=1)
-
-    found = minimise(fun, np.array([[[1e-3, 8.0]]]))
-    assert found.converged.all()
-    np.testing.assert_allclose(found.x, [[1.0, -np.log(3.0) / 3.0]], atol=1e-8)
+    best = [[1.0, -np.log(3.0) / 3.0]]
+    start = np.array([[1e-3, 8.0]])
+    found = bfgs(lambda x, _: x[0] - jnp.log(x[0]) + jnp.exp(3.0 * x[1]) - x[1], start)
+    np.testing.assert_allclose(found.x, best, atol=1e-8)
+    found, _ = newton(lambda x, at: edge(x)[:2], lambda x, at: edge(x)[2], start)
+    np.testing.assert_allclose(found, best, atol=1e-8)
 
 
-def test_no_step_is_longer_than_the_longest():
-    seen = []
+@pytest.mark.parametrize("scale", [0.1, 3.0, 50.0])
+def test_newton_and_bfgs_end_at_the_minimum_of_a_convex_loss(scale):
+    rng = np.random.default_rng(0)
+    signed = scale * rng.normal(size=(20, 12, 4)) * rng.choice([-1.0, 1.0], (20, 12, 1))
 
-    def slope(points, at):
-        seen.append(points[0, 0])
-        return np.exp(-points[:, 0] / 100.0) * 1e4, np.exp(-points / 100.0) * -100.0
-
-    minimise(slope, np.zeros((1, 1, 1)), max_rounds=20, max_length=2.5)
-    assert 2.0 < max(np.diff(seen)) <= 2.5 + 1e-9
-
-
-@given(SEEDS, st.sampled_from([0.1, 3.0, 50.0]))
-@settings(max_examples=40)
-def test_newton_and_bfgs_end_at_the_minimum_of_a_convex_loss(seed, scale):
-    rng = np.random.default_rng(seed)
-    signed = scale * rng.normal(size=(5, 12, 4)) * rng.choice([-1.0, 1.0], (5, 12, 1))
-
-    def loss(points, at):
-        margins = (signed[at] @ points[:, :, None])[:, :, 0]
+    def loss(x, at):
+        margins = (signed[at] @ x[:, :, None])[:, :, 0]
         pulls = -(signed[at] * expit(-margins)[:, :, None]).mean(axis=1)
-        value = np.logaddexp(0.0, -margins).mean(axis=1) + 5e-3 * (points**2).sum(axis=1)
-        return value, pulls + 1e-2 * points
+        return np.logaddexp(0.0, -margins).mean(axis=1) + 5e-3 * (x**2).sum(
+            axis=1
+        ), pulls + 0.01 * x
 
-    def hessian(points, at):
-        margins = (signed[at] @ points[:, :, None])[:, :, 0]
+    def hessian(x, at):
+        margins = (signed[at] @ x[:, :, None])[:, :, 0]
         bend = (expit(margins) * expit(-margins))[:, :, None] * signed[at] / 12
         return signed[at].swapaxes(1, 2) @ bend + 1e-2 * np.eye(4)
 
-    starts = 3.0 * rng.normal(size=(5, 1, 4))
-    newton, bfgs = minimise(loss, starts, hessian=hessian), minimise(loss, starts)
-    for found in (newton, bfgs):
-        assert found.converged.all()
-        value, slope = loss(found.x, np.arange(5))
-        np.testing.assert_allclose(found.value, value, rtol=1e-12)
-        np.testing.assert_allclose(found.gradient_norm, np.abs(slope).max(axis=1), atol=1e-15)
-    assert newton.rounds < 100
-    np.testing.assert_allclose(bfgs.x, newton.x, rtol=0, atol=1e-6)
+    starts = 3.0 * rng.normal(size=(20, 4))
+    x, value = newton(loss, hessian, starts)
+    its_value, slope = loss(x, np.arange(20))
+    np.testing.assert_allclose(value, its_value, rtol=1e-12)
+    np.testing.assert_allclose(slope, 0.0, atol=1e-9)
+    given = jnp.asarray(signed)
+
+    def same(x, at):
+        return jnp.logaddexp(0.0, -given[at] @ x).mean() + 5e-3 * (x**2).sum()
+
+    np.testing.assert_allclose(bfgs(same, starts).x, x, rtol=0, atol=1e-6)
 
 
-def test_what_is_done_is_evaluated_no_more():
-    sizes = []
+def test_newton_evaluates_no_more_what_is_done():
+    sizes, bends = [], np.array([1.0, 1e3, 1.0])[:, None] * np.arange(1, 5) ** 3
 
-    def bowl(points, at):
+    def bowl(x, at):
         sizes.append(len(at))
-        bend = np.array([1.0, 1e3, 1.0])[at][:, None] * np.arange(1, 5) ** 3
-        return 0.5 * (bend * points**2).sum(axis=1), bend * points
+        return 0.5 * (bends[at] * x**2).sum(axis=1), bends[at] * x
 
-    found = minimise(bowl, np.array([[[0.0] * 4], [[1.0] * 4], [[1e-12] * 4]]))
-    assert found.converged.all()
-    assert sizes[0] == 3 and set(sizes[1:]) == {1} and len(sizes) == found.rounds
-
-
-def wells(depths):
-    """Two minima in every coordinate, of which the one below zero is deeper by twice the depth."""
-
-    def fun(points, at):
-        depth = depths[at][:, None]
-        value = ((points**2 - 1.0) ** 2 + depth * points).sum(axis=1)
-        return value, 4.0 * points * (points**2 - 1.0) + depth
-
-    return fun
+    starts = np.outer([0.0, 1.0, 1e-16], np.ones(4))
+    x, _ = newton(bowl, lambda x, at: bends[at][:, :, None] * np.eye(4), starts)
+    np.testing.assert_allclose(x, 0.0, atol=1e-12)
+    assert sizes[0] == 3 and set(sizes[1:]) == {1} and len(sizes) <= 3
 
 
 def test_of_several_searches_the_lowest_goes_to_its_end():
-    starts = np.array([[[1.0], [2.0], [-1.6], [0.3]]] * 2)
-    depths, calls = np.array([0.3, -0.3]), []
+    starts, depths = np.array([1.0, 2.0, -1.6, 0.3] * 2)[:, None], jnp.array([0.3, -0.3])
 
-    def counted(points, at):
-        calls.append(len(at))
-        return wells(depths)(points, at)
+    def wells(x, at):
+        return ((x**2 - 1.0) ** 2 + depths[at] * x).sum()
 
-    found = minimise(counted, starts)
-    assert found.converged.all() and (found.x[:, 0] * depths < 0).all()
-    np.testing.assert_allclose(found.gradient_norm, 0.0, atol=1e-9)
-    together, calls[:] = sum(calls), []
-    alone = minimise(counted, starts.reshape(8, 1, 1)[[2]], tolerance=1e-9)
-    np.testing.assert_allclose(found.x[0], alone.x[0], atol=1e-9)
-    calls.clear()
-    for depth in (0, 1):
-        minimise(lambda x, at, d=depth: counted(x, at * 0 + d), starts[depth][:, None])
-    assert together < sum(calls)
+    with jax.enable_x64(True):
+        depths = depths.astype(float)
+    ends = bfgs(wells, starts, np.repeat([0, 1], 4))
+    found = ends.lowest(4)
+    assert (found.x[:, 0] * np.array(depths) < 0).all()
+    np.testing.assert_allclose(found.gradient, 0.0, atol=1e-9)
+    # The others stop where they cannot be the lowest.
+    assert np.abs(ends.gradient).max() > 1e-6

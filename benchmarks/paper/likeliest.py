@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from populations import FAR, STARTS, affine_channel
+from populations import STARTS, affine_channel, fit_affine
 
 from cordial_ppl.arrays import FLOOR, AnyArray
 from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel
-from cordial_ppl.inference.minimise import minimise
 
 UNSHRUNK = 1e-6
 """Pseudo-counts a row that change no estimate but keep every probability positive."""
@@ -67,34 +66,3 @@ def fit_channels(
     chosen = np.array([[UNSHRUNK] * draws, [strongest(draw) for draw in range(draws)]])
     full, shrunk = shrink_channel(reading, whole, centres, chosen)
     return Channels(centres, full, shrunk)
-
-
-def fit_affine(
-    reading: Float[AnyArray, "n K"],
-    counts: Float[np.ndarray, "fits n K"],
-    starts: Float[np.ndarray, "fits T 4"],
-) -> Float[np.ndarray, "fits 4"]:
-    """Fit the four-parameter channel by maximum likelihood, to many draws of labels at once.
-
-    Args:
-        reading: probabilities q that go into the channel.
-        counts: How often each reading got each label, for each fit.
-        starts: Where the searches begin, several for each fit, of which the best end is kept.
-
-    Returns:
-        Offset, log gain, log concentration and log odds of strength, hardly beyond 6 in size.
-    """
-    totals = np.maximum(counts.sum(axis=(1, 2)), 1.0)
-
-    def loss(phi: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        channel, slopes = affine_channel(phi, reading.shape[1])
-        probs, own = reading @ channel, counts[at] / totals[at, None, None]
-        pulls = reading.T @ (own / probs)
-        # Few labels may ask for an infinite parameter; as far as FAR it is free.
-        beyond = np.maximum(np.abs(phi) - FAR, 0.0)
-        value = (beyond**2).sum(axis=1) - (own * np.log(probs)).sum(axis=(1, 2))
-        slope = 2.0 * beyond * np.sign(phi) - (slopes * pulls[:, None]).sum(axis=(2, 3))
-        return value, slope
-
-    # A hundredth of a nat of all labels together; the loss is their mean.
-    return minimise(loss, starts, tolerance=1e-5, near=0.01 / totals.max()).x

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.calibrators.newton import newton
 from cordial_ppl.errors import InputError
 
 AFFINE = np.array([0.3, np.log(0.9), np.log(1.5), 2.2])
@@ -22,8 +23,8 @@ STARTS = AFFINE + np.array(
 TOLERANCE = 1e-3
 """How far, relative to it, the gap may lie from the one asked for."""
 
-STEPS, FAR = 100, 6.0
-"""Most trials of a descent, and how far from zero its parameters may go."""
+FAR, AT_ONCE = 6.0, 256
+"""How far from zero parameters are free, and how many fits are made at a time."""
 
 
 @dataclass(frozen=True)
@@ -148,48 +149,54 @@ def nearest_affine(
 ) -> Float[np.ndarray, " 4"]:
     """Return the phi of least `mean_i KL(target_i || reading_i T_phi)`.
 
-    Fisher scoring from each of `STARTS`, damped until each step goes down, within `FAR` of zero
-    in every parameter. With one-hot targets it is the maximum likelihood fit.
+    With one-hot targets it is the maximum likelihood fit; arguments are those of `fit_affine`.
+    """
+    return fit_affine(reading, target[None], STARTS[None])[0]
+
+
+def fit_affine(
+    reading: Float[np.ndarray, "n K"],
+    counts: Float[np.ndarray, "fits n K"],
+    starts: Float[np.ndarray, "fits T 4"],
+) -> Float[np.ndarray, "fits 4"]:
+    """Fit the four-parameter channel by maximum likelihood, by Fisher scoring.
 
     Args:
-        reading: Probabilities that go into the channel.
-        target: Probabilities, or labels one-hot, that should come out.
+        reading: probabilities q that go into the channel.
+        counts: How often each reading got each label, for each fit; or probabilities.
+        starts: Where the searches begin, several for each fit, of which the best end is kept.
 
     Returns:
-        Offset, log gain, log concentration and log odds of strength.
+        Offset, log gain, log concentration and log odds of strength, hardly beyond 6 in size.
     """
-    ends = [_descend(reading, target, start) for start in STARTS]
-    return min(ends, key=lambda end: end[1])[0]
+    fits, each, _ = starts.shape
+    if fits > AT_ONCE:
+        parts = [slice(first, first + AT_ONCE) for first in range(0, fits, AT_ONCE)]
+        return np.concatenate([fit_affine(reading, counts[p], starts[p]) for p in parts])
+    shares = counts / np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1.0)
 
+    def beyond(phi: np.ndarray) -> np.ndarray:
+        """Few labels may ask for an infinite parameter; as far as FAR it is free."""
+        return np.sign(phi) * np.maximum(np.abs(phi) - FAR, 0.0)
 
-def _descend(
-    reading: Float[np.ndarray, "n K"],
-    target: Float[np.ndarray, "n K"],
-    start: Float[np.ndarray, " 4"],
-) -> tuple[Float[np.ndarray, " 4"], float]:
-    """Return the parameters and the divergence where Fisher scoring ends."""
-    size, phi, damping = reading.shape[1], start, 1e-3
-    channel, slopes = affine_channel(phi, size)
-    value = _divergence(target, reading @ channel)
-    for _ in range(STEPS):
-        probs, jacobian = reading @ channel, reading @ slopes
-        weight = target / probs
-        gradient = (weight * jacobian).mean(axis=1).sum(axis=1)
-        flat = (jacobian * np.sqrt(weight / probs)).reshape(len(phi), -1)
-        fisher = flat @ flat.T / len(reading)
-        step = np.linalg.solve(fisher + damping * np.eye(len(phi)), gradient)
-        trial = np.clip(phi + step, -FAR, FAR)
-        proposed, its_slopes = affine_channel(trial, size)
-        found = _divergence(target, reading @ proposed)
-        if found > value:
-            damping *= 10
-            continue
-        gained = value - found
-        phi, channel, slopes, value = trial, proposed, its_slopes, found
-        damping /= 10
-        if gained < 1e-6 * value:
-            break
-    return phi, value
+    def loss(phi: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        channel, slopes = affine_channel(phi, reading.shape[1])
+        probs, own = reading @ channel, shares[at // each]
+        pulls = np.swapaxes(reading, 0, 1) @ (own / probs)
+        value = (beyond(phi) ** 2).sum(axis=1) - (own * np.log(probs)).sum(axis=(1, 2))
+        return value, 2.0 * beyond(phi) - (slopes * pulls[:, None]).sum(axis=(2, 3))
+
+    def fisher(phi: np.ndarray, at: np.ndarray) -> np.ndarray:
+        channel, slopes = affine_channel(phi, reading.shape[1])
+        often = shares[at // each].sum(axis=2, keepdims=True)
+        change = (reading @ slopes) * np.sqrt(often / (reading @ channel))[:, None]
+        flat = change.reshape(*phi.shape, -1)
+        far = np.where(beyond(phi) != 0, 2.0, 1e-9)
+        return flat @ flat.swapaxes(1, 2) + far[:, :, None] * np.eye(4)
+
+    ends, values = newton(loss, fisher, starts.reshape(-1, 4), tolerance=1e-6)
+    best = values.reshape(fits, each).argmin(axis=1)
+    return ends.reshape(fits, each, 4)[np.arange(fits), best]
 
 
 def _readings(rng: np.random.Generator, n: int, size: int) -> Float[np.ndarray, "n K"]:

@@ -8,7 +8,7 @@ from scipy.special import expit, log_expit
 
 from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
-from cordial_ppl.calibrators.regression import TOLERANCE
+from cordial_ppl.calibrators.newton import newton
 from cordial_ppl.calibrators.samples import (
     BatchLabels,
     BatchLogits,
@@ -16,7 +16,6 @@ from cordial_ppl.calibrators.samples import (
     as_samples,
     some,
 )
-from cordial_ppl.inference.minimise import minimise
 
 PENALTY, RIDGE = 100.0, 1e-3
 DECADES = tuple(10.0**power for power in range(-4, 3))
@@ -109,7 +108,7 @@ def fit_odds(
     thresholds = np.log(below_each) - np.log1p(-below_each)
     start = np.zeros((count, 2 * size - 1))
     start[:, 0], start[:, 1 : size - 1] = thresholds[:, 0], np.log(np.diff(thresholds))
-    x = minimise(loss, start[:, None], hessian=hessian, tolerance=TOLERANCE).x
+    x, _ = newton(loss, hessian, start)
     x = np.where(data.counts[:, None] > 0.0, x, start)
     found = _thresholds(x[:, :1], np.exp(x[:, 1 : size - 1]))
     return Odds(data.unfold(found), data.unfold(x[:, size - 1 :]))

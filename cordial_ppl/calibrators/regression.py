@@ -4,11 +4,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax, softmax
 
+from cordial_ppl.calibrators.newton import EPS, newton
 from cordial_ppl.calibrators.samples import some
-from cordial_ppl.inference.minimise import EPS, minimise
-
-TOLERANCE = 1e-11
-"""Largest gradient component that remains: a slight penalty alone has slight slopes."""
 
 ELEMENTS = 1 << 18
 """Numbers that a round of the search works on; they fit the caches."""
@@ -80,5 +77,5 @@ def fit_softmax(
         return bend
 
     # Curvature is largest at equal probabilities, so Newton's first step is short.
-    start = np.zeros((count, 1, size * width))
-    return minimise(loss, start, hessian=hessian, tolerance=TOLERANCE).x.reshape(count, size, width)
+    start = np.zeros((count, size * width))
+    return newton(loss, hessian, start)[0].reshape(count, size, width)

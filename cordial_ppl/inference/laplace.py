@@ -100,7 +100,7 @@ def find_modes(target: Target, prior: Prior, data: Sequence[Data]) -> list[Mode]
         values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.swapaxes(1, 2)))
         values = np.maximum(values, CURVATURE_FLOOR)
         factors = np.linalg.cholesky((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
-        figures = (-ends.value).tolist(), ends.gradient_norm.tolist()
+        figures = (-ends.value).tolist(), np.abs(ends.gradient).max(axis=1).tolist()
         found += map(Mode, modes, factors, *figures)
     return found
 

@@ -48,7 +48,7 @@ def search_modes(
     given = pad_rows(points, SEARCHES, 0.0), pad_rows(index, SEARCHES, 0)
     going = np.arange(SEARCHES) < count
     found = _search_modes(target)(prior, data, *given, going, np.int32(max_rounds))
-    return Ends(*(np.asarray(part)[:count] for part in found[:-1]), rounds=int(found[-1]))
+    return Ends(*(np.asarray(part)[:count] for part in found[:-1]), rounds=found.rounds)
 
 
 @lru_cache(maxsize=512)
@@ -76,7 +76,7 @@ def _search_modes(target: Target) -> Callable[..., Any]:
             value, slope = jax.lax.fori_loop(0, data.tiles, add, begin)
             return jnp.where(jnp.abs(point).max() <= REACH, -value, jnp.inf), -slope
 
-        return search(loss, points, index, going, max_rounds=rounds)
+        return search(loss, points, index, going, rounds)
 
     return compiled(run, xla_backend_optimization_level=1)
 
