@@ -13,7 +13,7 @@ from cordial_ppl.compilation import compiled, workers
 from cordial_ppl.inference.data import on_cpu
 from cordial_ppl.inference.programs import DRAWS, TEXTS
 
-HALVINGS = 16
+HALVINGS = 12
 """How often a quantile's range, at first that of a text's draws, is halved."""
 
 UNROLLED = 16
