@@ -2,8 +2,9 @@
 
 A calibrator is a pair of pure functions of NumPy arrays in double precision; nothing is compiled.
 Texts labelled -1 are ignored, and leading axes are broadcast: labels `[F, n]` beside logits
-`[n, K]` fit a sample and its folds at once.  Every fit converges to finite parameters, however few
-the labels and whichever classes have none.
+`[n, K]` fit a sample and its folds at once; `one_at_a_time` gives such axes to a function that
+fits one sample.  Every fit converges to finite parameters, however few the labels and whichever
+classes have none.
 """
 
 from collections.abc import Callable
@@ -41,7 +42,7 @@ class Calibrator(NamedTuple):
         name: the member's name in a stack.
         fit: from logits `[*sets, n, K]` and labels `[*sets, n]` (-1: ignored) to parameters, each
             with the leading axes in front.
-        log_probs: from parameters and logits `[*sets, m, K]` to log probabilities of that shape.
+        log_probs: from the parameters of one sample and logits `[m, K]` to log probabilities.
         params: the NamedTuple that `fit` returns.
     """
 

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import FLOOR, AnyArray
+from cordial_ppl.calibrators.samples import one_at_a_time
 
 FOLDS = 4
 EPS = float(np.finfo(np.float64).eps)
@@ -53,10 +54,8 @@ def cross_validate[Params: tuple[AnyArray, ...]](
         The parameters fitted to all labels with the best setting; of several settings that are as
         good the last, the strongest.
     """
-    shape = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])
-    texts = np.broadcast_to(logits, (*shape, *logits.shape[-2:]))
-    marks = np.broadcast_to(labels, (*shape, labels.shape[-1]))
 
+    @one_at_a_time
     def choose(logits: np.ndarray, labels: np.ndarray) -> Params:
         # The first fit leaves out what has no label anyway: it sees them all.
         left_out = spread_folds(labels) == np.arange(-1, FOLDS)[:, None]
@@ -68,7 +67,4 @@ def cross_validate[Params: tuple[AnyArray, ...]](
         best = np.flatnonzero(good)[-1]
         return type(params)(*(part[best, 0, ...] for part in params))
 
-    found = [choose(texts[place], marks[place]) for place in np.ndindex(shape)]
-    return type(found[0])(
-        *(np.reshape(parts, shape + np.shape(parts[0])) for parts in zip(*found, strict=True))
-    )
+    return choose(logits, labels)

@@ -1,6 +1,8 @@
 """What all fits share: readings and labels whose leading axes are broadcast."""
 
 import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +63,23 @@ def as_samples(logits: BatchLogits, labels: BatchLabels, options: int | None = N
     marks = np.broadcast_to(labels, (*shape, rows)).reshape(count, 1, rows)
     chosen = (marks == np.arange(size if options is None else options)[:, None]).astype(np.float64)
     return Samples(shape, turned.reshape(own, size, rows), chosen, chosen.sum(axis=(1, 2)))
+
+
+def one_at_a_time[Params: tuple[AnyArray, ...]](
+    fit: Callable[[np.ndarray, np.ndarray], Params],
+) -> Callable[[BatchLogits, BatchLabels], Params]:
+    """Let a fit of one sample, logits `[n, K]` and labels `[n]`, take leading axes: in a loop."""
+
+    @wraps(fit)
+    def run(logits: BatchLogits, labels: BatchLabels) -> Params:
+        shape = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])
+        texts = np.broadcast_to(logits, (*shape, *logits.shape[-2:]))
+        marks = np.broadcast_to(labels, (*shape, labels.shape[-1]))
+        found = [fit(texts[place], marks[place]) for place in np.ndindex(shape)]
+        parts = (np.reshape(part, shape + np.shape(part[0])) for part in zip(*found, strict=True))
+        return type(found[0])(*parts)
+
+    return run
 
 
 def some(values: Shaped[np.ndarray, "B *rest"], at: Any) -> Shaped[np.ndarray, "A *rest"]:

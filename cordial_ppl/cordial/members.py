@@ -81,15 +81,19 @@ class CalibratorMember:
         logits = np.stack([case.texts.logits for case in cases])
         labels = np.stack([np.stack([case.texts.labels, *case.masks]) for case in cases])
         params = calibrator.fit(logits[:, None], labels)
+
+        def one(place: int, fold: int) -> CalibratorFit:
+            return CalibratorFit(calibrator, type(params)(*(leaf[place, fold] for leaf in params)))
+
         fits = []
         for place, case in enumerate(cases):
-            whole = type(params)(*(leaf[place, 0] for leaf in params))
             held_out = None
             if case.folds is not None:
-                rest = type(params)(*(leaf[place, 1:] for leaf in params))
-                probs = np.exp(calibrator.log_probs(rest, case.texts.logits))
-                held_out = probs[case.folds, np.arange(len(case.folds))]
-            fits.append(Fit(CalibratorFit(calibrator, whole), held_out))
+                held_out = np.empty((len(case.folds), logits.shape[-1]))
+                for fold in range(len(case.masks)):
+                    rows = case.folds == fold
+                    held_out[rows], _ = one(place, 1 + fold).predict(case.texts.logits[rows])
+            fits.append(Fit(one(place, 0), held_out))
         return fits
 
 
