@@ -164,6 +164,9 @@ def test_estimators_have_one_interface(estimator):
     low, high = estimator.predict_interval(TEST)
     assert (low <= mean).all() and (mean <= high).all()
     assert sum(estimator.weights_.values()) == pytest.approx(1.0)
+    if not isinstance(estimator, cp.RawReading | cp.BatchCalibration):
+        assert estimator.expected_.labels == 20 and estimator.expected_.raw > 0
+        assert estimator.label_counts_.tolist() == np.bincount(LABELS).tolist()
     assert "Weights of the members" in estimator.summary()
 
 

@@ -51,10 +51,6 @@ class LogitCalibrator(Stack):
         fit = self.fits_[self.name]
         return fit.params if isinstance(fit, CalibratorFit) else None
 
-    def _fit(self, texts: Labelled) -> None:
-        (fit,) = CalibratorMember(self.name).fit([Case(texts)])
-        self.fits_, self.weights_, self.losses_ = {self.name: fit.fitted}, {self.name: 1.0}, {}
-
 
 class TemperatureScaling(LogitCalibrator):
     """Temperature scaling, ``softmax(l / tau)`` with tau by maximum likelihood in [0.05, 200].
@@ -144,6 +140,10 @@ class LabelFree(LogitCalibrator):
     def parts(self, labels: int) -> tuple[Member, ...]:
         """None: nothing is fitted to labels."""
         return ()
+
+    def _fit(self, texts: Labelled) -> None:
+        (fit,) = CalibratorMember(self.name).fit([Case(texts)])
+        self.fits_, self.weights_, self.losses_ = {self.name: fit.fitted}, {self.name: 1.0}, {}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
