@@ -1,101 +1,67 @@
-"""Fingerprints of labelled texts: a judge knows again what it was fitted to, without keeping it.
+"""Fingerprints of labelled texts: a calibrator recognises those of its fit, without keeping them.
 
-Scores on texts of the fit flatter; whoever scores a saved judge needs to leave them out.
+Scores on texts of the fit flatter, so a report leaves them out.
 
-A fingerprint is a digest of the cell of a grid that a text's logits lie in, and of its label.  A
-table that rounds may move logits over a border, so whoever looks for a text tries every cell that
-it may have come from.
+A fingerprint is a digest of a text's label and of the cell of a grid that its logits lie in.  A
+table that rounds may move logits over a border, so there are several grids, shifted against each
+other: a small change crosses borders of all but one of them at most.
 """
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterator
-from itertools import chain, islice, product
+from collections import Counter
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 TOLERANCE = 1.1e-3
 """Nats that a reading may have lost on its way: those of a logit rounded to three decimals are half
 as many, but centring spreads them; the rest is for 32 bits."""
 
-FORMER = 1e-3
-"""Width of the cells of the first files (nats), of which a text had to be in its own."""
-
-MOST = 4096
-"""Cells of a text that are tried; three on average."""
+DIRECTIONS = 4
+"""Projections of the logits that a grid has an axis for: one more than these is enough grids."""
 
 
 def fingerprints(
     logits: Float[np.ndarray, "n *readers K"], labels: Int[np.ndarray, " n"]
-) -> Int[np.ndarray, " n"]:
-    """Return one number for each labelled text, which tells no reading and no label.
+) -> Int[np.ndarray, "n grids"]:
+    """Five numbers for each labelled text, which tell no reading and no label.
 
     Args:
-        logits: Centred logits (nats).
-        labels: Options of the texts, 0..K-1.
+        logits: centred logits, nats.
+        labels: options of the texts, 0..K-1.
     """
     rows = np.nan_to_num(logits).reshape(len(labels), -1)
-    cells = np.rint(rows / _width(rows.shape[1]))
-    return np.array([_digest(*each) for each in zip(cells, labels.tolist(), strict=True)], np.int64)
+    axes = np.random.default_rng(0).normal(size=(rows.shape[1], DIRECTIONS))
+    axes /= np.linalg.norm(axes, axis=0)
+    grids = DIRECTIONS + 1
+    width = 2 * grids * TOLERANCE * rows.shape[1] ** 0.5
+    shifts = np.arange(grids)[:, None]
+    cells = np.floor((rows @ axes / width)[:, None] + shifts / grids)
+    marks = np.broadcast_to(labels[:, None, None], (*cells.shape[:2], 1))
+    whole = np.concatenate([cells, marks, np.broadcast_to(shifts, marks.shape)], axis=2)
+    numbers = whole.astype("<i8").reshape(-1, whole.shape[2])
+    digests = b"".join(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in numbers)
+    return np.frombuffer(digests, "<i8").astype(np.int64).reshape(len(labels), grids)
 
 
 def find_unseen(
     logits: Float[np.ndarray, "n *readers K"],
     labels: Int[np.ndarray, " n"],
-    seen: Int[np.ndarray, " m"],
+    seen: Int[np.ndarray, "..."],
 ) -> Bool[np.ndarray, " n"]:
-    """Return which labelled texts are others than those of a fit.
+    """Which labelled texts are others than those of a fit.
 
-    A text is known again if no logit has moved by more than `TOLERANCE`.  Texts with the same
+    A text is recognised if no logit has moved by more than `TOLERANCE`.  Texts with the same
     reading and label cannot be told apart: as many of them are left out as the fit had.
 
     Args:
-        logits: Centred logits (nats).
-        labels: Options of the texts, 0..K-1.
-        seen: Fingerprints of the texts of the fit.
+        logits: centred logits, nats.
+        labels: options of the texts, 0..K-1.
+        seen: fingerprints of the texts of the fit.
     """
-    places = defaultdict(list)
-    for place, found in enumerate(seen.tolist()):
-        places[found].append(place)
-    rows = np.nan_to_num(logits).reshape(len(labels), -1)
-    pairs = [
-        (number, place)
-        for number, text in enumerate(zip(rows, labels.tolist(), strict=True) if places else ())
-        for found in _candidates(*text)
-        for place in places.get(found, ())
-    ]
-    if not pairs:
-        return np.ones(len(labels), bool)
-    # Of texts so close that each may be the other, as many as possible find one of the fit.
-    graph = csr_array((np.ones(len(pairs)), np.transpose(pairs)), (len(labels), len(seen)))
-    return maximum_bipartite_matching(graph, perm_type="column") < 0
-
-
-def _width(numbers: int) -> float:
-    """Width of a cell (nats), such that a text is near the border of one other on average."""
-    return 2 * TOLERANCE * max(2, numbers)
-
-
-def _candidates(row: np.ndarray, label: int) -> Iterator[int]:
-    """Fingerprints that a text may have had."""
-    # Options that say the same move together, however many they are.
-    values, place = np.unique(row, return_inverse=True)
-    together = (np.array(cell)[place] for cell in _cells(values, len(row)))
-    for cell in islice(chain(together, _cells(row, len(row))), MOST):
-        yield _digest(np.array(cell), label)
-    yield _digest(np.rint(row / FORMER), label)
-
-
-def _cells(values: np.ndarray, numbers: int) -> Iterator[tuple[float, ...]]:
-    """Where numbers lie, and may have lain: across each border that is near."""
-    own, *near = (np.rint((values + e) / _width(numbers)) for e in (0, -TOLERANCE, TOLERANCE))
-    return product(*((o, *({a, b} - {o})) for o, a, b in zip(own, *near, strict=True)))
-
-
-def _digest(cell: np.ndarray, label: int) -> int:
-    row = np.append(cell, label).astype("<i8")
-    digest = hashlib.blake2b(row.tobytes(), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
+    left, unseen = Counter(seen.ravel().tolist()), np.ones(len(labels), bool)
+    for row, own in enumerate(fingerprints(logits, labels).tolist()):
+        if known := [digest for digest in own if left[digest] > 0]:
+            left.subtract(known)
+            unseen[row] = False
+    return unseen

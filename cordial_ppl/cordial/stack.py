@@ -87,8 +87,8 @@ class Stack(Estimator):
             fewer than eight labels, or for a stack that was loaded.
         provenance_: how the readings were made: lists of values under "model", "prompt" and
             "decoding".  The command line sets it; a file keeps it.
-        seen_: fingerprints of the labelled texts, by which a report recognises them; empty for old
-            files.
+        seen_: fingerprints of the labelled texts, by which a report recognises them; of no use in
+            old files.
         label_counts_: number of labels with each option, shape ``[K]``; empty for old files.
     """
 
@@ -128,7 +128,7 @@ class Stack(Estimator):
     expected_: ExpectedLoss
     losses_: dict[str, float]
     provenance_: dict[str, list[str]]
-    seen_: Int[np.ndarray, " n"]
+    seen_: Int[np.ndarray, " prints"]
     label_counts_: Int[np.ndarray, " K"]
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
@@ -364,7 +364,7 @@ class Stack(Estimator):
         self.weights_ = dict(zip(names, mixture.weights.tolist(), strict=True))
         self.losses_ = dict(zip(names, mixture.losses, strict=False))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
-        self.provenance_, self.seen_ = {}, fingerprints(logits, labels)
+        self.provenance_, self.seen_ = {}, fingerprints(logits, labels).ravel()
         self.label_counts_ = np.bincount(labels, minlength=logits.shape[-1])
         for posterior in self.posteriors_.values():
             warn_if_doubtful(posterior)
