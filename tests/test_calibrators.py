@@ -87,7 +87,7 @@ VALUE = jax.jit(objective, static_argnums=0)
 GRADIENT: Any = jax.jit(jax.grad(objective, argnums=1), static_argnums=0)
 
 
-@given(samples(), st.sampled_from([WEAK, STRONG]))
+@given(samples(sizes=(2, 5)), st.sampled_from([WEAK, STRONG]))
 @settings(max_examples=15)
 def test_a_fit_ends_where_the_gradient_vanishes(drawn, penalty):
     for name in ("vector", "odds", "dirichlet"):

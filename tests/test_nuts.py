@@ -13,7 +13,6 @@ from numpyro import handlers
 
 import cordial_ppl as cp
 from cordial_ppl.channel import Channel, observe
-from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.nuts import CHAINS, sample_nuts
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.readings import Readings, as_logits, label_histogram
@@ -95,17 +94,12 @@ def test_it_does_not_share_our_own_density(monkeypatch):
     assert found.draws.mean() == pytest.approx(mean, abs=0.2)
 
 
-@pytest.mark.parametrize(
-    "channel", [Channel("cut", cut), CHANNELS["mixture"]], ids=["own", "paper"]
-)
-def test_chains_begin_at_different_points_of_the_prior(channel):
-    target = build_target(channel, 5)
+def test_chains_begin_at_different_points_of_the_prior():
+    target = build_target(Channel("cut", cut), 5)
     few = sample_nuts(target, None, READINGS, LABELS, jax.random.key(0), draws=4 * CHAINS, warmup=0)
     begin = few.draws.reshape(CHAINS, 4, target.size)[:, 0]
-    assert (begin.std(axis=0) > 0.02).all() and np.isfinite(begin).all()
+    assert (begin.std(axis=0) > 0.02).all() and (begin > 0).all()
     assert few.diagnostics.ess == 0, "chains that have not met are not believed"
-    if channel.name == "cut":
-        assert (begin > 0).all()
 
 
 @pytest.mark.parametrize(

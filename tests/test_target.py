@@ -174,8 +174,8 @@ def test_scales_and_masks_count_as_numpyro_counts_them():
 def test_draws_of_a_scaled_prior_are_the_models_own():
     """Particles begin at them; what the scale adds is counted apart."""
     target = target_of("scaled")
-    draws = prior_draws(target, READINGS, 4000)
-    assert np.std(draws[:, 0]) == pytest.approx(0.7, abs=0.03)
+    draws = prior_draws(target, READINGS, 400)
+    assert np.std(draws[:, 0]) == pytest.approx(0.7, abs=0.1)
     flat = jnp.asarray(draws[0])
     own = target.log_prior_terms(flat, target.prior, READINGS)[0]
     assert float(own) == pytest.approx(float(dist.Normal(0.2, 0.7).log_prob(flat[0])), abs=1e-10)
