@@ -207,7 +207,8 @@ class ChannelCalibrator(Stack):
     @property
     def settings(self) -> Stack:
         """The same calibrator with settings that are validated and complete."""
-        if self.calibrators and (self.inference != "default" or self.prior is not None):
+        given = self.inference != "default" or self.prior is not None
+        if self.calibrators and given and "_valid" not in vars(self):
             raise InputError(f"the channel {self.channel!r} takes neither inference nor prior.")
         return super().settings
 

@@ -162,6 +162,8 @@ class Stack(Estimator):
             InputError: a setting is invalid; the message says what it may be.
             ChannelError: there is no such channel.
         """
+        if "_valid" in vars(self):
+            return self
         given = (*self.base, *check_list("channels", self.channels))
         channels = tuple(load_channel(channel) for channel in given)
         names = [channel.name for channel in channels]
@@ -186,6 +188,7 @@ class Stack(Estimator):
             weight_counts=counts | check_counts(self.weight_counts, members),
             seed=check_seed(self.seed),
             effort=check_effort(self.effort),
+            _valid=True,
         )
         return found
 
@@ -347,8 +350,9 @@ class Stack(Estimator):
 
     def _fit(self, texts: Labelled) -> None:
         logits, labels, covariates = texts
-        settings, parts = self.settings, self.parts(len(labels))
-        self.check(logits, covariates)
+        settings = self.settings
+        parts = settings.parts(len(labels))
+        settings.check(logits, covariates)
         folds = held_out = None
         if self.folded and len(labels) >= MIN_LABELS:
             folds = assign_folds(len(labels), FOLDS, np.random.default_rng(settings.seed))
