@@ -1,9 +1,4 @@
-"""Few weighted draws that predict what all draws of a posterior predict.
-
-Draws are divided where their predictions differ most, and one draw stands for each part: a
-stratified sample whose strata are found by principal direction divisive partitioning (Boley, 1998,
-Data Mining and Knowledge Discovery 2) and whose errors are made to cancel.
-"""
+"""Few weighted draws that predict what all draws of a posterior predict, by kernel herding."""
 
 from typing import NamedTuple
 
@@ -11,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.inference.importance import resample
 
 PROBES = 192
 """Predictions that are kept as they are: a multiple of the rows that a program takes at a time."""
@@ -18,17 +14,10 @@ PROBES = 192
 SCALES = 0.5, 1.0, 2.0
 """How decided made-up readings are, in units of the labelled ones."""
 
-DIRECTIONS = 16
-"""Principal directions in which draws are divided."""
+TINY = float(np.finfo(np.float32).tiny)
 
-SPLIT = 0.7
-"""Share of the parts that are cut in two at a time: those of the largest scatter."""
-
-SWEEPS = 2
-"""How often the draw of each part is chosen, given those of the other parts."""
-
-NEGLIGIBLE = 1e-9
-"""Scatter, as a share of all, below which the draws of a part are alike."""
+MOST = 4096
+"""Draws that are compared with each other; of more, as many are resampled first."""
 
 
 class Probes(NamedTuple):
@@ -82,7 +71,9 @@ def thin(
 
     .. math:: \sum_d v_d\, f(\phi_{s_d}) \approx \sum_s w_s\, f(\phi_s)
 
-    Nothing is random: the same draws in the same order give the same answer.
+    Each draw in turn takes the mean of the kernel ``f . g + c exp(-|f - g|^2 / 2 c)``, with c the
+    variance of the features, nearest to that of all draws: the first term keeps means, the second
+    the distribution, which intervals depend on.  Nothing is random.
 
     Args:
         features: functions f of the draws, all in one unit, such as predicted probabilities.
@@ -95,6 +86,9 @@ def thin(
 
     Raises:
         InputError: ``size`` is below 1.
+
+    Source:
+        Chen, Welling and Smola (2010), "Super-samples from kernel herding".
     """
     if size < 1:
         raise InputError(f"the number of draws to keep must be at least 1; got {size}.")
@@ -103,72 +97,21 @@ def thin(
     used = np.flatnonzero(weights > 0)
     if len(used) <= size:
         return used, weights[used] / weights[used].sum()
+    if len(used) > MOST:
+        used = resample(
+            0.5, np.log(weights, where=weights > 0, out=np.full(len(weights), -np.inf)), MOST
+        )
+        weights = np.ones(len(weights))
     share = (weights[used] / weights[used].sum()).astype(np.float32)
     centred = features[used].astype(np.float32)
     centred -= share @ centred
-    parts = _partition(_directions(centred, share), share, size)
-    chosen, mass = _represent(centred, share, parts)
-    return used[chosen], mass / mass.sum(dtype=np.float64)
-
-
-def _directions(
-    centred: Float[np.ndarray, "S F"], weights: Float[np.ndarray, " S"]
-) -> Float[np.ndarray, "S Q"]:
-    """Leading principal components, by one step of subspace iteration from a fixed start."""
-    width = centred.shape[1]
-    if width > DIRECTIONS:
-        start = np.random.default_rng(0).normal(size=(width, DIRECTIONS)).astype(np.float32)
-        image = (weights[:, None] * (centred @ start)).T @ centred
-        centred = centred @ np.linalg.qr(image.T)[0]
-    _, axes = np.linalg.eigh((centred * weights[:, None]).T @ centred)
-    return centred @ axes
-
-
-def _partition(
-    points: Float[np.ndarray, "S Q"], weights: Float[np.ndarray, " S"], size: int
-) -> Int[np.ndarray, " S"]:
-    """Part of each point: those of the largest scatter are cut at their mean, across its axis."""
-    rows, width = np.arange(len(points)), points.shape[1]
-    # In 64 bits: the scatter of a part is a difference of sums.
-    points = points.astype(np.float64)
-    terms = weights[:, None] * np.hstack([np.ones((len(points), 1)), points, points**2])
-    parts, count, whole = np.zeros(len(points), int), 1, (weights @ points**2).sum()
-    while count < size:
-        order = np.argsort(parts, kind="stable")
-        sums = np.add.reduceat(terms[order], np.searchsorted(parts[order], np.arange(count)))
-        mass, means = sums[:, :1], sums[:, 1 : width + 1] / sums[:, :1]
-        scatter = sums[:, width + 1 :] - mass * means**2
-        total = scatter.sum(axis=1)
-        cut = np.argsort(-total, kind="stable")[: min(max(1, round(SPLIT * count)), size - count)]
-        cut = cut[total[cut] > NEGLIGIBLE * whole]
-        if not len(cut):
-            break
-        names = np.arange(count)
-        names[cut] = count + np.arange(len(cut))
-        axis = scatter.argmax(axis=1)[parts]
-        parts = np.where(points[rows, axis] > means[parts, axis], names[parts], parts)
-        count += len(cut)
-    return parts
-
-
-def _represent(
-    centred: Float[np.ndarray, "S F"],
-    weights: Float[np.ndarray, " S"],
-    parts: Int[np.ndarray, " S"],
-) -> tuple[Int[np.ndarray, " D"], Float[np.ndarray, " D"]]:
-    """One draw of each part, which makes up for what the others are off their parts' means."""
-    order = np.argsort(parts, kind="stable")
-    parts, rows, share = parts[order], centred[order], weights[order, None]
-    starts = np.searchsorted(parts, np.arange(parts[-1] + 1))
-    mass = np.add.reduceat(share, starts)
-    off = (rows - (np.add.reduceat(share * rows, starts) / mass)[parts]) * mass[parts]
-    halves = np.einsum("sf,sf->s", off, off) / 2
-    ends = zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True)
-    bounds = [(first, halves[first:last], off[first:last]) for first, last in ends]
-    chosen, total = starts.tolist(), off[starts].sum(axis=0)
-    for _ in range(SWEEPS):
-        for place, (first, half, errors) in enumerate(bounds):
-            total -= off[chosen[place]]
-            chosen[place] = first + int((half + errors @ total).argmin())
-            total += off[chosen[place]]
-    return order[chosen], mass[:, 0]
+    kernel = centred @ centred.T
+    norms = kernel.diagonal().copy()
+    variance = max(float(share @ norms), TINY)
+    kernel += variance * np.exp((kernel - norms[:, None] / 2 - norms[None] / 2) / variance)
+    goal, off, chosen = kernel @ share, kernel.diagonal() / 2, []
+    for count in range(1, size + 1):
+        chosen.append(int(np.argmax(count * goal - off)))
+        off = off + kernel[chosen[-1]]
+    rows, counts = np.unique(used[chosen], return_counts=True)
+    return rows, counts / size
