@@ -202,8 +202,9 @@ def test_columns_of_data_frames_keep_their_order(library, tmp_path):
         with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_5"):
             wrong(reversed_frame)
     mixed = [names[k] for k in (0, 3, 1, 4, 2)]
-    with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_1, logit_4"):
-        cp.TemperatureScaling().fit(frame[mixed], Y)
+    for make in (cp.TemperatureScaling, cp.BatchCalibration):
+        with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_1, logit_4"):
+            make().fit(frame[mixed], Y)
     numbered = pandas.DataFrame(X)
     np.testing.assert_array_equal(judge.predict_proba(numbered), expected)
     assert not hasattr(judge.fit(X, Y), "feature_names_in_")

@@ -75,11 +75,23 @@ class Estimator(Parameters, ABC):
         readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
-        self.fit_labelled(as_labelled(readings, labels, covariates, scale), scale)
+        self.fit_labelled(self._label(readings, labels, covariates, scale), scale)
         names = column_names(logits)
         if names is not None:
             self.feature_names_in_ = names
         return self
+
+    def _label(
+        self, readings: np.ndarray, labels: Any, covariates: Mapping[str, Any] | None, scale: Scale
+    ) -> Labelled:
+        """Add validated labels and covariates to readings, one of each a row."""
+        codes = scale.encode(labels)
+        if len(codes) != len(readings):
+            raise InputError(
+                f"every labelled text needs one row of logits: {len(readings)} rows came with "
+                f"{len(codes)} labels."
+            )
+        return Labelled(readings, codes, as_covariates(covariates, len(readings)))
 
     def fit_labelled[T: "Estimator"](self: T, texts: Labelled, scale: Scale) -> T:
         """Learn from labelled texts that are already validated and centred."""
@@ -250,24 +262,3 @@ def _check_finite(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:
             "covariate there lie far outside those of the labelled texts?"
         )
     return probs
-
-
-def as_labelled(
-    readings: Float[np.ndarray, "n *readers K"],
-    labels: Any,
-    covariates: Mapping[str, Any] | None,
-    scale: Scale,
-    needed: Sequence[str] | None = None,
-) -> Labelled:
-    """Add labels and covariates to validated readings.
-
-    Raises:
-        InputError: a label or covariate is invalid, or there is not one a row.
-    """
-    codes = scale.encode(labels)
-    if len(codes) != len(readings):
-        raise InputError(
-            f"every labelled text needs one row of logits: {len(readings)} rows came with "
-            f"{len(codes)} labels."
-        )
-    return Labelled(readings, codes, as_covariates(covariates, len(readings), needed))

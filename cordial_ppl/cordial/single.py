@@ -133,9 +133,12 @@ class LabelFree(LogitCalibrator):
         Raises:
             InputError: the readings are invalid; the message says where and why.
         """
-        readings = self._read(logits)
-        scale = Scale.of(self.options, readings.shape[1])
-        return self.fit_labelled(Labelled(readings, np.zeros(len(readings), np.int64), {}), scale)
+        return super().fit(logits, labels)
+
+    def _label(
+        self, readings: np.ndarray, labels: Any, covariates: Mapping[str, Any] | None, scale: Scale
+    ) -> Labelled:
+        return Labelled(readings, np.zeros(len(readings), np.int64), {})
 
     def parts(self, labels: int) -> tuple[Member, ...]:
         """None: nothing is fitted to labels."""

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
-from cordial_ppl.cordial.estimator import Estimator, as_labelled
+from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.files import KIND, Contents, pack
 from cordial_ppl.cordial.fingerprints import fingerprints
 from cordial_ppl.cordial.members import (
@@ -281,7 +281,7 @@ class Stack(Estimator):
             raise InputError("logits and labels go together: give both, or neither.")
         if logits is not None:
             readings, extra = self._enter(logits, covariates)
-            return as_labelled(readings, labels, extra, self.scale_)
+            return self._label(readings, labels, extra, self.scale_)
         for posterior in self.posteriors_.values():
             if posterior.data is not None:
                 return posterior.data
