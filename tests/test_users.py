@@ -305,7 +305,10 @@ def test_data_frames_and_clones(library, fitted):
         ({"probs": 2 * PROBS}, "each row of probs must sum to one"),
         ({"probs": PROBS[0]}, "probs must have n >= 1 rows"),
         ({"probs": None}, "has no out_of_fold_"),
-        *(({"sigma": sigma}, "sigma must be") for sigma in ("best", 0, -1.0, np.inf, np.nan, True)),
+        *(
+            ({"sigma": sigma}, "sigma, if not 'posterior', must")
+            for sigma in ("best", 0, -1.0, np.inf, np.nan, True)
+        ),
     ],
 )
 def test_bad_input(change, message):
