@@ -19,16 +19,13 @@ from cordial_ppl.checks import (
     posteriors,
     simulate,
 )
-from cordial_ppl.checks.conflict import check_conflict
 from cordial_ppl.checks.contract import check_contract
 from cordial_ppl.checks.density import check_density
 from cordial_ppl.checks.order import check_order
 from cordial_ppl.checks.posteriors import fit
-from cordial_ppl.checks.predictive import check_prior_predictive
-from cordial_ppl.checks.sensitivity import check_sensitivity
+from cordial_ppl.checks.prior import check_conflict, check_prior_predictive, check_sensitivity
 from cordial_ppl.checks.simulation import Ranks
 from cordial_ppl.checks.texts import as_texts, make_texts
-from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import as_logits
@@ -175,8 +172,8 @@ def test_readings_that_say_nothing_are_not_better_than_the_histogram(monkeypatch
     for seed in range(5):
         rng = np.random.default_rng(seed)
         logits = as_logits(rng.normal(0, 3, (20, 5)))
-        data = Labelled(logits, rng.choice(5, 20, p=[0.05, 0.1, 0.2, 0.3, 0.35]), {})
-        texts = as_texts(channel, data, logits, {})
+        labels = rng.choice(5, 20, p=[0.05, 0.1, 0.2, 0.3, 0.35])
+        texts = as_texts(channel, logits, labels, {})
         left, beside = comparison.check_comparison(texts, fit(texts, "default"), 0)
         passed += left.status == "pass"
         assert "mixture" in beside.words and beside.figures.keys() == {"mixture"}

@@ -11,9 +11,6 @@ from cordial_ppl.inference.tracing import find_covariates
 SIZES = (2, 3, 5, 7)
 """Numbers of options for which a channel must work."""
 
-READERS = 2
-"""Readers of a channel that reads several."""
-
 
 def check_contract(channel: Channel) -> Finding:
     """Trace the channel for several numbers of options, and name its parameters."""
@@ -22,8 +19,7 @@ def check_contract(channel: Channel) -> Finding:
         try:
             with jax.enable_x64(True):
                 covariates = find_covariates(channel, size)
-                readers = READERS if channel.several else None
-                target = build_target(channel, size, covariates, readers)
+                target = build_target(channel, size, covariates, 2 if channel.several else None)
         except ChannelError as error:
             return Finding("contract", FAIL, f"with {size} options: {error}")
         sizes[size] = target.size
