@@ -112,7 +112,7 @@ def test_readers_may_have_missed_texts_and_channels_have_covariates(cordial, tab
     drift = str(Path(__file__).parent.parent / "models" / "drift.py")
     arguments = "learn-prior", "gaps.csv", tables[1], "-o", "p.cordial", "--channel", drift
     result = cordial(*arguments, "--unit", "drift=1", "--json")
-    assert "wit by b has only 15 labels" in result.stderr
+    assert "wit, b has only 15 labels" in result.stderr
     fits = json.loads(result.stdout)["fits"]
     assert [fit["labels"] for fit in fits] == [20, 15, 20, 15]
     prior = cp.LearnedPrior.load(tmp_path / "p.cordial")

@@ -19,9 +19,8 @@ from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.inference.target import Prior, build_target
-from cordial_ppl.priors.fits import LearnedChannel, TaskFit
+from cordial_ppl.priors.fits import LearnedChannel, Rule, TaskFit
 from cordial_ppl.priors.learned import LearnedPrior
-from cordial_ppl.priors.rules import Rule, cautious, paper
 from cordial_ppl.priors.sources import as_priors, resolve
 from cordial_ppl.priors.units import TYPICAL_SPREAD, reading_spread
 from cordial_ppl.readings import as_logits
@@ -81,9 +80,9 @@ def test_the_cautious_rule_trusts_the_mean_as_far_as_tasks_agree(variance, share
     """With two tasks and sigma_0 = 0.5, a variance of 1 / 6 weighs as much as the default."""
     gap = np.sqrt(variance / 2)
     modes, default = np.array([[3 - gap], [3 + gap]]), Prior(np.array([1.0]), np.array([0.5]))
-    found = cautious(modes, 2, default)
+    found = Rule().combine(modes, 2, default)
     np.testing.assert_allclose(found.loc, 1 + 2 * share, atol=1e-9)
-    np.testing.assert_array_equal(found.scale, paper(modes, 2, default).scale)
+    np.testing.assert_array_equal(found.scale, Rule("paper").combine(modes, 2, default).scale)
 
 
 def test_scales_of_any_length_share_a_prior():

@@ -193,6 +193,7 @@ def _load(path: Path, _: int) -> LearnedPrior:
 
 
 def _check(name: str, value: Any) -> Any:
+    """A distribution, or location and scale as arrays."""
     if isinstance(value, dist.Distribution):
         return value
     try:
@@ -214,8 +215,8 @@ def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray
         raise InputError(
             f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a real "
             "parameter, LogNormal for a positive one, location and scale of the log odds for one "
-            f"between 0 and 1); got {type(value).__name__}. Another kind "
-            "of prior belongs in the channel's file."
+            f"between 0 and 1); got {type(value).__name__}. Another kind of prior belongs in the "
+            "channel's file."
         )
     try:
         loc, scale = (np.ravel(np.broadcast_to(part, site.shape)) for part in found)

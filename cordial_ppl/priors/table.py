@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
-import numpy as np
 from numpyro.distributions.transforms import ExpTransform
 
 from cordial_ppl.channel import Channel
@@ -34,12 +33,7 @@ class Row(NamedTuple):
 
 
 def learned_rows(prior: LearnedPrior, channels: Sequence[Channel], size: int) -> list[Row]:
-    """Describe a learned prior on a scale of K options.
-
-    Args:
-        prior: the prior.
-        channels: channels that it was learned for.
-        size: number of options K.
+    """Describe a learned prior of some channels on a scale of K options.
 
     Returns:
         A row for each parameter that was learned.
@@ -51,16 +45,15 @@ def learned_rows(prior: LearnedPrior, channels: Sequence[Channel], size: int) ->
     for channel in channels:
         with jax.enable_x64(True):
             target = build_target(channel, size, prior.channels[channel.name].covariates)
-        found = prior.of(target)
         for site in target.sites:
-            at, (shift, factor) = site.slice, unit(site, size, prior.rule.powers)
-            scaled = "logit " if site.parameter != site.name else ""
-            scaled = "log " if isinstance(site.transform, ExpTransform) and not scaled else scaled
-            for place, index in enumerate(np.ndindex(site.shape)):
-                name = scaled + site.parameter + (f"[{','.join(map(str, index))}]" if index else "")
+            own = unit(site, size, prior.rule.powers)
+            scaled = "log " if isinstance(site.transform, ExpTransform) else ""
+            scaled = "logit " if site.parameter != site.name else scaled
+            for place in range(target.size)[site.slice]:
+                name = scaled + target.coordinates[place].replace(site.name, site.parameter, 1)
                 learned, default = (
-                    (float((p.loc[at][place] + shift) * factor), float(p.scale[at][place] * factor))
-                    for p in (found, target.prior)
+                    (float(own.express(part.loc[place])), float(part.scale[place] * own.factor))
+                    for part in (prior.of(target), target.prior)
                 )
                 if learned != default:
                     rows.append(Row(channel.name, name, *learned, *default))
