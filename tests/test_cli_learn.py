@@ -48,9 +48,9 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
     with jax.enable_x64(True):
         found = prior.of(build_target(CHANNELS["mixture"], 5))
     rows = {row["parameter"]: row for row in content["parameters"]}
-    assert rows["offset"]["mean"] == pytest.approx(found.loc[1] / 4)
+    assert rows["offset"]["loc"] == pytest.approx(found.loc[1])
     result = cordial("learn-prior", *tables, "-o", "q.cordial", "--leave-out", "wit")
-    assert "log temperature" in result.stdout and "2 fits of 1 task" in result.stderr
+    assert "mixture  temperature" in result.stdout and "2 fits of 1 task" in result.stderr
     assert cp.LearnedPrior.load(tmp_path / "q.cordial").tasks == ("tone",)
     one = "--task", "wit", "--reader", "a"
     for name, rest in (("x", ()), ("y", ("--prior", "p.cordial"))):

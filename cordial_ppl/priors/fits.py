@@ -83,26 +83,19 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {**POWERS, **self.units}
 
     def combine(self, modes: Float[np.ndarray, "T P"], tasks: int, default: Prior) -> Prior:
-        r"""The prior of a new task's parameters from those of other tasks.
+        r"""The prior of a new task's parameters from those of other tasks: see ``learn_prior``.
 
-        .. math:: \mu = \mu_0 + w^c (\mathrm{mean}_t\, \hat\phi_t - \mu_0), \quad
-           w = \frac{\sigma_0^2}{\sigma_0^2 + v (1 + 1/G)}, \quad
-           \sigma = \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4})
-
-        The paper takes the mean, c = 0.  The cautious rule trusts it as far as tasks agree, with
-        c = 3: w is its weight by precision beside the channel's prior.  Where tasks differ as much
-        as that prior expects, they may fall into groups, and the mean of a few misleads; where
+        The paper takes the fits' mean; the cautious rule trusts it as far as tasks agree, by the
+        third power of its weight w by precision beside the channel's prior.  Where tasks differ as
+        much as that prior expects, they may fall into groups, and the mean of a few misleads; where
         they agree, w is one.  The power is empirical: on tasks that were left out, w itself lost
         where there are groups, and higher powers lost nothing where tasks agree
         (``benchmarks/priors.py``, whose tasks it was chosen on).
 
         Args:
-            modes: posterior modes of at least two fits, in the unconstrained units of the new task;
-                v is their variance with T - 1 in the denominator.
-            tasks: number of tasks G that they are of.
-            default: location mu_0 and scale sigma_0 in the channel's file.
-
-        Source: Section 2.7 of the paper.
+            modes: posterior modes of at least two fits, in the unconstrained units of the new task.
+            tasks: number of tasks that they are of.
+            default: location and scale in the channel's file.
         """
         variance, known = modes.var(axis=0, ddof=1), np.square(default.scale)
         weight = (known / (known + variance * (1 + 1 / tasks))) ** CAUTION[self.name]

@@ -1,16 +1,19 @@
 """A learned prior: a table of fits, and the prior of any channel and scale that follows from it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import jax
 import msgspec
 import numpy as np
 
 from cordial_ppl import storage
+from cordial_ppl.channel import Channel
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.priors.fits import CAUTION, LearnedChannel, Rule, TaskFit
 from cordial_ppl.priors.units import LONGEST, TEMPERATURE, TYPICAL_SPREAD, check_powers, unit
 
@@ -71,6 +74,27 @@ class LearnedPrior:
             if site.parameter == TEMPERATURE and site.gaussian:
                 loc[site.slice] += np.log(spread / TYPICAL_SPREAD)
         return Prior(loc, found.scale)
+
+    def describe(self, channels: Sequence[Channel], size: int) -> list[dict[str, Any]]:
+        """The learned parameters of some channels on a scale of K options.
+
+        Returns:
+            For each parameter "channel" and "parameter", "loc" and "scale" in the unconstrained
+            space, and "default_loc" and "default_scale" in the channel's file.
+
+        Raises:
+            InputError: the prior is not for these channels.
+        """
+        rows, names = [], ("loc", "scale", "default_loc", "default_scale")
+        for channel in channels:
+            with jax.enable_x64(True):
+                target = build_target(channel, size, self.channels[channel.name].covariates)
+            numbers = target.coordinates, *self.of(target), *target.prior
+            for parameter, *figures in zip(*numbers, strict=True):
+                if figures[:2] != figures[2:]:
+                    found = dict(zip(names, map(float, figures), strict=True))
+                    rows.append({"channel": channel.name, "parameter": parameter, **found})
+        return rows
 
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
         """The prior without some tasks, for an honest evaluation on them.

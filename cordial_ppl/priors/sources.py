@@ -64,12 +64,14 @@ class NamedPrior:
             InputError: a prior is not Gaussian in the unconstrained space, or the model's prior is
                 not and cannot be replaced.
         """
-        learned = self.base is not None and target.channel.name in self.base.channels
-        return self.over(target, self.base.of(target, spread) if self.base and learned else None)
+        base = self.base
+        if base is None or target.channel.name not in base.channels:
+            return self.over(target, target.prior)
+        return self.over(target, base.of(target, spread))
 
-    def over(self, target: Target, start: Prior | None = None) -> Prior:
+    def over(self, target: Target, start: Prior) -> Prior:
         """The prior of a channel whose other parameters have the prior ``start``."""
-        loc, scale = (np.array(part) for part in start or target.prior)
+        loc, scale = map(np.array, start)
         for site in target.sites:
             named = {site.name, site.parameter} & self.values.keys()
             if len(named) > 1:
