@@ -11,8 +11,7 @@ from scipy.stats import norm
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.checks import check_channel, check_simulation, comparison, posteriors, simulate
-from cordial_ppl.checks.contract import check_contract
-from cordial_ppl.checks.density import check_density
+from cordial_ppl.checks.density import check_contract, check_density
 from cordial_ppl.checks.order import check_order
 from cordial_ppl.checks.posteriors import fit
 from cordial_ppl.checks.prior import check_conflict, check_prior_predictive, check_sensitivity

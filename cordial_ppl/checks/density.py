@@ -1,4 +1,4 @@
-"""Checks of a channel's log density: finite, differentiable, and a sum over single texts."""
+"""Checks of a channel's log density: traced, finite, differentiable, a sum over single texts."""
 
 from typing import Any
 
@@ -7,9 +7,13 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.arrays import pad_rows, repeat_rows
+from cordial_ppl.channel import Channel
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
 from cordial_ppl.checks.texts import Texts, over_draws
+from cordial_ppl.errors import ChannelError
 from cordial_ppl.inference.sampler import PRECISION
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.inference.tracing import find_covariates
 
 POINTS, FEW = 64, 16
 FAR = 6.0
@@ -24,6 +28,29 @@ TOLERANCE = 1e-6
 """Largest difference of probabilities, and relative one of densities, that should be equal."""
 
 PADDING = 5
+
+
+SIZES = (2, 3, 5, 7)
+"""Numbers of options for which a channel must work."""
+
+
+def check_contract(channel: Channel) -> Finding:
+    """Trace the channel for several numbers of options, and name its parameters."""
+    sizes = {}
+    for size in SIZES:
+        try:
+            with jax.enable_x64(True):
+                covariates = find_covariates(channel, size)
+                target = build_target(channel, size, covariates, 2 if channel.several else None)
+        except ChannelError as error:
+            return Finding("contract", FAIL, f"with {size} options: {error}")
+        sizes[size] = target.size
+    names = [site.parameter for site in target.sites]
+    fixed = [site.parameter for site in target.sites if not site.gaussian]
+    words = f"{len(names)} parameters: {', '.join(names)}"
+    words += f"; covariates: {', '.join(covariates)}" if covariates else ""
+    words += f"; priors that cannot be replaced by name: {', '.join(fixed)}" if fixed else ""
+    return Finding("contract", PASS, words, {"parameters": sizes, "covariates": list(covariates)})
 
 
 def check_density(texts: Texts, rng: np.random.Generator) -> list[Finding]:
@@ -51,7 +78,7 @@ def _draw(texts: Texts, rng: np.random.Generator) -> Float[np.ndarray, "S P"]:
 
 
 def _extremes(texts: Texts, rng: np.random.Generator) -> Finding:
-    name, target, size = "finite density", texts.target, texts.target.options
+    target, size = texts.target, texts.target.options
     ends = EXTREME * (2.0 * np.vstack([np.eye(size), 1 - np.eye(size)]) - 1.0)
     logits = np.vstack([ends - ends.mean(axis=1, keepdims=True), np.zeros((1, size))])
     # As many texts, and as many points at a time, as elsewhere: one program serves all.
@@ -74,14 +101,12 @@ def _extremes(texts: Texts, rng: np.random.Generator) -> Finding:
         bad.append(int((~(np.isfinite(value) & np.isfinite(slope).all(axis=1))).sum()))
     double, single = bad
     where = f"logits of ±{EXTREME:.0f} and parameters up to {FAR:.0f} prior deviations out"
+    words, status = f"finite with {where}", PASS
+    if single or double:
+        words = f"not finite at {double or single} of {POINTS} points with {where}"
+        words, status = (words, FAIL) if double else (f"in 32 bits {words}", WARN)
     figures = {"points": POINTS, "not_finite": double, "not_finite_float32": single}
-    if double:
-        words = f"not finite at {double} of {POINTS} points with {where}"
-        return Finding(name, FAIL, words, figures)
-    if single:
-        words = f"finite, but in 32 bits not at {single} of {POINTS} points with {where}"
-        return Finding(name, WARN, words, figures)
-    return Finding(name, PASS, f"finite with {where}", figures)
+    return Finding("finite density", status, words, figures)
 
 
 def _gradients(texts: Texts, rng: np.random.Generator) -> Finding:
@@ -100,13 +125,13 @@ def _gradients(texts: Texts, rng: np.random.Generator) -> Finding:
     share = float((errors > SLOPE_TOLERANCE).mean(axis=0).max())
     worst = float(errors.max())
     figures = {"worst_error": worst, "share_beyond": share, "tolerance": SLOPE_TOLERANCE}
-    if worst <= SLOPE_TOLERANCE:
-        words = f"agree with finite differences to {worst:.0e}"
-        return Finding("gradients", PASS, words, figures)
-    place = target.coordinates[int(errors.max(axis=0).argmax())]
-    words = f"off by {worst:.1e} in {place}; wrong at {100 * share:.0f} % of points"
-    # A kink is met by few points; a gradient that was cut off is wrong at most.
-    return Finding("gradients", FAIL if share > 0.1 else WARN, words, figures)
+    words, status = f"agree with finite differences to {worst:.0e}", PASS
+    if worst > SLOPE_TOLERANCE:
+        place = target.coordinates[int(errors.max(axis=0).argmax())]
+        words = f"off by {worst:.1e} in {place}; wrong at {100 * share:.0f} % of points"
+        # A kink is met by few points; a gradient that was cut off is wrong at most.
+        status = FAIL if share > 0.1 else WARN
+    return Finding("gradients", status, words, figures)
 
 
 def _rows(texts: Texts, rng: np.random.Generator) -> Finding:

@@ -44,13 +44,14 @@ def check_prior_predictive(texts: Texts, seed: int) -> Finding:
         f"labels agree with a reading that is fairly sure with {right:.2f}; from the first option "
         f"to the last they rise by {span:.1f} of {size - 1} classes"
     )
+    status, hint = PASS, ""
     if not span > 0:
-        return Finding(name, FAIL, f"it falls with the reading: {words}", figures)
-    if least < LEAST / size:
-        return Finding(name, WARN, f"an option has probability {least:.4f}: {words}", figures)
-    if span < 0.2 * (size - 1):
-        return Finding(name, WARN, f"it hardly moves with the reading: {words}", figures)
-    return Finding(name, PASS, words, figures)
+        status, hint = FAIL, "it falls with the reading: "
+    elif least < LEAST / size:
+        status, hint = WARN, f"an option has probability {least:.4f}: "
+    elif span < 0.2 * (size - 1):
+        status, hint = WARN, "it hardly moves with the reading: "
+    return Finding(name, status, hint + words, figures)
 
 
 def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:

@@ -9,8 +9,7 @@ import numpy as np
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.checks.comparison import check_comparison
-from cordial_ppl.checks.contract import check_contract
-from cordial_ppl.checks.density import check_density
+from cordial_ppl.checks.density import check_contract, check_density
 from cordial_ppl.checks.finding import FAIL, Report
 from cordial_ppl.checks.order import check_order
 from cordial_ppl.checks.posteriors import check_posteriors, check_times

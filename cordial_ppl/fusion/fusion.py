@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -333,9 +332,8 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
             f"every reader needs a reading of a labelled text; {idle[0]!r} has none. Leave it out, "
             "or have it read texts that are labelled."
         )
-    pairs = combinations(range(len(readers)), 2)
-    apart = [(a, b) for a, b in pairs if not (present[:, a] & present[:, b]).any()]
-    if apart:
+    apart = np.argwhere(np.triu(~(present.T @ present)))
+    if len(apart):
         one, other = (readers[place] for place in apart[0])
         more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
         warnings.warn(
