@@ -94,6 +94,8 @@ def test_a_neutral_setting_gives_the_location_channel(name, neutral):
         ("skewed", "skew", 1.0),
         ("uneven", "steps", np.array([0.6, -0.6, 0.6, -0.6])),
         ("two_populations", "difference", 2.5),
+        ("verbosity", "verbosity", -0.8),
+        ("drift", "drift", 1.5),
     ],
 )
 def test_what_a_channel_adds_is_found_in_data_made_by_it(name, site, value):
@@ -101,8 +103,9 @@ def test_what_a_channel_adds_is_found_in_data_made_by_it(name, site, value):
     logits = as_logits(rng.normal(0, 4, (400, 5)))
     below = probs_of(target, logits, **{site: value}).cumsum(axis=1)[:, :-1]
     labels = (below < rng.random((400, 1))).sum(axis=1)
-    found = cp.fit_channel(target.channel, logits, labels, method="mode").mean()[site]
-    np.testing.assert_allclose(found, value, atol=0.4)
+    extra = {name: COVARIATES[name][:400] for name in find_covariates(target.channel, 5)}
+    fitted = cp.fit_channel(target.channel, logits, labels, method="mode", covariates=extra)
+    np.testing.assert_allclose(fitted.mean()[site], value, atol=0.4)
 
 
 def test_probit_integrates_a_gaussian_over_each_option():
@@ -114,20 +117,6 @@ def test_probit_integrates_a_gaussian_over_each_option():
     latent = np.rint(np.exp(0.1) * mean + 0.3 + noise).clip(0, 4)
     counts = np.stack([(latent == option).mean(axis=0) for option in range(5)], axis=1)
     np.testing.assert_allclose(found, counts, atol=0.003)
-
-
-@pytest.mark.parametrize(
-    ("name", "effect", "covariate"), [("verbosity", -1.0, "length"), ("drift", 1.0, "time")]
-)
-def test_a_covariate_is_found_to_matter(name, effect, covariate):
-    rng = np.random.default_rng(3)
-    time, quality = rng.random(80), rng.integers(0, 5, 80)
-    extra = {"time": time, "length": 100 * 2 ** (2 * time)}
-    stated = np.clip(np.rint(quality - effect * (2 * time - 1)), 0, 4).astype(int)
-    fitted = cp.ChannelCalibrator(MODELS / f"{name}.py")
-    fitted.fit(20 * np.eye(5)[stated], quality, {covariate: extra[covariate]})
-    draws, weights = fitted.posterior_.parameters()[name], fitted.posterior_.weights
-    assert weights[draws > 0].sum() > 0.95
 
 
 @pytest.mark.nightly

@@ -39,20 +39,11 @@ def test_one_parameter_is_replaced_and_the_others_are_not(name, value, site, exp
         np.testing.assert_array_equal(part, wanted)
 
 
-def test_a_name_is_for_every_channel_that_has_it(tmp_path):
-    tight = {"offset": (0.0, 1e-3), "bias": (0.0, 1e-3)}
-    judge = cp.Cordial(prior=tight, inference="mode").fit(LOGITS, LABELS)
-    for name, posterior in judge.posteriors_.items():
-        assert np.abs(posterior.parameters()["offset"]).max() < 0.01, name
-    judge.save(tmp_path / "j.cordial")
-    again = cp.load(tmp_path / "j.cordial")
-    np.testing.assert_array_equal(again.predict_proba(LOGITS), judge.predict_proba(LOGITS))
-    refit = again.fit(LOGITS, LABELS)
-    np.testing.assert_array_equal(refit.predict_proba(LOGITS), judge.predict_proba(LOGITS))
-    mixed = cp.Cordial(prior={"location": {"offset": (1.0, 1e-3)}, **tight}, inference="mode")
-    found = {k: p.mean()["offset"] for k, p in mixed.fit(LOGITS, LABELS).posteriors_.items()}
-    assert found["location"] == pytest.approx(1.0, abs=0.01)
-    assert found["mixture"] == pytest.approx(0.0, abs=0.01)
+def test_a_name_is_for_every_channel_that_has_it():
+    prior = {"location": {"offset": (1.0, 1e-3)}, "offset": (0.0, 1e-3), "bias": (0.0, 1e-3)}
+    fitted = cp.Cordial(prior=prior, inference="mode").fit(LOGITS, LABELS)
+    for name, posterior in fitted.posteriors_.items():
+        assert posterior.mean()["offset"] == pytest.approx(float(name == "location"), abs=0.01)
 
 
 @pytest.mark.parametrize(

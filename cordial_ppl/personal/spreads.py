@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_ndtr, log_softmax, softmax
 
+from cordial_ppl.arrays import CHUNK_ROWS
+
 LEAST = 1e-300
 WIDEST = 1e9
 """The standard deviation of users lies between its inverse and it, in classes."""
@@ -51,7 +53,8 @@ class Spreads(NamedTuple):
             prior: their prior probabilities.
         """
         logs = log_normals(grid, deviations)
-        evidence = log_product(totals, logs.T)
+        some = np.array_split(totals, 1 + len(totals) // CHUNK_ROWS)
+        evidence = np.concatenate([log_product(part, logs.T) for part in some])
         return cls(deviations, logs, evidence.sum(axis=0) + np.log(prior), evidence)
 
     @property

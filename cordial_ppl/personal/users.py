@@ -268,7 +268,9 @@ class UserShift(Parameters):
     def _posteriors(self) -> Float[np.ndarray, "U G"]:
         """Weights of the values of all users."""
         self._check_fitted()
-        return self._weigh(self._totals, np.arange(len(self._totals)))
+        count = len(self._totals)
+        some = np.array_split(np.arange(count), 1 + count // CHUNK_ROWS)
+        return np.concatenate([self._weigh(self._totals[rows], rows) for rows in some])
 
     def _number(self, names: list[str]) -> Int[np.ndarray, " n"]:
         """Numbers of users by name; -1 for one without labels."""
