@@ -6,7 +6,7 @@ reading the biases of single options carry part of every fault, so the same name
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -127,11 +127,10 @@ class Summary:
         if self.weights:
             width = max(map(len, self.weights)) + 2
             losses = {name: f"{loss:.2f}" for name, loss in self.losses.items()}
-            lines = [
-                f"  {weight:5.2f}  {name:{width}}{losses.get(name, '')}".rstrip()
-                for name, weight in sorted(self.weights.items(), key=lambda item: -item[1])
-            ]
             more = ", and the expected log loss of each by itself" if losses else ""
+            lines = weight_lines(
+                {f"{k:{width}}{losses.get(k, '')}": w for k, w in self.weights.items()}
+            )
             blocks.append([f"Weights of the members{more}", *lines])
         if self.diagnostics:
             lines = [f"  {name}: {_quality(found)}" for name, found in self.diagnostics.items()]
@@ -139,8 +138,7 @@ class Summary:
         noun, note, losses = self._losses()
         if losses:
             blocks.append([f"{noun.capitalize()} ({note})", f"  {losses}"])
-        blocks += [[f"Warning: {warning}"] for warning in self.warnings]
-        return "\n\n".join("\n".join(block) for block in blocks)
+        return join_blocks(blocks, self.warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
@@ -179,34 +177,33 @@ def describe(
         scale: the K options.
         losses: out-of-fold loss (nats) of each member alone, if known.
     """
-    channels = speakers(posteriors)
+    channels = tuple(channel_shares(posteriors, weights))
     modes = bool(channels) and all(len(posteriors[name].weights) == 1 for name in channels)
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
+    warnings = warn(expected, diagnostics)
+    if modes:
+        warnings.append(
+            "the mode has no intervals: those of predictions show only how the members disagree."
+        )
     names = "cordial", "histogram", "raw", "labels"
-    figures = {name: _known(loss) for name, loss in zip(names, expected or (), strict=False)}
     return Summary(
         faults=_faults(*pool_draws(posteriors, weights), scale, modes) if channels else (),
         channels=channels,
         weights={name: float(weight) for name, weight in weights.items()},
         diagnostics=diagnostics,
-        expected=figures,
-        warnings=tuple(_warn(figures, diagnostics, modes)),
+        expected={name: _known(x) for name, x in zip(names, expected or (), strict=False)},
+        warnings=tuple(warnings),
         losses=dict(losses or {}),
     )
-
-
-def speakers(posteriors: Mapping[str, Posterior]) -> tuple[str, ...]:
-    """Names of the channels whose parameters are reported."""
-    return tuple(name for name in SPEAKERS if name in posteriors) or tuple(posteriors)
 
 
 def channel_shares(
     posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
 ) -> dict[str, float]:
-    """Stack weights of the channels that are reported, scaled to sum to one."""
-    channels = speakers(posteriors)
+    """Stack weights of the channels whose parameters are reported, scaled to sum to one."""
+    channels = [name for name in SPEAKERS if name in posteriors] or list(posteriors)
     shares = np.array([weights.get(name, 0.0) for name in channels], np.float64)
-    shares = shares / shares.sum() if shares.sum() > 0 else np.full(len(channels), 1 / len(shares))
+    shares = shares / shares.sum() if shares.sum() > 0 else np.ones(len(shares)) / len(shares)
     return dict(zip(channels, shares.tolist(), strict=True))
 
 
@@ -233,19 +230,61 @@ def pool_draws(
     return pooled, np.concatenate(own)
 
 
+def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What a user should beware of: no gain, an unknown loss, posteriors not to be trusted.
+
+    Args:
+        expected: as for ``describe``.
+        diagnostics: as in ``Summary``, by the posterior's name.
+    """
+    warnings = []
+    if expected is not None:
+        cordial, histogram, _, labels = expected
+        if not (math.isfinite(cordial) and math.isfinite(histogram)):
+            warnings.append(
+                f"too few labels for folds ({labels}): the weights are those of the prior, "
+                "and the loss to expect is unknown."
+            )
+        elif cordial >= histogram:
+            warnings.append(
+                f"the reader adds nothing over the label histogram: expected log loss "
+                f"{cordial:.2f} against {histogram:.2f} nats. Label more texts, or take another "
+                "reader."
+            )
+    doubtful = [f"{n}: {_quality(own)}" for n, own in diagnostics.items() if not own["trusted"]]
+    if doubtful:
+        warnings.append(
+            f"some posteriors are not to be trusted ({'; '.join(doubtful)}). Compare with NUTS as "
+            "the inference."
+        )
+    return warnings
+
+
+def weight_lines(weights: Mapping[str, float]) -> list[str]:
+    """A line for each member's weight, the largest first."""
+    ranked = sorted(weights.items(), key=lambda item: -item[1])
+    return [f"  {weight:5.2f}  {name}".rstrip() for name, weight in ranked]
+
+
+def join_blocks(blocks: list[list[str]], warnings: Iterable[str]) -> str:
+    """Blocks of lines, and warnings, with an empty line between two."""
+    blocks = [*blocks, *([f"Warning: {warning}"] for warning in warnings)]
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
 def _faults(
     draws: dict[str, Draws], weights: Draws, scale: Scale, modes: bool
 ) -> tuple[Fault, ...]:
     names = sorted(draws, key=lambda name: [*PARAMETERS, name].index(name))
-    faults = [_fault(name, draws[name], weights, modes) for name in names]
+    quantities = {name: draws[name] for name in names}
     if {"offset", "gain"} <= draws.keys():
         top = scale.size - 1
         middle = {"in the middle": top / 2} if top > 1 else {}
         low, high = (f"at {option!r}" for option in (scale.options[0], scale.options[-1]))
         for place, y in {low: 0.0, **middle, high: float(top)}.items():
-            bias = np.clip(draws["gain"] * y + draws["offset"], 0, top) - y
-            faults.append(_fault(f"bias {place}", bias, weights, modes))
-    return tuple(faults)
+            centre = np.clip(draws["gain"] * y + draws["offset"], 0, top)
+            quantities[f"bias {place}"] = centre - y
+    return tuple(_fault(name, values, weights, modes) for name, values in quantities.items())
 
 
 def _fault(name: str, draws: Draws, weights: Draws, modes: bool) -> Fault:
@@ -279,40 +318,12 @@ def _diagnose(posterior: Posterior) -> dict[str, Any]:
     }
 
 
-def _quality(found: dict[str, Any]) -> str:
+def _quality(found: Mapping[str, Any]) -> str:
     khat = "" if found["khat"] is None else f", k-hat {found['khat']:.2f}"
     ess = "" if found["ess"] is None or found["draws"] == 1 else f", ESS {found['ess']:.0f}"
     trust = "" if found["trusted"] else " (not trusted)"
     draws = "the mode" if found["draws"] == 1 else f"{found['draws']} draws"
     return f"{draws}{khat}{ess}{trust}"
-
-
-def _warn(
-    losses: dict[str, float | None], diagnostics: dict[str, dict[str, Any]], modes: bool
-) -> list[str]:
-    warnings = []
-    cordial, histogram, labels = (losses.get(k) for k in ("cordial", "histogram", "labels"))
-    if labels is not None and (cordial is None or histogram is None):
-        warnings.append(
-            f"too few labels for folds ({labels}): the weights are those of the prior, "
-            "and the loss to expect is unknown."
-        )
-    elif cordial is not None and histogram is not None and cordial >= histogram:
-        warnings.append(
-            f"the reader adds nothing over the label histogram: expected log loss {cordial:.2f} "
-            f"against {histogram:.2f} nats. Label more texts, or take another reader."
-        )
-    if modes:
-        warnings.append(
-            "the mode has no intervals: those of predictions show only how the members disagree."
-        )
-    doubtful = [f"{n}: {_quality(own)}" for n, own in diagnostics.items() if not own["trusted"]]
-    if doubtful:
-        warnings.append(
-            f"some posteriors are not to be trusted ({'; '.join(doubtful)}). Compare with NUTS as "
-            "the inference."
-        )
-    return warnings
 
 
 def _known(number: float) -> Any:

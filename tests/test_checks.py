@@ -3,8 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from broken_channels import write_channel
@@ -12,23 +10,13 @@ from scipy.stats import norm
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.checks import (
-    check_channel,
-    check_simulation,
-    comparison,
-    posteriors,
-    simulate,
-)
-from cordial_ppl.checks.conflict import check_conflict
-from cordial_ppl.checks.contract import check_contract
-from cordial_ppl.checks.density import check_density
+from cordial_ppl.checks import check_channel, check_simulation, comparison, posteriors, simulate
+from cordial_ppl.checks.density import check_contract, check_density
 from cordial_ppl.checks.order import check_order
 from cordial_ppl.checks.posteriors import fit
-from cordial_ppl.checks.predictive import check_prior_predictive
-from cordial_ppl.checks.sensitivity import check_sensitivity
+from cordial_ppl.checks.prior import check_conflict, check_prior_predictive, check_sensitivity
 from cordial_ppl.checks.simulation import Ranks
 from cordial_ppl.checks.texts import as_texts, make_texts
-from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import as_logits
@@ -83,9 +71,13 @@ def test_every_channel_is_sound(name):
     ],
 )
 def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
-    report = check_channel(write_channel(tmp_path, name))
+    path = write_channel(tmp_path, name)
+    report = check_channel(path)
     assert report.status == "fail" and len(report.findings) == 1
     assert report["contract"].status == "fail" and words in report["contract"].words
+    if name in ("not_finite", "every_text"):
+        with pytest.raises(cp.ChannelError, match=name):
+            cp.ChannelCalibrator(path).fit(np.eye(5)[[0, 1, 2, 3, 4, 0]], [0, 1, 2, 3, 4, 1])
 
 
 @pytest.mark.parametrize(
@@ -106,7 +98,7 @@ def test_a_broken_promise_fails_in_its_line(tmp_path, name, line):
     assert all(own.status == "pass" for other, own in lines.items() if other not in others)
 
 
-@pytest.mark.parametrize(("loc", "scale"), [(0.0, 1.0), (-1.5, 0.2), (-1.5, 0.01)])
+@pytest.mark.parametrize(("loc", "scale"), [(0.0, 1.0), (-1.5, 0.01)])
 def test_a_prior_that_fights_the_labels(sound, loc, scale):
     # However narrow: where labels cannot move it at all, the posterior says nothing of a conflict.
     texts, _ = sound
@@ -125,13 +117,9 @@ def test_a_prior_that_fights_the_labels(sound, loc, scale):
 @pytest.mark.nightly
 def test_labels_of_the_prior_are_in_no_conflict_with_it(sound):
     texts, posterior = sound
+    draws, rng = texts.draw_prior(40, 1), np.random.default_rng(1)
     found = []
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        with jax.enable_x64(True):
-            flat = jnp.asarray(rng.normal(size=1))
-            probs = np.asarray(texts.target.probs(flat, texts.readings))
-        labels = (rng.random((len(probs), 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    for seed, labels in enumerate(texts.draw_labels(draws, rng)):
         made = texts._replace(known=texts.known._replace(labels=labels))
         found.append(check_conflict(made, posterior, seed).figures["p"])
     assert 0.3 < np.mean(found) < 0.7 and np.mean(np.array(found) < 0.05) <= 0.125
@@ -140,12 +128,10 @@ def test_labels_of_the_prior_are_in_no_conflict_with_it(sound):
 def test_a_covariate_is_padded_with_one_that_there_is(tmp_path):
     # log(length - 1), which a padding of zeros would break.
     channel = load_channel(write_channel(tmp_path, "undefined"))
-    texts = make_texts(channel, 0)
-    rng = np.random.default_rng(0)
+    texts, rng = make_texts(channel, 0), np.random.default_rng(0)
     extra = {"length": rng.uniform(20, 500, len(texts.known.labels))}
     texts = texts._replace(known=texts.known._replace(covariates=extra))
-    lines = {line.name: line for line in check_density(texts, rng)}
-    assert {line.status for line in lines.values()} == {"pass"}
+    assert {line.status for line in check_density(texts, rng)} == {"pass"}
     assert np.isfinite(fit(texts, "laplace").draws).all()
 
 
@@ -171,31 +157,23 @@ def test_a_posterior_is_judged_by_nuts(monkeypatch, sound, rms, means, trusted, 
 @pytest.mark.nightly
 def test_readings_that_say_nothing_are_not_better_than_the_histogram(monkeypatch):
     monkeypatch.setattr(comparison, "PAPER_CHANNELS", ("location", "mixture"))
-    channel, passed = load_channel("location"), 0
     for seed in range(5):
         rng = np.random.default_rng(seed)
         logits = as_logits(rng.normal(0, 3, (20, 5)))
-        data = Labelled(logits, rng.choice(5, 20, p=[0.05, 0.1, 0.2, 0.3, 0.35]), {})
-        texts = as_texts(channel, data, logits, {})
+        labels = rng.choice(5, 20, p=[0.05, 0.1, 0.2, 0.3, 0.35])
+        texts = as_texts(load_channel("location"), logits, labels, {})
         left, beside = comparison.check_comparison(texts, fit(texts, "default"), 0)
-        passed += left.status == "pass"
+        assert left.status == "warn"
         assert "mixture" in beside.words and beside.figures.keys() == {"mixture"}
-    assert passed == 0
 
 
-@pytest.mark.parametrize("method", ["default", "laplace"])
-def test_ranks_are_uniform_where_the_posterior_is_right(sound, method):
-    texts, _ = sound
-    ranks = simulate(texts, 60, method=method)
+@pytest.mark.parametrize(("method", "right"), [("default", True), ("mode", False)])
+def test_ranks_are_uniform_where_the_posterior_is_right(sound, method, right):
+    """Of the mode alone, the truth is below or above all."""
+    ranks = simulate(sound[0], 60, method=method)
     assert ranks.values.shape == (60, 2) and ranks.names == ("offset", "log likelihood")
-    assert check_simulation(ranks).status == "pass"
-
-
-def test_ranks_find_a_posterior_that_is_too_narrow(sound):
-    # The mode alone: the truth is below or above all of it.
-    texts, _ = sound
-    found = check_simulation(simulate(texts, 60, method="mode"))
-    assert found.status == "fail" and found.figures["p"] < 1e-6
+    found = check_simulation(ranks)
+    assert found.status == ("pass" if right else "fail") and (found.figures["p"] > 1e-6) == right
 
 
 @pytest.mark.parametrize("width", [0.75, 1.0, 1.35])
@@ -205,26 +183,18 @@ def test_ranks_find_a_posterior_of_another_width(width):
     assert found.status == ("pass" if width == 1.0 else "fail")
 
 
-def test_a_channel_that_breaks_the_contract_is_refused_where_it_is_fitted(tmp_path):
-    logits, labels = np.eye(5)[[0, 1, 2, 3, 4, 0]], [0, 1, 2, 3, 4, 1]
-    for name in ("not_finite", "every_text"):
-        path = write_channel(tmp_path, name)
-        with pytest.raises(cp.ChannelError, match=name):
-            cp.ChannelCalibrator(path).fit(logits, labels)
-        with pytest.raises(cp.ChannelError, match=name):
-            cp.Cordial(channels=[path], inference="mode").fit(logits, labels)
-
-
-def test_too_few_simulations_are_refused():
-    with pytest.raises(cp.InputError, match="needs 20 data sets or more; got 3"):
-        check_channel("location", simulations=3)
-
-
-def test_texts_of_a_user(tmp_path):
-    path = Path(GALLERY[0]).parent / "verbosity.py"
-    with pytest.raises(cp.InputError, match="asks for the covariate 'length'"):
-        check_channel(path, np.eye(5), [0, 1])
-    with pytest.raises(cp.InputError, match="need labels"):
-        check_channel("location", np.eye(5))
-    with pytest.raises(cp.InputError, match="5 rows of logits came with 6 labels"):
-        check_channel("location", np.eye(5), [0, 1, 2, 3, 4, 0])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            (GALLERY[0].parent / "verbosity.py", np.eye(5), [0, 1]),
+            "asks for the covariate 'length'",
+        ),
+        (("location", np.eye(5)), "need labels"),
+        (("location", np.eye(5), [0, 1, 2, 3, 4, 0]), "5 rows of logits came with 6 labels"),
+        (("location",), "needs 20 data sets or more; got 3"),
+    ],
+)
+def test_bad_input(given, message):
+    with pytest.raises(cp.InputError, match=message):
+        check_channel(*given, simulations=0 if len(given) > 1 else 3)

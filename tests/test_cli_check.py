@@ -20,8 +20,7 @@ def quick(monkeypatch):
 
 def test_a_sound_channel(cordial, tmp_path, quick):
     path = write_channel(tmp_path, "sound")
-    arguments = "check", path, "--simulations", 20, "--plot", "ranks.png"
-    result = cordial(*arguments)
+    result = cordial("check", path, "--simulations", 20, "--plot", "ranks.png")
     lines = [line.split()[0] for line in result.stdout.splitlines()]
     assert len(lines) == 11 and set(lines) <= {"pass", "warn"}
     assert "simulation-based calibration" in result.stdout
@@ -35,11 +34,10 @@ def test_readings_of_a_user_with_a_covariate(cordial, tmp_path, quick):
     readings, labels = write_tables(tmp_path, length=lengths)
     arguments = "check", MODELS / "verbosity.py", "--readings", readings, "--labels", labels
     found = json.loads(cordial(*arguments, "--json").stdout)
-    lines = {line["name"]: line for line in found["findings"]}
+    figures = {line["name"]: line["figures"] for line in found["findings"]}
     assert found["channel"] == "verbosity" and found["status"] in ("pass", "warn")
-    left_out = lines["labels left out"]["figures"]
-    assert left_out["log_loss"] < left_out["histogram"]
-    assert lines["contract"]["figures"]["covariates"] == ["length"]
+    assert figures["labels left out"]["log_loss"] < figures["labels left out"]["histogram"]
+    assert figures["contract"]["covariates"] == ["length"]
 
 
 def test_a_broken_channel_has_status_1(cordial, tmp_path):
@@ -53,15 +51,15 @@ def test_a_broken_channel_has_status_1(cordial, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere.py"], "there is no channel file at nowhere.py"),
-        (["magic"], "no channel is called 'magic'"),
-        (["location", "--readings", "r.csv"], "--readings and --labels go together"),
-        (["location", "--plot", "ranks.png"], "give --simulations 200, too"),
-        (["location", "--plot", "ranks.txt", "--simulations", "5"], "must end in"),
-        ([str(MODELS / "drift.py"), "--readings", "r.csv", "--labels", "l.csv"], "column 'time'"),
+        ("nowhere.py", "there is no channel file at nowhere.py"),
+        ("magic", "no channel is called 'magic'"),
+        ("location --readings r.csv", "--readings and --labels go together"),
+        ("location --plot ranks.png", "give --simulations 200, too"),
+        ("location --plot ranks.txt --simulations 5", "must end in"),
+        (f"{MODELS / 'drift.py'} --readings r.csv --labels l.csv", "column 'time'"),
     ],
 )
 def test_bad_input(cordial, tmp_path, arguments, message):
     write_tables(tmp_path)
-    result = cordial("check", *arguments, status=2)
+    result = cordial("check", *arguments.split(), status=2)
     assert message in result.stderr and result.stderr.count("error:") == 1

@@ -29,34 +29,29 @@ def written():
 
 
 def test_users_are_told_apart(cordial, files):
-    arguments = "shift", *files, "-o", "o.csv", "--inference", "mode"
+    """As the functions do; a user without labels gets the population's prediction."""
+    users = [*USERS[:-1], "nobody"]
+    write_table(files[0], {**read(files[0]), "user": users})
+    arguments = "shift", *files, "-o", "o.csv", "--inference", "mode", "--seed", 4
     result = cordial(*arguments)
     assert "3 users: shifts with standard deviation" in result.stdout
     assert "log loss of the labels, out of fold: " in result.stderr
-    found = read("o.csv")
-    assert found["user"] == USERS and len(found["p_1"]) == TEXTS
-    given = read(files[0])
-    assert found["input_mean"] == given["mean"] and "input_user" not in found
-    found = json.loads(cordial(*arguments, "--json").stdout)
-    assert found["shifts"]["user 2"] == min(found["shifts"].values()) < 0
-    assert found["labels_of"] == {"user 0": 7, "user 1": 7, "user 2": 6}
-    assert found["spread"] > 0
-    assert found["log_loss_in_order"] != found["log_loss_population"]
-
-
-def test_it_is_what_the_functions_return(cordial, files):
-    """Users of the labels are told apart; a new one gets the population's prediction."""
-    write_table(files[0], {**read(files[0]), "user": [*USERS[:-1], "nobody"]})
-    cordial(*fast("shift", *files, "-o", "o.csv", "--seed", 4))
     table, given = read_readings(files[0]), [str(z) for z in read(files[1])["label"]]
     calibrator = cp.Cordial(table.scale, inference="mode", seed=4)
     calibrator.fit(table.logits[:LABELLED], given)
     shifts = cp.UserShift(table.scale).fit(calibrator.out_of_fold_, given, USERS[:LABELLED])
     population = calibrator.predict_proba(table.logits)
-    expected = shifts.predict_proba(population, [*USERS[:-1], "nobody"])
+    expected = shifts.predict_proba(population, users)
     np.testing.assert_allclose(written(), expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(written()[-1], population[-1], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(np.array(read("o.csv")["mean"], float), expected @ np.arange(1, 6))
+    found, before = read("o.csv"), read(files[0])
+    np.testing.assert_allclose(np.array(found["mean"], float), expected @ np.arange(1, 6))
+    assert found["user"] == users and found["input_mean"] == before["mean"]
+    assert "input_user" not in found
+    found = json.loads(cordial(*arguments, "--json").stdout)
+    assert found["shifts"]["user 2"] == min(found["shifts"].values()) < 0 < found["spread"]
+    assert found["labels_of"] == {"user 0": 7, "user 1": 7, "user 2": 6}
+    assert found["log_loss_in_order"] != found["log_loss_population"]
 
 
 def test_a_calibrator_of_other_labels(cordial, files, tmp_path):

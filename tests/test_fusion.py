@@ -45,15 +45,14 @@ def test_probabilities_weights_and_losses(fusion, gappy):
     assert fusion.expected_.cordial == pytest.approx(log_loss(fusion.out_of_fold_, LABELS))
     low, high = fusion.predict_interval(gappy)
     mean = fusion.predict_mean(gappy)
-    assert (low <= mean).all() and (mean <= high).all() and (high > low).any()
-    assert (low >= 0).all() and (high <= 4).all()
+    assert (0 <= low).all() and (low <= mean).all() and (mean <= high).all() and (high <= 4).all()
     text = fusion.summary()
     for words in (*(f"  {name} (" for name in NAMES), "Expected log loss", "average reading"):
         assert words in text
 
 
 def test_it_is_the_mixture_of_its_members(fusion):
-    """A missing reading is left out of its text alone."""
+    """A missing reading is left out of its text alone, whatever the other readers weigh."""
     logits = THREE_TEST.copy()
     logits[3, 0] = np.nan
     read = np.nan_to_num(logits)
@@ -64,20 +63,33 @@ def test_it_is_the_mixture_of_its_members(fusion):
     weights[3, 0] = 0
     expected = np.einsum("nm,mnk->nk", weights / weights.sum(axis=1, keepdims=True), parts)
     np.testing.assert_allclose(fusion.predict_proba(logits), expected, rtol=0, atol=1e-6)
+    two = LogitFusion(average=False).fit(THREE[:, [0, 2]], LABELS)
+    two.weights_ = {"reader 0": 1.0, "reader 1": 0.0}
+    alone = np.stack([np.full((40, 5), np.nan), THREE_TEST[:, 2]], axis=1)
+    expected = two.stacks_["reader 1"].predict_proba(THREE_TEST[:, 2])
+    np.testing.assert_allclose(two.predict_proba(alone), expected, rtol=0, atol=1e-6)
+
+
+def test_the_order_of_readers_changes_only_random_numbers():
+    """With the same folds, each reader keeps its stack."""
+    first = LogitFusion(readers=NAMES).fit(THREE, LABELS)
+    other = LogitFusion(readers=NAMES[::-1]).fit(THREE[:, ::-1], LABELS)
+    for name in NAMES:
+        assert other.weights_[name] == pytest.approx(first.weights_[name], abs=0.05)
+    found = other.predict_proba(THREE_TEST[:, ::-1])
+    assert np.abs(found - first.predict_proba(THREE_TEST)).max() < 0.05
 
 
 def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
     fusion.save(tmp_path / "f.cordial")
     found = cp.load(tmp_path / "f.cordial")
     assert isinstance(found, cp.Fusion) and found.readers_ == NAMES
-    assert found.weights_ == fusion.weights_ and found.expected_ == fusion.expected_
+    for name in ("weights_", "expected_", "shares_"):
+        assert getattr(found, name) == getattr(fusion, name)
     expected = fusion.predict_proba(THREE_TEST)
     np.testing.assert_array_equal(found.predict_proba(THREE_TEST), expected)
-    assert found.shares_ == fusion.shares_
     found.save(tmp_path / "g.cordial")
     assert (tmp_path / "g.cordial").read_bytes() == (tmp_path / "f.cordial").read_bytes()
-    with pytest.raises(cp.FileError, match="holds a 'fusion'"):
-        storage.read(tmp_path / "f.cordial", "calibrator")
     with pytest.raises(cp.InputError, match="only a Fusion can be saved"):
         LogitFusion().save(tmp_path / "h.cordial")
 
@@ -112,6 +124,15 @@ def test_a_mapping_names_the_readers(fusion, gappy):
     np.testing.assert_array_equal(found, fusion.predict_proba(alone))
 
 
+def frames(logits, **columns):
+    """A data frame of each reader; its columns are "logit_1" ... if they are not given."""
+    index, usual = pandas.RangeIndex(100, 100 + len(logits)), [f"logit_{k}" for k in range(1, 6)]
+    return {
+        name: pandas.DataFrame(logits[:, r], index, columns.get(name, usual))
+        for r, name in enumerate(NAMES)
+    }
+
+
 def test_data_frames_clones_and_folds():
     fusion = LogitFusion(readers=list(NAMES), seed=3).fit(THREE, LABELS)
     again: Any = clone(fusion)
@@ -120,23 +141,40 @@ def test_data_frames_clones_and_folds():
     twice, labels = np.tile(THREE, (2, 1, 1)), np.tile(LABELS, 2)
     halves = cross_val_predict(again, twice, labels, cv=KFold(2))
     np.testing.assert_array_equal(halves, np.tile(fusion.predict(THREE), 2))
-    index = pandas.RangeIndex(100, 140)
-    named = {n: pandas.DataFrame(THREE_TEST[:, r], index=index) for r, n in enumerate(NAMES)}
-    expected = pandas.DataFrame(fusion.predict_proba(THREE_TEST), index=index)
+    named = frames(THREE_TEST)
+    expected = pandas.DataFrame(fusion.predict_proba(THREE_TEST), named["plain"].index)
     pandas.testing.assert_frame_equal(fusion.predict_proba(named), expected)
     assert fusion.predict_interval(named)[0].name == "low" and fusion.n_features_in_ == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "columns", "reader"),
+    [
+        (STARS, {"noise": [f"logit_{k}" for k in "21345"]}, "noise"),
+        (None, {"lower": [f"logit_{k}" for k in "54321"]}, "lower"),
+        (None, {name: [*("acbde" if name == "lower" else "abcde")] for name in NAMES}, "lower"),
+    ],
+)
+def test_columns_of_readers_have_one_order(options, columns, reader):
+    usual = columns["plain"] if len(columns) == 3 else [f"logit_{k}" for k in range(1, 6)]
+    message = f"reader '{reader}': columns must be, in this order: {', '.join(usual)}"
+    labels = LABELS if options is None else [options[z] for z in LABELS]
+    with pytest.raises(cp.InputError, match=message):
+        LogitFusion(options).fit(frames(THREE, **columns), labels)
+    right = dict.fromkeys(columns, usual) if len(columns) == 3 else {}
+    fusion = LogitFusion(options).fit(frames(THREE, **right), labels)
+    with pytest.raises(cp.InputError, match=message):
+        fusion.predict({reader: frames(THREE_TEST, **columns)[reader]})
 
 
 def test_one_reader():
     found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
     assert found.weights_ == found.shares_ == {"reader 0": 1.0}
-    assert found.best_reader_ == "reader 0"
-    own = found.stacks_["reader 0"]
+    own = found.stacks_[found.best_reader_]
     np.testing.assert_allclose(
         found.predict_proba(THREE_TEST[:, :1]), own.predict_proba(THREE_TEST[:, 0]), atol=1e-12
     )
-    assert found.expected_.cordial == pytest.approx(own.expected_.cordial)
-    assert found.expected_.raw == pytest.approx(own.expected_.raw)
+    assert found.expected_[::2] == pytest.approx(own.expected_[::2])
 
 
 def test_few_labels_leave_the_weights_of_the_prior():
@@ -149,15 +187,6 @@ def test_few_labels_leave_the_weights_of_the_prior():
     assert found.out_of_fold_ is None and np.isnan(found.expected_.cordial)
     text = found.summary()
     assert "too few labels for folds (5)" in text and "by itself" not in text
-
-
-def test_weights_that_collapse_leave_the_others_for_texts_without_that_reader():
-    found = LogitFusion(average=False).fit(THREE[:, [0, 2]], LABELS)
-    found.weights_ = {"reader 0": 1.0, "reader 1": 0.0}
-    logits = THREE_TEST[:, [0, 2]].copy()
-    logits[0, 0] = np.nan
-    expected = found.stacks_["reader 1"].predict_proba(logits[:1, 1])
-    np.testing.assert_allclose(found.predict_proba(logits)[:1], expected, rtol=0, atol=1e-6)
 
 
 def test_readers_whose_texts_do_not_overlap():
@@ -185,43 +214,32 @@ def test_arviz_sees_every_member(fusion):
     tree: Any = fusion.to_datatree()
     assert set(tree.children) == set(fusion.fits_)
     assert set(tree["plain"].children) == set(fusion.stacks_["plain"].posteriors_)
-    joint = tree["joint channel"]["posterior"]["temperature"]
-    assert joint.dims == ("chain", "draw", "reader")
-    assert list(joint.coords["reader"].values) == list(NAMES)
-    assert tree["joint channel"]["log_likelihood"].sizes["text"] == 20
+    names = tree["joint channel"]["posterior"]["temperature"].coords["reader"].values
+    assert tuple(names) == NAMES
     assert tree["lower"]["mixture"]["log_likelihood"].sizes["text"] == 18
 
 
 @pytest.mark.parametrize(
-    ("logits", "message"),
+    ("settings", "logits", "message"),
     [
-        (THREE[:, 0], r"shape \[n, R, K\]; found \[20, 5\]"),
-        ([["a"]], "must be numbers"),
-        (np.full((20, 3, 5), np.nan), "no reader has read rows 0, 1, 2"),
-        (np.where(np.arange(5) == 2, np.nan, THREE), "found nan in row 0 of 'plain', column 2"),
-        (THREE[:, :2], "each of 3 readers, plain, lower, noise; found 2"),
-        ({"plain": THREE[:, 0], "other": THREE[:, 1]}, "found plain, other"),
-        ({}, "must be those of the readers plain, lower, noise; found none"),
+        ({}, THREE[:, 0], r"shape \[n, R, K\]; found \[20, 5\]"),
+        ({}, [["a"]], "must be numbers"),
+        ({}, np.full((20, 3, 5), np.nan), "no reader has read rows 0, 1, 2"),
+        ({}, np.where(np.arange(5) == 2, np.nan, THREE), "found nan in row 0 of 'plain', column 2"),
+        ({}, THREE[:, :2], "each of 3 readers, plain, lower, noise; found 2"),
+        ({}, {"plain": THREE[:, 0], "other": THREE[:, 1]}, "found plain, other"),
+        ({}, {"plain": THREE[:, 0], "lower": THREE[1:, 1]}, "one shape .* 'plain', .* of 'lower'"),
+        ({}, {}, "must be those of the readers plain, lower, noise; found none"),
+        ({"readers": ("a", "a", "b")}, THREE, "rename 'a'"),
+        ({"readers": ("a", "b", "joint channel")}, THREE, "rename 'joint channel'"),
+        ({"readers": "abc"}, THREE, "readers must be a list"),
+        ({"weight_counts": {"c": 1.0}}, THREE, "got 'c'"),
+        ({"prior": {"magic": (0.0, 1.0)}}, THREE, "magic"),
     ],
 )
-def test_readings_that_are_refused(logits, message):
+def test_what_is_refused(settings, logits, message):
     with pytest.raises(cp.InputError, match=message):
-        cp.Fusion(readers=NAMES).fit(logits, LABELS)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"readers": ("a", "a", "b")}, "rename 'a'"),
-        ({"readers": ("a", "b", "joint channel")}, "rename 'joint channel'"),
-        ({"readers": "abc"}, "readers must be a list"),
-        ({"weight_counts": {"c": 1.0}}, "got 'c'"),
-        ({"prior": {"magic": (0.0, 1.0)}}, "magic"),
-    ],
-)
-def test_settings_that_are_refused(settings, message):
-    with pytest.raises(cp.InputError, match=message):
-        cp.Fusion(**settings).fit(THREE, LABELS)
+        cp.Fusion(**{"readers": NAMES, **settings}).fit(logits, LABELS)
 
 
 def test_nothing_before_the_fit_and_nothing_of_another_shape(fusion, tmp_path):
@@ -232,7 +250,5 @@ def test_nothing_before_the_fit_and_nothing_of_another_shape(fusion, tmp_path):
     ):
         with pytest.raises(cp.NotFittedError, match="Fusion is not fitted"):
             ask()
-    with pytest.raises(cp.InputError, match="3 readers, plain, lower, noise; found 2"):
-        fusion.predict_proba(THREE_TEST[:, :2])
     with pytest.raises(cp.InputError, match="must have 5 columns; found 4"):
         fusion.predict_proba(THREE_TEST[:, :, :4])

@@ -39,20 +39,11 @@ def test_one_parameter_is_replaced_and_the_others_are_not(name, value, site, exp
         np.testing.assert_array_equal(part, wanted)
 
 
-def test_a_name_is_for_every_channel_that_has_it(tmp_path):
-    tight = {"offset": (0.0, 1e-3), "bias": (0.0, 1e-3)}
-    judge = cp.Cordial(prior=tight, inference="mode").fit(LOGITS, LABELS)
-    for name, posterior in judge.posteriors_.items():
-        assert np.abs(posterior.parameters()["offset"]).max() < 0.01, name
-    judge.save(tmp_path / "j.cordial")
-    again = cp.load(tmp_path / "j.cordial")
-    np.testing.assert_array_equal(again.predict_proba(LOGITS), judge.predict_proba(LOGITS))
-    refit = again.fit(LOGITS, LABELS)
-    np.testing.assert_array_equal(refit.predict_proba(LOGITS), judge.predict_proba(LOGITS))
-    mixed = cp.Cordial(prior={"location": {"offset": (1.0, 1e-3)}, **tight}, inference="mode")
-    found = {k: p.mean()["offset"] for k, p in mixed.fit(LOGITS, LABELS).posteriors_.items()}
-    assert found["location"] == pytest.approx(1.0, abs=0.01)
-    assert found["mixture"] == pytest.approx(0.0, abs=0.01)
+def test_a_name_is_for_every_channel_that_has_it():
+    prior = {"location": {"offset": (1.0, 1e-3)}, "offset": (0.0, 1e-3), "bias": (0.0, 1e-3)}
+    fitted = cp.Cordial(prior=prior, inference="mode").fit(LOGITS, LABELS)
+    for name, posterior in fitted.posteriors_.items():
+        assert posterior.mean()["offset"] == pytest.approx(float(name == "location"), abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -74,24 +65,21 @@ def test_bad_priors(prior, message):
         cp.Cordial(prior=prior, inference="mode").fit(LOGITS, LABELS)
 
 
-def test_the_program_takes_them(cordial, tmp_path):
-    readings, labels = write_tables(tmp_path)
-    for number, extra in enumerate(([], ["--prior-of", "offset=0,0.001"])):
-        cordial(*fast("calibrate", readings, labels, "-o", f"{number}.csv", *extra))
-    tables = [np.array(read(f"{number}.csv")["mean"], float) for number in range(2)]
-    assert np.abs(tables[0] - tables[1]).max() > 1e-3
-
-
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--prior-of", "offset"], "must be NAME=LOC,SCALE, such as offset=0,0.5"),
-        (["--prior-of", "magic=0,1"], "'magic', which is no parameter here"),
-        (["--prior-of", "gain=0,1", "--prior", "l.csv"], "cannot be given together"),
+        ("--prior-of offset", "must be NAME=LOC,SCALE, such as offset=0,0.5"),
+        ("--prior-of magic=0,1", "'magic', which is no parameter here"),
+        ("--prior-of gain=0,1 --prior l.csv", "cannot be given together"),
+        ("--prior-of offset=0,0.001", None),
     ],
 )
-def test_the_program_says_what_is_wrong(cordial, tmp_path, extra, message):
-    readings, labels = write_tables(tmp_path)
-    arguments = "calibrate", readings, labels, "-o", "o.csv", *extra
-    result = cordial(*fast(*arguments), status=2)
-    assert message in result.stderr and not (tmp_path / "o.csv").exists()
+def test_the_program_takes_them(cordial, tmp_path, extra, message):
+    arguments = fast("calibrate", *write_tables(tmp_path))
+    result = cordial(*arguments, "-o", "o.csv", *extra.split(), status=2 if message else 0)
+    if message:
+        assert message in result.stderr and not (tmp_path / "o.csv").exists()
+    else:
+        cordial(*arguments, "-o", "p.csv")
+        found, plain = (np.array(read(f"{name}.csv")["mean"], float) for name in "op")
+        assert np.abs(found - plain).max() > 1e-3

@@ -19,12 +19,12 @@ from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.inference.target import Prior, build_target
-from cordial_ppl.priors.fits import LearnedChannel, TaskFit
+from cordial_ppl.priors.fits import LearnedChannel, Rule, TaskFit
 from cordial_ppl.priors.learned import LearnedPrior
-from cordial_ppl.priors.rules import Rule, cautious, paper
 from cordial_ppl.priors.sources import as_priors, resolve
 from cordial_ppl.priors.units import TYPICAL_SPREAD, reading_spread
 from cordial_ppl.readings import as_logits
+from cordial_ppl.synthetic import reviews
 
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "priors.json").read_text())
 TASKS = {"ours": (LOGITS, LABELS), ("theirs", "a"): (LOGITS[::-1], LABELS)}
@@ -76,24 +76,14 @@ def test_the_papers_rule_is_the_references():
     np.testing.assert_allclose(found, GOLDEN["mean_sd"], rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize(("variance", "share"), [(0.0, 1.0), (1 / 6, 1 / 8), (1e4, 0.0)])
-def test_the_cautious_rule_trusts_the_mean_as_far_as_tasks_agree(variance, share):
+def test_the_cautious_rule_trusts_the_mean_as_far_as_tasks_agree():
     """With two tasks and sigma_0 = 0.5, a variance of 1 / 6 weighs as much as the default."""
-    gap = np.sqrt(variance / 2)
-    modes, default = np.array([[3 - gap], [3 + gap]]), Prior(np.array([1.0]), np.array([0.5]))
-    found = cautious(modes, 2, default)
-    np.testing.assert_allclose(found.loc, 1 + 2 * share, atol=1e-9)
-    np.testing.assert_array_equal(found.scale, paper(modes, 2, default).scale)
-
-
-def test_scales_of_any_length_share_a_prior():
-    """In units of K - 1 the means are one; the spread in the channel's file is one in classes."""
-    five, nine = (table().of(target(size=size)) for size in (5, 9))
-    same = [0, 2, 4]
-    np.testing.assert_allclose(five.loc[same], nine.loc[same])
-    np.testing.assert_allclose(five.loc[1] / 4, nine.loc[1] / 8)
-    np.testing.assert_allclose(five.loc[3] + 2 * np.log(4), nine.loc[3] + 2 * np.log(8))
-    assert nine.scale[1] > five.scale[1] and (nine.scale <= target().prior.scale).all()
+    default = Prior(np.array([1.0]), np.array([0.5]))
+    for variance, share in ((0.0, 1.0), (1 / 6, 1 / 8), (1e4, 0.0)):
+        modes = 3 + np.sqrt(variance / 2) * np.array([[-1.0], [1.0]])
+        found, paper = (Rule(name).combine(modes, 2, default) for name in ("cautious", "paper"))
+        np.testing.assert_allclose(found.loc, 1 + 2 * share, atol=1e-9)
+        np.testing.assert_array_equal(found.scale, paper.scale)
 
 
 def test_a_unit_makes_any_parameter_comparable():
@@ -232,36 +222,28 @@ def test_tasks_that_nothing_can_be_learned_from(tasks, settings, message):
         cp.learn_prior(tasks, **{"channels": ["mixture"], **settings})
 
 
-def scaled(factor, **settings):
-    """A stack of channels on logits with a factor, and its predictions."""
-    settings = {"calibrators": (), "inference": "mode", **settings}
-    fitted = Stack(channels=("mixture", "location-vector"), **settings)
-    return fitted.fit(factor * LOGITS, LABELS).predict_proba(factor * TEST)
-
-
 def test_a_factor_on_the_logits_changes_nothing():
     """Only where the temperature's prior is in units of the readings' spread."""
     prior = cp.shipped_prior()
-    np.testing.assert_allclose(scaled(0.1, prior=prior), scaled(1, prior=prior), atol=1e-5)
-    assert np.abs(scaled(0.1) - scaled(1)).max() > 0.01
-    literal = prior.with_rule(name="paper")
-    assert np.abs(scaled(0.1, prior=literal) - scaled(1, prior=literal)).max() > 0.01
+    for given, same in ((prior, True), (None, False), (prior.with_rule(name="paper"), False)):
+        found = []
+        for factor in (0.1, 1):
+            stack = Stack(channels=("location",), calibrators=(), inference="mode", prior=given)
+            found.append(stack.fit(factor * LOGITS, LABELS).predict_proba(factor * TEST))
+        assert (np.abs(found[0] - found[1]).max() < 1e-5) == same
 
 
 @pytest.mark.nightly
 def test_each_subset_has_the_prior_of_its_readings():
     """Flat readings and steep ones, fitted together as each would be alone."""
     steep, labels = np.concatenate([LOGITS, 8 * LOGITS]), np.concatenate([LABELS, LABELS])
-    rows, texts = np.arange(40).reshape(2, 20), Texts(as_logits(TEST))
-
-    def one(seed=0):
-        settings = {"inference": "mode", "prior": cp.shipped_prior(), "seed": seed}
-        return Stack(channels=("mixture",), calibrators=(), **settings)
-
-    found = fit_subsets({"x": one()}, Texts(as_logits(steep)), labels, rows, (0, 1), texts)["x"]
+    rows, settings = np.arange(40).reshape(2, 20), {"prior": cp.shipped_prior(), "calibrators": ()}
+    stacks = [Stack(channels=("mixture",), inference="mode", seed=n, **settings) for n in (0, 1)]
+    texts = Texts(as_logits(TEST))
+    found = fit_subsets({"x": stacks[0]}, Texts(as_logits(steep)), labels, rows, (0, 1), texts)["x"]
     assert isinstance(found, BatchFit)
     for draw, own in enumerate(rows):
-        alone = one(draw).fit(steep[own], labels[own]).predict_proba(TEST)
+        alone = stacks[draw].fit(steep[own], labels[own]).predict_proba(TEST)
         np.testing.assert_allclose(found.probs[draw], alone, rtol=0, atol=1e-5)
 
 
@@ -279,22 +261,37 @@ def test_the_default_has_the_prior_that_is_shipped():
     for given, same in (prior, True), ("own", False):
         found = cp.Cordial(inference="mode", prior=given).fit(LOGITS, LABELS).predict_proba(TEST)
         assert np.array_equal(found, bare) == same
-    for size in (2, 5, 10):
-        found, default = prior.of(target("bridge", size)), target("bridge", size).prior
-        np.testing.assert_array_equal(found.loc[6:], default.loc[6:])
-        assert (found.loc[:6] != default.loc[:6]).all()
     less = prior.leave_out([task for task in prior.tasks if task.startswith("wmt23")])
     assert len(prior.fits) == 44 and len(less.fits) == 34
     assert len(prior.join(table(AFFINE_CHANNELS)).fits) == 47
 
 
+@pytest.mark.parametrize("size", [2, 11, 101])
+def test_the_default_prior_serves_scales_of_any_length(size):
+    """On long scales offsets are shares of the length, and predictions are as useful."""
+    prior, here = cp.shipped_prior(), target("bridge", size)
+    found, default = prior.of(here), here.prior
+    np.testing.assert_array_equal(found.loc[6:], default.loc[6:])
+    assert (found.loc[:6] != default.loc[:6]).all()
+    seven = prior.of(target("bridge", 7))
+    if size > 7:
+        np.testing.assert_allclose(found.loc[1] / (size - 1), seven.loc[1] / 6)
+        np.testing.assert_allclose(found.scale[1] / (size - 1), seven.scale[1] / 6)
+        texts = reviews(120, seed=1, options=size)
+        fitted = cp.ChannelCalibrator("location", prior=prior, inference="mode")
+        fitted.fit(texts.logits[:20], texts.labels[:20])
+        mean = fitted.predict_mean(texts.logits[20:])
+        error = np.sqrt(np.mean((mean - texts.labels[20:]) ** 2))
+        assert error < 0.9 * texts.labels[20:].std()
+
+
 @pytest.mark.parametrize("channel", AFFINE_CHANNELS)
-@pytest.mark.parametrize("size", range(3, 8))
-def test_the_shipped_prior_is_that_of_its_fits(channel, size):
+def test_the_shipped_prior_is_that_of_its_fits(channel):
     """Golden values, of all parameters that are shared by scales of any length."""
-    found = np.stack(cp.shipped_prior().of(target(channel, size)))
-    expected = np.array(GOLDEN["shipped"][channel][str(size)])
-    np.testing.assert_allclose(found[:, : expected.shape[1]], expected, rtol=0, atol=1e-12)
+    for size in range(3, 8):
+        found = np.stack(cp.shipped_prior().of(target(channel, size)))
+        expected = np.array(GOLDEN["shipped"][channel][str(size)])
+        np.testing.assert_allclose(found[:, : expected.shape[1]], expected, rtol=0, atol=1e-12)
 
 
 def test_what_is_named_stands_beside_what_is_shipped():

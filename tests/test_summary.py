@@ -26,27 +26,14 @@ class Losses(NamedTuple):
     labels: int = 20
 
 
-def posterior(
-    name="mixture",
-    temperature=1.0,
-    offset=0.0,
-    gain=1.0,
-    concentration=2.0,
-    strength=0.9,
-    spread=0.01,
-    diagnostics=FINE,
-):
-    """Build draws around given values, Gaussian in the unconstrained space."""
-    centre = [
-        np.log(temperature),
-        offset,
-        np.log(gain),
-        np.log(concentration),
-        np.log(strength / (1 - strength)),
-    ]
-    extra = 10 if "vector" in name else 0
-    noise = np.random.default_rng(0).normal(size=(400, 5 + extra))
-    draws = np.array(centre + [0.0] * extra) + spread * noise
+def posterior(name="mixture", spread=0.01, diagnostics=FINE, **known):
+    """Draws around given values, Gaussian in the unconstrained space."""
+    values = {"temperature": 1.0, "offset": 0.0, "gain": 1.0, "concentration": 2.0}
+    values = {**values, "strength": 0.9, **known}
+    values["strength"] /= 1 - values["strength"]  # The odds.
+    centre = [value if name == "offset" else np.log(value) for name, value in values.items()]
+    centre += [0.0] * (10 if "vector" in name else 0)
+    draws = centre + spread * np.random.default_rng(0).normal(size=(400, len(centre)))
     weights = np.full(400, 1 / 400)
     return Posterior(CHANNELS[name], np.full(5, 0.2), draws, weights, diagnostics)
 
@@ -68,11 +55,9 @@ def say(name, *, scale=STARS, **known):
         ("temperature", {"spread": 0.5}, "no clear fault in its sharpness"),
         ("temperature", {"temperature": 1.6, "spread": 0.4}, "probably over-confident"),
         ("offset", {"offset": 0.7}, "rates 0.7 too low at the low end"),
-        ("offset", {"offset": -0.7}, "rates 0.7 too high at the low end"),
         ("offset", {"spread": 0.5}, "no clear offset"),
         ("gain", {"gain": 0.8}, "exaggerates the scale"),
         ("gain", {"gain": 1.3}, "compresses the scale"),
-        ("gain", {"gain": 0.9, "spread": 0.5}, "no clear stretch of the scale"),
         ("strength", {"strength": 0.97}, "the reading is believed 97 %"),
         # A standard deviation of half a class: kappa = 1 / (2 * 0.5^2).
         (
@@ -109,13 +94,11 @@ def test_a_sentence():
 def test_medians_lie_within_their_intervals_and_are_those_of_the_posterior(draws, weights):
     weights = weights / weights.sum()
     found = Posterior(CHANNELS["location"], np.full(5, 0.2), draws, weights, FINE)
-    summary = describe({"location": found}, {"location": 0.3}, None, STARS)
     medians = found.quantile(0.5)
-    for fault in summary.faults:
-        assert fault.low is not None and fault.high is not None
-        assert fault.low <= fault.median <= fault.high
-        if fault.name in medians:
-            assert fault.median == medians[fault.name]
+    for one in describe({"location": found}, {"location": 0.3}, None, STARS).faults:
+        assert one.low is not None and one.high is not None
+        assert one.low <= one.median <= one.high
+        assert one.median == medians.get(one.name, one.median)
 
 
 def test_plain_channels_are_pooled_by_weight():
@@ -131,8 +114,7 @@ def test_plain_channels_are_pooled_by_weight():
         return fault(summary, "temperature")
 
     mostly = temperature(mixture=0.6, location=0.2, **{"mixture-vector": 0.2})
-    assert mostly.median == pytest.approx(2, rel=0.05)
-    assert mostly.high == pytest.approx(8, rel=0.05)
+    assert (mostly.median, mostly.high) == pytest.approx((2, 8), rel=0.05)
     assert temperature(mixture=0.97, location=0.03).high == pytest.approx(2, rel=0.05)
     assert temperature(location=0.5).low == pytest.approx(8, rel=0.05)
     # Without a weight each of them counts the same.
@@ -153,8 +135,7 @@ def test_the_whole_text():
 
 def test_a_reader_that_adds_nothing():
     (warning,) = describe({}, {}, Losses(cordial=1.12), STARS).warnings
-    assert "adds nothing" in warning
-    assert "1.12 against 1.10" in warning
+    assert "adds nothing" in warning and "1.12 against 1.10" in warning
     assert describe({}, {}, Losses(cordial=1.1), STARS).warnings
     assert not describe({}, {}, Losses(cordial=1.0999), STARS).warnings
 
@@ -170,23 +151,20 @@ def test_a_mode_has_no_interval():
     found = {"mixture": mode("mixture", temperature=6.1), "location": mode("location", offset=0.7)}
     summary = describe(found, {"mixture": 0.6, "location": 0.4}, Losses(), STARS)
     assert all(fault.low is None and fault.high is None for fault in summary.faults)
-    assert fault(summary, "temperature").median == pytest.approx(6.1)
     lines = summary.text.splitlines()
     assert lines[0] == "The reader (at the mode, without intervals, from mixture and location)"
     assert lines[1] == "  temperature 6.1: over-confident"
     assert "  mixture: the mode" in lines
     assert "interval" not in "".join(lines[1:-1]) and "the mode has no intervals" in lines[-1]
     assert fault(summary, "bias at '5'").words == "no clear bias"
-    assert json.loads(json.dumps(summary.to_dict(), allow_nan=False))["faults"][0]["low"] is None
 
 
 def test_everything_can_be_expressed_in_json():
-    found = {"mixture": posterior(diagnostics=POOR), "location": posterior("location")}
+    found = {"mixture": posterior(diagnostics=POOR), "location": mode("location")}
     losses = Losses(np.nan, np.nan, 1.2, 3)
-    summary = describe(found, {"mixture": np.float64(1.0)}, losses, STARS)
-    content = summary.to_dict()
+    content = describe(found, {"mixture": np.float64(1.0)}, losses, STARS).to_dict()
     assert json.loads(json.dumps(content, allow_nan=False)) == json.loads(json.dumps(content))
     assert content["expected"] == {"cordial": None, "histogram": None, "raw": 1.2, "labels": 3}
     assert content["diagnostics"]["mixture"]["trusted"] is False
-    assert content["sentences"] == list(summary.sentences)
     assert "log loss: raw reading, on the 3 labels, 1.20" in content["sentences"]
+    assert "not to be trusted (mixture: 400 draws, k-hat 1.20" in content["sentences"][-1]

@@ -41,27 +41,25 @@ def check_comparison(texts: Texts, posterior: Posterior, seed: int) -> list[Find
     histogram = np.log(counts / (count - 1 + size))
     limit = float(loos[0].good_k)
     poor = int((np.asarray(loos[0].pareto_k) > limit).sum())
-    gain, error = _difference(elpd, histogram)
-    words = f"log loss {-elpd.mean():.3f}, label histogram {-histogram.mean():.3f}: "
-    words += f"{'better' if gain > 0 else 'worse'} by {abs(gain):.3f} ± {error:.3f} nats a label"
+    gain, error, gained = _compare(elpd, histogram)
+    words = f"log loss {-elpd.mean():.3f}, label histogram {-histogram.mean():.3f}: {gained}"
     words += f"; {poor} of {count} labels are influential (k-hat above {limit:.2f})" if poor else ""
-    losses = {"log_loss": float(-elpd.mean()), "histogram": float(-histogram.mean())}
+    figures = {"log_loss": float(-elpd.mean()), "histogram": float(-histogram.mean())}
     status = PASS if gain > 2 * error else WARN
-    lines = [Finding(name, status, words, {**losses, "influential": poor})]
+    lines = [Finding(name, status, words, {**figures, "influential": poor})]
     if others:
         figures = {o: float(-values.mean()) for o, values in zip(others, rest, strict=True)}
         best = min(figures, key=lambda other: figures[other])
-        gain, error = _difference(elpd, rest[others.index(best)])
-        words = (
-            f"{'better' if gain > 0 else 'worse'} than {best}, the best of the package's "
-            f"channels, by {abs(gain):.3f} ± {error:.3f} nats a label"
-        )
+        gain, error, gained = _compare(elpd, rest[others.index(best)], f" than {best}")
+        words = f"{gained}; {best} is the best of the package's channels"
         status = WARN if gain < -2 * error else PASS
         lines.append(Finding("beside other channels", status, words, figures))
     return lines
 
 
-def _difference(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-    """Mean difference and its standard error."""
+def _compare(one: np.ndarray, other: np.ndarray, than: str = "") -> tuple[float, float, str]:
+    """Mean difference, its standard error, and both in words."""
     difference = one - other
-    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
+    gain, error = difference.mean(), difference.std(ddof=1) / np.sqrt(len(difference))
+    better = "better" if gain > 0 else "worse"
+    return gain, error, f"{better}{than} by {abs(gain):.3f} ± {error:.3f} nats a label"

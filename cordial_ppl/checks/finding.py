@@ -7,7 +7,7 @@ from typing import Any
 PASS, WARN, FAIL = "pass", "warn", "fail"
 
 
-def status(p_value: float) -> str:
+def judge(p_value: float) -> str:
     """The verdict on a p-value: doubtful below .05, wrong below .005."""
     return FAIL if p_value < 0.005 else WARN if p_value < 0.05 else PASS
 
@@ -36,10 +36,12 @@ class Report:
     Attributes:
         channel: name of the channel.
         findings: the lines, in the order in which they were found.
+        ranks: ``Ranks`` of simulation-based calibration, to be drawn; None without simulations.
     """
 
     channel: str
     findings: tuple[Finding, ...]
+    ranks: Any = None
 
     @property
     def status(self) -> str:

@@ -1,11 +1,10 @@
 """Ordinal coherence: readings that are ordered must be predicted in that order (Proposition 1)."""
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
-from cordial_ppl.checks.texts import Texts, predictions, prior_draws
+from cordial_ppl.checks.texts import Texts
 
 DRAWS, PAIRS = 256, 256
 SATURATED = 1e4
@@ -57,15 +56,11 @@ def _search(
     high: Float[np.ndarray, "pairs K"],
 ) -> Finding:
     """Look for a pair of readings, and parameters under which they are predicted reversed."""
-    target = texts.target
-    histogram = rng.dirichlet(np.ones(target.options))
+    histogram = rng.dirichlet(np.ones(texts.target.options))
     low, high = (logits - logits.mean(axis=1, keepdims=True) for logits in (low, high))
-    with jax.enable_x64(True):
-        key = jax.random.key(int(rng.integers(2**31)))
-        readings = [texts.plain(logits, histogram) for logits in (low, high)]
-        draws = prior_draws(target, DRAWS)(key, target.prior, readings[0])
-        lower, higher = (np.asarray(predictions(target)(draws, each)) for each in readings)
-    found = violation(lower, higher)
+    readings = [texts.plain(logits, histogram) for logits in (low, high)]
+    draws = texts.draw_prior(DRAWS, int(rng.integers(2**31)), readings[0])
+    found = violation(*(texts.predict(draws, each) for each in readings))
     undefined = float((~np.isfinite(found)).mean())
     if undefined:
         words = f"predictions are not finite for {100 * undefined:.2g} % of draws and readings"

@@ -7,7 +7,8 @@ import numpy as np
 from scipy.stats import kstwo
 
 from cordial_ppl.checks.simulation import Ranks
-from cordial_ppl.products.figure import INK, PAGE, PALE, Figure, looking
+from cordial_ppl.outputs import replacing
+from cordial_ppl.products.figure import INK, PAGE, PALE, Figure, looking, new_figure
 
 COLUMNS = 5
 LEVEL = 0.95
@@ -27,12 +28,10 @@ def draw_ranks(ranks: Ranks, title: str) -> Figure:
         InputError: matplotlib is not installed.
     """
     with looking():
-        from matplotlib.figure import Figure as Canvas
-
         count, quantities = ranks.values.shape
         columns = min(COLUMNS, quantities)
         rows = math.ceil(quantities / columns)
-        figure = Canvas(figsize=(PAGE, 1.1 * rows + 0.5), layout="constrained")
+        figure = new_figure(PAGE, 1.1 * rows + 0.5)
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
         band = float(kstwo.ppf(LEVEL, count))
         for panel, name, own in zip(panels, ranks.names, ranks.values.T, strict=False):
@@ -55,8 +54,6 @@ def draw_ranks(ranks: Ranks, title: str) -> Figure:
 
 def write_ranks(path: Path, ranks: Ranks, title: str) -> None:
     """Write the figure; the ending of the path says as what."""
-    from cordial_ppl.tables import replacing
-
     figure = draw_ranks(ranks, title)
     with replacing(path) as temporary:
         figure.savefig(temporary, format=path.suffix.removeprefix("."))

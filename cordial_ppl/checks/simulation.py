@@ -5,22 +5,17 @@ If the posterior is right, the rank of the true parameter among the posterior's 
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float
 from scipy.stats import chi2, kstest, norm
 
-from cordial_ppl.checks.finding import Finding, status
-from cordial_ppl.checks.texts import Texts, predictions, prior_draws
-from cordial_ppl.compilation import compiled
+from cordial_ppl.checks.finding import Finding, judge
+from cordial_ppl.checks.texts import Texts, over_draws
 from cordial_ppl.inference.data import Labelled
-from cordial_ppl.inference.export import draw_options
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.importance import resample
-from cordial_ppl.inference.target import Target
 
 RANKS = 100
 """Draws among which a true value is ranked."""
@@ -40,20 +35,6 @@ class Ranks(NamedTuple):
 
     names: tuple[str, ...]
     values: Float[np.ndarray, "sets quantities"]
-
-    @property
-    def p_values(self) -> dict[str, Float[np.ndarray, " quantities"]]:
-        """Probability of ranks as far from uniform, of each quantity, by two tests.
-
-        Kolmogorov and Smirnov's ("ks") sees ranks that are too low or too high; the sum of squared
-        normal scores ("spread") a posterior that is too narrow or too wide (Cook, Gelman and Rubin
-        2006, J. Comp. Graph. Stat. 15), which the first hardly does.
-        """
-        below = chi2.cdf((norm.ppf(self.values) ** 2).sum(axis=0), len(self.values))
-        return {
-            "ks": np.array([kstest(ranks, "uniform").pvalue for ranks in self.values.T]),
-            "spread": 2.0 * np.minimum(below, 1.0 - below),
-        }
 
 
 def simulate(
@@ -78,55 +59,56 @@ def simulate(
     """
     target, readings = texts.target, texts.readings
     rng = np.random.default_rng([seed, 9])
-    with jax.enable_x64(True):
-        truth = prior_draws(target, sets)(jax.random.key(seed), target.prior, readings)
-        labels = draw_options(np.asarray(predictions(target)(truth, readings)), rng)
-    histogram = np.asarray(readings.histogram)
+    truth = texts.draw_prior(sets, seed)
+    labels = texts.draw_labels(truth, rng)
+    cases = [
+        Case(
+            Labelled(readings.logits, own, readings.covariates),
+            seed=(seed, 9, number),
+            histogram=np.asarray(readings.histogram),
+        )
+        for number, own in enumerate(labels)
+    ]
     ranks = []
     for start in range(0, sets, BLOCK):
-        some = range(start, min(start + BLOCK, sets))
-        cases = [
-            Case(
-                Labelled(readings.logits, labels[number], readings.covariates),
-                seed=(seed, 9, number),
-                histogram=histogram,
-            )
-            for number in some
-        ]
-        for number, fit in zip(some, fit_cases(target, cases, method=method), strict=True):
-            order = rng.permutation(len(fit.fitted.weights))
+        fits = fit_cases(target, cases[start : start + BLOCK], method=method)
+        for number, (posterior, _) in enumerate(fits, start):
+            order = rng.permutation(len(posterior.weights))
             with np.errstate(divide="ignore"):
-                weights = np.log(fit.fitted.weights[order])
-            chosen = fit.fitted.draws[order[resample(rng.random(), weights, RANKS)]]
-            points = np.vstack([np.asarray(truth[number])[None], chosen])
-            with jax.enable_x64(True):
-                likelihood = np.asarray(_likelihood(target)(points, readings, labels[number]))
+                weights = np.log(posterior.weights[order])
+            chosen = posterior.draws[order[resample(rng.random(), weights, RANKS)]]
+            points = np.vstack([truth[number], chosen])
+            likelihood = over_draws(target.log_likelihood)(points, readings, labels[number])
             true, *others = np.column_stack([points, likelihood])
             below, ties = (np.sum(compare(others, true), 0) for compare in (np.less, np.equal))
             ranks.append((below + rng.random(len(true)) * (ties + 1)) / (RANKS + 1))
-        progress(some.stop / sets)
+        progress(len(ranks) / sets)
     return Ranks((*target.coordinates, "log likelihood"), np.array(ranks))
 
 
 def check_simulation(ranks: Ranks) -> Finding:
-    """Test whether ranks are uniform."""
-    names, tests = ranks.names, ranks.p_values
-    test = min(tests, key=lambda name: tests[name].min())
-    place = int(tests[test].argmin())
-    count = len(names) * len(tests)
-    worst = float(min(1.0, tests[test][place] * count))
-    values = ranks.values[:, place]
+    """Test whether ranks are uniform, each quantity's by two tests.
+
+    Kolmogorov and Smirnov's ("ks") detects ranks that are too low or too high; the sum of squared
+    normal scores ("spread") a posterior that is too narrow or too wide, which the first hardly
+    does.
+
+    Source: Cook, Gelman and Rubin (2006), J. Comp. Graph. Stat. 15, for the second.
+    """
+    below = chi2.cdf((norm.ppf(ranks.values) ** 2).sum(axis=0), len(ranks.values))
+    tests = {
+        "ks": np.array([kstest(values, "uniform").pvalue for values in ranks.values.T]),
+        "spread": 2.0 * np.minimum(below, 1.0 - below),
+    }
+    p_values = np.stack(list(tests.values()))
+    place = int(p_values.min(axis=0).argmin())
+    worst, values = float(min(1.0, p_values.min() * p_values.size)), ranks.values[:, place]
     words = (
-        f"{len(values)} data sets: least uniform is the rank of {names[place]} "
-        f"(p {worst:.2g} after {count} tests; mean rank {values.mean():.2f}, normal scores with a "
-        f"standard deviation of {norm.ppf(values).std():.2f})"
+        f"{len(values)} data sets: least uniform is the rank of {ranks.names[place]} "
+        f"(p {worst:.2g} after {p_values.size} tests; mean rank {values.mean():.2f}, normal scores "
+        f"with a standard deviation of {norm.ppf(values).std():.2f})"
     )
     figures: dict[str, Any] = {"p": worst}
-    for name, p_values in tests.items():
-        figures[name] = dict(zip(names, p_values.tolist(), strict=True))
-    return Finding("simulation-based calibration", status(worst), words, figures)
-
-
-@lru_cache(maxsize=8)
-def _likelihood(target: Target) -> Callable[..., Any]:
-    return compiled(jax.vmap(target.log_likelihood, (0, None, None)))
+    for name, each in tests.items():
+        figures[name] = dict(zip(ranks.names, each.tolist(), strict=True))
+    return Finding("simulation-based calibration", judge(worst), words, figures)

@@ -60,7 +60,6 @@ def check(
     One line a finding, pass, warn or fail. Without readings it is checked on made-up reviews.
     Exit status: 0 if nothing fails, 1 if something does, 2 wrong usage or bad input.
     """
-    from cordial_ppl.checks import Ranks as Found
     from cordial_ppl.checks import check_channel
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
 
@@ -71,27 +70,21 @@ def check(
         if not simulations:
             raise InputError("--plot draws the ranks of simulations: give --simulations 200, too.")
         check_output(plot, [path for path in (readings, labels) if path], endings=FIGURES)
-    ranks: list[Found] = []
     with progressing(quiet) as progress, leaving_at_once():
         texts = _read(channel, readings, labels, names, reader, task)
         report = check_channel(
-            channel,
-            *texts,
-            simulations=simulations,
-            seed=seed,
-            progress=progress,
-            keep=ranks.append,
+            channel, *texts, simulations=simulations, seed=seed, progress=progress
         )
-    if plot is not None and ranks:
+    if plot is not None and report.ranks:
         from cordial_ppl.checks.picture import write_ranks
 
         title = f"Simulation-based calibration of {report.channel}, {simulations} data sets"
-        write_ranks(plot, ranks[0], title)
+        write_ranks(plot, report.ranks, title)
     if json:
         show_json(_finite(report.to_dict()))
     else:
         STDOUT.print(report.text)
-        if plot is not None and ranks and not quiet:
+        if plot is not None and report.ranks and not quiet:
             say(f"wrote {plot}")
     if report.status == "fail":
         raise typer.Exit(1)

@@ -77,7 +77,6 @@ def learn_prior(
         from cordial_ppl import priors
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.loading import load_channel
-        from cordial_ppl.priors.table import learned_rows
 
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel or ()))]
     with leaving_at_once(), progressing(quiet) as show:
@@ -94,20 +93,24 @@ def learn_prior(
     prior.save(output)
     sizes = sorted(fit.size for fit in prior.fits)
     size = max(sizes, key=sizes.count)
-    rows = learned_rows(prior, models, size)
+    rows = prior.describe(models, size)
     if json:
         fits = [
             {"task": fit.task, "reader": fit.reader or None, "labels": sum(fit.counts)}
             for fit in prior.fits
         ]
         content = {"output": str(output), "options": size, "fits": fits}
-        show_json(content | {"parameters": [row._asdict() for row in rows]})
+        show_json(content | {"parameters": rows})
     elif not quiet:
         cells = [
-            (f"{name}  {parameter}", f"{mean:.2f} ± {spread:.2f}", f"{loc:.2f} ± {scale:.2f}")
-            for name, parameter, mean, spread, loc, scale in rows
+            (
+                f"{row['channel']}  {row['parameter']}",
+                f"{row['loc']:.2f} ± {row['scale']:.2f}",
+                f"{row['default_loc']:.2f} ± {row['default_scale']:.2f}",
+            )
+            for row in rows
         ]
-        title = f"Prior for {size} options, in units of the scale's length"
+        title = f"Prior for {size} options, in the numbers that --prior-of takes"
         show_table(title, ("", "learned", "default"), cells)
         fits, tasks = count(len(prior.fits), "fit"), count(len(prior.tasks), "task")
         say(f"wrote {output}: {fits} of {tasks}")

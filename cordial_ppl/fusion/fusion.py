@@ -1,21 +1,22 @@
 """`Fusion`: several readers of the same texts, each with its own stack, weighted together."""
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from cordial_ppl import storage
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels.readers import reader_weights
 from cordial_ppl.compilation import workers
 from cordial_ppl.cordial import Cordial
 from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.files import blaming
+from cordial_ppl.cordial.files import PosteriorRecord, StackRecord
 from cordial_ppl.cordial.members import ChannelMember, Fitted, warn_if_doubtful
 from cordial_ppl.cordial.settings import check_counts, check_flag, check_list, check_seed
 from cordial_ppl.cordial.stack import FOLDS, Stack
@@ -23,8 +24,7 @@ from cordial_ppl.cordial.weighing import ExpectedLoss, shares_of, weigh
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.fusion import files
 from cordial_ppl.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
-from cordial_ppl.fusion.readings import as_reader_logits, pool, read_by
-from cordial_ppl.fusion.summary import summarise
+from cordial_ppl.fusion.readings import as_reader_logits, check_frames, pool, read_by
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
@@ -32,6 +32,7 @@ from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.priors import LearnedPrior, reading_spread
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
+from cordial_ppl.summary import join_blocks, warn, weight_lines
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -130,7 +131,28 @@ class Fusion(Estimator):
         """Each reader's errors, the members' weights and the expected log loss in plain words."""
         self._check_fitted()
         readers = {name: stack.describe() for name, stack in self.stacks_.items()}
-        return summarise(readers, self.weights_, self.expected_)
+        lines, few = [], []
+        for name, found in readers.items():
+            labels, loss = found.expected["labels"], found.expected["cordial"]
+            known = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
+            known += "" if loss is None else f", by itself {loss:.2f}"
+            few += [name] if loss is None else []
+            lines.append(f"  {name} ({known}): {found.brief}")
+        blocks = [["The readers", *lines], ["Weights", *weight_lines(self.weights_)]]
+        expected = self.expected_
+        if math.isfinite(expected.cordial):
+            line = (
+                f"  fused {expected.cordial:.2f}, label histogram {expected.histogram:.2f}, "
+                f"readings as they are, averaged {expected.raw:.2f}"
+            )
+            line += f" (without {', '.join(few)}: fewer than eight labels)" if few else ""
+            blocks.append(["Expected log loss (out-of-fold, nats)", line])
+        posteriors = {
+            f"{name}, {channel}": figures
+            for name, found in readers.items()
+            for channel, figures in found.diagnostics.items()
+        }
+        return join_blocks(blocks, warn(expected, posteriors))
 
     def to_datatree(self) -> "DataTree":
         """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
@@ -180,31 +202,18 @@ class Fusion(Estimator):
             "effort": self.effort._asdict(),
         }
         joint = self.fits_.get(JOINT.name)
-        state = files.State(
+        record = files.FusionRecord(
             scale=self.scale_,
             settings=settings,
             readers=self.readers_,
             spreads=self._spreads,
-            stacks={name: fit for name, fit in self.fits_.items() if isinstance(fit, Stack)},
-            joint=joint if isinstance(joint, Posterior) else None,
+            stacks={k: StackRecord.of(v) for k, v in self.fits_.items() if isinstance(v, Stack)},
+            joint=PosteriorRecord.of(joint) if isinstance(joint, Posterior) else None,
             weights=self.weights_,
             expected=self.expected_,
             covariates=self.covariates_,
         )
-        files.write(path, state)
-
-    @classmethod
-    def restore(cls, state: files.State) -> "Fusion":
-        """Make the fitted fusion that a file holds."""
-        settings = dict(state.settings)
-        options = state.scale.options if settings.pop("named") else None
-        effort = Effort(**settings.pop("effort"))
-        fusion = cls(options, readers=state.readers, effort=effort, **settings)
-        fusion.fits_ = {**state.stacks} | ({} if state.joint is None else {JOINT.name: state.joint})
-        fusion.readers_, fusion._spreads = state.readers, state.spreads
-        fusion.weights_, fusion.expected_ = state.weights, state.expected
-        fusion.scale_, fusion.covariates_ = state.scale, state.covariates
-        return fusion
+        storage.write(path, files.KIND, *storage.pack(record))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -224,17 +233,20 @@ class Fusion(Estimator):
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
         if size is not None:
-            return as_reader_logits(logits, self.readers_, size)[0]
+            found, _ = as_reader_logits(logits, self.readers_, size)
+            check_frames(logits, getattr(self, "_columns", self.scale_.options))
+            return found
         given = self.readers
         names = None if given is None else tuple(map(str, check_list("readers", given)))
         found, names = as_reader_logits(logits, names)
         wrong = [name for name in names if name in COUNTS or names.count(name) > 1]
         if wrong:
             raise InputError(
-                f"readers must have names of their own, other than {' and '.join(COUNTS)}; "
-                f"rename {wrong[0]!r}."
+                f"readers must have different names, other than {' and '.join(COUNTS)}; rename "
+                f"{wrong[0]!r}."
             )
-        self._names = names
+        columns = check_frames(logits, Scale.of(self.options, found.shape[2]).options)
+        self._names, self._columns = names, columns
         return found
 
     def _views(
@@ -266,6 +278,7 @@ class Fusion(Estimator):
         whole, scale = self._stack(0).settings, Scale.of(self.options, size)
 
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
+            """A fitted member, and its out-of-fold predictions of the texts that it sees."""
             if members[place] == JOINT.name:
                 each = [reading_spread(own) for own in logits.swapaxes(0, 1)]
                 prior = joint_prior(whole.prior, size, each, tuple(covariates))
@@ -304,11 +317,10 @@ class Fusion(Estimator):
             if isinstance(fit, Posterior):
                 found.append((fit, seen))
                 weights.append(share)
-                continue
-            for name, weight in fit.weights_.items():
-                # What stands for a missing reading has no weight.
-                found.append((fit.fits_[name], np.nan_to_num(seen)))
-                weights.append(weight * share)
+            else:
+                # A missing reading has no weight, whatever stands in its place.
+                found += [(fit.fits_[name], np.nan_to_num(seen)) for name in fit.weights_]
+                weights += [weight * share for weight in fit.weights_.values()]
         return found, np.stack(weights, axis=1)
 
 
@@ -320,9 +332,8 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
             f"every reader needs a reading of a labelled text; {idle[0]!r} has none. Leave it out, "
             "or have it read texts that are labelled."
         )
-    pairs = combinations(range(len(readers)), 2)
-    apart = [(a, b) for a, b in pairs if not (present[:, a] & present[:, b]).any()]
-    if apart:
+    apart = np.argwhere(np.triu(~(present.T @ present)))
+    if len(apart):
         one, other = (readers[place] for place in apart[0])
         more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
         warnings.warn(
@@ -335,6 +346,13 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
 
 def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Fusion:
     """Read a fitted fusion; arguments and errors are those of ``cp.load``."""
-    state = files.read(path, channels)
-    with blaming(path):
-        return Fusion.restore(state)
+    saved, fits = files.read(path, channels)
+    with storage.blaming(path):
+        settings = dict(saved.settings)
+        options = saved.scale.options if settings.pop("named") else None
+        effort = Effort(**settings.pop("effort"))
+        fusion = Fusion(options, readers=saved.readers, effort=effort, **settings)
+    fusion.fits_, fusion.readers_, fusion._spreads = fits, saved.readers, saved.spreads
+    fusion.weights_, fusion.expected_ = saved.weights, saved.expected
+    fusion.scale_, fusion.covariates_ = saved.scale, saved.covariates
+    return fusion

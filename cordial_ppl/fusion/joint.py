@@ -9,7 +9,7 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.readers import location_readers
 from cordial_ppl.inference.target import Prior, build_target
-from cordial_ppl.priors import LearnedPrior, NamedPrior, Priors
+from cordial_ppl.priors import NamedPrior, Priors
 
 JOINT = Channel("joint channel", location_readers)
 """The location channel over all readers."""
@@ -44,15 +44,15 @@ def joint_prior(
         target = build_target(JOINT, size, covariates, len(spreads))
         single = build_target(CHANNELS["location"], size, covariates)
     start, learned, source = target.prior, priors.learned, priors.of(JOINT.name)
-    if isinstance(learned, LearnedPrior) and "location" in learned.channels:
+    if learned is not None and single.channel.name in learned.channels:
         loc, scale = map(np.array, start)
         each = [learned.of(single, spread) for spread in spreads]
         places = {site.name: site.slice for site in single.sites}
         for site in (site for site in target.sites if site.name in places):
-            # A vector has one number for each reader, and a scalar is the same for all.
-            own, place = each if site.shape else each[:1], places[site.name]
-            loc[site.slice] = np.concatenate([prior.loc[place] for prior in own])
-            scale[site.slice] = np.concatenate([prior.scale[place] for prior in own])
+            # A vector has one number for each reader; a scalar is the same for all.
+            of, place = each if site.shape else each[:1], places[site.name]
+            loc[site.slice] = np.concatenate([prior.loc[place] for prior in of])
+            scale[site.slice] = np.concatenate([prior.scale[place] for prior in of])
         start = Prior(loc, scale)
     if isinstance(source, NamedPrior):
         return source.over(target, start)

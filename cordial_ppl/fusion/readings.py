@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from cordial_ppl.containers import as_numbers
-from cordial_ppl.errors import InputError
+from cordial_ppl.cordial.frames import check_columns, column_names
+from cordial_ppl.errors import InputError, naming
 from cordial_ppl.readings import as_logits_of_readers, name_readers
 
 
@@ -39,15 +40,37 @@ def as_reader_logits(
         if not tables or not tables.keys() <= set(readers):
             known, found = ", ".join(readers) or "there are", ", ".join(tables) or "none"
             raise InputError(f"logits must be those of the readers {known}; found {found}.")
-        shapes = {name: list(table.shape) for name, table in tables.items()}
-        first, *others = shapes.values()
-        if len(first) != 2 or any(shape != first for shape in others):
-            found = ", ".join(f"that of {name!r} is {shape}" for name, shape in shapes.items())
-            raise InputError(f"the readers' logits must have one shape [n, K]; {found}.")
-        unread = np.full(first, np.nan)
+        shapes = {name: table.shape for name, table in tables.items()}
+        if len(set(shapes.values())) > 1:
+            found = ", ".join(f"{list(shape)} of {name!r}" for name, shape in shapes.items())
+            raise InputError(f"the readers' logits must have one shape [n, K]; found {found}.")
+        unread = np.full(shapes.popitem()[1], np.nan)
         values = np.stack([tables.get(name, unread) for name in readers], axis=1)
     logits = as_logits_of_readers(values, readers=readers, size=size)
     return logits, tuple(readers or name_readers(logits.shape[1]))
+
+
+def check_frames(values: Any, options: Sequence[str]) -> tuple[str, ...]:
+    """Refuse readers' data frames whose columns are not in one order, that of the options.
+
+    Args:
+        values: logits as for ``as_reader_logits``; only data frames in a mapping are checked.
+        options: the options, after which columns may be named: "logit_1", or "1".
+
+    Returns:
+        The columns' names for the options, which later data frames must have; ``options`` if
+        there is no data frame.
+
+    Raises:
+        InputError: a data frame has another order; the message names the reader.
+    """
+    for name, table in values.items() if isinstance(values, Mapping) else ():
+        with naming(f"reader {name!r}"):
+            check_columns(table, None, options)
+        columns = column_names(table)
+        if columns is not None:
+            options = tuple(column.rpartition("_")[2] for column in columns)
+    return tuple(options)
 
 
 def read_by(logits: Float[np.ndarray, "n R K"]) -> Bool[np.ndarray, "n R"]:

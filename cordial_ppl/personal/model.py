@@ -16,12 +16,12 @@ from cordial_ppl.personal.effects import SHIFT
 from cordial_ppl.readings import Readings
 
 USER = "user"
-"""Name of the covariate that says whose label a text has."""
+"""Name of the covariate that says who gave a label."""
 
 
 @lru_cache(maxsize=64)
 def user_channel(users: int, *, sigma: float | None = None) -> Channel:
-    r"""Channel of labels by several users on top of a population's predictions.
+    r"""Channel of labels by several users, on top of a population's predictions.
 
     .. math:: \sigma \sim \mathrm{HalfNormal}(\mathrm{unit}), \qquad \Delta_u \sim N(0, \sigma^2),
         \qquad z_i \sim M(\Delta_{u(i)})\, p_i, \qquad p_i = \mathrm{softmax}(\ell_i)
@@ -34,8 +34,8 @@ def user_channel(users: int, *, sigma: float | None = None) -> Channel:
     which the posterior has no funnel; with it, ``value``, whose prior is a fixed Gaussian.
 
     Args:
-        users: number of users, one more than have labels to predict for an unknown user too.
-        sigma: standard deviation of the shifts, if it is known.
+        users: number of users; one more than have labels, to predict for an unknown user too.
+        sigma: standard deviation of the shifts in classes, if it is known.
 
     Returns:
         The channel; equal arguments give the same one.
@@ -49,15 +49,14 @@ def user_channel(users: int, *, sigma: float | None = None) -> Channel:
         raise InputError(f"there must be a user, and sigma above 0; got {users} and {sigma}.")
 
     def model(readings: Readings, labels: Int[Any, " n"] | None = None) -> None:
-        size = len(readings.histogram)
-        spread: Any = sigma
+        size, spread = len(readings.histogram), sigma
         if sigma is None:
             spread = numpyro.sample("sigma", dist.HalfNormal(SHIFT.unit(size)))
         with numpyro.plate(USER, users):
             if sigma is None:
-                values = spread * jnp.asarray(numpyro.sample("scaled", dist.Normal(0.0, 1.0)))
+                values = jnp.asarray(spread) * numpyro.sample("scaled", dist.Normal(0.0, 1.0))
             else:
-                values = jnp.asarray(numpyro.sample("value", dist.Normal(0.0, spread)))
+                values = jnp.asarray(numpyro.sample("value", dist.Normal(0.0, sigma)))
         deltas = values[jnp.asarray(readings.covariates[USER]).astype(int)]
         matrices = jax.vmap(lambda delta: SHIFT.matrices(delta, size))(deltas)
         population = jax.nn.softmax(jnp.asarray(readings.logits), axis=1)

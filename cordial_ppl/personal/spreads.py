@@ -7,14 +7,16 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_ndtr, log_softmax, softmax
 
-from cordial_ppl.personal.history import chunks
+from cordial_ppl.arrays import CHUNK_ROWS
 
 LEAST = 1e-300
+WIDEST = 1e9
+"""The standard deviation of users lies between its inverse and it, in classes."""
 SPREADS = 0.0125 * 2.0 ** np.arange(0, 8.25, 0.25)
-"""Standard deviations that are distinguished, in an effect's unit."""
+"""The possible standard deviations, in an effect's unit."""
 _EDGES = [0.0, *np.sqrt(SPREADS[1:] * SPREADS[:-1]), math.inf]
 SPREAD_PROBS = np.diff([math.erf(edge / math.sqrt(2)) for edge in _EDGES])
-"""Prior probability of each: that of the values nearest to it under a half-normal of one unit."""
+"""Their prior probabilities: of the interval nearest to each, under a half-normal of one unit."""
 
 
 class Spreads(NamedTuple):
@@ -24,7 +26,7 @@ class Spreads(NamedTuple):
         deviations: the standard deviations.
         logs: log prior of the values under each.
         log_shares: log posterior of each, up to a constant.
-        evidence: what each fitted user's labels contributed to it.
+        evidence: log likelihood of each fitted user's labels under each.
     """
 
     deviations: Float[np.ndarray, " S"]
@@ -40,18 +42,19 @@ class Spreads(NamedTuple):
         deviations: Float[np.ndarray, " S"],
         prior: Float[np.ndarray, " S"],
     ) -> "Spreads":
-        r"""Weigh standard deviations by all labels.
+        r"""Weigh standard deviations by the labels of all users.
 
         .. math:: p(\sigma_s \mid z) \propto p(\sigma_s) \prod_u \sum_g p_s(v_g)\, \exp L_u(v_g)
 
         Args:
             totals: log likelihood L of each user's labels at every value.
             grid: the values.
-            deviations: the standard deviations; one that is known is the only one.
+            deviations: the standard deviations; a single one if it is known.
             prior: their prior probabilities.
         """
-        logs, users = log_normals(grid, deviations), chunks(np.arange(len(totals)))
-        evidence = np.concatenate([log_product(totals[rows], logs.T) for rows in users])
+        logs = log_normals(grid, deviations)
+        some = np.array_split(totals, 1 + len(totals) // CHUNK_ROWS)
+        evidence = np.concatenate([log_product(part, logs.T) for part in some])
         return cls(deviations, logs, evidence.sum(axis=0) + np.log(prior), evidence)
 
     @property
@@ -62,13 +65,14 @@ class Spreads(NamedTuple):
     def weigh(
         self, totals: Float[np.ndarray, "n G"], users: Int[np.ndarray, " n"]
     ) -> Float[np.ndarray, "n G"]:
-        """Posterior probabilities of the values of users, averaged over the standard deviation.
+        """Posterior probabilities of users' values, averaged over the standard deviation.
 
         Args:
-            totals: log likelihood of each one's labels at every value.
-            users: each one's number, or -1 for a user without labels in the fit.
+            totals: log likelihood of each user's labels at every value.
+            users: each one's number; -1, or a number beyond the fit, for a user without labels in
+                it.
         """
-        # Labels of the fit are in `log_shares` already, and must not count twice.
+        # A fitted user's labels are in `log_shares` already and must not count twice.
         fitted = np.where(users < len(self.evidence), users, -1)
         who, place = np.unique(fitted, return_inverse=True)
         shares = np.tile(self.log_shares, (len(who), 1))
@@ -98,7 +102,7 @@ def log_product(
 ) -> Float[np.ndarray, "U N"]:
     r"""Logarithm of a product of matrices, :math:`\log \sum_m e^{a_{um} + b_{mn}}`, in nats.
 
-    What is below 1e-300 in units of the largest factors of its row and column counts as that much.
+    Sums below 1e-300, relative to the largest factors of their row and column, are set to it.
     """
     rows, columns = left.max(axis=1, keepdims=True), right.max(axis=0, keepdims=True)
     return np.log(np.maximum(np.exp(left - rows) @ np.exp(right - columns), LEAST)) + rows + columns

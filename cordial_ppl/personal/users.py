@@ -5,26 +5,24 @@ user's labels is a row, one number per value, to which each further label adds o
 """
 
 from collections.abc import Iterator
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl import storage
+from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.blas import on_one_core
-from cordial_ppl.cordial.files import blaming
 from cordial_ppl.cordial.frames import like
 from cordial_ppl.cordial.parameters import Parameters
-from cordial_ppl.cordial.settings import check_level
-from cordial_ppl.errors import InputError, NotFittedError, quote
+from cordial_ppl.cordial.settings import check_level, check_number
+from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.personal import files
 from cordial_ppl.personal.effects import SHIFT, Effect
-from cordial_ppl.personal.history import chunks, histories
-from cordial_ppl.personal.spreads import SPREAD_PROBS, SPREADS, Spreads, log_normals
-from cordial_ppl.personal.validation import as_labelled, as_population, as_users
-from cordial_ppl.readings import label_histogram
-from cordial_ppl.scale import Scale, parse_number
+from cordial_ppl.personal.spreads import SPREAD_PROBS, SPREADS, WIDEST, Spreads, log_normals
+from cordial_ppl.personal.validation import as_cells, as_order, as_population, as_users
+from cordial_ppl.scale import Scale
 
 
 class UserShift(Parameters):
@@ -83,16 +81,15 @@ class UserShift(Parameters):
             InputError: the probabilities, labels, users or times cannot be used, or sigma is
                 neither "posterior" nor a positive number.
         """
-        population = as_population(probs)
-        scale = Scale.of(self.options, population.shape[1])
-        deviations = self._deviations(scale.size)
-        codes, names, _ = as_labelled(labels, users, order, scale, len(population))
-        self.scale_, self._histogram = scale, label_histogram(codes, scale.size)
-        self._index: dict[str, int] = {}
+        scale = Scale.of(self.options, as_population(probs).shape[1])
+        deviations, prior = self._deviations(scale.size)
+        labelled = _as_labelled(probs, labels, users, scale)
+        as_order(order, len(labelled[0]))
+        self.scale_, self._index = scale, {}
         self._totals = np.zeros((0, len(self._grid)))
         self._counts = np.zeros(0, np.int64)
-        self._add(population, codes, names)
-        self._spreads = Spreads.learn(self._totals, self._grid, *deviations)
+        self._add(*labelled)
+        self._spreads = Spreads.learn(self._totals, self._grid, deviations, prior)
         self.sigma_ = self._spreads.mean
         return self
 
@@ -109,9 +106,8 @@ class UserShift(Parameters):
             InputError: the probabilities, labels or users cannot be used.
             NotFittedError: there was no fit yet.
         """
-        population = self._enter(probs)
-        codes, names, _ = as_labelled(labels, users, None, self.scale_, len(population))
-        self._add(population, codes, names)
+        self._check_fitted()
+        self._add(*_as_labelled(probs, labels, users, self.scale_))
         return self
 
     @on_one_core
@@ -130,11 +126,11 @@ class UserShift(Parameters):
             InputError: the probabilities or users cannot be used.
             NotFittedError: there was no fit yet.
         """
-        population = self._enter(probs)
+        self._check_fitted()
+        population = as_population(probs, self.scale_)
         numbers = self._number(as_users(users, len(population)))
         found = population.copy()
-        # Sorted by user, so that each user's values are weighed once.
-        for texts in chunks(np.argsort(numbers, kind="stable")[np.sum(numbers < 0) :]):
+        for texts in _by_user(numbers):
             who, place = np.unique(numbers[texts], return_inverse=True)
             weights = self._weigh(self._totals[who], who)[place]
             found[texts] = self.effect.average(population[texts], weights)
@@ -166,22 +162,24 @@ class UserShift(Parameters):
             InputError: the probabilities, labels, users or times cannot be used.
             NotFittedError: there was no fit yet.
         """
-        population = self._enter(probs)
-        codes, names, times = as_labelled(labels, users, order, self.scale_, len(population))
-        # Users keep their numbers afresh too: what their labels told of sigma must not count.
-        numbers = self._number(names)
-        begun = np.full_like(numbers, -1) if afresh else numbers
+        self._check_fitted()
+        population, codes, names = _as_labelled(probs, labels, users, self.scale_)
+        times = as_order(order, len(codes))
         found, earlier = population.copy(), np.zeros(len(codes), np.int64)
-        for texts, first, moment in histories(np.unique(names, return_inverse=True)[1], times):
-            known = begun[texts] >= 0
-            rows = self.effect.log_likelihoods(population[texts], codes[texts])
-            sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
-            before = sums[moment] - sums[first]
-            before[known] += self._totals[begun[texts][known]]
-            earlier[texts] = moment - first + np.append(self._counts, 0)[begun[texts]]
-            told = earlier[texts] > 0
-            weights = self._weigh(before[told], numbers[texts][told])
-            found[texts[told]] = self.effect.average(population[texts[told]], weights)
+        groups = np.unique(names, return_inverse=True)[1]
+        rows = np.lexsort((times, groups))
+        for own in np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1):
+            # A user keeps the number afresh too: what the labels told of sigma must not count.
+            number = self._index.get(names[own[0]], -1)
+            logs = self.effect.log_likelihoods(population[own], codes[own])
+            before = np.searchsorted(times[own], times[own])
+            totals = np.vstack([np.zeros_like(logs[:1]), logs.cumsum(axis=0)])[before]
+            if number >= 0 and not afresh:
+                totals, before = totals + self._totals[number], before + self._counts[number]
+            earlier[own], told = before, before > 0
+            if told.any():
+                weights = self._weigh(totals[told], np.full(told.sum(), number))
+                found[own[told]] = self.effect.average(population[own[told]], weights)
         return like(probs, found, self.classes_), like(probs, earlier, "earlier")
 
     @property
@@ -205,9 +203,10 @@ class UserShift(Parameters):
     @on_one_core
     def values_(self) -> dict[str, float]:
         """Posterior mean of each user's value."""
-        means = np.concatenate([weights @ self._grid for weights in self._posteriors()])
+        means = self._posteriors() @ self._grid
         return dict(zip(self._index, means.tolist(), strict=True))
 
+    @on_one_core
     def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
         """Each user's credible interval, in the units of ``values_``.
 
@@ -219,12 +218,9 @@ class UserShift(Parameters):
             InputError: ``level`` is not between 0 and 1.
         """
         tails = (1 - check_level(level)) / 2, (1 + level) / 2
-        ends = []
-        for weights in self._posteriors():
-            total = np.cumsum(weights, axis=1)
-            low, high = (self._grid[np.argmax(total >= tail, axis=1)].tolist() for tail in tails)
-            ends += zip(low, high, strict=True)
-        return dict(zip(self._index, ends, strict=True))
+        total = np.cumsum(self._posteriors(), axis=1)
+        ends = [self._grid[np.argmax(total >= tail, axis=1)].tolist() for tail in tails]
+        return dict(zip(self._index, zip(*ends, strict=True), strict=True))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one file of plain data; ``cp.load`` reads it back.
@@ -238,29 +234,19 @@ class UserShift(Parameters):
             FileError: the file cannot be written.
         """
         self._check_fitted()
+        if self.effect != SHIFT:
+            raise InputError(f"only the shift of UserShift can be saved; got {self.effect.name!r}.")
         sigma = self.sigma if isinstance(self.sigma, str) else float(self.sigma)
-        settings = {"named": self.options is not None, "average": True, "sigma": sigma}
-        learned = self._histogram, list(self._index), self._totals, self._counts, self._spreads
-        files.write(path, files.State(self.effect, self.scale_, settings, *learned))
-
-    @classmethod
-    def restore(cls, state: files.State) -> "UserShift":
-        """Make the estimator that a file holds."""
-        settings, spreads = state.settings, state.spreads
-        if settings["average"] is not True:
-            raise ValueError("it predicts by users' modes, as only former versions did")
-        found = cls(state.scale.options if settings["named"] else None, sigma=settings["sigma"])
-        found.scale_, found._histogram = state.scale, state.histogram
-        found._index = {name: number for number, name in enumerate(state.names)}
-        found._totals, found._counts = state.totals, state.counts
-        if found._totals.shape != (len(state.names), len(found._grid)):
-            raise ValueError("the likelihoods are of other users or values")
-        if not np.array_equal(spreads.deviations, found._deviations(state.scale.size)[0]):
-            raise ValueError("the standard deviations are others than the settings say")
-        # A file has no priors of the values: they follow from the standard deviations.
-        found._spreads = spreads._replace(logs=log_normals(found._grid, spreads.deviations))
-        found.sigma_ = found._spreads.mean
-        return found
+        state = files.State(
+            effect=SHIFT.name,
+            scale=self.scale_,
+            settings={"named": self.options is not None, "average": True, "sigma": sigma},
+            names=self.users_,
+            totals=self._totals,
+            counts=self._counts,
+            spreads=self._spreads._replace(logs=self._spreads.logs[:, :0]),
+        )
+        storage.write(path, files.KIND, *storage.pack(state))
 
     @property
     def _grid(self) -> Float[np.ndarray, " G"]:
@@ -270,11 +256,7 @@ class UserShift(Parameters):
         """Standard deviations that are possible for K options, and their prior probabilities."""
         if isinstance(self.sigma, str) and self.sigma == "posterior":
             return self.effect.unit(size) * SPREADS, SPREAD_PROBS
-        number = parse_number(self.sigma) if isinstance(self.sigma, Real) else None
-        if number is None or number <= 0 or isinstance(self.sigma, bool):
-            raise InputError(
-                f"sigma must be 'posterior' or a number above 0; got {quote(self.sigma)}."
-            )
+        number = check_number("sigma, if not 'posterior',", self.sigma, 1 / WIDEST, WIDEST)
         return np.array([number]), np.ones(1)
 
     def _weigh(
@@ -283,11 +265,12 @@ class UserShift(Parameters):
         """Weights of the values of users, whose labels have these log likelihoods."""
         return self._spreads.weigh(totals, users)
 
-    def _posteriors(self) -> Iterator[Float[np.ndarray, "u G"]]:
-        """Weights of the values of all users, some at a time."""
+    def _posteriors(self) -> Float[np.ndarray, "U G"]:
+        """Weights of the values of all users."""
         self._check_fitted()
-        for users in chunks(np.arange(len(self._totals))):
-            yield self._weigh(self._totals[users], users)
+        count = len(self._totals)
+        some = np.array_split(np.arange(count), 1 + count // CHUNK_ROWS)
+        return np.concatenate([self._weigh(self._totals[rows], rows) for rows in some])
 
     def _number(self, names: list[str]) -> Int[np.ndarray, " n"]:
         """Numbers of users by name; -1 for one without labels."""
@@ -303,14 +286,10 @@ class UserShift(Parameters):
         self._totals = np.pad(self._totals, ((0, new), (0, 0)))
         self._counts = np.pad(self._counts, (0, new))
         self._counts += np.bincount(numbers, minlength=len(self._counts))
-        for texts in chunks(np.argsort(numbers, kind="stable")):
+        for texts in _by_user(numbers):
             who, first = np.unique(numbers[texts], return_index=True)
             rows = self.effect.log_likelihoods(probs[texts], codes[texts])
             self._totals[who] += np.add.reduceat(rows, first, axis=0)
-
-    def _enter(self, probs: Any) -> Float[np.ndarray, "n K"]:
-        self._check_fitted()
-        return as_population(probs, self.scale_.size)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "sigma_"):
@@ -322,5 +301,35 @@ class UserShift(Parameters):
 def load(path: str | Path) -> UserShift:
     """Read a fitted `UserShift`; errors are those of ``cp.load``."""
     state = files.read(path)
-    with blaming(path):
-        return UserShift.restore(state)
+    with storage.blaming(path):
+        settings, spreads = state.settings, state.spreads
+        options = state.scale.options if settings["named"] else None
+        found = UserShift(options, sigma=settings["sigma"])
+        found.scale_ = state.scale
+        found._index = {name: number for number, name in enumerate(state.names)}
+        found._totals, found._counts = state.totals, state.counts
+        known = found._deviations(state.scale.size)[0]
+        if state.totals.shape[1] != len(found._grid) or not np.array_equal(
+            spreads.deviations, known
+        ):
+            raise ValueError("its values and standard deviations are not those of its settings")
+        found._spreads = spreads._replace(logs=log_normals(found._grid, spreads.deviations))
+        found.sigma_ = found._spreads.mean
+        return found
+
+
+def _as_labelled(
+    probs: Any, labels: Any, users: Any, scale: Scale
+) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"], list[str]]:
+    """Validated predictions of the population, positions of the labels, and users' names."""
+    population = as_population(probs, scale)
+    codes = scale.encode(labels)
+    as_cells("labels", codes, len(population))
+    return population, codes, as_users(users, len(population))
+
+
+def _by_user(numbers: Int[np.ndarray, " n"]) -> Iterator[Int[np.ndarray, " _"]]:
+    """Rows of the users with numbers, in their order; some at a time, to bound the memory."""
+    rows = np.argsort(numbers, kind="stable")[np.sum(numbers < 0) :]
+    for start in range(0, len(rows), CHUNK_ROWS):
+        yield rows[start : start + CHUNK_ROWS]

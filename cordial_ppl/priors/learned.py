@@ -1,25 +1,21 @@
 """A learned prior: a table of fits, and the prior of any channel and scale that follows from it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import jax
 import msgspec
 import numpy as np
 
 from cordial_ppl import storage
+from cordial_ppl.channel import Channel
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.target import Prior, Target
-from cordial_ppl.priors.fits import LearnedChannel, TaskFit
-from cordial_ppl.priors.rules import RULES, Rule
-from cordial_ppl.priors.units import (
-    LONGEST,
-    TEMPERATURE,
-    TYPICAL_SPREAD,
-    check_powers,
-    unit,
-)
+from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.priors.fits import CAUTION, LearnedChannel, Rule, TaskFit
+from cordial_ppl.priors.units import LONGEST, TEMPERATURE, TYPICAL_SPREAD, check_powers, unit
 
 KIND = "prior"
 FEWEST = 2
@@ -44,8 +40,8 @@ class LearnedPrior:
 
     def __post_init__(self):
         """Refuse an unknown rule, and too few fits."""
-        if self.rule.name not in RULES:
-            raise InputError(f"rule must be one of {', '.join(RULES)}; got {self.rule.name!r}.")
+        if self.rule.name not in CAUTION:
+            raise InputError(f"rule must be one of {', '.join(CAUTION)}; got {self.rule.name!r}.")
         if len(self.fits) < FEWEST:
             names = "; ".join(fit.name for fit in self.fits) or "none"
             raise InputError(
@@ -78,6 +74,27 @@ class LearnedPrior:
             if site.parameter == TEMPERATURE and site.gaussian:
                 loc[site.slice] += np.log(spread / TYPICAL_SPREAD)
         return Prior(loc, found.scale)
+
+    def describe(self, channels: Sequence[Channel], size: int) -> list[dict[str, Any]]:
+        """The learned parameters of some channels on a scale of K options.
+
+        Returns:
+            For each parameter "channel" and "parameter", "loc" and "scale" in the unconstrained
+            space, and "default_loc" and "default_scale" in the channel's file.
+
+        Raises:
+            InputError: the prior is not for these channels.
+        """
+        rows, names = [], ("loc", "scale", "default_loc", "default_scale")
+        for channel in channels:
+            with jax.enable_x64(True):
+                target = build_target(channel, size, self.channels[channel.name].covariates)
+            numbers = target.coordinates, *self.of(target), *target.prior
+            for parameter, *figures in zip(*numbers, strict=True):
+                if figures[:2] != figures[2:]:
+                    found = dict(zip(names, map(float, figures), strict=True))
+                    rows.append({"channel": channel.name, "parameter": parameter, **found})
+        return rows
 
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
         """The prior without some tasks, for an honest evaluation on them.
@@ -156,34 +173,24 @@ def _derive(prior: LearnedPrior, target: Target) -> Prior:
     rule, size, channel = prior.rule, target.options, target.channel.name
     _check_channel(prior, target)
     check_powers(target, {size, *(fit.size for fit in prior.fits)}, rule.powers)
-    start = _default(target, rule)
-    loc, scale = (np.array(part) for part in start)
-    for site in target.sites:
+    loc, scale = (np.array(part) for part in target.prior)
+    for site in (site for site in target.sites if site.gaussian):
+        at, here = site.slice, unit(site, size, rule.powers)
+        if rule.relative and size > LONGEST:
+            there = unit(site, LONGEST, rule.powers)
+            loc[at] = here.read(there.express(loc[at]))
+            scale[at] *= there.factor / here.factor
         fits = [fit for fit in prior.fits if not site.shape or (rule.vector and fit.size == size)]
-        if len(fits) < FEWEST or not site.gaussian:
+        if len(fits) < FEWEST:
             continue
-        here, at, modes = unit(site, size, rule.powers), site.slice, []
+        modes = []
         for fit in fits:
             spread = fit.spread / TYPICAL_SPREAD if rule.relative else 1.0
-            shift, factor = unit(site, fit.size, rule.powers, spread)
-            mode = (np.array(fit.modes[channel][site.name]) + shift) * factor
-            modes.append(mode / here.factor - here.shift)
-        default = Prior(start.loc[at], start.scale[at])
+            theirs = unit(site, fit.size, rule.powers, spread)
+            modes.append(here.read(theirs.express(np.array(fit.modes[channel][site.name]))))
         tasks = len({fit.task for fit in fits})
-        loc[at], scale[at] = RULES[rule.name](np.stack(modes), tasks, default)
+        loc[at], scale[at] = rule.combine(np.stack(modes), tasks, Prior(loc[at], scale[at]))
     return target.check_prior(Prior(loc, scale))
-
-
-def _default(target: Target, rule: Rule) -> Prior:
-    """The prior in the channel's file; on a long scale, in units of its length."""
-    loc, scale = (np.array(part) for part in target.prior)
-    if rule.relative and target.options > LONGEST:
-        for site in (site for site in target.sites if site.gaussian):
-            there, here = (unit(site, size, rule.powers) for size in (LONGEST, target.options))
-            at, factor = site.slice, there.factor / here.factor
-            loc[at] = (loc[at] + there.shift) * factor - here.shift
-            scale[at] *= factor
-    return Prior(loc, scale)
 
 
 def _check_channel(prior: LearnedPrior, target: Target) -> None:
@@ -199,19 +206,18 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
             f"the prior was learned with another {channel.name}.py than "
             f"{channel.source or channel.name}: their contents differ. Learn it again."
         )
+    sizes = {site.name: int(np.prod(site.shape)) for site in target.sites}
+    # At another K, the number of values of a parameter of single options is not known here.
+    vectors = {site.name for site in target.sites if site.shape}
     for fit in prior.fits:
         found = {site: len(mode) for site, mode in fit.modes.get(channel.name, {}).items()}
-        # At another K, the number of values of a parameter of single options is not known here.
-        known = {
-            site.name: int(np.prod(site.shape))
-            if not site.shape or fit.size == target.options
-            else found.get(site.name, 0)
-            for site in target.sites
-        }
-        if found != known:
+        free = vectors if fit.size != target.options else ()
+        if found.keys() != sizes.keys() or any(
+            found[name] != sizes[name] for name in sizes if name not in free
+        ):
             raise InputError(
                 f"the prior's fit of {fit.name} has the parameters {_list(found)} of channel "
-                f"{channel.name!r}, which has {_list(known)}: learn it again."
+                f"{channel.name!r}, which has {_list(sizes)}: learn it again."
             )
 
 

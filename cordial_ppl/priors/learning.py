@@ -3,24 +3,24 @@
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
+import msgspec
 import numpy as np
 
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import CordialWarning, InputError, naming
-from cordial_ppl.inference.data import Labelled, pad
-from cordial_ppl.inference.laplace import find_modes
+from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.loading import load_channel
-from cordial_ppl.priors.fits import LearnedChannel, TaskFit
+from cordial_ppl.priors.fits import LearnedChannel, Rule, TaskFit
 from cordial_ppl.priors.learned import LearnedPrior, check_tasks
-from cordial_ppl.priors.rules import Rule
 from cordial_ppl.priors.units import check_powers, reading_spread
-from cordial_ppl.readings import as_logits, label_histogram
+from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
 MOST_LABELS = 2048
@@ -32,19 +32,6 @@ FEWEST_LABELS = 20
 
 STEEPEST = 1e-4
 """Largest component of the whitened gradient at what is called a mode."""
-
-
-class Task(NamedTuple):
-    """One task as one reader reads it, checked."""
-
-    task: str
-    reader: str
-    texts: Labelled
-
-    @property
-    def size(self) -> int:
-        """Number of options K."""
-        return self.texts.logits.shape[1]
 
 
 def learn_prior(
@@ -98,19 +85,18 @@ def learn_prior(
         raise InputError("channels must be a list of one or several, each of another name.")
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(tasks)}
     data = [_check(key, given) for key, given in named.items()]
-    if len({task[:2] for task in data}) < len(data):
+    if len({fit.name for fit, _ in data}) < len(data):
         raise InputError("a task and reader comes twice: give each another name.")
-    check_tasks(leave_out, list(dict.fromkeys(task.task for task in data)))
-    data = [task for task in data if task.task not in leave_out]
-    covariates = tuple(data[0].texts.covariates) if data else ()
-    if any(tuple(task.texts.covariates) != covariates for task in data):
+    check_tasks(leave_out, list(dict.fromkeys(fit.task for fit, _ in data)))
+    data = [(fit, texts) for fit, texts in data if fit.task not in leave_out]
+    covariates = tuple(data[0][1].covariates) if data else ()
+    if any(tuple(texts.covariates) != covariates for _, texts in data):
         raise InputError("all tasks must come with the same covariates.")
     settings = Rule(rule, vector, dict(units or {}))
     learned = {model.name: LearnedChannel(model.digest, covariates) for model in models}
     # What is wrong with the rule, the units or a channel shows before anything is fitted.
-    unfitted = tuple(TaskFit(task.task, task.reader, [0, 0], {}) for task in data)
-    LearnedPrior(unfitted, learned, settings)
-    sizes = {task.size for task in data}
+    LearnedPrior(tuple(fit for fit, _ in data), learned, settings)
+    sizes = {fit.size for fit, _ in data}
     with jax.enable_x64(True):
         targets = {
             size: [build_target(model, size, covariates) for model in models] for size in sizes
@@ -118,22 +104,24 @@ def learn_prior(
     for target in (target for each in targets.values() for target in each):
         check_powers(target, sizes, settings.powers)
     fits, rng = [], np.random.default_rng(seed)
-    for place, task in enumerate(data):
-        modes = {}
-        texts = _choose(task, rng)
-        for number, target in enumerate(targets[task.size]):
-            share = (place + number / len(models)) / len(data)
-            on_done(share, f"{task.task}, {task.reader}".rstrip(", "))
-            modes[target.channel.name] = _find_mode(target, texts, task.task)
-        counts = np.bincount(task.texts.labels, minlength=task.size).tolist()
-        fits.append(TaskFit(*task[:2], counts, modes, reading_spread(texts.logits)))
+    for place, (fit, texts) in enumerate(data):
+        modes, chosen = {}, _choose(fit.name, texts, rng)
+        for number, target in enumerate(targets[fit.size]):
+            on_done((place + number / len(models)) / len(data), fit.name)
+            modes[target.channel.name] = _find_mode(target, chosen, fit.name)
+        spread = reading_spread(chosen.logits)
+        fits.append(msgspec.structs.replace(fit, modes=modes, spread=spread))
     return LearnedPrior(tuple(fits), learned, settings)
 
 
-def _check(key: Any, given: Any) -> Task:
-    """Check one task; a message begins with its name."""
-    task, reader = (key, "") if isinstance(key, str) else _pair(key)
-    with naming(f"{task}, {reader}" if reader else task):
+def _check(key: Any, given: Any) -> tuple[TaskFit, Labelled]:
+    """Validate one task, which is not fitted yet; a message begins with its name."""
+    names = (key, "") if isinstance(key, str) else key
+    if not (isinstance(names, tuple) and [*map(type, names)] == [str, str]):
+        raise InputError(
+            f"tasks must be named by a task or by (task, reader), as text; got {key!r}."
+        )
+    with naming(", ".join(filter(None, names))):
         if not isinstance(given, Sequence) or not 2 <= len(given) <= 3 or isinstance(given, str):
             raise InputError("a task must be (logits, labels) or (logits, labels, covariates).")
         logits = as_logits(given[0])
@@ -141,42 +129,35 @@ def _check(key: Any, given: Any) -> Task:
         if len(labels) != len(logits):
             raise InputError(f"{len(logits)} rows of logits came with {len(labels)} labels.")
         extra = as_covariates(given[2] if len(given) > 2 else None, len(logits))
-    return Task(task, reader, Labelled(logits, labels, extra))
+    counts = np.bincount(labels, minlength=logits.shape[1]).tolist()
+    return TaskFit(names[0], names[1], counts, {}), Labelled(logits, labels, extra)
 
 
-def _pair(key: Any) -> tuple[str, str]:
-    if isinstance(key, tuple) and len(key) == 2 and all(isinstance(part, str) for part in key):
-        return key
-    raise InputError(f"tasks must be named by a task or by (task, reader), as text; got {key!r}.")
-
-
-def _choose(task: Task, rng: np.random.Generator) -> Labelled:
+def _choose(name: str, texts: Labelled, rng: np.random.Generator) -> Labelled:
     """The labelled texts that a task is fitted to."""
-    logits, labels, covariates = task.texts
+    logits, labels, covariates = texts
     if len(labels) < FEWEST_LABELS:
         warnings.warn(
-            f"{' by '.join(filter(None, task[:2]))} has only {len(labels)} labels: its fit says "
-            "less of the reader than of the prior in the channel's file.",
+            f"{name} has only {len(labels)} labels: its fit says less of the reader than of the "
+            "prior in the channel's file.",
             CordialWarning,
             stacklevel=3,
         )
     if len(labels) <= MOST_LABELS:
-        return task.texts
+        return texts
     rows = np.sort(rng.permutation(len(labels))[:MOST_LABELS])
     return Labelled(logits[rows], labels[rows], {k: v[rows] for k, v in covariates.items()})
 
 
 def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[float]]:
     """Posterior mode of each unconstrained parameter, by site."""
-    histogram = label_histogram(texts.labels, target.options)
-    data = pad(texts, texts.labels, histogram, np.float64)
-    (found,) = find_modes(target, target.prior, [data])
-    if not found.gradient_norm < STEEPEST:
+    found = fit_cases(target, [Case(texts)], method="mode")[0].fitted
+    gradient = found.diagnostics.gradient_norm
+    if not gradient < STEEPEST:
         warnings.warn(
             f"the mode of channel {target.channel.name!r} on {task!r} was not found (gradient "
-            f"{found.gradient_norm:.0e}): its fit may be off.",
+            f"{gradient:.0e}): its fit may be off.",
             CordialWarning,
             stacklevel=3,
         )
-    mode = target.prior.loc + target.prior.scale * found.mean
-    return {site.name: mode[site.slice].tolist() for site in target.sites}
+    return {site.name: found.draws[0, site.slice].tolist() for site in target.sites}

@@ -64,12 +64,14 @@ class NamedPrior:
             InputError: a prior is not Gaussian in the unconstrained space, or the model's prior is
                 not and cannot be replaced.
         """
-        learned = self.base is not None and target.channel.name in self.base.channels
-        return self.over(target, self.base.of(target, spread) if self.base and learned else None)
+        base = self.base
+        if base is None or target.channel.name not in base.channels:
+            return self.over(target, target.prior)
+        return self.over(target, base.of(target, spread))
 
-    def over(self, target: Target, start: Prior | None = None) -> Prior:
+    def over(self, target: Target, start: Prior) -> Prior:
         """The prior of a channel whose other parameters have the prior ``start``."""
-        loc, scale = (np.array(part) for part in start or target.prior)
+        loc, scale = map(np.array, start)
         for site in target.sites:
             named = {site.name, site.parameter} & self.values.keys()
             if len(named) > 1:
@@ -193,6 +195,7 @@ def _load(path: Path, _: int) -> LearnedPrior:
 
 
 def _check(name: str, value: Any) -> Any:
+    """A distribution, or location and scale as arrays."""
     if isinstance(value, dist.Distribution):
         return value
     try:
@@ -214,8 +217,8 @@ def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray
         raise InputError(
             f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a real "
             "parameter, LogNormal for a positive one, location and scale of the log odds for one "
-            f"between 0 and 1); got {type(value).__name__}. Another kind "
-            "of prior belongs in the channel's file."
+            f"between 0 and 1); got {type(value).__name__}. Another kind of prior belongs in the "
+            "channel's file."
         )
     try:
         loc, scale = (np.ravel(np.broadcast_to(part, site.shape)) for part in found)

@@ -10,7 +10,7 @@ of the readings' spread.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -47,6 +47,14 @@ class Unit(NamedTuple):
 
     shift: float
     factor: float
+
+    def express(self, value: Any) -> Any:
+        """An unconstrained parameter in this unit."""
+        return (value + self.shift) * self.factor
+
+    def read(self, value: Any) -> Any:
+        """The unconstrained parameter of a value in this unit."""
+        return value / self.factor - self.shift
 
 
 def reading_spread(logits: Float[np.ndarray, "n *readers K"]) -> float:
