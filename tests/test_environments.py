@@ -16,7 +16,7 @@ from review_tables import fast, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl import storage
-from cordial_ppl.cordial.files import pack
+from cordial_ppl.cordial.files import StackRecord
 from cordial_ppl.executables import VARIABLE
 from cordial_ppl.synthetic import reviews
 
@@ -120,7 +120,7 @@ os.open, os.mkdir, socket.socket = watch_file, watch_folder, Watched
 import cordial_ppl as cp
 from cordial_ppl.cli import main
 from cordial_ppl import storage
-from cordial_ppl.cordial.files import pack
+from cordial_ppl.cordial.files import StackRecord
 
 os.chdir(sys.argv[1])
 try:
@@ -132,7 +132,7 @@ texts = __import__("few_labels")
 stack = texts.small().fit(texts.LOGITS, texts.LABELS)
 logits = cp.LogitStack().fit(texts.LOGITS, texts.LABELS)
 logits.save("stack.cordial")
-storage.write("channels.cordial", "calibrator", *pack(stack))
+storage.write("channels.cordial", "calibrator", *storage.pack(StackRecord.of(stack)))
 draws = stack.posteriors_["mixture"].draws
 probs = stack.predict_proba(texts.TEST)
 print(json.dumps([sorted(written), called, draws.tobytes().hex(), probs.tobytes().hex()]))
@@ -182,7 +182,9 @@ def test_another_process_gets_the_same_to_the_last_bit(watched, fitted, tmp_path
     assert fitted.posteriors_["mixture"].draws.tobytes().hex() == draws
     assert fitted.predict_proba(TEST).tobytes().hex() == probs
     cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "stack.cordial")
-    storage.write(tmp_path / "channels.cordial", "calibrator", *pack(fitted))
+    storage.write(
+        tmp_path / "channels.cordial", "calibrator", *storage.pack(StackRecord.of(fitted))
+    )
     for name in ("stack.cordial", "channels.cordial"):
         assert digest(tmp_path / name) == digest(folder / "work" / name)
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import cordial_ppl as cp
 from cordial_ppl import storage
-from cordial_ppl.cordial.files import pack
+from cordial_ppl.cordial.files import StackRecord
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError, NotFittedError
 from cordial_ppl.inference.target import Prior
@@ -86,7 +86,7 @@ def test_a_clone_of_the_papers_stack_is_the_papers(weights):
 
 
 def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_path):
-    fields, arrays = pack(stack)
+    fields, arrays = storage.pack(StackRecord.of(stack))
     # It is of another class, whose default prior is another.
     fields |= {"estimator": "Cordial", "default_prior": False}
     storage.write(tmp_path / "judge.cordial", "calibrator", fields, arrays)

@@ -7,7 +7,6 @@ file must be named again to load the stack.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int64, Num
@@ -17,6 +16,7 @@ from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.cordial.members import CalibratorFit, Fitted
+from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import ExpectedLoss
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
@@ -27,15 +27,9 @@ from cordial_ppl.priors import Priors
 from cordial_ppl.scale import Scale
 from cordial_ppl.storage import Record, blaming
 
-if TYPE_CHECKING:
-    from cordial_ppl.cordial.stack import Stack
-
 KIND = "calibrator"
 SETTINGS = "inference", "weight_counts", "seed", "min_labels", "calibrators", "effort"
 """Arguments of a stack that its file has as they are."""
-
-Contents = tuple[str, dict[str, Any], dict[str, Any]]
-"""A fitted stack: the name of its class, settings in full, attributes of the fit."""
 
 
 class PosteriorRecord(Record):
@@ -110,7 +104,7 @@ class StackRecord(Record):
     label_counts_: Int64[np.ndarray, " _K"]
 
     @classmethod
-    def of(cls, stack: "Stack") -> "StackRecord":
+    def of(cls, stack: Stack) -> "StackRecord":
         """What is saved of a fitted stack."""
         settings = stack.fitted_settings
         learned = [name for name in cls.__struct_fields__ if name.endswith("_")]
@@ -128,8 +122,8 @@ class StackRecord(Record):
             **{name: getattr(stack, name) for name in learned},
         )
 
-    def restore(self, path: str | Path, channels: Iterable[str | Path | Channel] = ()) -> Contents:
-        """Make arguments and attributes of a stack; see `unpack`."""
+    def restore(self, path: str | Path, channels: Iterable[str | Path | Channel] = ()) -> Stack:
+        """Make the stack, ready to predict; arguments and errors are those of `load`."""
         models, scale = find_channels(self.posteriors, channels), self.scale_
         with blaming(path):
             fits: dict[str, Fitted] = {}
@@ -144,44 +138,41 @@ class StackRecord(Record):
             counts = self.label_counts_
             if len(counts) != scale.size or counts.min() < 0 or self.weights_.keys() != fits.keys():
                 raise ValueError("the weights or the counts of labels are of another fit")
-        priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
-        given = {name: prior for name, prior in priors.items() if prior is not None}
-        settings = {
-            "options": scale.options if self.named else None,
-            "channels": tuple(models.values()),
-            # Fitted to other readings, the default is another one; what was given is not.
-            "prior": None if self.default_prior else Priors(given),
-            **{name: getattr(self, name) for name in SETTINGS},
-        }
-        learned = [name for name in self.__struct_fields__ if name.endswith("_")]
-        fitted = {name: getattr(self, name) for name in learned}
-        return self.estimator, settings, fitted | {"fits_": fits}
+            priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
+            given = {name: prior for name, prior in priors.items() if prior is not None}
+            learned = [name for name in self.__struct_fields__ if name.endswith("_")]
+            stack = object.__new__(Stack.NAMED[self.estimator])
+            vars(stack).update(
+                # The channels and calibrators of the file are all that there are.
+                base=(),
+                options=scale.options if self.named else None,
+                channels=tuple(models.values()),
+                # Fitted to other readings, the default is another one; what was given is not.
+                prior=None if self.default_prior else Priors(given),
+                fits_=fits,
+                **{name: getattr(self, name) for name in (*SETTINGS, *learned)},
+            )
+            stack._fitted_settings = stack.settings  # Validates them.
+            return stack
 
 
-def pack(stack: "Stack") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Plain settings and arrays by name of a fitted stack."""
-    return storage.pack(StackRecord.of(stack))
-
-
-def unpack(
-    path: str | Path,
-    meta: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    channels: Sequence[str | Path | Channel] = (),
-) -> Contents:
-    """Read what `pack` made of a stack.
+def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Stack:
+    """Read a fitted stack.
 
     Args:
-        path: the file, for messages.
-        meta: its settings.
-        arrays: its arrays by name.
+        path: a file that ``save`` wrote.
         channels: the channel files that the stack was fitted with, if any; their code is run.
 
+    Returns:
+        The stack, ready to predict.
+
     Raises:
-        FileError: the contents do not fit together.
-        InputError: a channel file that is needed is not given, or has other contents.
+        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
+        InputError: the stack has a channel of a user's file that ``channels`` does not give, or
+            gives with other contents.
         ChannelError: a file in ``channels`` is no channel.
     """
+    meta, arrays = storage.read(path, KIND)
     with blaming(path):
         record = storage.unpack(StackRecord, meta, arrays)
     return record.restore(path, channels)

@@ -1,12 +1,8 @@
-"""The named stacks: the default, the paper's comparisons, and how they are loaded."""
+"""The named stacks: the default, and the paper's comparisons."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from cordial_ppl import storage
-from cordial_ppl.channel import Channel
 from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
-from cordial_ppl.cordial.files import KIND, blaming, unpack
 from cordial_ppl.cordial.settings import check_names
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.priors import LearnedPrior, shipped_prior
@@ -118,24 +114,3 @@ class ScalarStack(Stack, named=True):
 
     COUNTS = FLAT
     base = SCALAR_CHANNELS
-
-
-def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Stack:
-    """Read a fitted stack.
-
-    Args:
-        path: a file that ``save`` wrote.
-        channels: the channel files that the stack was fitted with, if any; their code is run.
-
-    Returns:
-        The stack, ready to predict.
-
-    Raises:
-        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
-        InputError: the stack has a channel of a user's file that ``channels`` does not give, or
-            gives with other contents.
-        ChannelError: a file in ``channels`` is no channel.
-    """
-    contents = unpack(path, *storage.read(path, KIND), channels)
-    with blaming(path):
-        return Stack.restore(contents)

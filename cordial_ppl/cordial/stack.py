@@ -15,7 +15,6 @@ from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.files import KIND, Contents, pack
 from cordial_ppl.cordial.fingerprints import fingerprints
 from cordial_ppl.cordial.members import (
     CalibratorMember,
@@ -331,22 +330,15 @@ class Stack(Estimator):
             InputError: this is not a named stack, such as ``Cordial``.
             FileError: the file cannot be written.
         """
+        from cordial_ppl.cordial.files import KIND, StackRecord
+
         if self.NAMED.get(type(self).__name__) is not type(self):
             raise InputError(
                 "only a named stack, such as Cordial, can be saved; this is a "
                 f"{type(self).__name__}."
             )
         self._check_fitted()
-        storage.write(path, KIND, *pack(self))
-
-    @staticmethod
-    def restore(contents: Contents) -> "Stack":
-        """Make a fitted stack of the contents of a file, which has the settings in full."""
-        kind, settings, learned = contents
-        stack = object.__new__(Stack.NAMED[kind])
-        vars(stack).update(settings, base=(), **learned)
-        stack._fitted_settings = stack.settings  # Validates them.
-        return stack
+        storage.write(path, KIND, *storage.pack(StackRecord.of(self)))
 
     def _fit(self, texts: Labelled) -> None:
         logits, labels, covariates = texts

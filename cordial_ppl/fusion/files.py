@@ -57,12 +57,10 @@ def read(
     fits: dict[str, Stack | Posterior] = {}
     for name, record in saved.stacks.items():
         with naming(name):
-            contents = record.restore(path, channels)
-            with blaming(path):
-                fits[name] = stack = Stack.restore(contents)
-                if stack.scale_ != saved.scale:
-                    raise ValueError("its stacks are of other scales")
+            fits[name] = record.restore(path, channels)
     with blaming(path):
+        if any(record.scale_ != saved.scale for record in saved.stacks.values()):
+            raise ValueError("its stacks are of other scales")
         readers, weights = saved.readers, saved.weights
         if tuple(fits)[: len(readers)] != readers or len(saved.spreads) != len(readers):
             raise ValueError("the readers and their stacks do not fit together")
