@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.newton import newton
 from cordial_ppl.errors import InputError
 
@@ -155,7 +156,7 @@ def nearest_affine(
 
 
 def fit_affine(
-    reading: Float[np.ndarray, "n K"],
+    reading: Float[AnyArray, "n K"],
     counts: Float[np.ndarray, "fits n K"],
     starts: Float[np.ndarray, "fits T 4"],
 ) -> Float[np.ndarray, "fits 4"]:
@@ -182,7 +183,7 @@ def fit_affine(
     def loss(phi: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         channel, slopes = affine_channel(phi, reading.shape[1])
         probs, own = reading @ channel, shares[at // each]
-        pulls = np.swapaxes(reading, 0, 1) @ (own / probs)
+        pulls = reading.T @ (own / probs)
         value = (beyond(phi) ** 2).sum(axis=1) - (own * np.log(probs)).sum(axis=(1, 2))
         return value, 2.0 * beyond(phi) - (slopes * pulls[:, None]).sum(axis=(2, 3))
 

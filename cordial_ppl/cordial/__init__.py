@@ -1,11 +1,11 @@
 """The estimators: single calibrators, stacks of several, and how these are loaded."""
 
-from cordial_ppl.cordial.files import load
 from cordial_ppl.cordial.named import (
     Cordial,
     FullChannelStack,
     LogitStack,
     ScalarStack,
+    load,
 )
 from cordial_ppl.cordial.single import (
     BatchCalibration,

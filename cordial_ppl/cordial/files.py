@@ -5,18 +5,16 @@ file must be named again to load the stack.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int64, Num
 
-from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.cordial.members import CalibratorFit, Fitted
-from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import ExpectedLoss
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
@@ -26,6 +24,9 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.priors import Priors
 from cordial_ppl.scale import Scale
 from cordial_ppl.storage import Record, blaming
+
+if TYPE_CHECKING:
+    from cordial_ppl.cordial.stack import Stack
 
 KIND = "calibrator"
 SETTINGS = "inference", "weight_counts", "seed", "min_labels", "calibrators", "effort"
@@ -104,7 +105,7 @@ class StackRecord(Record):
     label_counts_: Int64[np.ndarray, " _K"]
 
     @classmethod
-    def of(cls, stack: Stack) -> "StackRecord":
+    def of(cls, stack: "Stack") -> "StackRecord":
         """What is saved of a fitted stack."""
         settings = stack.fitted_settings
         learned = [name for name in cls.__struct_fields__ if name.endswith("_")]
@@ -122,8 +123,16 @@ class StackRecord(Record):
             **{name: getattr(stack, name) for name in learned},
         )
 
-    def restore(self, path: str | Path, channels: Iterable[str | Path | Channel] = ()) -> Stack:
-        """Make the stack, ready to predict; arguments and errors are those of `load`."""
+    def restore(
+        self,
+        path: str | Path,
+        channels: Iterable[str | Path | Channel],
+        kinds: Mapping[str, type["Stack"]],
+    ) -> "Stack":
+        """Make the stack, ready to predict.
+
+        Arguments and errors are those of `cordial_ppl.load`; ``kinds`` are the classes by name.
+        """
         models, scale = find_channels(self.posteriors, channels), self.scale_
         with blaming(path):
             fits: dict[str, Fitted] = {}
@@ -141,7 +150,7 @@ class StackRecord(Record):
             priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
             given = {name: prior for name, prior in priors.items() if prior is not None}
             learned = [name for name in self.__struct_fields__ if name.endswith("_")]
-            stack = object.__new__(Stack.NAMED[self.estimator])
+            stack = object.__new__(kinds[self.estimator])
             vars(stack).update(
                 # The channels and calibrators of the file are all that there are.
                 base=(),
@@ -154,28 +163,6 @@ class StackRecord(Record):
             )
             stack._fitted_settings = stack.settings  # Validates them.
             return stack
-
-
-def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Stack:
-    """Read a fitted stack.
-
-    Args:
-        path: a file that ``save`` wrote.
-        channels: the channel files that the stack was fitted with, if any; their code is run.
-
-    Returns:
-        The stack, ready to predict.
-
-    Raises:
-        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
-        InputError: the stack has a channel of a user's file that ``channels`` does not give, or
-            gives with other contents.
-        ChannelError: a file in ``channels`` is no channel.
-    """
-    meta, arrays = storage.read(path, KIND)
-    with blaming(path):
-        record = storage.unpack(StackRecord, meta, arrays)
-    return record.restore(path, channels)
 
 
 def find_channels(

@@ -1,12 +1,17 @@
-"""The named stacks: the default, and the paper's comparisons."""
+"""The named stacks: the default, the paper's comparisons, and how they are loaded."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from cordial_ppl import storage
+from cordial_ppl.channel import Channel
 from cordial_ppl.channels import DEFAULT_CHANNELS, PAPER_CHANNELS
+from cordial_ppl.cordial.files import KIND, StackRecord
 from cordial_ppl.cordial.settings import check_names
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS, Stack
 from cordial_ppl.priors import LearnedPrior, shipped_prior
 from cordial_ppl.scale import Scale
+from cordial_ppl.storage import blaming
 
 SCALAR_CHANNELS: tuple[str, ...] = ("scalar", "scalar-vector")
 FULL_CHANNELS: tuple[str, ...] = ("full", "full-vector")
@@ -114,3 +119,25 @@ class ScalarStack(Stack, named=True):
 
     COUNTS = FLAT
     base = SCALAR_CHANNELS
+
+
+def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Stack:
+    """Read a fitted stack.
+
+    Args:
+        path: a file that ``save`` wrote.
+        channels: the channel files that the stack was fitted with, if any; their code is run.
+
+    Returns:
+        The stack, ready to predict.
+
+    Raises:
+        FileError: the file cannot be read, is damaged, was changed, or is of a newer version.
+        InputError: the stack has a channel of a user's file that ``channels`` does not give, or
+            gives with other contents.
+        ChannelError: a file in ``channels`` is no channel.
+    """
+    meta, arrays = storage.read(path, KIND)
+    with blaming(path):
+        record = storage.unpack(StackRecord, meta, arrays)
+    return record.restore(path, channels, Stack.NAMED)

@@ -15,6 +15,7 @@ from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.estimator import Estimator
+from cordial_ppl.cordial.files import KIND, StackRecord
 from cordial_ppl.cordial.fingerprints import fingerprints
 from cordial_ppl.cordial.members import (
     CalibratorMember,
@@ -330,8 +331,6 @@ class Stack(Estimator):
             InputError: this is not a named stack, such as ``Cordial``.
             FileError: the file cannot be written.
         """
-        from cordial_ppl.cordial.files import KIND, StackRecord
-
         if self.NAMED.get(type(self).__name__) is not type(self):
             raise InputError(
                 "only a named stack, such as Cordial, can be saved; this is a "

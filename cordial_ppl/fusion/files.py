@@ -57,7 +57,7 @@ def read(
     fits: dict[str, Stack | Posterior] = {}
     for name, record in saved.stacks.items():
         with naming(name):
-            fits[name] = record.restore(path, channels)
+            fits[name] = record.restore(path, channels, Stack.NAMED)
     with blaming(path):
         if any(record.scale_ != saved.scale for record in saved.stacks.values()):
             raise ValueError("its stacks are of other scales")
