@@ -174,6 +174,7 @@ def fit_affine(
     if fits > AT_ONCE:
         parts = [slice(first, first + AT_ONCE) for first in range(0, fits, AT_ONCE)]
         return np.concatenate([fit_affine(reading, counts[p], starts[p]) for p in parts])
+    reading = np.asarray(reading)
     shares = counts / np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1.0)
 
     def beyond(phi: np.ndarray) -> np.ndarray:

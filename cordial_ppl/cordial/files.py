@@ -7,6 +7,7 @@ file must be named again to load the stack.
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int64, Num
