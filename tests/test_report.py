@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 import cordial_ppl as cp
 from cordial_ppl import plots
-from cordial_ppl.analyses import Interval, paired_interval
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.cli.app import app
 from cordial_ppl.cordial.fingerprints import find_unseen, fingerprints
 from cordial_ppl.report import Texts, gather
 from cordial_ppl.report.page import make_page
 from cordial_ppl.report.pictures import draw_pictures
+from cordial_ppl.scores import Interval, paired_bootstrap
 
 EVERYTHING = np.vstack([LOGITS, TEST])
 ALL_LABELS = np.concatenate([LABELS, TRUTH])
@@ -85,7 +85,7 @@ def test_every_score_is_what_its_name_says(judge, facts):
         found = score.raw, score.histogram, score.calibrated
         expected = before.mean(), measure(flat).mean(), after.mean()
         np.testing.assert_allclose(found, expected, rtol=1e-5)
-        gain = paired_interval((before - after)[None], level=0.9)
+        gain = paired_bootstrap((before - after)[None], level=0.9)
         np.testing.assert_allclose(score.gain, gain, rtol=1e-4, atol=1e-6)
 
 

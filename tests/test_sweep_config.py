@@ -15,7 +15,7 @@ def test_what_is_left_out_is_the_papers():
     assert config.budgets == (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
     assert config.draws == 20 and config.seed == 0
     assert tuple(method.name for method in config.methods) == NINE and len(NINE) == 9
-    assert config.tasks[0].readers is None
+    assert config.tasks["music"].readers is None
 
 
 def test_a_file_and_its_paths(tmp_path):
@@ -46,7 +46,7 @@ def test_a_file_and_its_paths(tmp_path):
         """
     )
     config = read_config(path)
-    (task,) = config.tasks
+    task = config.tasks["quality"]
     assert task.readings == str(tmp_path / "readings.csv") and task.report == 50
     assert task.covariates == ("length",)
     assert config.methods == (
@@ -71,7 +71,7 @@ def test_only_variants_means_no_others():
         ({}, "no task: add a table [task.NAME]"),
         (
             {**TASK, "bugdets": [5]},
-            "has the unknown key bugdets; its keys are seed, draws, budgets",
+            "the file: unknown key bugdets; its keys are seed, draws, budgets",
         ),
         ({**TASK, "draws": 0}, "draws: expected int >= 1; got 0"),
         ({**TASK, "draws": True}, "draws: expected int; got True"),
@@ -90,7 +90,7 @@ def test_only_variants_means_no_others():
         ({"task": {"m": {"readings": "r.csv"}}}, "task.m needs benchmark, or both readings and"),
         (
             {"task": {"m": {"benchmark": "music", "raeders": []}}},
-            "task.m has the unknown key raeders; its keys are",
+            "task.m: unknown key raeders; its keys are",
         ),
         ({"task": {"m": 3}}, "task.m: expected table; got 3"),
         ({"task": 3}, "task: expected table; got 3"),
@@ -102,7 +102,7 @@ def test_only_variants_means_no_others():
         ({**TASK, "method": {"x": {"base": "raw"}}}, "method.x.base must be one of logit-stack"),
         (
             {**TASK, "method": {"x": {"base": "logit-stack", "inference": "mode"}}},
-            "method.x.inference is not a setting of logit-stack, which has weight_counts",
+            "method.x: a setting of logit-stack must be one of weight_counts; got 'inference'",
         ),
         (
             {**TASK, "method": {"x": {"base": "cordial", "inference": "vb"}}},
@@ -118,8 +118,8 @@ def test_only_variants_means_no_others():
             {**TASK, "method": {"x": {"base": "logit-stack", "weight_counts": ["odds"]}}},
             "method.x.weight_counts: expected table; got",
         ),
-        ({"task": {" ": {"benchmark": "music"}}}, "a task needs a name of 1 to 100 characters"),
-        ({**TASK, "external": {"icl": {}}}, "external.icl needs the key probabilities"),
+        ({"task": {"": {"benchmark": "music"}}}, "task: expected str of length >= 1"),
+        ({**TASK, "external": {"icl": {}}}, "external.icl: missing key probabilities"),
         (
             {**TASK, "external": {"Temperature": {"probabilities": "x.csv"}}},
             "external.Temperature: the name is taken",

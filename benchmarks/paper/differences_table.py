@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from panels import Line, Panel, draw_panels, panel_title, read_lines
+import polars as pl
+from ranking import rivals
 
-from cordial_ppl.products.comparison import our_method, rivals
+from cordial_ppl.products.comparison import count_failures, our_method
 from cordial_ppl.products.differences import difference_record, intervals, note_few_draws
 from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.means import count_failures
-from cordial_ppl.products.product import Product, Record, Table, number, with_labels
+from cordial_ppl.products.panels import Line, Panel, draw_panels, read_lines, split_panels
+from cordial_ppl.products.product import Product, Record, number, spread, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 
@@ -39,15 +40,13 @@ def loss_differences(results: Results, *, ours: str | None = None) -> Product:
     """
     ours = our_method(results, ours)
     others, strongest = rivals(results, ours), strongest_rivals(results, ours)
-    table = Table.of(
-        [
-            difference_record(results, key, method, ours)
-            for key in results.cells
-            for method in results.methods
-            if method != ours
-        ]
+    table = tabulate(
+        difference_record(results, key, method, ours)
+        for key in results.cells
+        for method in results.methods
+        if method != ours
     )
-    drawn = Table.of([row for row in table.records() if row["method"] in others])
+    drawn = table.filter(pl.col("method").is_in(others))
     panels = difference_panels(results, drawn, strongest)
     return Product(
         name="differences",
@@ -71,23 +70,23 @@ def strongest_rivals(results: Results, ours: str) -> tuple[str, ...]:
     """Return the rivals with the lowest log loss over cells, first those that have it in all."""
     found: dict[str, list[float]] = {method: [] for method in rivals(results, ours)}
     for key in results.cells:
-        for method, own in intervals(results, key, ours).items():
-            found.get(method, []).append(own.mean)
+        for method, interval in intervals(results, key, ours).items():
+            found.get(method, []).append(interval.mean)
     ranked = sorted(filter(found.get, found), key=lambda m: (-len(found[m]), np.mean(found[m])))
     return tuple(ranked[:BANDS])
 
 
-def show_differences(table: Table) -> Table:
+def show_differences(table: pl.DataFrame) -> pl.DataFrame:
     """Lay differences out by number of labels, resolved ones in bold."""
 
     def shown(record: Record) -> str:
         text = number(record["difference"], "+.3f")
         return f"**{text}**" if record["resolved"] else text
 
-    return with_labels(table).spread(("task", "reader", "method"), ("n",), shown)
+    return spread(table, ("task", "reader", "method"), ("n",), shown)
 
 
-def difference_panels(results: Results, table: Table, banded: Sequence[str]) -> list[Panel]:
+def difference_panels(results: Results, table: pl.DataFrame, banded: Sequence[str]) -> list[Panel]:
     """Return what a figure of differences shows; some have bands, and set the vertical range.
 
     Args:
@@ -96,9 +95,9 @@ def difference_panels(results: Results, table: Table, banded: Sequence[str]) -> 
         banded: the methods that get bands.
     """
     panels = []
-    for task, reader in results.pairs:
-        lines = read_lines(table, task, reader, "difference", banded)
-        panels.append(Panel(task, panel_title(results, task, reader), lines, _limits(lines)))
+    for title, part in split_panels(results, table).items():
+        lines = read_lines(part, "difference", banded)
+        panels.append(Panel(title, lines, _limits(lines)))
     return panels
 
 

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing
-from cordial_ppl.products.curves import draw_lines, loss_lines
-from cordial_ppl.products.figure import literal
+from cordial_ppl.products.comparison import need_methods
+from cordial_ppl.products.curves import curve_table
+from cordial_ppl.products.figure import literal, styles
+from cordial_ppl.products.panels import draw_lines, read_lines
 from cordial_ppl.sweep import Results
 
 
@@ -43,13 +45,11 @@ def learning_curve(
             f"It has: {known}."
         )
     chosen = tuple(methods or results.methods)
-    unknown = [method for method in chosen if method not in results.methods]
-    if unknown:
-        raise InputError(
-            f"the sweep has no method {unknown[0]!r}; it has {', '.join(results.methods)}."
-        )
+    need_methods(results, *chosen)
+    lines = read_lines(curve_table(results, pairs, chosen), "log_loss", chosen)
     with drawing(ax, height=2.6) as axis:
-        draw_lines(axis, results, loss_lines(results, *pairs[0], chosen))
+        draw_lines(axis, lines, styles(results.methods))
+        axis.set_xlabel("number of labels")
         axis.set_title(literal(", ".join(pairs[0])))
         axis.set_ylabel("log loss (nats)")
         axis.legend(ncols=2)

@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.analyses.stated import predictions_given_stated
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing
 from cordial_ppl.products.figure import literal
-from cordial_ppl.products.heatmaps import Heatmap, draw_heatmap, option_ticks
+from cordial_ppl.products.heatmaps import draw_heatmap
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
-from cordial_ppl.scores import as_probabilities
+from cordial_ppl.scores import as_probabilities, means_given_stated
 
 
 def stated_classes(
@@ -49,14 +48,10 @@ def stated_classes(
             f"{shares.shape} and {readings.shape}."
         )
     names = Scale.of(options, shares.shape[1]).options
-    table = predictions_given_stated(shares, np.argmax(readings, axis=1))
+    table = means_given_stated(shares, np.argmax(readings, axis=1))
     with drawing(ax, height=2.9) as axis:
-        from matplotlib import rcParams
-
-        draw_heatmap(axis, Heatmap("", title, "", table, names))
+        draw_heatmap(axis, table, names)
         axis.set_title(literal(title))
-        axis.set_yticks(*option_ticks(names))
-        axis.tick_params(labelsize=rcParams["xtick.labelsize"])
         axis.set_xlabel("label")
         axis.set_ylabel("stated class")
     return axis

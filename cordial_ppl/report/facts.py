@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import scores
-from cordial_ppl.analyses import Interval, paired_interval
 from cordial_ppl.cordial.fingerprints import find_unseen
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.errors import InputError
 from cordial_ppl.readings import label_histogram
+from cordial_ppl.scores import Interval, paired_bootstrap
 from cordial_ppl.summary import LEVEL, Summary
 
 FEWEST = 8
@@ -196,11 +196,11 @@ def _scores(
     for (name, unit), measure in measures.items():
         before, after = measure(raw[rows]), measure(probs[rows])
         flat = None if histogram is None else float(measure(histogram).mean())
-        gain = paired_interval((before - after)[None], level=LEVEL)
+        gain = paired_bootstrap((before - after)[None], level=LEVEL)
         found.append(Score(name, unit, float(before.mean()), flat, float(after.mean()), gain))
     if histogram is None:
         return tuple(found), None
-    return tuple(found), paired_interval((loss(histogram) - loss(probs[rows]))[None], level=LEVEL)
+    return tuple(found), paired_bootstrap((loss(histogram) - loss(probs[rows]))[None], level=LEVEL)
 
 
 def _moved(

@@ -1,7 +1,7 @@
 """The texts of a sweep: for each task and reader a pool to draw labels from and texts to score."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,15 +55,15 @@ def load_tasks(config: SweepConfig) -> list[Reading]:
             pool; the message names the key.
     """
     found = []
-    for source in config.tasks:
-        with naming(f"task.{source.name}"):
-            loaded = list(_load(source, config.seed))
+    for name, source in config.tasks.items():
+        with naming(f"task.{name}"):
+            loaded = list(_load(name, source, config.seed))
         size = len(loaded[0].pool_labels)
         for place, budget in enumerate(config.budgets):
             if budget > size:
                 raise InputError(
-                    f"budgets[{place}] is {budget}, but task {source.name!r} has only {size} texts "
-                    f"to draw labels from, beside {len(loaded[0].report_labels)} to report on."
+                    f"budgets[{place}] is {budget}, but task {name!r} has only {size} texts to "
+                    f"draw labels from, beside {len(loaded[0].report_labels)} to report on."
                 )
         found.extend(loaded)
     return found
@@ -97,25 +97,25 @@ def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
     """
     rows = []
     for reading in readings:
-        key, options = (reading.task, reading.reader), reading.scale.options
-        drawn = enumerate(draw_subsets(reading, max(config.budgets), config.draws, config.seed))
+        drawn = draw_subsets(reading, max(config.budgets), config.draws, config.seed)
         parts: list[tuple] = [
-            (draw, reading.pool_ids, reading.pool_labels, picked) for draw, picked in drawn
+            (draw, reading.pool_ids, reading.pool_labels, picked)
+            for draw, picked in enumerate(drawn)
         ]
-        scored = range(len(reading.report_ids))
-        parts.append((None, reading.report_ids, reading.report_labels, scored))
+        everything = range(len(reading.report_ids))
+        parts.append((None, reading.report_ids, reading.report_labels, everything))
         rows += [
-            (*key, draw, place, items[row], options[labels[row]])
+            (reading.task, reading.reader, draw, place, items[k], reading.scale.options[labels[k]])
             for draw, items, labels, picked in parts
-            for place, row in enumerate(picked, 1)
+            for place, k in enumerate(picked, 1)
         ]
     names = ("task", "reader", "draw", "place", "item_id", "label")
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def _load(source: TaskSource, seed: int) -> Iterator[Reading]:
+def _load(name: str, source: TaskSource, seed: int) -> Iterator[Reading]:
     try:
-        yield from _embedded(source) if source.benchmark else _tables(source, seed)
+        yield from _embedded(name, source) if source.benchmark else _tables(name, source, seed)
     except SettingNeeded as error:
         # The message is for arguments of a function: here they are keys of a file.
         key = {"task": "name", "reader": "readers"}.get(error.setting, error.setting)
@@ -124,34 +124,25 @@ def _load(source: TaskSource, seed: int) -> Iterator[Reading]:
         raise InputError(f"{error.problem} {error.advice}: {key} = {text}.") from error
 
 
-def _embedded(source: TaskSource) -> Iterator[Reading]:
+def _embedded(name: str, source: TaskSource) -> Iterator[Reading]:
     task = benchmark(source.benchmark or "")
+    items = list(map(str, range(len(task.labels))))
     pool, report = task.rows("calibration"), task.rows("report")
     for reader in _readers(source, list(task.logits)):
-        logits = as_logits(task.logits[reader])
-        yield Reading(
-            source.name,
-            reader,
-            Scale(task.options),
-            Texts(logits[pool]),
-            task.labels[pool],
-            Texts(logits[report]),
-            task.labels[report],
-            tuple(map(str, report)),
-            tuple(map(str, pool)),
-        )
+        texts = Texts(as_logits(task.logits[reader]))
+        yield _split(name, reader, Scale(task.options), texts, task.labels, items, pool, report)
 
 
-def _tables(source: TaskSource, seed: int) -> Iterator[Reading]:
+def _tables(name: str, source: TaskSource, seed: int) -> Iterator[Reading]:
     assert source.readings and source.labels
-    names = list_values(source.readings, "reader", source.task)
-    if source.readers and not names:
+    known = list_values(source.readings, "reader", source.task)
+    if source.readers and not known:
         raise InputError("readers: the table of readings has no column reader; leave the key out.")
-    for reader in _readers(source, names) if names else ("reader",):
+    for reader in _readers(source, known) if known else ("reader",):
         table = read_readings(
             source.readings,
             options=source.options,
-            reader=reader if names else None,
+            reader=reader if known else None,
             task=source.task,
         )
         labels = read_labels(source.labels, table.scale, task=source.task)
@@ -166,17 +157,32 @@ def _tables(source: TaskSource, seed: int) -> Iterator[Reading]:
             )
         order = np.random.default_rng([seed, SPLIT]).permutation(count)
         report, pool = np.split(order, [source.report])
-        yield Reading(
-            source.name,
-            reader,
-            table.scale,
-            texts.take(pool),
-            labels.labels[pool],
-            texts.take(report),
-            labels.labels[report],
-            tuple(labels.item_ids[row] for row in report),
-            tuple(labels.item_ids[row] for row in pool),
-        )
+        yield _split(name, reader, table.scale, texts, labels.labels, labels.item_ids, pool, report)
+
+
+def _split(
+    task: str,
+    reader: str,
+    scale: Scale,
+    texts: Texts,
+    labels: Int[np.ndarray, " n"],
+    items: Iterable[str],
+    pool: Int[np.ndarray, " N"],
+    report: Int[np.ndarray, " m"],
+) -> Reading:
+    """Take the rows of the pool and of the report."""
+    names = np.array(list(items), object)
+    return Reading(
+        task,
+        reader,
+        scale,
+        texts.take(pool),
+        labels[pool],
+        texts.take(report),
+        labels[report],
+        tuple(names[report].tolist()),
+        tuple(names[pool].tolist()),
+    )
 
 
 def _readers(source: TaskSource, known: list[str]) -> tuple[str, ...]:
