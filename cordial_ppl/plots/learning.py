@@ -47,10 +47,10 @@ def learning_curve(
     chosen = tuple(methods or results.methods)
     need_methods(results, *chosen)
     lines = read_lines(curve_table(results, pairs, chosen), "log_loss", chosen)
-    with drawing(ax, height=2.6) as axis:
+    with drawing(ax, height=3.2) as axis:
         draw_lines(axis, lines, styles(results.methods))
         axis.set_xlabel("number of labels")
         axis.set_title(literal(", ".join(pairs[0])))
         axis.set_ylabel("log loss (nats)")
-        axis.legend(ncols=2)
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     return axis

@@ -27,6 +27,10 @@ HIGHEST, WIDTH, ROW = 4, 10, 14
 """Rows of heatmaps in a column (more of them stand side by side), and letters in a line above a
 heatmap and beside a row."""
 
+LONGEST, MOST = 3, 6
+"""Letters of an option's name that fit at an axis (longer ones give way to positions from 0), and
+options that are named."""
+
 Heatmaps = dict[str, tuple[np.ndarray, str]]
 """Probabilities and what stands above them, by title."""
 
@@ -107,8 +111,13 @@ def _draw(rows: dict[str, tuple[Sequence[str], Heatmaps]]) -> Figure:
         for place, (line, (name, (options, maps))) in enumerate(
             zip(lines, rows.items(), strict=False)
         ):
+            fits = all(len(option) <= LONGEST for option in options)
+            shown = range(0, len(options), -(-len(options) // MOST))
+            ticks = shown, [literal(options[k]) if fits else str(k) for k in shown]
             for axis, (title, (probs, note)) in zip(line, maps.items(), strict=True):
-                draw_heatmap(axis, probs, options)
+                draw_heatmap(axis, probs)
+                axis.set_xticks(*ticks)
+                axis.set_yticks(*ticks)
                 axis.tick_params(labelsize=5, labelleft=axis is line[0])
                 above = f"{wrap(title, WIDTH)}\n" if place < across else ""
                 axis.set_title(above + literal(note))
