@@ -15,7 +15,6 @@ import numpy as np
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import FileError, InputError, naming
 from cordial_ppl.priors.shipped import FILE
-from cordial_ppl.priors.sources import OWN
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.methods import External, Method
 from cordial_ppl.sweep.results import Outcome, outcome_path, read_outcome
@@ -99,7 +98,7 @@ def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]
         for reading in readings
         for n in config.budgets
     ]
-    return _plain(config) | {
+    return msgspec.to_builtins(config, enc_hook=str) | {
         "cells": cells,
         "versions": {name: version(name) for name in ("cordial-ppl", "jax", "numpyro", "numpy")},
         "devices": [device.device_kind for device in jax.devices()],
@@ -129,16 +128,15 @@ def _digest_method(method: Method | External) -> dict[str, Any]:
     if isinstance(method, External):
         return {"name": method.name, "digest": _digest(method.probabilities.read_bytes())}
 
-    def contents(value: Any, file: bool = False) -> Any:
-        if isinstance(value, str) and (file or value.endswith(".py")):
+    def contents(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [contents(part) for part in value]
+        if isinstance(value, str) and Path(value).is_file():
             return [Path(value).name, _digest(Path(value).read_bytes())]
-        return [contents(part) for part in value] if isinstance(value, list) else value
+        return value
 
-    plain = _plain(method.settings)
-    settings = {
-        key: contents(value, key == "prior" and value != OWN) for key, value in plain.items()
-    }
-    if method.base == "cordial" and plain.get("prior") is None:
+    settings = {key: contents(value) for key, value in method.settings.items()}
+    if method.base == "cordial" and settings.get("prior") is None:
         settings["prior"] = _digest_shipped()
     return {"name": method.name, "base": method.base, "settings": settings}
 
@@ -160,8 +158,3 @@ def _digest_data(reading: Reading) -> str:
 
 def _digest(*parts: Any) -> str:
     return hashlib.sha256(b"".join(map(bytes, parts))).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can express: paths as text, tuples as lists."""
-    return msgspec.to_builtins(value, enc_hook=str)

@@ -13,10 +13,10 @@ from cordial_ppl.sweep.methods import External, Method
 from cordial_ppl.sweep.plan import Job, check_methods, describe, plan
 from cordial_ppl.sweep.results import CONFIG, SUBSETS, TABLE, Outcome, Results, write_outcome
 from cordial_ppl.sweep.scoring import (
+    Prediction,
     read_externals,
     score,
     score_table,
-    split_fits,
     with_saturated,
 )
 from cordial_ppl.sweep.tasks import draw_subsets, load_tasks, subset_columns
@@ -115,7 +115,14 @@ def make_cell(
     outcomes = []
     for job in jobs:
         fits = found[job.method.name]
-        predictions = split_fits(reading, fits) if isinstance(fits, BatchFit) else [fits] * draws
+        predictions: list[Prediction | Exception] = (
+            [
+                Prediction(probs, [channel[draw] for channel in fits.diagnostics])
+                for draw, probs in enumerate(fits.probs)
+            ]
+            if isinstance(fits, BatchFit)
+            else [fits] * draws
+        )
         outcomes.append(score(reading, predictions, job.fingerprint))
     return outcomes
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl import scores
-from cordial_ppl.cordial.subsets import BatchFit, Texts
+from cordial_ppl.cordial.subsets import Texts
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.inference.posterior import Diagnostics
 from cordial_ppl.sweep.config import SweepConfig
@@ -31,14 +31,13 @@ class Prediction(NamedTuple):
     """What one fit predicts.
 
     Attributes:
-        report: probabilities of the report texts.
-        saturated: those of one saturated reading of each class; None where they are not known.
+        probs: probabilities of the report texts, and after them, where they are known, those of one
+            saturated reading for each class.
         diagnostics: of its channels.
     """
 
-    report: Float[np.ndarray, "m K"]
-    saturated: Float[np.ndarray, "K K"] | None = None
-    diagnostics: tuple[Diagnostics, ...] = ()
+    probs: Float[np.ndarray, "r K"]
+    diagnostics: Sequence[Diagnostics] = ()
 
 
 def with_saturated(reading: Reading) -> Texts:
@@ -67,15 +66,6 @@ def saturated_readings(logits: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "K
     size = logits.shape[1]
     height = np.median(logits.max(axis=1) - logits.mean(axis=1))
     return height * (size * np.eye(size) - 1) / (size - 1)
-
-
-def split_fits(reading: Reading, fits: BatchFit) -> list[Prediction]:
-    """What each fit predicts for the report texts and for the saturated readings behind them."""
-    count = len(reading.report_labels)
-    return [
-        Prediction(probs[:count], probs[count:], tuple(each[draw] for each in fits.diagnostics))
-        for draw, probs in enumerate(fits.probs)
-    ]
 
 
 def read_externals(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Predictions]:
@@ -135,8 +125,9 @@ def score(
             continue
         for name, value in values.items():
             found[name][draw] = value
-        losses[draw] = scores.log_loss(prediction.report, labels, per_text=True)
-        given_stated[draw] = scores.means_given_stated(prediction.report, stated)
+        probs = prediction.probs[: len(labels)]
+        losses[draw] = scores.log_loss(probs, labels, per_text=True)
+        given_stated[draw] = scores.means_given_stated(probs, stated)
     return Outcome(
         losses=losses,
         scores=found,
@@ -149,15 +140,15 @@ def score(
 
 
 def _score(prediction: Prediction, labels: np.ndarray, stated: np.ndarray) -> dict[str, float]:
-    probs, saturated, diagnostics = prediction
-    if not np.isfinite(probs).all():
+    if not np.isfinite(prediction.probs).all():
         raise InputError("the predictions are not finite")
+    probs, saturated = np.split(prediction.probs, [len(labels)])
     found = {name: metric(probs, labels) for name, metric in METRICS.items()}
     found["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)
-    if saturated is not None and np.isfinite(saturated).all():
+    if len(saturated):
         found["reversed"] = float(scores.reversals(saturated, 0.05).any())
-    if diagnostics:
-        found["khat"] = max(channel.khat for channel in diagnostics)
-        found["ess"] = min(channel.ess for channel in diagnostics)
-        found["trusted"] = float(all(channel.trusted for channel in diagnostics))
+    if channels := prediction.diagnostics:
+        found["khat"] = max(channel.khat for channel in channels)
+        found["ess"] = min(channel.ess for channel in channels)
+        found["trusted"] = float(all(channel.trusted for channel in channels))
     return found

@@ -1,7 +1,7 @@
 """The texts of a sweep: for each task and reader a pool to draw labels from and texts to score."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,7 +115,20 @@ def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
 
 def _load(name: str, source: TaskSource, seed: int) -> Iterator[Reading]:
     try:
-        yield from _embedded(name, source) if source.benchmark else _tables(name, source, seed)
+        for parts in _embedded(source) if source.benchmark else _tables(source, seed):
+            reader, scale, texts, labels, items, pool, report = parts
+            names = np.array(items, object)
+            yield Reading(
+                name,
+                reader,
+                scale,
+                texts.take(pool),
+                labels[pool],
+                texts.take(report),
+                labels[report],
+                tuple(names[report].tolist()),
+                tuple(names[pool].tolist()),
+            )
     except SettingNeeded as error:
         # The message is for arguments of a function: here they are keys of a file.
         key = {"task": "name", "reader": "readers"}.get(error.setting, error.setting)
@@ -124,65 +137,39 @@ def _load(name: str, source: TaskSource, seed: int) -> Iterator[Reading]:
         raise InputError(f"{error.problem} {error.advice}: {key} = {text}.") from error
 
 
-def _embedded(name: str, source: TaskSource) -> Iterator[Reading]:
+def _embedded(source: TaskSource) -> Iterator[tuple]:
+    """The readers of a task of the benchmark, with the rows of pool and report."""
     task = benchmark(source.benchmark or "")
-    items = list(map(str, range(len(task.labels))))
+    items = [str(row) for row in range(len(task.labels))]
     pool, report = task.rows("calibration"), task.rows("report")
     for reader in _readers(source, list(task.logits)):
         texts = Texts(as_logits(task.logits[reader]))
-        yield _split(name, reader, Scale(task.options), texts, task.labels, items, pool, report)
+        yield reader, Scale(task.options), texts, task.labels, items, pool, report
 
 
-def _tables(name: str, source: TaskSource, seed: int) -> Iterator[Reading]:
+def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
+    """The readers of a task in tables, with the rows of pool and report."""
     assert source.readings and source.labels
     known = list_values(source.readings, "reader", source.task)
     if source.readers and not known:
         raise InputError("readers: the table of readings has no column reader; leave the key out.")
     for reader in _readers(source, known) if known else ("reader",):
+        chosen = reader if known else None
         table = read_readings(
-            source.readings,
-            options=source.options,
-            reader=reader if known else None,
-            task=source.task,
+            source.readings, options=source.options, reader=chosen, task=source.task
         )
         labels = read_labels(source.labels, table.scale, task=source.task)
         with naming(f"reader {reader!r}"):
             rows = match_labels(table, labels)
-        covariates = {name: table.covariate(name)[rows] for name in source.covariates}
-        texts, count = Texts(table.logits[rows], covariates), len(rows)
-        if source.report >= count:
+        texts = Texts(table.logits, {name: table.covariate(name) for name in source.covariates})
+        if source.report >= len(rows):
             raise InputError(
-                f"report is {source.report}, but there are {count} labelled texts in all; it must "
-                "leave some to draw labels from."
+                f"report is {source.report}, but there are {len(rows)} labelled texts in all; it "
+                "must leave some to draw labels from."
             )
-        order = np.random.default_rng([seed, SPLIT]).permutation(count)
+        order = np.random.default_rng([seed, SPLIT]).permutation(len(rows))
         report, pool = np.split(order, [source.report])
-        yield _split(name, reader, table.scale, texts, labels.labels, labels.item_ids, pool, report)
-
-
-def _split(
-    task: str,
-    reader: str,
-    scale: Scale,
-    texts: Texts,
-    labels: Int[np.ndarray, " n"],
-    items: Iterable[str],
-    pool: Int[np.ndarray, " N"],
-    report: Int[np.ndarray, " m"],
-) -> Reading:
-    """Take the rows of the pool and of the report."""
-    names = np.array(list(items), object)
-    return Reading(
-        task,
-        reader,
-        scale,
-        texts.take(pool),
-        labels[pool],
-        texts.take(report),
-        labels[report],
-        tuple(names[report].tolist()),
-        tuple(names[pool].tolist()),
-    )
+        yield reader, table.scale, texts.take(rows), labels.labels, labels.item_ids, pool, report
 
 
 def _readers(source: TaskSource, known: list[str]) -> tuple[str, ...]:
