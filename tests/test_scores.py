@@ -44,20 +44,10 @@ def test_log_loss_and_rps_are_their_plain_loops(drawn):
     np.testing.assert_allclose(scores.rps(probs, labels, per_text=True), ranked, atol=1e-12)
     assert scores.log_loss(probs, labels) == pytest.approx(np.mean(losses))
     assert scores.rps(probs, labels) == pytest.approx(np.mean(ranked), abs=1e-12)
-
-
-@given(predictions())
-def test_scores_keep_their_ranges_and_reward_certainty_that_is_right(drawn):
-    probs, labels = drawn
-    size = probs.shape[1]
-    certain = np.eye(size)[labels]
-    assert 0 <= scores.rps(probs, labels) <= size - 1
-    assert 0 <= scores.log_loss(probs, labels) <= -math.log(1e-4) + 1e-12
-    assert 0 <= scores.mean_absolute_error(probs, labels) <= size - 1
-    assert scores.log_loss(certain, labels) == 0 == scores.rps(certain, labels)
+    certain = np.eye(probs.shape[1])[labels]
+    assert scores.log_loss(certain, labels) == scores.rps(certain, labels) == 0
     assert scores.accuracy(certain, labels) == 1
     assert scores.mean_absolute_error(certain, labels) == 0
-    assert not scores.reversals(np.eye(size)).any()
 
 
 @given(predictions())
@@ -177,7 +167,7 @@ def test_the_interval_of_one_subset_or_one_text_is_scipys(axis):
     assert ours.upper == pytest.approx(theirs.confidence_interval.high, abs=0.03 * values.std())
 
 
-def test_the_interval_of_texts_and_subsets_is_that_of_resampling_one_by_one():
+def test_the_interval_of_texts_and_subsets_is_that_of_resampling_one_by_one(monkeypatch):
     rng = np.random.default_rng(2)
     differences = rng.normal(size=(5, 1)) + rng.normal(size=(1, 40)) + rng.normal(size=(5, 40))
     plain = [
@@ -186,23 +176,15 @@ def test_the_interval_of_texts_and_subsets_is_that_of_resampling_one_by_one():
     ]
     ours = scores.paired_bootstrap(differences, level=0.8)
     np.testing.assert_allclose(ours[1:], np.quantile(plain, [0.1, 0.9]), atol=0.05)
-
-
-def test_chunks_cover_all_draws(monkeypatch):
-    differences = np.random.default_rng(3).normal(size=(3, 50))
-    whole = scores.paired_bootstrap(differences, draws=1001)
-    monkeypatch.setattr(scores, "CHUNK", 50 * 10)
-    pieces = scores.paired_bootstrap(differences, draws=1001)
-    np.testing.assert_allclose(whole, pieces, atol=0.05)
+    monkeypatch.setattr(scores, "CHUNK", 40 * 999)
+    pieces = scores.paired_bootstrap(differences, level=0.8)
+    np.testing.assert_allclose(ours, pieces, atol=0.05)
 
 
 @given(st.floats(-2, 2), st.integers(1, 5), st.integers(1, 30))
 def test_a_constant_difference_is_certain(value, subsets, n):
     found = scores.paired_bootstrap(np.full((subsets, n), value), draws=50)
     np.testing.assert_allclose(found, value, atol=1e-12)
-
-
-def test_an_interval_is_resolved_when_it_excludes_zero():
     ends = np.array([(0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)]).T
     assert scores.Interval(0, *ends).resolved.tolist() == [True, True, False]
 
@@ -224,17 +206,6 @@ def test_bad_differences_are_refused(differences, options):
 def test_a_class_that_is_never_stated_has_no_distribution():
     table = scores.means_given_stated(np.eye(3)[[0, 2, 2]], np.array([0, 2, 2]))
     np.testing.assert_array_equal(table, [[1, 0, 0], [np.nan] * 3, [0, 0, 1]])
-
-
-def test_the_tables_divergence_is_the_class_weighted_kl():
-    probs, labels, stated = (np.array(ANALYSES[k]) for k in ("probs", "labels", "stated"))
-    people = scores.means_given_stated(np.eye(5)[labels], stated)
-    model = np.maximum(scores.means_given_stated(probs, stated), 1e-4)
-    texts = np.bincount(stated, minlength=5) / len(stated)
-    terms = people * np.log(np.where(people > 0, people, 1) / model)
-    kl = float((texts * np.nan_to_num(terms.sum(axis=1))).sum())
-    assert kl == pytest.approx(ANALYSES["class_weighted_kl"], abs=1e-12)
-    assert kl == pytest.approx(scores.class_weighted_kl(probs, labels, stated), abs=1e-12)
 
 
 def test_saturated_readings_and_their_reversals_match_the_reference():
