@@ -10,7 +10,7 @@ from ranking import rivals
 from cordial_ppl.products.comparison import count_failures, our_method
 from cordial_ppl.products.differences import difference_record, intervals, note_few_draws
 from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.panels import Line, Panel, draw_panels, read_lines, split_panels
+from cordial_ppl.products.panels import Panel, draw_panels, split_panels
 from cordial_ppl.products.product import Product, Record, number, spread, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
@@ -94,20 +94,16 @@ def difference_panels(results: Results, table: pl.DataFrame, banded: Sequence[st
         table: its differences.
         banded: the methods that get bands.
     """
-    panels = []
-    for title, part in split_panels(results, table).items():
-        lines = read_lines(part, "difference", banded)
-        panels.append(Panel(title, lines, _limits(lines)))
-    return panels
+    return split_panels(results, table, "difference", banded, _limits)
 
 
 def describe_range(panels: Sequence[Panel]) -> str:
     """Say for a caption what a figure of differences cuts, and which methods it hides."""
-    shown = Counter(line.method for panel in panels for line in panel.lines)
+    shown = Counter(method for panel in panels for method in panel.table["method"].unique())
     hidden: dict[str, list[str]] = {}
     for panel in panels:
-        for line in filter(panel.hides, panel.lines):
-            hidden.setdefault(line.method, []).append(panel.title)
+        for method in panel.hidden():
+            hidden.setdefault(method, []).append(panel.title)
     named = ", ".join(
         label(method) + (f" (in {'; '.join(titles)})" if len(titles) < shown[method] else "")
         for method, titles in hidden.items()
@@ -122,21 +118,18 @@ def draw_differences(results: Results, panels: Sequence[Panel], ours: str) -> Fi
     return draw_panels(results, panels, "log loss\nminus ours (nats)", zero=f"{label(ours)} (ours)")
 
 
-def _limits(lines: Sequence[Line]) -> tuple[float, float]:
+def _limits(table: pl.DataFrame) -> tuple[float, float]:
     """Return a range for what is usual among the lines with bands, and all lines below zero.
 
     A method that leads ours is in sight however far it leads; bands and what trails are cut where
     they are far from the usual difference: one wild fit would flatten all others.
     """
-    leading = [line for line in lines if line.band] or lines
-    sizes = [abs(value) for line in leading for value in line.values if value]
-    cap = max(WIDEST * float(np.median(sizes)), NARROWEST) if sizes else NARROWEST
-    ends = [0.0, *(value for line in leading for own in _all_ends(line) for value in own)]
-    least = min(max(min(ends), -cap), *(min(line.values) for line in lines), 0.0)
-    most = min(max(ends), cap)
+    leading = table.drop_nulls("lower")
+    leading = table if leading.is_empty() else leading
+    sizes = np.abs(leading["value"].to_numpy())
+    cap = max(WIDEST * float(np.median(sizes[sizes > 0])), NARROWEST) if sizes.any() else NARROWEST
+    ends = leading.select("value", "lower", "upper").to_numpy().ravel()
+    least = min(max(np.nanmin(ends), -cap), *table["value"], 0.0)
+    most = min(max(np.nanmax(ends), 0.0), cap)
     room = MARGIN * (most - least or 1.0)
     return least - room, most + room
-
-
-def _all_ends(line: Line) -> Sequence[Sequence[float]]:
-    return (line.values, *(line.band or ()))

@@ -4,7 +4,7 @@ import polars as pl
 
 from cordial_ppl.products.comparison import count_failures, mean_scores, our_method
 from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.panels import Panel, draw_panels, read_lines, split_panels
+from cordial_ppl.products.panels import draw_panels, split_panels
 from cordial_ppl.products.product import NOTHING, Product, Record, spread, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
@@ -51,10 +51,7 @@ def reversal_shares(results: Results, *, ours: str | None = None) -> Product:
 def _draw(results: Results, table: pl.DataFrame, ours: str) -> Figure:
     ever = table.filter(pl.col("reversed") > 0)["method"]
     shown = table.filter(pl.col("method").is_in([ours, *ever]))
-    panels = [
-        Panel(title, read_lines(part, "reversed"), LIMITS)
-        for title, part in split_panels(results, shown).items()
-    ]
+    panels = split_panels(results, shown, "reversed", limits=lambda part: LIMITS)
     return draw_panels(results, panels, "share of fits reversed")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from cordial_ppl.products.comparison import count_failures, mean_scores, our_method
-from cordial_ppl.products.panels import Panel, draw_panels, read_lines, split_panels
+from cordial_ppl.products.panels import draw_panels, split_panels
 from cordial_ppl.products.product import Product, number, spread, tabulate
 from cordial_ppl.sweep import Results
 
@@ -29,10 +29,7 @@ def loss_curves(results: Results, *, ours: str | None = None) -> Product:
     """
     our_method(results, ours)
     table = curve_table(results, results.pairs, results.methods)
-    panels = []
-    for title, part in split_panels(results, table).items():
-        lines = read_lines(part, "log_loss", results.methods)
-        panels.append(Panel(title, lines, _limits([v for line in lines for v in line.values])))
+    panels = split_panels(results, table, "log_loss", results.methods, _limits)
     return Product(
         name="curves",
         title="Log loss by number of labels",
@@ -70,9 +67,10 @@ def curve_table(
     )
 
 
-def _limits(values: Sequence[float]) -> tuple[float, float] | None:
-    if not values:
+def _limits(table: pl.DataFrame) -> tuple[float, float] | None:
+    values = table["value"].to_numpy()
+    if not len(values):
         return None
-    usual = [value for value in values if value <= FAR * np.median(values)]
-    room = ROOM * (max(usual) - min(usual) or 1.0)
-    return min(usual) - room, max(usual) + room
+    usual = values[values <= FAR * np.median(values)]
+    room = ROOM * (np.ptp(usual) or 1.0)
+    return usual.min() - room, usual.max() + room

@@ -1,9 +1,10 @@
 """Lines against the number of labels, a panel for each task and reader."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cordial_ppl.products.figure import (
@@ -29,63 +30,53 @@ a line of text, inches."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """A method's values in a panel.
-
-    Attributes:
-        method: the method.
-        budgets: numbers of labels.
-        values: the value at each.
-        band: lower and upper ends of an interval at each; None where none is drawn.
-    """
-
-    method: str
-    budgets: list[int]
-    values: list[float]
-    band: tuple[list[float], list[float]] | None = None
-
-
-@dataclass(frozen=True)
 class Panel:
-    """The lines of a task and reader.
+    """What is drawn of a task and reader.
 
     Attributes:
         title: its heading.
-        lines: what it shows.
+        table: a row for each method and number of labels, with `value` and, for methods that have
+            a band, `lower` and `upper`.
         limits: least and largest value that is in sight; None for all.
     """
 
     title: str
-    lines: Sequence[Line]
+    table: pl.DataFrame
     limits: tuple[float, float] | None = None
 
-    def hides(self, line: Line) -> bool:
-        """Whether a line is above the range with each of its values."""
-        return self.limits is not None and min(line.values) >= self.limits[1]
+    def hidden(self) -> list[str]:
+        """List the methods that are above the range with each of their values."""
+        least = self.table.group_by("method", maintain_order=True).agg(pl.col("value").min())
+        most = np.inf if self.limits is None else self.limits[1]
+        return least.filter(pl.col("value") >= most)["method"].to_list()
 
 
-def read_lines(table: pl.DataFrame, value: str, banded: Collection[str] = ()) -> list[Line]:
-    """Take lines from a table with a row for each method and number of labels.
+def split_panels(
+    results: Results,
+    table: pl.DataFrame,
+    value: str,
+    banded: Collection[str] = (),
+    limits: Callable[[pl.DataFrame], tuple[float, float] | None] = lambda table: None,
+) -> list[Panel]:
+    """Split a table into panels, a task and reader each.
 
     Args:
-        table: the table of one task and reader.
-        value: its column of values; rows without a value are left out.
+        results: the sweep.
+        table: a row for each task, reader, method and number of labels.
+        value: the column that is drawn; rows without a value are left out.
         banded: methods that get bands, from the columns `lower` and `upper`.
+        limits: gives the range of a panel's table.
     """
-    lines = []
-    for (method,), rows in table.drop_nulls(value).group_by("method", maintain_order=True):
-        band = (rows["lower"].to_list(), rows["upper"].to_list()) if method in banded else None
-        lines.append(Line(str(method), rows["n"].to_list(), rows[value].to_list(), band))
-    return lines
-
-
-def split_panels(results: Results, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Split a table by task and reader, by the titles of their panels."""
     several = len({reader for _, reader in results.pairs}) > 1
-    return {
-        f"{task}, {reader}" if several else task: table.filter(task=task, reader=reader)
-        for task, reader in results.pairs
-    }
+    drawn = table.drop_nulls(value).with_columns(value=value)
+    if "lower" in table.columns:
+        kept = pl.when(pl.col("method").is_in(list(banded)))
+        drawn = drawn.with_columns(kept.then(pl.col("lower", "upper")))
+    panels = []
+    for task, reader in results.pairs:
+        part = drawn.filter(task=task, reader=reader)
+        panels.append(Panel(f"{task}, {reader}" if several else task, part, limits(part)))
+    return panels
 
 
 def draw_panels(
@@ -112,10 +103,8 @@ def draw_panels(
             axis.set_title(titles[place])
             if zero is not None:
                 handles[zero] = axis.axhline(0, color=INK, lw=0.8, zorder=1, label=wrap(zero, NAME))
-            drawn = draw_lines(axis, panel.lines, looks)
-            handles |= {
-                line.method: drawn[line.method] for line in panel.lines if not panel.hides(line)
-            }
+            drawn, hidden = draw_lines(axis, panel.table, looks), panel.hidden()
+            handles |= {method: line for method, line in drawn.items() if method not in hidden}
             if panel.limits is not None:
                 axis.set_ylim(*panel.limits)
             if place + across >= len(panels):
@@ -136,23 +125,24 @@ def draw_panels(
     return figure
 
 
-def draw_lines(axis: Any, lines: Sequence[Line], looks: Mapping[str, Style]) -> dict[str, Any]:
-    """Draw lines on an axis with a log scale; return what was drawn, by method."""
+def draw_lines(axis: Any, table: pl.DataFrame, looks: Mapping[str, Style]) -> dict[str, Any]:
+    """Draw the lines of a panel's table on an axis with a log scale; return them by method."""
     drawn = {}
-    for line in lines:
-        look = looks[line.method]
-        (drawn[line.method],) = axis.plot(
-            line.budgets,
-            line.values,
+    for (method,), rows in table.group_by("method", maintain_order=True):
+        look = looks[str(method)]
+        (drawn[method],) = axis.plot(
+            rows["n"],
+            rows["value"],
             color=look.color,
             ls=look.dash,
             marker=look.mark,
             mfc="none",  # Methods that coincide stay in sight.
-            label=wrap(label(line.method), NAME),
+            label=wrap(label(str(method)), NAME),
         )
-        if line.band is not None:
-            axis.fill_between(line.budgets, *line.band, color=look.color, alpha=0.2, lw=0)
-    budgets = sorted({n for line in lines for n in line.budgets})
+        if "lower" in rows.columns and rows["lower"].null_count() < len(rows):
+            band = rows["n"], rows["lower"], rows["upper"]
+            axis.fill_between(*band, color=look.color, alpha=0.2, lw=0)
+    budgets = table["n"].unique().sort().to_list()
     shown = budgets[:: max(1, -(-len(budgets) // TICKS))]
     axis.set_xscale("log")
     axis.set_xticks(shown, [f"{n}" for n in shown])
