@@ -59,7 +59,7 @@ def test_a_sweep_from_tables(finished):
     assert results.budgets("stars", "a") == (4, 9)
     shares = [share for share, _ in steps]
     assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
-    uniform = results.score("stars", "b", 4, "shots", "log_loss")
+    uniform = results.cells["stars", "b", 4]["shots"].scores["log_loss"]
     np.testing.assert_allclose(uniform, np.log(5), rtol=1e-6)
     cell = results.cells["stars", "a", 9]
     failed = {(m, draw): why for m, own in cell.items() for draw, why in enumerate(own.reasons)}
@@ -72,10 +72,8 @@ def test_a_sweep_from_tables(finished):
     for draw, rows in enumerate(draw_subsets(reading, 9, 3, 0)):
         counts = np.bincount(reading.pool_labels[rows], minlength=5) + 1
         expected = -np.log(counts / counts.sum())[reading.report_labels].mean()
-        found = results.score("stars", "a", 9, "histogram", "log_loss")[draw]
+        found = cell["histogram"].scores["log_loss"][draw]
         assert found == pytest.approx(expected, rel=1e-9)
-    with pytest.raises(InputError, match="the sweep has no log_loss of 'paper'"):
-        results.score("stars", "a", 4, "paper", "log_loss")
 
 
 def test_subsets_are_nested_the_same_for_every_reader_and_written_down(finished):
@@ -175,7 +173,8 @@ def test_only_what_was_made_elsewhere(folder):
     write_table(folder / "shots.parquet", UNIFORM)
     results = run_sweep(plan(folder, methods=None), folder / "alone")
     assert results.methods == ("shots",)
-    assert results.score("stars", "a", 4, "shots", "log_loss") == pytest.approx(np.log(5))
+    shots = results.cells["stars", "a", 4]["shots"]
+    assert shots.scores["log_loss"] == pytest.approx(np.log(5))
 
 
 def test_files_count_by_their_contents(folder, monkeypatch):

@@ -146,19 +146,6 @@ class Results:
         """Numbers of labels that a task and reader have results for, ascending."""
         return tuple(sorted(n for t, r, n in self.cells if (t, r) == (task, reader)))
 
-    def score(self, task: str, reader: str, n: int, method: str, metric: str) -> np.ndarray:
-        """A score of every draw, NaN where the fit failed.
-
-        Raises:
-            InputError: there is no such cell, method or metric.
-        """
-        try:
-            return self.cells[task, reader, n][method].scores[metric]
-        except KeyError as error:
-            raise InputError(
-                f"the sweep has no {metric} of {method!r} for {task!r}, {reader!r} and {n} labels."
-            ) from error
-
     def columns(self) -> dict[str, list]:
         """The long table: one row a score of a fit, and one a fit that failed, with the reason."""
         return dict(zip(COLUMNS, map(list, zip(*self._rows(), strict=True)), strict=True))
