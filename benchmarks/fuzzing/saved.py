@@ -200,7 +200,9 @@ def save_again(fitted: Any, folder: Path) -> None:
 def _make_folder(rng: random.Random, folder: Path) -> Path:
     config = {
         "methods": [{"name": "raw", "base": "raw"}, {"name": "temperature", "base": "temperature"}],
-        "cells": [{"task": "stars", "reader": reader, "n": 5} for reader in "ab"],
+        "cells": [
+            {"task": "stars", "reader": reader, "n": 5, "options": list("12345")} for reader in "ab"
+        ],
     }
     for reader, method in itertools.product("ab", ("raw", "temperature")):
         path = outcome_path(folder / "sweep", ("stars", reader, 5), method)

@@ -94,7 +94,8 @@ def looking() -> Iterator[None]:
 
 def literal(name: str) -> str:
     """A name that matplotlib shows as it stands: dollar signs do not begin a formula."""
-    return name.replace("$", r"\$")
+    # JSON can write half a pair of surrogates, which no font has.
+    return name.encode(errors="replace").decode().replace("$", r"\$")
 
 
 def wrap(name: str, letters: int) -> str:

@@ -56,14 +56,11 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
     for task, reader in results.pairs:
         cell = results.cells[task, reader, n]
         first, where = cell[ours], {"task": task, "reader": reader}
-        options = _options(results, task, reader, len(first.stated))
+        options = results.options[task, reader]
         tables = {PEOPLE: (first.empirical, 0.0)}
         row: Heatmaps = {"Empirical": (first.empirical, "")}
-        distances, shared = (
-            mean_scores(cell, methods, "class_weighted_kl"),
-            shared_draws(cell, methods),
-        )
-        for method, found in distances.items():
+        shared = shared_draws(cell, methods)
+        for method, found in mean_scores(cell, methods, "class_weighted_kl").items():
             given = cell[method].given_stated[shared[method]]
             mean = given.mean(axis=0) if len(given) else np.full_like(first.empirical, np.nan)
             tables[method] = mean, found.mean
@@ -92,14 +89,6 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
     )
 
 
-def _options(results: Results, task: str, reader: str, size: int) -> Sequence[str]:
-    """Return the options' names, or their positions where the configuration has none."""
-    for cell in results.config.get("cells", ()):
-        if (cell["task"], cell["reader"]) == (task, reader) and "options" in cell:
-            return cell["options"]
-    return tuple(map(str, range(size)))
-
-
 def _draw(rows: dict[str, tuple[Sequence[str], Heatmaps]]) -> Figure:
     """Draw rows of heatmaps with one colour scale."""
     across = 1 if len(rows) <= HIGHEST else 2
@@ -108,9 +97,8 @@ def _draw(rows: dict[str, tuple[Sequence[str], Heatmaps]]) -> Figure:
         figure = new_figure(COLUMN if across == 1 else PAGE, 0.85 * down + 0.7)
         axes = figure.subplots(down, across * count, squeeze=False)
         lines = axes.reshape(down * across, count)
-        for place, (line, (name, (options, maps))) in enumerate(
-            zip(lines, rows.items(), strict=False)
-        ):
+        for place, (name, (options, maps)) in enumerate(rows.items()):
+            line = lines[place]
             fits = all(len(option) <= LONGEST for option in options)
             shown = range(0, len(options), -(-len(options) // MOST))
             ticks = shown, [literal(options[k]) if fits else str(k) for k in shown]

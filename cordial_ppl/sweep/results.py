@@ -118,6 +118,8 @@ class Results:
             methods = [str(method["name"]) for method in config["methods"]]
             if not all(0 <= n < MOST for *_, n in keys):
                 raise ValueError("a number of labels is out of range")
+            if not all(isinstance(name, str) for c in config["cells"] for name in c["options"]):
+                raise ValueError("an option is no text")
         except OSError as error:
             raise FileError(f"{folder} holds no sweep: {error.strerror or error}.") from error
         except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -141,6 +143,11 @@ class Results:
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Tasks with their readers, in the order of the configuration."""
         return tuple(dict.fromkeys((task, reader) for task, reader, _ in self.cells))
+
+    @cached_property
+    def options(self) -> dict[tuple[str, str], list[str]]:
+        """Names of the options, by task and reader."""
+        return {(c["task"], c["reader"]): c["options"] for c in self.config["cells"]}
 
     def budgets(self, task: str, reader: str) -> tuple[int, ...]:
         """Numbers of labels that a task and reader have results for, ascending."""
