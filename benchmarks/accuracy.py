@@ -23,11 +23,11 @@ import numpy as np
 from members import Said, fit_members
 from real import FOLDER, HALVES, NEEDED, SOURCES, Pair, load_pairs
 
-from cordial_ppl.analyses import paired_interval
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.cordial import Cordial
 from cordial_ppl.cordial.stack import PAPER_CALIBRATORS
+from cordial_ppl.scores import paired_bootstrap
 from cordial_ppl.stacking import stack_weights
 
 DEFAULT = Cordial().settings
@@ -180,10 +180,10 @@ def gains(cells: list[Cell], name: str) -> tuple[float, float, list]:
     means, widths = [], []
     for own in tasks.values():
         least = min(gain.shape[1] for gain in own)
-        found = paired_interval(np.mean([gain[:, :least] for gain in own], axis=0), draws=2000)
+        found = paired_bootstrap(np.mean([gain[:, :least] for gain in own], axis=0), draws=2000)
         means.append(len(own) / len(cells) * np.mean([gain.mean() for gain in own]))
         widths.append(len(own) / len(cells) * (found.upper - found.lower) / 2)
-    each = [paired_interval(gain, draws=2000) for own in tasks.values() for gain in own]
+    each = [paired_bootstrap(gain, draws=2000) for own in tasks.values() for gain in own]
     return float(np.sum(means)), float(np.linalg.norm(widths)), each
 
 

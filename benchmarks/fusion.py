@@ -31,8 +31,8 @@ from real import NEEDED
 from rivals import ConcatenatedDirichlet, LogitFusion, average_reading
 
 import cordial_ppl as cp
-from cordial_ppl.analyses import paired_interval
 from cordial_ppl.fusion.readings import read_by
+from cordial_ppl.scores import paired_bootstrap
 from cordial_ppl.synthetic import benchmark
 from cordial_ppl.tables import match_labels, read_labels, read_several
 
@@ -156,7 +156,7 @@ def report(losses: dict, args: Any) -> None:
             # A reader that has not read every text has no loss in some draws, or in all.
             theirs = np.stack(list(other.values()))
             fused = np.stack([own["fusion"][draw] for draw in other])
-            gain = paired_interval(theirs - fused, draws=2000)
+            gain = paired_bootstrap(theirs - fused, draws=2000)
             row = {"task": task, "n": n, "method": name, "draws": len(theirs)}
             row |= {"log_loss": float(theirs.mean()), "gain": [float(part) for part in gain]}
             rows.append(row)

@@ -22,11 +22,11 @@ from fusion import load
 from real import NEEDED
 
 import cordial_ppl as cp
-from cordial_ppl.analyses import paired_interval
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.loading import load_channel
+from cordial_ppl.scores import paired_bootstrap
 
 MODELS = Path(__file__).parent.parent / "models"
 PAIRS = (
@@ -105,7 +105,7 @@ def report(gains: dict[tuple[str, str, int], dict[str, np.ndarray]], args: Any) 
     rows = []
     for (task, reader, n), own in gains.items():
         for name, gain in own.items():
-            interval = [float(part) for part in paired_interval(gain, draws=2000)]
+            interval = [float(part) for part in paired_bootstrap(gain, draws=2000)]
             rows.append({"task": task, "reader": reader, "n": n, "what": name, "gain": interval})
     args.out.write_text(json.dumps(rows, indent=1))
     if len(gains) < len(PAIRS) * len(args.budgets):

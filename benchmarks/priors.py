@@ -25,10 +25,10 @@ import numpy as np
 from real import NEEDED, SOURCES, load
 
 import cordial_ppl as cp
-from cordial_ppl.analyses import Interval, paired_interval
 from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.readings import as_logits
+from cordial_ppl.scores import Interval, paired_bootstrap
 from cordial_ppl.synthetic import benchmark
 
 SUMMEVAL = SOURCES["summeval_logits"]
@@ -188,8 +188,8 @@ def report(gains: dict, args: argparse.Namespace) -> None:
             for n in args.budgets:
                 own = [g[rule] for (task, _, m), g in gains.items() if task in group and m == n]
                 # Texts and subsets are resampled together for all readers.
-                mean = paired_interval(np.mean(own, axis=0), draws=2000)
-                each = [paired_interval(gain, draws=2000) for gain in own]
+                mean = paired_bootstrap(np.mean(own, axis=0), draws=2000)
+                each = [paired_bootstrap(gain, draws=2000) for gain in own]
                 wins = sum(pair.resolved and pair.mean > 0 for pair in each)
                 losses = sum(pair.resolved and pair.mean < 0 for pair in each)
                 cells.append(_cell(mean) + f" {wins}:{losses}")

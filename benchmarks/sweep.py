@@ -144,11 +144,11 @@ def run_grid(which: str) -> dict[str, Any]:
         config = parse_config({"task": {"music": {"benchmark": "music", "readers": ["main"]}}})
     labels: list[str] = []
 
-    def show(progress: Any) -> None:
-        if progress.label not in labels:
-            labels.append(progress.label)
+    def show(done: float, label: str) -> None:
+        if label not in labels:
+            labels.append(label)
             elapsed = time.perf_counter() - start
-            print(f"{elapsed:7.0f} s  {progress.done:4.0%}  {progress.label}", flush=True)
+            print(f"{elapsed:7.0f} s  {done:4.0%}  {label}", flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()

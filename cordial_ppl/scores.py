@@ -1,11 +1,11 @@
-"""How good predictions on an ordered scale are: every score that the package reports.
+"""How good predictions on an ordered scale are, and how certain a difference of two scores is.
 
 Predictions are probabilities [n, K], labels positions 0..K-1 on the scale, [n]. Every function
-validates them and raises an `InputError` that names the first row at fault.
+validates its input and raises an `InputError` that names the first row at fault.
 """
 
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,6 +18,9 @@ from cordial_ppl.scale import Scale
 
 SUM_TOLERANCE = 1e-6
 """Largest distance from one of the sum of a row of probabilities."""
+
+CHUNK = 1 << 22
+"""Most resampling weights that are held at a time."""
 
 
 def log_loss(
@@ -47,8 +50,8 @@ def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False) -> Any:
         per_text: return the n scores instead of their mean.
     """
     p, z = _predictions(probs, labels)
-    reached = z[:, None] <= np.arange(p.shape[1] - 1)[None, :]
-    scores = ((_cumulative(p) - reached) ** 2).sum(axis=1)
+    reached = z[:, None] <= np.arange(p.shape[1] - 1)
+    scores = ((p.cumsum(axis=1)[:, :-1] - reached) ** 2).sum(axis=1)
     return scores if per_text else float(scores.mean())
 
 
@@ -75,11 +78,9 @@ def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:
     """
     p, z = _predictions(probs, labels)
     y = p.argmax(axis=1)
-    if len(np.unique(z)) == 1 or len(np.unique(y)) == 1:
+    if np.ptp(z) == 0 or np.ptp(y) == 0:
         return 0.0
-    options = np.arange(p.shape[1])
-    shares = [np.bincount(found, minlength=p.shape[1]) / len(z) for found in (y, z)]
-    chance = shares[0] @ np.subtract.outer(options, options) ** 2 @ shares[1]
+    chance = y.var() + z.var() + (y.mean() - z.mean()) ** 2
     return float(1 - ((y - z) ** 2).mean() / chance)
 
 
@@ -110,13 +111,27 @@ def class_weighted_kl(
     """
     p, z = _predictions(probs, labels)
     _, c = _predictions(probs, stated, name="stated")
-    counts, totals = np.zeros((2, p.shape[1], p.shape[1]))
-    np.add.at(counts, (c, z), 1.0)
-    np.add.at(totals, c, p)
-    group = np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
-    observed, predicted = counts / group, np.maximum(totals / group, _checked_floor(floor))
-    ratio = np.where(observed > 0, observed, predicted) / predicted
-    return float((counts * np.log(ratio)).sum() / len(z))
+    observed = means_given_stated(np.eye(p.shape[1])[z], c)[c, z]
+    predicted = np.maximum(means_given_stated(p, c), _checked_floor(floor))[c, z]
+    return float(np.log(observed / predicted).mean())
+
+
+def means_given_stated(
+    probs: Float[np.ndarray, "n K"], stated: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "K K"]:
+    """Mean prediction for each stated class, `mean_{i: c_i = c} p_i`.
+
+    Args:
+        probs: probabilities [n, K]; one-hot rows give the label histogram of each class.
+        stated: the most probable option [n] of the raw reading, 0..K-1.
+
+    Returns:
+        Probabilities [K, K], row c for stated class c; NaN where no text has that class.
+    """
+    size = probs.shape[1]
+    totals, texts = np.zeros((size, size)), np.bincount(stated, minlength=size)[:, None]
+    np.add.at(totals, stated, probs)
+    return np.divide(totals, texts, out=np.full_like(totals, np.nan), where=texts > 0)
 
 
 def reversals(probs: ArrayLike, tolerance: float = 0.05) -> Bool[np.ndarray, " pairs"]:
@@ -133,7 +148,7 @@ def reversals(probs: ArrayLike, tolerance: float = 0.05) -> Bool[np.ndarray, " p
     Returns:
         One truth value for each of the m - 1 pairs.
     """
-    rises = np.diff(_cumulative(as_probabilities(probs)), axis=0)
+    rises = np.diff(as_probabilities(probs).cumsum(axis=1)[:, :-1], axis=0)
     return rises.max(axis=1) > tolerance
 
 
@@ -160,6 +175,81 @@ def crossover(d_u: float, d_s: float, delta: float) -> float:
     return (d_u - d_s) / (2 * delta) if delta > 0 else float("inf")
 
 
+class Interval(NamedTuple):
+    """A mean difference with its bootstrap interval, in the units of the scores.
+
+    Args:
+        mean: mean difference over texts and subsets.
+        lower: lower end.
+        upper: upper end.
+    """
+
+    mean: Any
+    lower: Any
+    upper: Any
+
+    @property
+    def resolved(self) -> Any:
+        """Whether the interval excludes zero."""
+        return (self.lower > 0) | (self.upper < 0)
+
+
+def paired_bootstrap(
+    differences: Float[np.ndarray, "*methods S n"],
+    *,
+    level: float = 0.95,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> Interval:
+    """Bootstrap the mean difference of two methods' losses over texts and label subsets.
+
+    A draw takes n texts and S subsets with replacement, independently, and averages
+    `D[s, i] = loss of the one - loss of the other` over both:
+    `sum_si a_s b_i D[s, i] / (S n)`, with a and b the times that each was taken. Several methods
+    share the draws. The interval runs between the `(1 -+ level) / 2` quantiles of the draws (Efron
+    and Tibshirani, 1993).
+
+    Args:
+        differences: differences on S label subsets and n report texts, of one method or several.
+        level: share of the draws that lies inside, in (0, 1).
+        draws: number of bootstrap draws.
+        seed: seed of NumPy's generator.
+
+    Returns:
+        The mean difference and the ends of its interval: numbers, or arrays with one a method.
+
+    Raises:
+        InputError: a difference is not finite, there is none, or an option is out of range.
+    """
+    *methods, subsets, n = differences.shape
+    if not differences.size or not np.isfinite(differences).all():
+        raise InputError(
+            "differences must be finite, for at least one subset and one text; got "
+            f"{subsets} and {n} with {(~np.isfinite(differences)).sum()} not finite."
+        )
+    if not 0 < level < 1 or draws < 1:
+        raise InputError(
+            f"level must lie between 0 and 1 and draws be positive; got {level} and {draws}."
+        )
+    rng, chunk, parts = np.random.default_rng(seed), max(1, CHUNK // n), []
+    for start in range(0, draws, chunk):
+        count = min(chunk, draws - start)
+        texts, rows = _times_taken(rng, count, n), _times_taken(rng, count, subsets)
+        sums = (texts @ differences.reshape(-1, n).T).reshape(count, -1, subsets)
+        parts.append((sums * rows[:, None]).sum(axis=2) / (subsets * n))
+    ends = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    found = [differences.mean(axis=(-2, -1)), *ends.reshape(2, *methods)]
+    return Interval(*(found if methods else map(float, found)))
+
+
+def _times_taken(
+    rng: np.random.Generator, draws: int, size: int
+) -> Float[np.ndarray, "draws size"]:
+    """How often each of `size` things is among `size` draws with replacement."""
+    taken = rng.integers(0, size, (draws, size)) + size * np.arange(draws)[:, None]
+    return np.bincount(taken.ravel(), minlength=draws * size).reshape(draws, size).astype(float)
+
+
 def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     """Check that rows are distributions over at least two options."""
     try:
@@ -182,11 +272,6 @@ def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
             rows = name_rows(np.flatnonzero(~good))
             raise InputError(f"each row of probs must {rule}; not so in {rows}. {hint}")
     return p
-
-
-def _cumulative(probs: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n thresholds"]:
-    """P(z <= t) at the K - 1 thresholds where it is not one."""
-    return np.cumsum(probs, axis=1)[:, :-1]
 
 
 def _predictions(

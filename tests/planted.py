@@ -3,55 +3,47 @@
 import numpy as np
 
 from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.cell import Cell
+from cordial_ppl.sweep.results import Outcome
 
 DRAWS, TEXTS, SIZE = 4, 12, 3
 SCORES = ("log_loss", "rps", "accuracy", "qwk", "mae", "class_weighted_kl", "reversed")
 
 
-def cell(key, losses, noise=(), failed=(), **planted):
+def cell(losses, noise=(), failed=(), **planted):
     """A cell in which methods lose what they are told to, one value or one a draw."""
-    methods, (task, reader, n) = tuple(losses), key
-    texts = np.linspace(-0.2, 0.2, TEXTS)
-    means = np.stack([np.broadcast_to(np.array(losses[m], float), DRAWS) for m in methods])
-    per_text = means[:, :, None] + texts
-    for method in noise:
-        per_text[methods.index(method)] += 5 * np.resize([1.0, -1.0], TEXTS)
-    values = {name: means.copy() for name in SCORES} | {"reversed": np.zeros_like(means)}
-    for name, own in planted.items():
-        for method, row in own.items():
-            values[name][methods.index(method)] = row
-    given = np.zeros((len(methods), DRAWS, SIZE, SIZE))
-    given[:] = np.eye(SIZE)
-    given[:, :, 1] = np.nan
-    empirical = np.array([[0.5, 0.5, 0.0], [np.nan] * 3, [0.0, 0.25, 0.75]])
-    for method, draw in failed:
-        row = methods.index(method), draw
-        per_text[row], given[row] = np.nan, np.nan
-        for own in values.values():
-            own[row] = np.nan
-    return Cell(
-        task=task,
-        reader=reader,
-        n=n,
-        methods=methods,
-        losses=per_text,
-        scores=values,
+    return {m: outcome(m, losses[m], m in noise, failed, planted) for m in losses}
+
+
+def outcome(method, loss, noise, failed, planted):
+    means = np.broadcast_to(np.array(loss, float), DRAWS).copy()
+    losses = means[:, None] + np.linspace(-0.2, 0.2, TEXTS)
+    if noise:
+        losses += 5 * np.resize([1.0, -1.0], TEXTS)
+    scores = {name: means.copy() for name in SCORES} | {"reversed": np.zeros(DRAWS)}
+    for name, values in planted.items():
+        if method in values:
+            scores[name][:] = values[method]
+    given = np.tile(np.eye(SIZE), (DRAWS, 1, 1))
+    given[:, 1] = np.nan
+    lost = [draw for name, draw in failed if name == method]
+    for values in (losses, given, *scores.values()):
+        values[lost] = np.nan
+    return Outcome(
+        losses=losses,
+        scores=scores,
         given_stated=given,
-        saturated=np.nan_to_num(given),
-        empirical=empirical,
+        empirical=np.array([[0.5, 0.5, 0.0], [np.nan] * 3, [0.0, 0.25, 0.75]]),
         stated=np.array([4, 0, TEXTS - 4]),
-        failures=tuple((*fit, "no fit") for fit in failed),
+        reasons=tuple("no fit" if draw in lost else "" for draw in range(DRAWS)),
     )
 
 
 def sweep(cells, bases=()):
     """Results of cells given by (task, reader, n) as losses, or as keywords of `cell`."""
     made = {
-        key: cell(key, **(own if "losses" in own else {"losses": own}))
-        for key, own in cells.items()
+        key: cell(**(plan if "losses" in plan else {"losses": plan})) for key, plan in cells.items()
     }
-    bases = {m: m for m in next(iter(made.values())).methods} | dict(bases)
+    bases = {m: m for m in next(iter(made.values()))} | dict(bases)
     config = {
         "methods": [{"name": name, "base": base} for name, base in bases.items()],
         "cells": [{"task": t, "reader": r, "n": n, "options": list("abc")} for t, r, n in made],
@@ -82,7 +74,7 @@ def drawn(product):
 
 
 def rows(product, **wanted):
-    found = [r for r in product.table.records() if wanted.items() <= r.items()]
+    found = [r for r in product.table.to_dicts() if wanted.items() <= r.items()]
     assert found
     return found
 

@@ -115,7 +115,7 @@ def test_the_example_of_a_task_can_be_read():
         f.code for f in pages.fences(PAGES["docs/tutorials/sweep.md"]) if f.language == "toml"
     )
     config = parse_config(tomllib.loads(sweep + task), ROOT)
-    assert [task.report for task in config.tasks][-1] == 500
+    assert [task.report for task in config.tasks.values()][-1] == 500
 
 
 def test_messages_are_those_of_the_package(tmp_path, monkeypatch, stack):

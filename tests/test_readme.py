@@ -85,7 +85,8 @@ def test_the_sweep_that_is_described_can_be_run():
     (code,) = code_of(page, "toml")
     config = parse_config(tomllib.loads(code), ROOT)
     assert [method.name for method in config.methods][-3:] == ["mode", "mine", "shots"]
-    assert config.tasks[1].report == 1000 and config.tasks[1].readers is None
+    task = config.tasks["coherence"]
+    assert task.report == 1000 and task.readers is None
     listed = re.findall(r"^\| `([\w-]+)` \|", page.split("--analyse NAME")[1], flags=re.MULTILINE)
     assert listed == list(PRODUCTS)
     (named,) = re.findall(r"^\| `methods` \| (.*?); without", page, flags=re.MULTILINE)

@@ -1,3 +1,5 @@
+"""Scores are their plain loops, and refuse what cannot be scored."""
+
 import json
 import math
 from pathlib import Path
@@ -6,12 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
+from scipy.special import softmax
 from sklearn import metrics
 
 from cordial_ppl import scores
+from cordial_ppl.calibrators.vector import fit_vector, vector_log_probs
 from cordial_ppl.errors import InputError
+from cordial_ppl.sweep.scoring import saturated_readings
 
-REFERENCE = json.loads((Path(__file__).parent / "reference" / "scores.json").read_text())
+FOLDER = Path(__file__).parent / "reference"
+REFERENCE = json.loads((FOLDER / "scores.json").read_text())
+ANALYSES = json.loads((FOLDER / "analyses.json").read_text())
 
 
 @st.composite
@@ -36,20 +44,10 @@ def test_log_loss_and_rps_are_their_plain_loops(drawn):
     np.testing.assert_allclose(scores.rps(probs, labels, per_text=True), ranked, atol=1e-12)
     assert scores.log_loss(probs, labels) == pytest.approx(np.mean(losses))
     assert scores.rps(probs, labels) == pytest.approx(np.mean(ranked), abs=1e-12)
-
-
-@given(predictions())
-def test_scores_keep_their_ranges_and_reward_certainty_that_is_right(drawn):
-    probs, labels = drawn
-    size = probs.shape[1]
-    certain = np.eye(size)[labels]
-    assert 0 <= scores.rps(probs, labels) <= size - 1
-    assert 0 <= scores.log_loss(probs, labels) <= -math.log(1e-4) + 1e-12
-    assert 0 <= scores.mean_absolute_error(probs, labels) <= size - 1
-    assert scores.log_loss(certain, labels) == 0 == scores.rps(certain, labels)
+    certain = np.eye(probs.shape[1])[labels]
+    assert scores.log_loss(certain, labels) == scores.rps(certain, labels) == 0
     assert scores.accuracy(certain, labels) == 1
     assert scores.mean_absolute_error(certain, labels) == 0
-    assert not scores.reversals(np.eye(size)).any()
 
 
 @given(predictions())
@@ -155,3 +153,68 @@ def test_reference_values():
     for case in REFERENCE["crossover"]:
         n_star = scores.crossover(case["d_u"], case["d_s"], case["delta"])
         assert n_star == pytest.approx(case["labels"], abs=1e-9)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_interval_of_one_subset_or_one_text_is_scipys(axis):
+    values = np.random.default_rng(0).gamma(2.0, 0.1, 60) - 0.15
+    ours = scores.paired_bootstrap(np.expand_dims(values, axis), draws=20_000)
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(1)
+    )
+    assert ours.mean == pytest.approx(values.mean())
+    assert ours.lower == pytest.approx(theirs.confidence_interval.low, abs=0.03 * values.std())
+    assert ours.upper == pytest.approx(theirs.confidence_interval.high, abs=0.03 * values.std())
+
+
+def test_the_interval_of_texts_and_subsets_is_that_of_resampling_one_by_one(monkeypatch):
+    rng = np.random.default_rng(2)
+    differences = rng.normal(size=(5, 1)) + rng.normal(size=(1, 40)) + rng.normal(size=(5, 40))
+    plain = [
+        differences[np.ix_(rng.integers(0, 5, 5), rng.integers(0, 40, 40))].mean()
+        for _ in range(10_000)
+    ]
+    ours = scores.paired_bootstrap(differences, level=0.8)
+    np.testing.assert_allclose(ours[1:], np.quantile(plain, [0.1, 0.9]), atol=0.05)
+    monkeypatch.setattr(scores, "CHUNK", 40 * 999)
+    pieces = scores.paired_bootstrap(differences, level=0.8)
+    np.testing.assert_allclose(ours, pieces, atol=0.05)
+
+
+@given(st.floats(-2, 2), st.integers(1, 5), st.integers(1, 30))
+def test_a_constant_difference_is_certain(value, subsets, n):
+    found = scores.paired_bootstrap(np.full((subsets, n), value), draws=50)
+    np.testing.assert_allclose(found, value, atol=1e-12)
+    ends = np.array([(0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)]).T
+    assert scores.Interval(0, *ends).resolved.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("differences", "options"),
+    [
+        (np.array([[0.0, np.nan]]), {}),
+        (np.zeros((0, 3)), {}),
+        (np.zeros((1, 3)), {"level": 1.0}),
+        (np.zeros((1, 3)), {"draws": 0}),
+    ],
+)
+def test_bad_differences_are_refused(differences, options):
+    with pytest.raises(InputError, match="must"):
+        scores.paired_bootstrap(differences, **options)
+
+
+def test_a_class_that_is_never_stated_has_no_distribution():
+    table = scores.means_given_stated(np.eye(3)[[0, 2, 2]], np.array([0, 2, 2]))
+    np.testing.assert_array_equal(table, [[1, 0, 0], [np.nan] * 3, [0, 0, 1]])
+
+
+def test_saturated_readings_and_their_reversals_match_the_reference():
+    readings = saturated_readings(np.array(ANALYSES["logits"]) + 3.0)
+    np.testing.assert_allclose(readings, ANALYSES["saturated"], atol=1e-12)
+    labels = np.array(ANALYSES["fitted_labels"])
+    vector = fit_vector(np.array(ANALYSES["logits"]), labels)
+    predictions = np.exp(vector_log_probs(vector, readings))
+    np.testing.assert_allclose(predictions, ANALYSES["predictions"], atol=1e-5)
+    assert scores.reversals(predictions).tolist() == ANALYSES["reversed"]
+    ordered = softmax(readings, axis=1)
+    assert not scores.reversals(ordered).any() and scores.reversals(ordered[::-1]).all()

@@ -1,10 +1,11 @@
 """A sweep runs to its table, goes on where it stopped, and keeps what failed."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
+import polars as pl
 import pytest
 from sweep_files import IDS, TEXTS, plan, write_sweep
 
@@ -25,45 +26,59 @@ def model(readings, labels=None):
     slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
     observe(jax.nn.log_softmax(slope * readings.logits), labels)
 """
+UNIFORM = {"item_id": IDS} | {f"p_{k}": [0.2] * 90 for k in range(1, 6)}
 # The written table lacks a draw, which a run says.
 pytestmark = pytest.mark.filterwarnings("ignore:external.shots has no probabilities")
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a sweep that ran, its results, and the progress that it told."""
+    folder, steps = tmp_path_factory.mktemp("sweep"), []
+    write_sweep(folder)
+    results = run_sweep(plan(folder), folder / "out", lambda *step: steps.append(step))
+    return folder, results, steps
+
+
 @pytest.fixture
-def folder(tmp_path):
-    write_sweep(tmp_path)
-    return tmp_path
+def folder(finished, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(finished[0], tmp_path / "copy")
 
 
-def test_a_sweep_from_tables(folder):
-    steps = []
-    results = run_sweep(plan(folder), folder / "out", steps.append)
+@pytest.fixture
+def unfitted(monkeypatch):
+    """Nothing may be fitted."""
+    monkeypatch.setattr(running, "make_cell", lambda *_: pytest.fail("something was fitted"))
+
+
+def test_a_sweep_from_tables(finished):
+    folder, results, steps = finished
     assert results.pairs == (("stars", "a"), ("stars", "b"))
     assert results.methods == ("raw", "histogram", "temperature", "shots")
     assert results.budgets("stars", "a") == (4, 9)
-    shares = [step.done for step in steps]
+    shares = [share for share, _ in steps]
     assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
-    uniform = results.score("stars", "b", 4, "shots", "log_loss")
+    uniform = results.cells["stars", "b", 4]["shots"].scores["log_loss"]
     np.testing.assert_allclose(uniform, np.log(5), rtol=1e-6)
     cell = results.cells["stars", "a", 9]
-    assert list(cell.reasons) == [("shots", 1)]
-    assert "no row for 30 of 30 texts of n 9, draw 1" in cell.reasons["shots", 1]
-    np.testing.assert_allclose(cell.losses.mean(axis=2), cell.scores["log_loss"], rtol=1e-6)
-
-
-def test_the_histogram_is_scored_as_by_hand(folder):
-    config = plan(folder)
-    results = run_sweep(config, folder / "out")
-    (reading, _) = load_tasks(config)
+    failed = {(m, draw): why for m, own in cell.items() for draw, why in enumerate(own.reasons)}
+    ((fit, reason),) = ((fit, why) for fit, why in failed.items() if why)
+    assert fit == ("shots", 1) and "no row for 30 of 30 texts of n 9, draw 1" in reason
+    for outcome in cell.values():
+        mean = outcome.losses.mean(axis=1)
+        np.testing.assert_allclose(mean, outcome.scores["log_loss"], rtol=1e-6)
+    (reading, _) = load_tasks(plan(folder))
     for draw, rows in enumerate(draw_subsets(reading, 9, 3, 0)):
         counts = np.bincount(reading.pool_labels[rows], minlength=5) + 1
         expected = -np.log(counts / counts.sum())[reading.report_labels].mean()
-        found = results.score("stars", "a", 9, "histogram", "log_loss")[draw]
+        found = cell["histogram"].scores["log_loss"][draw]
         assert found == pytest.approx(expected, rel=1e-9)
 
 
-def test_subsets_are_nested_and_the_same_for_every_reader(folder):
-    first, second = load_tasks(plan(folder))
+def test_subsets_are_nested_the_same_for_every_reader_and_written_down(finished):
+    config = plan(finished[0])
+    first, second = load_tasks(config)
     small, large = draw_subsets(first, 4, 3, 0), draw_subsets(first, 9, 3, 0)
     np.testing.assert_array_equal(large[:, :4], small)
     np.testing.assert_array_equal(draw_subsets(second, 9, 3, 0), large)
@@ -72,65 +87,53 @@ def test_subsets_are_nested_and_the_same_for_every_reader(folder):
     assert (draw_subsets(first, 9, 3, 1) != large).any()
     assert len(set(first.report_ids)) == 30 and set(first.report_ids).isdisjoint(first.pool_ids)
     assert {*first.report_ids, *first.pool_ids} == set(IDS)
+    table = pl.read_parquet(finished[0] / "out" / "subsets.parquet")
+    known = dict(zip(IDS, TEXTS.labels, strict=True))
+    assert all(label == str(known[item] + 1) for item, label in table[["item_id", "label"]].rows())
+    for reading in (first, second):
+        rows = table.filter(reader=reading.reader)
+        scored = rows.filter(pl.col("draw").is_null())["item_id"]
+        assert tuple(scored) == reading.report_ids
+        for draw, picked in enumerate(small):
+            found = rows.filter(pl.col("draw") == draw, pl.col("place") <= 4)["item_id"]
+            assert found.to_list() == [reading.pool_ids[row] for row in picked]
 
 
-def test_the_table_and_what_made_it(folder):
-    run_sweep(plan(folder), folder / "out")
-    table = pq.read_table(folder / "out" / "results.parquet").to_pylist()
-    columns = ("task", "reader", "method", "n", "draw", "metric", "value", "reason")
-    assert tuple(table[0]) == columns
-    failed = [row for row in table if row["metric"] == "failed"]
-    assert len(failed) == 2 and all(row["value"] is None for row in failed)
-    assert {row["reader"] for row in failed} == {"a", "b"} and "draw 1" in failed[0]["reason"]
-    losses = [row for row in table if row["metric"] == "log_loss"]
-    assert len(losses) == 2 * 2 * 4 * 3 - 2
-    config = json.loads((folder / "out" / "sweep.json").read_text())
+def test_the_table_and_what_made_it(finished):
+    table = pl.read_parquet(finished[0] / "out" / "results.parquet")
+    assert table.columns == [
+        "task", "reader", "method", "n", "draw", "metric", "value", "reason"
+    ]  # fmt: skip
+    failed = table.filter(metric="failed")
+    assert len(failed) == 2 and failed["value"].is_null().all()
+    assert set(failed["reader"]) == {"a", "b"} and "draw 1" in failed["reason"][0]
+    assert len(table.filter(metric="log_loss")) == 2 * 2 * 4 * 3 - 2
+    config = json.loads((finished[0] / "out" / "sweep.json").read_text())
     assert config["budgets"] == [4, 9] and config["draws"] == 3
     assert config["cells"][0]["options"] == ["1", "2", "3", "4", "5"]
     assert config["cells"][0]["report"] == 30 and config["cells"][0]["pool"] == 60
 
 
-def test_an_interrupted_sweep_goes_on(folder, monkeypatch):
-    config, made = plan(folder), []
-    whole = run_sweep(config, folder / "whole")
-    make = running.make_cell
+def test_a_sweep_goes_on_where_it_stopped_and_takes_in_more(finished, folder, monkeypatch):
+    _, whole, _ = finished
+    shutil.rmtree(folder / "out" / "cells" / "stars" / "b")
+    (folder / "out" / "cells" / "stars" / "a" / "9" / "temperature.cell").unlink()
+    assert [*Results.load(folder / "out").cells] == [("stars", "a", 4)]
+    make, made = running.make_cell, []
 
-    def stop_at_third(*arguments):
-        if len(made) == 2:
-            raise KeyboardInterrupt
-        made.append(arguments)
-        return make(*arguments)
+    def keep(config, jobs, advance):
+        made.append((jobs[0].reading.reader, jobs[0].n, [job.method.name for job in jobs]))
+        return make(config, jobs, advance)
 
-    monkeypatch.setattr(running, "make_cell", stop_at_third)
-    with pytest.raises(KeyboardInterrupt):
-        run_sweep(config, folder / "out")
-    assert len(Results.load(folder / "out").cells) == 2
-    monkeypatch.setattr(running, "make_cell", lambda *a: made.append(a) or make(*a))
-    run_sweep(config, folder / "out")
-    assert len(made) == 4
-    resumed = Results.load(folder / "out")
-    assert resumed.columns() == whole.columns()
-    monkeypatch.setattr(running, "make_cell", lambda *a: pytest.fail("nothing was left to do"))
-    assert run_sweep(config, folder / "out").columns() == whole.columns()
-    monkeypatch.setattr(running, "make_cell", lambda *a: made.append(a[1].n) or make(*a))
-    run_sweep(plan(folder, budgets=[4, 9, 12]), folder / "out")
-    assert made[4:] == [12, 12]
-
-
-def test_what_is_labelled_and_scored_is_written_down(folder):
-    config = plan(folder)
-    run_sweep(config, folder / "out")
-    table = pq.read_table(folder / "out" / "subsets.parquet").to_pylist()
-    known = dict(zip(IDS, TEXTS.labels, strict=True))
-    assert all(row["label"] == str(known[row["item_id"]] + 1) for row in table)
-    first, second = load_tasks(config)
-    for reading in (first, second):
-        own = [row for row in table if row["reader"] == reading.reader]
-        scored = [row["item_id"] for row in own if row["draw"] is None]
-        assert tuple(scored) == reading.report_ids
-        for draw, rows in enumerate(draw_subsets(reading, 4, 3, 0)):
-            found = [r["item_id"] for r in own if r["draw"] == draw and r["place"] <= 4]
-            assert found == [reading.pool_ids[row] for row in rows]
+    monkeypatch.setattr(running, "make_cell", keep)
+    resumed = run_sweep(plan(folder), folder / "out")
+    three = ["raw", "histogram", "temperature"]
+    assert made == [("a", 9, ["temperature"]), ("b", 4, three), ("b", 9, three)]
+    assert resumed.columns() | {"reason": []} == whole.columns() | {"reason": []}
+    made.clear()
+    more = plan(folder, budgets=[4, 12], methods=["raw", "vector"], task={"readers": ["a"]})
+    run_sweep(more, folder / "out")
+    assert made == [("a", 4, ["vector"]), ("a", 12, ["raw", "vector"])]
 
 
 def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):
@@ -139,67 +142,53 @@ def test_a_method_that_fails_stands_in_the_table(folder, monkeypatch):
 
     failing = CALIBRATORS["temperature"]._replace(fit=fail)
     monkeypatch.setitem(CALIBRATORS, "temperature", failing)
-    results = run_sweep(plan(folder), folder / "out")
-    for cell in results.cells.values():
-        assert cell.reasons["temperature", 0] == "out of memory"
-        assert np.isfinite(cell.scores["log_loss"][cell.methods.index("raw")]).all()
-    with pytest.raises(InputError, match="the sweep has no log_loss of 'paper'"):
-        results.score("stars", "a", 4, "paper", "log_loss")
-    monkeypatch.undo()
     monkeypatch.setattr("cordial_ppl.cordial.subsets._without_labels", fail)
-    cell = run_sweep(plan(folder), folder / "other").cells["stars", "a", 4]
-    assert cell.reasons["raw", 2] == "out of memory" and ("temperature", 0) not in cell.reasons
+    config = plan(folder, task={"readers": ["a"]}, budgets=[4], external={})
+    cell = run_sweep(config, folder / "other").cells["stars", "a", 4]
+    assert cell["temperature"].reasons == cell["raw"].reasons == ("out of memory",) * 3
+    assert np.isfinite(cell["histogram"].scores["log_loss"]).all()
 
 
-def test_predictions_that_are_none_fail_alone(folder):
-    path = folder / "shots.parquet"
-    columns = {"item_id": IDS} | {f"p_{k}": [0.25] * 90 for k in range(1, 6)}
-    write_table(path, columns)
-    results = run_sweep(plan(folder), folder / "out")
-    cell = results.cells["stars", "b", 9]
-    assert set(cell.reasons) == {("shots", draw) for draw in range(3)}
-    assert "sum to one" in cell.reasons["shots", 0]
-
-
-def test_a_table_made_elsewhere_may_come_later_and_be_mended(folder, monkeypatch):
+def test_a_table_made_elsewhere_may_come_later_and_be_mended(folder, unfitted):
     """It is scored whenever it has changed; nothing is fitted again."""
-    run_sweep(plan(folder, external={}), folder / "out")
-    monkeypatch.setattr(running, "make_cell", lambda *a: pytest.fail("all is fitted"))
+    shots = folder / "shots.parquet"
+    before = shots.read_bytes()
     gaps = "shots has no probabilities for 2 of 12 fits; the first: stars, a, 9 labels, draw 1: "
-    with pytest.warns(CordialWarning, match=gaps):
-        first = run_sweep(plan(folder), folder / "out")
-    assert first.methods[-1] == "shots" and len(first.cells["stars", "a", 9].reasons) == 1
-    with pytest.warns(CordialWarning, match=gaps):
-        run_sweep(plan(folder), folder / "out")
-    columns = {"item_id": IDS} | {f"p_{k}": [0.2] * 90 for k in range(1, 6)}
-    write_table(folder / "shots.parquet", columns)
+    for _ in range(2):
+        with pytest.warns(CordialWarning, match=gaps):
+            run_sweep(plan(folder), folder / "out")
+    write_table(shots, UNIFORM)
     mended = run_sweep(plan(folder), folder / "out")
-    assert not any(cell.reasons for cell in mended.cells.values())
+    assert not any(any(cell["shots"].reasons) for cell in mended.cells.values())
     without = run_sweep(plan(folder, external={}), folder / "out")
     assert "shots" not in without.methods and "shots" not in Results.load(folder / "out").methods
+    shots.write_bytes(before)
+    assert run_sweep(plan(folder), folder / "out").methods[-1] == "shots"
+    write_table(shots, UNIFORM | {"p_1": [0.25] * 90})
+    cell = run_sweep(plan(folder), folder / "out").cells["stars", "b", 9]
+    assert all("sum to one" in reason for reason in cell["shots"].reasons)
 
 
 def test_only_what_was_made_elsewhere(folder):
-    write_table(
-        folder / "shots.parquet",
-        {"item_id": IDS} | {f"p_{k}": [0.2] * 90 for k in range(1, 6)},
-    )
-    results = run_sweep(plan(folder, methods=None), folder / "out")
+    write_table(folder / "shots.parquet", UNIFORM)
+    results = run_sweep(plan(folder, methods=None), folder / "alone")
     assert results.methods == ("shots",)
-    assert results.score("stars", "a", 4, "shots", "log_loss") == pytest.approx(np.log(5))
+    shots = results.cells["stars", "a", 4]["shots"]
+    assert shots.scores["log_loss"] == pytest.approx(np.log(5))
 
 
-def test_a_folder_may_be_called_by_any_name(folder, monkeypatch):
-    """Files that a sweep names count by their contents, not by how their paths were written."""
+def test_files_count_by_their_contents(folder, monkeypatch):
     (folder / "mine.py").write_text(MINE)
-    mine = {"method": {"mine": {"base": "channel", "channel": "mine.py", "inference": "mode"}}}
+    mine: dict = {"method": {"mine": {"base": "channel", "channel": "mine.py"}}, "methods": None}
+    mine["method"]["mine"]["inference"] = "mode"
+    mine |= {"budgets": [4], "task": {"readers": ["a"]}}
     monkeypatch.chdir(folder)
-    run_sweep(plan(Path(), **mine), "out")
-    monkeypatch.setattr(running, "make_cell", lambda *a: pytest.fail("all is fitted"))
-    run_sweep(plan(folder, **mine), folder / "out")
+    run_sweep(plan(Path(), **mine), "mine")
+    monkeypatch.setattr(running, "make_cell", lambda *_: pytest.fail("all is fitted"))
+    run_sweep(plan(folder, **mine), folder / "mine")
     (folder / "mine.py").write_text(MINE + "# changed\n")
     with pytest.raises(InputError, match="was made with other methods"):
-        run_sweep(plan(folder, **mine), folder / "out")
+        run_sweep(plan(folder, **mine), folder / "mine")
 
 
 def test_the_command(folder, cordial):
@@ -212,20 +201,26 @@ def test_the_command(folder, cordial):
         labels = "labels.csv"
         report = 30
         readers = ["a"]
+        [external.none]
+        probabilities = "none.csv"
         """
-    (folder / "sweep.toml").write_text(toml)
-    shown = cordial("sweep", folder / "sweep.toml", "-o", "out").stdout
+    path = folder / "sweep.toml"
+    path.write_text(toml)
+    (folder / "none.csv").write_text("item_id,p_1,p_2,p_3,p_4,p_5\nnone,1,0,0,0,0\n")
+    shown = cordial("sweep", path, "-o", "out").stdout
     assert "stars, a: mean log loss by number of labels" in shown and "temperature" in shown
-    found = json.loads(cordial("sweep", folder / "sweep.toml", "-o", "out", "--json").stdout)
-    assert found["cells"] == 1 and found["failed_fits"] == 0
-    assert {row["method"] for row in found["mean_log_loss"]} == {"raw", "temperature"}
-    assert cordial("sweep", folder / "sweep.toml", "-o", "out", "--quiet").stdout == ""
-    with_all = cordial("sweep", folder / "sweep.toml", "-o", "out", "--analyse", "all")
+    assert "2 failed" in shown
+    found = json.loads(cordial("sweep", path, "-o", "out", "--json").stdout)
+    assert found["cells"] == 1 and found["failed_fits"] == 2
+    losses = {row["method"]: row["log_loss"] for row in found["mean_log_loss"]}
+    assert losses.keys() == {"raw", "temperature", "none"} and losses["none"] is None
+    assert cordial("sweep", path, "-o", "out", "--quiet").stdout == ""
+    with_all = cordial("sweep", path, "-o", "out", "--analyse", "all")
     assert "left out table: the sweep has none of the methods cordial" in with_all.stderr
     both = ("--analyse", "table", "--analyse", "curves")
-    named = cordial("sweep", folder / "sweep.toml", "-o", "out", *both, status=2)
+    named = cordial("sweep", path, "-o", "out", *both, status=2)
     assert "--analyse table: the sweep has none" in named.stderr
     assert "stars, a: mean log loss" in named.stdout
-    (folder / "sweep.toml").write_text(toml.replace("temperature", "platt"))
-    result = cordial("sweep", folder / "sweep.toml", "-o", "other", status=2)
-    assert "methods[1] must be one of" in result.stderr and not (folder / "other").exists()
+    path.write_text(toml.replace("temperature", "platt"))
+    result = cordial("sweep", path, "-o", "other", status=2)
+    assert "methods[1] must be one of" in result.stderr and not Path("other").exists()

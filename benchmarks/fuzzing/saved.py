@@ -1,5 +1,6 @@
 """Files that the package has saved: damaged as bytes, or changed within and sealed again."""
 
+import itertools
 import json
 import random
 import tempfile
@@ -15,7 +16,7 @@ from cordial_ppl.errors import CordialError
 from cordial_ppl.fusion import Fusion
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.loading import load_channel
-from cordial_ppl.sweep.cell import Cell, read_cell, write_cell
+from cordial_ppl.sweep.results import Outcome, outcome_path, read_outcome, write_outcome
 from cordial_ppl.synthetic import reviews
 from fuzzing.door import Door, assert_probabilities, attempt
 from fuzzing.mutations import damage_bytes, damage_tree
@@ -60,25 +61,19 @@ def _save_prior(path: Path) -> None:
 
 
 def _save_cell(path: Path) -> None:
-    write_cell(path, cell())
+    write_outcome(path, outcome())
 
 
-def cell(reader: str = "a", n: int = 5) -> Cell:
-    """A cell of a sweep."""
+def outcome() -> Outcome:
+    """What a method of a sweep gave."""
     rng = np.random.default_rng(0)
-    scores = {"log_loss": rng.random((2, 3)), "rps": np.full((2, 3), np.nan)}
-    return Cell(
-        task="stars",
-        reader=reader,
-        n=n,
-        methods=("raw", "temperature"),
-        losses=rng.random((2, 3, 6)),
-        scores=scores,
-        given_stated=rng.random((2, 3, 5, 5)),
-        saturated=rng.random((2, 3, 5, 5)),
+    return Outcome(
+        losses=rng.random((3, 6)),
+        scores={"log_loss": rng.random(3), "rps": np.full(3, np.nan)},
+        given_stated=rng.random((3, 5, 5)),
         empirical=np.full((5, 5), 0.2),
         stated=np.arange(5),
-        failures=(("raw", 1, "it failed"),),
+        reasons=("", "it failed", ""),
         fingerprint="made from this",
     )
 
@@ -146,7 +141,7 @@ def _enter(kind: str, path: Path, folder: Path) -> None:
     if kind == "prior":
         return _enter_prior(cp.LearnedPrior.load(path), folder)
     if kind == "sweep cell":
-        read_cell(path)
+        read_outcome(path)
         return None
     fitted = cp.load(path)
     if isinstance(fitted, Fusion):
@@ -205,13 +200,14 @@ def save_again(fitted: Any, folder: Path) -> None:
 def _make_folder(rng: random.Random, folder: Path) -> Path:
     config = {
         "methods": [{"name": "raw", "base": "raw"}, {"name": "temperature", "base": "temperature"}],
-        "cells": [{"task": "stars", "reader": reader, "n": 5} for reader in "ab"],
+        "cells": [
+            {"task": "stars", "reader": reader, "n": 5, "options": list("12345")} for reader in "ab"
+        ],
     }
-    for reader in "ab":
-        path = folder / "sweep" / "cells" / "stars" / reader / "5.cell"
-        path.parent.mkdir(parents=True)
+    for reader, method in itertools.product("ab", ("raw", "temperature")):
+        path = outcome_path(folder / "sweep", ("stars", reader, 5), method)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(valid("sweep cell"))
-        write_cell(path, cell(reader))
         if rng.random() < 0.3:
             reseal(rng, path, "sweep cell")
     text = json.dumps(config)
@@ -230,7 +226,7 @@ def _enter_folder(path: Path, folder: Path) -> None:
     results = Results.load(path)
     assert results.pairs and results.methods
     for (task, reader), n in [(pair, n) for pair in results.pairs for n in results.budgets(*pair)]:
-        attempt(results.score, task, reader, n, "raw", "log_loss")
+        assert results.cells[task, reader, n].keys() == set(results.methods)
     assert len(set(map(len, results.columns().values()))) == 1
 
 

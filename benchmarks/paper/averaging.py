@@ -6,12 +6,12 @@ from differences_table import (
     draw_differences,
     show_differences,
 )
+from ranking import base_of
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.products.comparison import base_of, our_method
+from cordial_ppl.products.comparison import count_failures, our_method
 from cordial_ppl.products.differences import difference_record, note_few_draws
-from cordial_ppl.products.means import count_failures
-from cordial_ppl.products.product import Product, Table
+from cordial_ppl.products.product import Product, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 
@@ -39,7 +39,7 @@ def averaging_gain(results: Results, *, ours: str | None = None, other: str = "m
     ours = our_method(results, ours or (base if base != other else None))
     if ours == other:
         raise InputError(f"this compares two methods; got {ours!r} for both.")
-    table = Table.of([difference_record(results, key, other, ours) for key in results.cells])
+    table = tabulate(difference_record(results, key, other, ours) for key in results.cells)
     panels = difference_panels(results, table, (other,))
     return Product(
         name="averaging",

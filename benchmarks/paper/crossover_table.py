@@ -3,10 +3,9 @@
 import numpy as np
 
 from cordial_ppl import scores
-from cordial_ppl.products.comparison import need_methods, our_method
+from cordial_ppl.products.comparison import count_failures, need_methods, our_method
 from cordial_ppl.products.differences import enough_draws, intervals, note_few_draws
-from cordial_ppl.products.means import count_failures
-from cordial_ppl.products.product import Product, Record, Table, number
+from cordial_ppl.products.product import Product, Record, number, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 
@@ -34,7 +33,7 @@ def crossover_table(results: Results, *, ours: str | None = None) -> Product:
     """
     ours = our_method(results, ours)
     need_methods(results, OTHER)
-    table = Table.of([_row(results, task, reader, ours) for task, reader in results.pairs])
+    table = tabulate(_row(results, task, reader, ours) for task, reader in results.pairs)
     return Product(
         name="crossover",
         title="Where Dirichlet calibration overtakes",
@@ -43,7 +42,7 @@ def crossover_table(results: Results, *, ours: str | None = None) -> Product:
         "labels with which Dirichlet calibration leads by a paired 95 % bootstrap interval that "
         "excludes zero; ratio: observed to predicted.",
         table=table,
-        shown=_show(table),
+        shown=tabulate(map(_show, table.to_dicts())),
         notes=(
             *note_few_draws(results, results.cells, (OTHER,), ours),
             count_failures(results.cells.values(), (ours, OTHER)),
@@ -56,10 +55,10 @@ def _row(results: Results, task: str, reader: str, ours: str) -> Record:
     found = {n: intervals(results, (task, reader, n), ours).get(OTHER) for n in budgets}
     known = {n: interval for n, interval in found.items() if interval is not None}
     most = max(known, default=max(budgets))
-    size = len(results.cells[task, reader, most].stated)
+    size = len(results.cells[task, reader, most][ours].stated)
     delta = -known[most].mean if known else np.nan
     predicted = scores.crossover(size * (size + 1), STRUCTURED, delta) if known else np.nan
-    sure = {n: known[n] for n in known if enough_draws(results, (task, reader, n), OTHER, ours)}
+    sure = {n: known[n] for n in known if enough_draws(results.cells[task, reader, n], OTHER, ours)}
     observed = min((n for n in sure if sure[n].upper < 0), default=np.inf) if sure else np.nan
     both = np.isfinite([predicted, observed]).all()
     return {
@@ -74,19 +73,11 @@ def _row(results: Results, task: str, reader: str, ours: str) -> Record:
     }
 
 
-def _show(table: Table) -> Table:
-    rows = []
-    for own in table.records():
-        never = {"predicted": "never", "observed": f"> {own['most']}"}
-        rows.append(
-            {
-                "task": own["task"],
-                "reader": own["reader"],
-                "K": own["options"],
-                "most labels": own["most"],
-                "delta": number(own["delta"], "+.3f"),
-            }
-            | {k: never[k] if own[k] == np.inf else number(own[k], ".0f") for k in never}
-            | {"ratio": number(own["ratio"], ".2f")}
-        )
-    return Table.of(rows)
+def _show(row: Record) -> Record:
+    never = {"predicted": "never", "observed": f"> {row['most']}"}
+    return (
+        {"task": row["task"], "reader": row["reader"], "K": row["options"]}
+        | {"most labels": row["most"], "delta": number(row["delta"], "+.3f")}
+        | {k: never[k] if row[k] == np.inf else number(row[k], ".0f") for k in never}
+        | {"ratio": number(row["ratio"], ".2f")}
+    )

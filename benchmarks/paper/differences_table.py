@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from panels import Line, Panel, draw_panels, panel_title, read_lines
+import polars as pl
+from ranking import rivals
 
-from cordial_ppl.products.comparison import our_method, rivals
+from cordial_ppl.products.comparison import count_failures, our_method
 from cordial_ppl.products.differences import difference_record, intervals, note_few_draws
 from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.means import count_failures
-from cordial_ppl.products.product import Product, Record, Table, number, with_labels
+from cordial_ppl.products.panels import Panel, draw_panels, split_panels
+from cordial_ppl.products.product import Product, Record, number, spread, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 
@@ -39,15 +40,13 @@ def loss_differences(results: Results, *, ours: str | None = None) -> Product:
     """
     ours = our_method(results, ours)
     others, strongest = rivals(results, ours), strongest_rivals(results, ours)
-    table = Table.of(
-        [
-            difference_record(results, key, method, ours)
-            for key in results.cells
-            for method in results.methods
-            if method != ours
-        ]
+    table = tabulate(
+        difference_record(results, key, method, ours)
+        for key in results.cells
+        for method in results.methods
+        if method != ours
     )
-    drawn = Table.of([row for row in table.records() if row["method"] in others])
+    drawn = table.filter(pl.col("method").is_in(others))
     panels = difference_panels(results, drawn, strongest)
     return Product(
         name="differences",
@@ -71,23 +70,23 @@ def strongest_rivals(results: Results, ours: str) -> tuple[str, ...]:
     """Return the rivals with the lowest log loss over cells, first those that have it in all."""
     found: dict[str, list[float]] = {method: [] for method in rivals(results, ours)}
     for key in results.cells:
-        for method, own in intervals(results, key, ours).items():
-            found.get(method, []).append(own.mean)
+        for method, interval in intervals(results, key, ours).items():
+            found.get(method, []).append(interval.mean)
     ranked = sorted(filter(found.get, found), key=lambda m: (-len(found[m]), np.mean(found[m])))
     return tuple(ranked[:BANDS])
 
 
-def show_differences(table: Table) -> Table:
+def show_differences(table: pl.DataFrame) -> pl.DataFrame:
     """Lay differences out by number of labels, resolved ones in bold."""
 
     def shown(record: Record) -> str:
         text = number(record["difference"], "+.3f")
         return f"**{text}**" if record["resolved"] else text
 
-    return with_labels(table).spread(("task", "reader", "method"), ("n",), shown)
+    return spread(table, ("task", "reader", "method"), ("n",), shown)
 
 
-def difference_panels(results: Results, table: Table, banded: Sequence[str]) -> list[Panel]:
+def difference_panels(results: Results, table: pl.DataFrame, banded: Sequence[str]) -> list[Panel]:
     """Return what a figure of differences shows; some have bands, and set the vertical range.
 
     Args:
@@ -95,20 +94,16 @@ def difference_panels(results: Results, table: Table, banded: Sequence[str]) -> 
         table: its differences.
         banded: the methods that get bands.
     """
-    panels = []
-    for task, reader in results.pairs:
-        lines = read_lines(table, task, reader, "difference", banded)
-        panels.append(Panel(task, panel_title(results, task, reader), lines, _limits(lines)))
-    return panels
+    return split_panels(results, table, "difference", banded, _limits)
 
 
 def describe_range(panels: Sequence[Panel]) -> str:
     """Say for a caption what a figure of differences cuts, and which methods it hides."""
-    shown = Counter(line.method for panel in panels for line in panel.lines)
+    shown = Counter(method for panel in panels for method in panel.table["method"].unique())
     hidden: dict[str, list[str]] = {}
     for panel in panels:
-        for line in filter(panel.hides, panel.lines):
-            hidden.setdefault(line.method, []).append(panel.title)
+        for method in panel.hidden():
+            hidden.setdefault(method, []).append(panel.title)
     named = ", ".join(
         label(method) + (f" (in {'; '.join(titles)})" if len(titles) < shown[method] else "")
         for method, titles in hidden.items()
@@ -123,21 +118,18 @@ def draw_differences(results: Results, panels: Sequence[Panel], ours: str) -> Fi
     return draw_panels(results, panels, "log loss\nminus ours (nats)", zero=f"{label(ours)} (ours)")
 
 
-def _limits(lines: Sequence[Line]) -> tuple[float, float]:
+def _limits(table: pl.DataFrame) -> tuple[float, float]:
     """Return a range for what is usual among the lines with bands, and all lines below zero.
 
     A method that leads ours is in sight however far it leads; bands and what trails are cut where
     they are far from the usual difference: one wild fit would flatten all others.
     """
-    leading = [line for line in lines if line.band] or lines
-    sizes = [abs(value) for line in leading for value in line.values if value]
-    cap = max(WIDEST * float(np.median(sizes)), NARROWEST) if sizes else NARROWEST
-    ends = [0.0, *(value for line in leading for own in _all_ends(line) for value in own)]
-    least = min(max(min(ends), -cap), *(min(line.values) for line in lines), 0.0)
-    most = min(max(ends), cap)
+    leading = table.drop_nulls("lower")
+    leading = table if leading.is_empty() else leading
+    sizes = np.abs(leading["value"].to_numpy())
+    cap = max(WIDEST * float(np.median(sizes[sizes > 0])), NARROWEST) if sizes.any() else NARROWEST
+    ends = leading.select("value", "lower", "upper").to_numpy().ravel()
+    least = min(max(np.nanmin(ends), -cap), *table["value"], 0.0)
+    most = min(max(np.nanmax(ends), 0.0), cap)
     room = MARGIN * (most - least or 1.0)
     return least - room, most + room
-
-
-def _all_ends(line: Line) -> Sequence[Sequence[float]]:
-    return (line.values, *(line.band or ()))

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from cordial_ppl.products.comparison import need_methods, our_method
-from cordial_ppl.products.means import (
+from cordial_ppl.products.comparison import (
     Mean,
     count_failures,
     mean_of,
     mean_scores,
-    paired_draws,
-    score_row,
+    need_methods,
+    our_method,
+    succeeded,
 )
-from cordial_ppl.products.product import Product, Record, Table, number, with_labels
+from cordial_ppl.products.product import Product, Record, number, spread, tabulate
 from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.cell import Cell
 from cordial_ppl.sweep.methods import label
+from cordial_ppl.sweep.results import Cell
 
 METRICS = ("rps", "accuracy", "qwk", "mae")
 
@@ -40,21 +40,19 @@ def further_scores(results: Results, *, ours: str | None = None) -> Product:
     need_methods(results, REFERENCE)
     both = (ours, REFERENCE)
     difference, named = MINUS.join(both), f"{label(ours)} minus {label(REFERENCE)}"
-    table = Table.of(
-        [
-            {"task": task, "reader": reader, "n": n, "metric": metric, "method": method}
-            | {"value": own.mean, "standard_error": own.error, "draws": own.draws}
-            for (task, reader, n), cell in results.cells.items()
-            for metric in METRICS
-            for method, own in [
-                *mean_scores(cell, cell.methods, metric).items(),
-                (difference, _mean_difference(cell, metric, both)),
-            ]
+    table = tabulate(
+        {"task": task, "reader": reader, "n": n, "metric": metric, "method": method}
+        | {"value": found.mean, "standard_error": found.error, "draws": found.draws}
+        for (task, reader, n), cell in results.cells.items()
+        for metric in METRICS
+        for method, found in [
+            *mean_scores(cell, results.methods, metric).items(),
+            (difference, _mean_difference(cell, metric, both)),
         ]
     )
 
     def shown(record: Record) -> str:
-        return number(record["value"], "+.3f" if record["method"] == named else ".3f")
+        return number(record["value"], "+.3f" if record["method"] == difference else ".3f")
 
     return Product(
         name="scores",
@@ -64,14 +62,14 @@ def further_scores(results: Results, *, ours: str | None = None) -> Product:
         "better) by number of labels, over the draws of labels, and those of "
         f"{label(ours)} minus those of the logit stack.",
         table=table,
-        shown=with_labels(table, {difference: named}).spread(
-            ("task", "reader", "metric", "method"), ("n",), shown
+        shown=spread(
+            table, ("task", "reader", "metric", "method"), ("n",), shown, {difference: named}
         ),
         notes=(count_failures(results.cells.values(), results.methods),),
     )
 
 
 def _mean_difference(cell: Cell, metric: str, both: tuple[str, str]) -> Mean:
-    one, other = (score_row(cell, method, metric) for method in both)
-    differences = (one - other)[paired_draws(cell, *both)]
+    one, other = (cell[method].scores[metric] for method in both)
+    differences = (one - other)[succeeded(cell, *both)]
     return mean_of(differences[np.isfinite(differences)])

@@ -7,7 +7,7 @@ from excess import PARAMETERS, ExcessLosses, around_crossover
 from jaxtyping import Float
 
 from cordial_ppl.products.figure import INK, PAGE, Figure, Style, looking, new_figure
-from cordial_ppl.products.product import Product, Record, Table, number
+from cordial_ppl.products.product import Product, Record, number, tabulate
 
 SIZES = (3, 5, 7)
 DELTAS = (0.001, 0.01, 0.09)
@@ -44,7 +44,7 @@ def gap_table(
         InputError: a gap is out of reach with this seed.
     """
     found = [around_crossover(delta, size, draws, seed) for size in sizes for delta in deltas]
-    table = Table.of([row for losses in found for row in _rows(losses)])
+    table = tabulate(row for losses in found for row in _rows(losses))
     return Product(
         name="known-gap",
         title="What estimating a channel costs, at a known gap",
@@ -54,7 +54,7 @@ def gap_table(
         "full one; overtakes: labels from which on the full channel loses no more than the affine "
         "one, over the predicted n* = (K (K - 1) - 4) / (2 delta).",
         table=table,
-        shown=Table.of([_summary(losses) for losses in found]),
+        shown=tabulate(map(_summary, found)),
         notes=(
             f"{draws} samples of labels for each gap and number of labels.",
             "In known-gap.csv, excess is what estimation loses: the affine channel's is over the "

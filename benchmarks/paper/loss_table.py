@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from wins import leads, name_unknown
+from ranking import forms, leads, name_unknown, rivals
 
-from cordial_ppl.products.comparison import Key, forms, need_budgets, our_method, rivals
-from cordial_ppl.products.means import count_failures, mean_pair, mean_scores
-from cordial_ppl.products.product import NOTHING, Product, Record, Table, number, with_labels
+from cordial_ppl.products.comparison import count_failures, mean_pair, need_budgets, our_method
+from cordial_ppl.products.product import Product, Record, number, spread, tabulate
+from cordial_ppl.products.table import loss_records
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
+from cordial_ppl.sweep.results import Key
 
 BUDGETS = (20, 200)
 """What the paper's table shows."""
@@ -39,26 +40,9 @@ def loss_table(
     known = {n for _, _, n in results.cells}
     chosen = budgets or [n for n in BUDGETS if n in known] or sorted(known)
     need_budgets(results, *chosen)
-    records: list[Record] = []
-    for (task, reader, n), cell in results.cells.items():
-        if n not in chosen:
-            continue
-        means = mean_scores(cell, cell.methods)
-        best = min((m.mean for m in means.values() if m.draws), default=np.nan)
-        for method, own in means.items():
-            records.append(
-                {
-                    "task": task,
-                    "reader": reader,
-                    "n": n,
-                    "method": method,
-                    "log_loss": own.mean,
-                    "standard_error": own.error,
-                    "best": own.mean == best,
-                    "draws": own.draws,
-                }
-            )
-    table = Table.of(records)
+    table = tabulate(
+        record for key in results.cells if key[2] in chosen for record in loss_records(results, key)
+    )
     numbers = " and ".join(map(str, chosen)) if len(chosen) < 3 else ", ".join(map(str, chosen))
     others = [form for form in forms(results, ours) if form != ours]
     counted = [_count_wins(results, form) for form in (ours, *others)]
@@ -69,7 +53,7 @@ def loss_table(
         caption=f"Mean log loss (nats) on the report texts with {numbers} labels, over the draws "
         "of labels; bold: the lowest.",
         table=table,
-        shown=with_labels(table).spread(("reader", "method"), ("task", "n"), _shown),
+        shown=spread(table, ("reader", "method"), ("task", "n"), _shown),
         notes=(*counted, count_failures(results.cells.values(), results.methods)),
     )
 
@@ -92,8 +76,8 @@ def _compare_forms(results: Results, ours: str, other: str) -> str:
     behind = {}
     for key, cell in results.cells.items():
         if key[2] <= FEW:
-            own, theirs = mean_pair(cell, ours, other)
-            behind[key] = own.mean - theirs.mean
+            here, theirs = mean_pair(cell, ours, other)
+            behind[key] = here.mean - theirs.mean
     known = sum(not np.isnan(more) for more in behind.values())
     lost = {key: more for key, more in behind.items() if more > 0}
     counted = (
@@ -110,4 +94,4 @@ def _name_settings(start: str, settings: Mapping[Key, float]) -> str:
 
 def _shown(record: Record) -> str:
     text = number(record["log_loss"])
-    return f"**{text}**" if record["best"] and text != NOTHING else text
+    return f"**{text}**" if record["best"] else text

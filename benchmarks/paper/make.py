@@ -26,7 +26,7 @@ from reversals import reversal_shares
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.products import PRODUCTS, Product, write_product
-from cordial_ppl.sweep import Progress, read_config, run_sweep
+from cordial_ppl.sweep import read_config, run_sweep
 
 OF_A_SWEEP: Mapping[str, Callable[..., Product]] = {
     **PRODUCTS,
@@ -71,8 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
     return int(missing)
 
 
-def _show(progress: Progress) -> None:
-    print(f"{progress.done:4.0%}  {progress.label}", file=sys.stderr, flush=True)
+def _show(done: float, label: str) -> None:
+    print(f"{done:4.0%}  {label}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,17 @@
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from wins import leads, name_unknown
+from ranking import leads, name_unknown, rivals
 
-from cordial_ppl.analyses import Interval
-from cordial_ppl.products.comparison import need_budgets, need_methods, our_method, rivals
-from cordial_ppl.products.differences import intervals, note_few_draws, resolves
-from cordial_ppl.products.means import count_failures, mean_pair
-from cordial_ppl.products.product import NOTHING, Product, Record, Table, number
+from cordial_ppl.products.comparison import (
+    count_failures,
+    mean_pair,
+    need_budgets,
+    need_methods,
+    our_method,
+)
+from cordial_ppl.products.differences import difference_record, note_few_draws
+from cordial_ppl.products.product import NOTHING, Product, Record, number, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 
@@ -40,7 +44,7 @@ def reader_table(results: Results, *, ours: str | None = None, n: int = 20) -> P
     need_budgets(results, n)
     won = leads(results, ours, LEAST, MOST)
     readers = dict.fromkeys(reader for _, reader in results.pairs)
-    table = Table.of([row for reader in readers for row in _rows(results, reader, ours, n, won)])
+    table = tabulate(row for reader in readers for row in _rows(results, reader, ours, n, won))
     shown = [(*pair, n) for pair in results.pairs]
     counted = _count(won.values())
     return Product(
@@ -51,7 +55,7 @@ def reader_table(results: Results, *, ours: str | None = None, n: int = 20) -> P
         f"how many settings with {LEAST} to {MOST} labels it has the lowest log loss, or by how "
         "much at most it trails the best.",
         table=table,
-        shown=_show(table),
+        shown=tabulate(map(_show, table.to_dicts())),
         notes=(
             f"{label(ours)} has the lowest log loss of {len(rivals(results, ours)) + 1} methods "
             f"in {counted['best']} of {counted['settings']} settings; other forms of it are not "
@@ -65,38 +69,32 @@ def reader_table(results: Results, *, ours: str | None = None, n: int = 20) -> P
 def _rows(
     results: Results, reader: str, ours: str, n: int, won: dict[tuple[str, str, int], float]
 ) -> Iterator[Record]:
-    tasks = [task for task, own in results.pairs if own == reader]
+    tasks = [task for task, other in results.pairs if other == reader]
     losses, gains = [], []
     for task in tasks:
         key = task, reader, n
-        own, _ = mean_pair(results.cells[key], ours, REFERENCE)
-        nothing = Interval(np.nan, np.nan, np.nan)
-        gain = intervals(results, key, ours).get(REFERENCE, nothing)
+        losses.append(mean_pair(results.cells[key], ours, REFERENCE)[0].mean)
+        gain = difference_record(results, key, REFERENCE, ours)
+        gains.append(np.nan if gain["difference"] is None else gain["difference"])
         settings = [lead for (t, r, _), lead in won.items() if (t, r) == (task, reader)]
-        losses.append(own.mean)
-        gains.append(gain.mean)
         yield {
             "reader": reader,
             "task": task,
             "n": n,
-            "log_loss": own.mean,
-            "gain": gain.mean,
-            "lower": gain.lower,
-            "upper": gain.upper,
-            "resolved": None if np.isnan(gain.mean) else resolves(results, key, REFERENCE, ours),
+            "log_loss": losses[-1],
+            "gain": gains[-1],
+            **{name: gain[name] for name in ("lower", "upper", "resolved")},
             **_count(settings),
         }
     if len(tasks) > 1:
-        settings = [lead for (_, own, _), lead in won.items() if own == reader]
+        settings = [lead for (_, other, _), lead in won.items() if other == reader]
         yield {
             "reader": reader,
             "task": ALL,
             "n": n,
             "log_loss": float(np.mean(losses)),
             "gain": float(np.mean(gains)),
-            "lower": None,
-            "upper": None,
-            "resolved": None,
+            **dict.fromkeys(("lower", "upper", "resolved")),
             **_count(settings),
         }
 
@@ -112,19 +110,14 @@ def _count(settings: Iterable[float]) -> Record:
     }
 
 
-def _show(table: Table) -> Table:
-    rows = []
-    for own in table.records():
-        ends = f"[{number(own['lower'], '+.3f')}, {number(own['upper'], '+.3f')}]"
-        rows.append(
-            {
-                "reader": own["reader"],
-                "task": own["task"],
-                "log loss": number(own["log_loss"]),
-                "gain": number(own["gain"], "+.3f"),
-                "95 % interval": NOTHING if own["lower"] is None else ends,
-                "best in": f"{own['best']} of {own['settings']}",
-                "trails by at most": number(own["trails_by_at_most"]),
-            }
-        )
-    return Table.of(rows)
+def _show(row: Record) -> Record:
+    ends = f"[{number(row['lower'], '+.3f')}, {number(row['upper'], '+.3f')}]"
+    return {
+        "reader": row["reader"],
+        "task": row["task"],
+        "log loss": number(row["log_loss"]),
+        "gain": number(row["gain"], "+.3f"),
+        "95 % interval": NOTHING if row["lower"] is None else ends,
+        "best in": f"{row['best']} of {row['settings']}",
+        "trails by at most": number(row["trails_by_at_most"]),
+    }

@@ -1,11 +1,11 @@
 """How often calibration turns the order of sure readings around."""
 
-from panels import Panel, draw_panels, panel_title, read_lines
+import polars as pl
 
-from cordial_ppl.products.comparison import our_method
+from cordial_ppl.products.comparison import count_failures, mean_scores, our_method
 from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.means import count_failures, mean_scores
-from cordial_ppl.products.product import NOTHING, Product, Record, Table, with_labels
+from cordial_ppl.products.panels import draw_panels, split_panels
+from cordial_ppl.products.product import NOTHING, Product, Record, spread, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 
@@ -29,13 +29,11 @@ def reversal_shares(results: Results, *, ours: str | None = None) -> Product:
         InputError: the sweep lacks ours.
     """
     ours = our_method(results, ours)
-    table = Table.of(
-        [
-            {"task": task, "reader": reader, "n": n, "method": method}
-            | {"reversed": own.mean, "standard_error": own.error, "draws": own.draws}
-            for (task, reader, n), cell in results.cells.items()
-            for method, own in mean_scores(cell, cell.methods, "reversed").items()
-        ]
+    table = tabulate(
+        {"task": task, "reader": reader, "n": n, "method": method}
+        | {"reversed": found.mean, "standard_error": found.error, "draws": found.draws}
+        for (task, reader, n), cell in results.cells.items()
+        for method, found in mean_scores(cell, results.methods, "reversed").items()
     )
     return Product(
         name="reversals",
@@ -44,19 +42,16 @@ def reversal_shares(results: Results, *, ours: str | None = None) -> Product:
         "to predictions in the wrong order by more than 0.05 in cumulative probability, by number "
         f"of labels; the figure shows {label(ours)} and the methods that ever do.",
         table=table,
-        shown=with_labels(table).spread(("task", "reader", "method"), ("n",), _shown),
+        shown=spread(table, ("task", "reader", "method"), ("n",), _shown),
         notes=(count_failures(results.cells.values(), results.methods),),
         draw=lambda: _draw(results, table, ours),
     )
 
 
-def _draw(results: Results, table: Table, ours: str) -> Figure:
-    shown = {ours} | {row["method"] for row in table.records() if row["reversed"]}
-    panels = []
-    for task, reader in results.pairs:
-        lines = read_lines(table, task, reader, "reversed")
-        lines = [line for line in lines if line.method in shown]
-        panels.append(Panel(task, panel_title(results, task, reader), lines, LIMITS))
+def _draw(results: Results, table: pl.DataFrame, ours: str) -> Figure:
+    ever = table.filter(pl.col("reversed") > 0)["method"]
+    shown = table.filter(pl.col("method").is_in([ours, *ever]))
+    panels = split_panels(results, shown, "reversed", limits=lambda part: LIMITS)
     return draw_panels(results, panels, "share of fits reversed")
 
 

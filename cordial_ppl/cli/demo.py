@@ -22,6 +22,7 @@ def demo(
     from cordial_ppl import scores, synthetic
     from cordial_ppl.cli.fitting import fit_calibrator
     from cordial_ppl.cli.output import show_json, show_summary, show_table
+    from cordial_ppl.cordial.weighing import stated
     from cordial_ppl.readings import label_histogram
 
     reviews = synthetic.reviews()
@@ -37,7 +38,7 @@ def demo(
     )
     histogram = label_histogram(labels, len(reviews.options))
     predictions = {
-        "raw reading": _softmax(unseen),
+        "raw reading": stated(unseen),
         "label histogram": np.tile(histogram, (len(unseen), 1)),
         "calibrated": calibrator.predict_proba(unseen),
     }
@@ -60,8 +61,3 @@ def demo(
         rows = [(name, *(f"{row[m]:.3f}" for m in measures)) for name, row in scored.items()]
         show_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
         print(f"\n{NEXT}")
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)

@@ -1,6 +1,6 @@
 """`cordial sweep`: calibrators compared on many subsets of the labels, and what that shows."""
 
-from collections.abc import Iterator
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,6 @@ from cordial_ppl.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from cordial_ppl.sweep import Results
-    from cordial_ppl.sweep.cell import Cell
 
 ConfigPath = Annotated[
     Path,
@@ -51,11 +50,12 @@ def sweep(
     """Compare calibrators: every method on the same subsets of the labels, task by task.
 
     DIR gets results.parquet, one row a score of a fit, subsets.parquet, which texts are labelled
-    and scored, sweep.json with the configuration, and a file for each task, reader and number of
-    labels.
+    and scored, sweep.json with the configuration, and a file for each task, reader, number of
+    labels and method.
     """
     from cordial_ppl.cli.output import show_json
     from cordial_ppl.products import PRODUCTS, write_product
+    from cordial_ppl.products.comparison import mean_scores
 
     unknown = [name for name in analyse or () if name not in (*PRODUCTS, "all")]
     if unknown:
@@ -67,8 +67,8 @@ def sweep(
 
         plan = read_config(config)
     with leaving_at_once(), progressing(quiet) as show:
-        results = run_sweep(plan, output, lambda progress: show(progress.done, progress.label))
-    written, left_out, missing = [], {}, []
+        results = run_sweep(plan, output, show)
+    written, left_out = [], {}
     for name in wanted:
         try:
             with working(f"analysing: {name}", quiet):
@@ -77,60 +77,44 @@ def sweep(
             raise
         except InputError as error:
             left_out[name] = str(error)
-            missing += [name] if name in asked else []
-    failed = sum(len(cell.failures) for cell in results.cells.values())
+    means = [
+        {"task": task, "reader": reader, "n": n, "method": method}
+        | {"log_loss": found.mean if found.draws else None}
+        for (task, reader, n), cell in results.cells.items()
+        for method, found in mean_scores(cell, results.methods).items()
+    ]
+    outcomes = [outcome for cell in results.cells.values() for outcome in cell.values()]
+    failed = sum(map(bool, itertools.chain.from_iterable(o.reasons for o in outcomes)))
     if json:
         content = {"output": str(output), "cells": len(results.cells), "failed_fits": failed}
-        losses = [
-            {"task": t, "reader": r, "n": n, "method": m, "log_loss": loss}
-            for t, r, n, m, loss in _losses(results)
-        ]
         products = {"written": list(map(str, written)), "left_out": left_out}
-        show_json(content | {"mean_log_loss": losses} | products)
+        show_json(content | {"mean_log_loss": means} | products)
     elif not quiet:
-        _summarise(results, output, written, left_out, failed)
-    if missing:
+        _show_means(results, {tuple(row.values())[:4]: row["log_loss"] for row in means})
+        for name, why in left_out.items():
+            say(f"left out {name}: {why}")
+        if failed:
+            say(f"{count(failed, 'fit')} failed: see the column reason of results.parquet")
+        files = "".join(f", {path.name}" for path in written)
+        say(f"wrote {output}: {count(len(results.cells), 'cell')}{files}")
+    for name in asked:
         # What can be shown has been; what was asked for by name and cannot be is an error.
-        raise InputError(f"--analyse {missing[0]}: {left_out[missing[0]]}")
+        if name in left_out:
+            raise InputError(f"--analyse {name}: {left_out[name]}")
 
 
-def _summarise(
-    results: "Results", output: Path, written: list[Path], left_out: dict[str, str], failed: int
-) -> None:
+def _show_means(results: "Results", means: dict[tuple, float | None]) -> None:
+    """Print a table for each task and reader; without a mean, how many of the fits failed."""
     from cordial_ppl.cli.output import show_table
 
-    losses = {(t, r, n, m): loss for t, r, n, m, loss in _losses(results)}
-    for task, reader in results.pairs:
-        budgets = results.budgets(task, reader)
-        cells = [results.cells[task, reader, n] for n in budgets]
-        rows = [
-            (m, *(_shown(losses[task, reader, cell.n, m], cell, m) for cell in cells))
-            for m in results.methods
-        ]
-        title = f"\n{task}, {reader}: mean log loss by number of labels"
+    def shown(*key) -> str:
+        *place, method = key
+        loss, reasons = means[key], results.cells[tuple(place)][method].reasons
+        failed = sum(map(bool, reasons))
+        return f"{loss:.3f}" if loss is not None else f"{failed} failed" if failed else "-"
+
+    for pair in results.pairs:
+        budgets = results.budgets(*pair)
+        rows = [(m, *(shown(*pair, n, m) for n in budgets)) for m in results.methods]
+        title = f"\n{', '.join(pair)}: mean log loss by number of labels"
         show_table(title, ("", *map(str, budgets)), rows)
-    for name, why in left_out.items():
-        say(f"left out {name}: {why}")
-    if failed:
-        say(f"{count(failed, 'fit')} failed: see the column reason of results.parquet")
-    say(
-        f"wrote {output}: {count(len(results.cells), 'cell')}"
-        + "".join(f", {path.name}" for path in written)
-    )
-
-
-def _losses(results: "Results") -> Iterator[tuple[str, str, int, str, float | None]]:
-    """Mean log loss of each method over the draws that all share, as the products have it."""
-    from cordial_ppl.products.means import mean_scores
-
-    for (task, reader, n), cell in results.cells.items():
-        for method, found in mean_scores(cell, cell.methods).items():
-            yield task, reader, n, method, found.mean if found.draws else None
-
-
-def _shown(loss: float | None, cell: "Cell", method: str) -> str:
-    """A mean; without one, how many of the method's fits failed."""
-    if loss is not None:
-        return f"{loss:.3f}"
-    failed = sum(name == method for name, *_ in cell.failures)
-    return f"{failed} failed" if failed else "-"

@@ -7,10 +7,8 @@ that colour-blind readers can tell apart; marks and dashes differ too. Needs mat
 
 from cordial_ppl.plots.learning import learning_curve
 from cordial_ppl.plots.parameters import parameter, parameters
-from cordial_ppl.plots.shares import label_shares
-from cordial_ppl.plots.stated import stated_classes
-from cordial_ppl.plots.thresholds import thresholds
-from cordial_ppl.plots.transfer import transfer_curve
+from cordial_ppl.plots.reliability import stated_classes, thresholds
+from cordial_ppl.plots.transfer import label_shares, transfer_curve
 from cordial_ppl.plots.users import user_values
 from cordial_ppl.plots.weights import weights
 

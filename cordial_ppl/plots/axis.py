@@ -1,4 +1,4 @@
-"""Where a picture is drawn, in which colours, how an axis names options, and groups of texts."""
+"""Where a plot is drawn, in which colours, how an axis names options, and groups of texts."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,8 +30,8 @@ def drawing(ax: Axes | None, height: float = 2.3) -> Iterator[Axes]:
     """Draw on an axis in its style, or on a new figure in the style of the package.
 
     Args:
-        ax: The axis, or None.
-        height: Height of a new figure, inches.
+        ax: the axis, or None.
+        height: height of a new figure, inches.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -51,14 +51,14 @@ def short(name: str) -> str:
 
 
 def check_stack(calibrator: object) -> Stack:
-    """Take what a picture of one reader is drawn of.
+    """Return a stack as it is.
 
     Raises:
-        InputError: It is no stack.
+        InputError: it is no stack.
     """
     if not isinstance(calibrator, Stack):
         raise InputError(
-            "this picture is of a stack on one reader, such as Cordial; got a "
+            "this plot is of a stack on one reader, such as Cordial; got a "
             f"{type(calibrator).__name__}. Of a fusion, take one of its stacks_."
         )
     return calibrator
@@ -69,8 +69,8 @@ def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None)
 
     Args:
         axis: `ax.xaxis` or `ax.yaxis`.
-        scale: The options.
-        places: Where they stand; by default where their values do.
+        scale: the options.
+        places: where they stand; by default where their values do.
     """
     from matplotlib.ticker import NullLocator
 

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing
-from cordial_ppl.products.curves import draw_lines, loss_lines
-from cordial_ppl.products.figure import literal
+from cordial_ppl.products.comparison import need_methods
+from cordial_ppl.products.curves import curve_table
+from cordial_ppl.products.figure import literal, styles
+from cordial_ppl.products.panels import draw_lines, split_panels
 from cordial_ppl.sweep import Results
 
 
@@ -43,14 +45,13 @@ def learning_curve(
             f"It has: {known}."
         )
     chosen = tuple(methods or results.methods)
-    unknown = [method for method in chosen if method not in results.methods]
-    if unknown:
-        raise InputError(
-            f"the sweep has no method {unknown[0]!r}; it has {', '.join(results.methods)}."
-        )
-    with drawing(ax, height=2.6) as axis:
-        draw_lines(axis, results, loss_lines(results, *pairs[0], chosen))
+    need_methods(results, *chosen)
+    table = curve_table(results, pairs, chosen)
+    panel = next(p for p in split_panels(results, table, "log_loss", chosen) if len(p.table))
+    with drawing(ax, height=3.2) as axis:
+        draw_lines(axis, panel.table, styles(results.methods))
+        axis.set_xlabel("number of labels")
         axis.set_title(literal(", ".join(pairs[0])))
         axis.set_ylabel("log loss (nats)")
-        axis.legend(ncols=2)
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     return axis

@@ -11,11 +11,12 @@ from cordial_ppl.products.figure import INK, PAGE, Figure, literal, looking
 from cordial_ppl.summary import LEVELS, PARAMETERS, PHRASES, channel_shares, pool_draws
 
 UNITS = {
-    "temperature": "temperature",
-    "offset": "offset (classes)",
-    "gain": "gain",
-    "concentration": "concentration (1 / classes²)",
-    "strength": "strength",
+    "temperature": "factor on the logits",
+    "offset": "classes",
+    "gain": "classes per stated class",
+    "concentration": "1 / classes²",
+    "strength": "share",
+    "bias": "classes",
 }
 DRAWS = 4000
 REACH = 0.002
@@ -48,27 +49,27 @@ def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
         raise InputError(
             f"the channels share no parameter {name!r}; they have: {', '.join(known) or 'none'}."
         )
-    if np.ptp(known[name]) == 0:
+    draws, bounded = known[name], name == "strength"
+    if np.ptp(draws) == 0:
         raise InputError("a mode is one point and has no distribution to be drawn.")
-    rng = np.random.default_rng(0)
-    draws = known[name]
-    after = rng.choice(draws, len(draws), p=weights / np.sum(weights))
+    after = np.random.default_rng(0).choice(draws, len(draws), p=weights / weights.sum())
     before = _prior(calibrator, name)
-    logs = name != "strength" and bool(min(after.min(), before.min()) > 0)
+    logs = not bounded and bool(min(after.min(), before.min()) > 0)
+    ends = np.array([np.quantile(each, (REACH, 1 - REACH)) for each in (before, after)])
+    neutral = [PHRASES[name][0]] if name in PHRASES else []
+    limits = float(min([ends.min(), *neutral])), float(max([ends.max(), *neutral]))
+    low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf")
     with drawing(ax, height=1.6) as axis:
-        ends = [np.quantile(each, (REACH, 1 - REACH)) for each in (before, after)]
-        limits = min(low for low, _ in ends), max(high for _, high in ends)
         top = 0.0
         for each, color, label in ((before, PEOPLE, "prior"), (after, OURS, "posterior")):
-            grid, density = _density(each, logs, limits, bounded=name == "strength")
+            grid, density = _density(each, logs, limits, bounded)
             axis.plot(grid, density, color=color, marker="", label=label)
             axis.fill_between(grid, density, color=color, alpha=0.25, lw=0)
             top = max(top, float(density.max()))
-        low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf")
         axis.plot((low, high), (-0.05 * top,) * 2, color=OURS, lw=2, marker="")
         axis.plot(median, -0.05 * top, color=OURS, marker="o", ls="")
-        if name in PHRASES:
-            axis.axvline(PHRASES[name][0], color=INK, lw=0.7, ls=":")
+        for value in neutral:
+            axis.axvline(value, color=INK, lw=0.7, ls=":")
         if logs:
             from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -78,11 +79,10 @@ def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
             axis.xaxis.set_major_locator(LogLocator(subs=subs))
             axis.xaxis.set_minor_locator(NullLocator())
             axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        axis.set_xlim(limits)
-        axis.set_ylim(-0.12 * top, None)
-        axis.set_yticks([])
+        axis.set(xlim=limits, ylim=(-0.12 * top, None), yticks=[])
         axis.spines["left"].set_visible(False)
-        axis.set_xlabel(UNITS.get(name, literal(name.replace("_", " "))))
+        unit = f" ({UNITS[name]})" if name in UNITS else ""
+        axis.set_xlabel(literal(name.replace("_", " ")) + unit)
     return axis
 
 
@@ -114,9 +114,10 @@ def parameters(calibrator: Stack) -> Figure:
             parameter(calibrator, name, ax=axis)
         for axis in panels[len(names) :]:
             axis.axis("off")
-        last = panels[len(names)] if len(names) < len(panels) else panels[0]
-        handles, words = panels[0].get_legend_handles_labels()
-        last.legend(handles, words, loc="upper left" if last is not panels[0] else "best")
+        # The legend has an empty panel if there is one.
+        place = {"loc": "upper left"} if len(names) < len(panels) else {"loc": "best"}
+        free = panels[len(names)] if len(names) < len(panels) else panels[0]
+        free.legend(*panels[0].get_legend_handles_labels(), **place)
     return page
 
 
@@ -138,7 +139,7 @@ def _prior(calibrator: Stack, name: str) -> np.ndarray:
 
 
 def _density(
-    draws: np.ndarray, logs: bool, limits: tuple[float, float], *, bounded: bool
+    draws: np.ndarray, logs: bool, limits: tuple[float, float], bounded: bool
 ) -> tuple[Any, Any]:
     """Density on a grid, of the logarithms where the axis has them."""
     from arviz_stats.base.array import array_stats

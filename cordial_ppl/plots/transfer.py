@@ -1,9 +1,10 @@
-"""The reader's transfer curve: what the label is on the mean, given what the reader states."""
+"""What the reader states, and what calibration makes of it: text by text, and over all texts."""
 
 from typing import Any
 
 import numpy as np
 
+from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.plots.axis import (
@@ -16,12 +17,11 @@ from cordial_ppl.plots.axis import (
     group,
     name_options,
 )
+from cordial_ppl.readings import as_logits
 
-MOST = 400
-"""Labelled texts that are drawn as points."""
-
-JITTER = 0.12
-"""How far a point may stand from its label, as a share of the distance of two options."""
+MOST, JITTER = 400, 0.12
+"""Labelled texts that are drawn as points, and how far a point may stand from its label, as a share
+of the distance of two options."""
 
 GROUPS, LEAST, DECIMALS = 10, 3, 2
 """Points of the curve at most, texts for each, and decimals (in steps) that tell means apart."""
@@ -68,35 +68,18 @@ def transfer_curve(
     ends = calibrator.predict_interval(data.logits, level, data.covariates)
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
     parts = group(said / step, int(np.clip(len(said) // LEAST, 1, GROUPS)), DECIMALS)
-    x, y, low, high = (
-        np.array([values_of[part].mean() for part in parts]) for values_of in (said, mean, *ends)
-    )
+    x, y, low, high = ([found[rows].mean() for rows in parts] for found in (said, mean, *ends))
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(data.labels))[:MOST]
+    moved = values[data.labels[rows]] + step * rng.uniform(-JITTER, JITTER, len(rows))
     with drawing(ax) as axis:
-        rng = np.random.default_rng(0)
-        rows = rng.permutation(len(data.labels))[:MOST]
-        moved = values[data.labels[rows]] + step * rng.uniform(-JITTER, JITTER, len(rows))
-        axis.plot(
-            said[rows],
-            moved,
-            ls="",
-            marker="o",
-            mfc="none",
-            mec=PEOPLE,
-            ms=3.5,
-            label="labelled texts",
-            zorder=1,
-        )
-        ends = lowest, highest
-        axis.plot(ends, ends, color=RAW, ls=":", marker="", label="as stated", zorder=2)
+        circles = {"ls": "", "marker": "o", "mfc": "none", "mec": PEOPLE, "ms": 3.5}
+        axis.plot(said[rows], moved, label="labelled texts", zorder=1, **circles)
+        diagonal = lowest, highest
+        axis.plot(diagonal, diagonal, color=RAW, ls=":", marker="", label="as stated", zorder=2)
         axis.fill_between(x, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)
-        axis.plot(
-            x,
-            y,
-            color=OURS,
-            marker="o",
-            label=f"calibrated, {100 * level:.0f} % intervals",
-            zorder=3,
-        )
+        words = f"calibrated, {100 * level:.0f} % intervals"
+        axis.plot(x, y, color=OURS, marker="o", label=words, zorder=3)
         name_options(axis.xaxis, calibrator.scale_)
         name_options(axis.yaxis, calibrator.scale_)
         axis.set_ylim(lowest - 0.4 * step, highest + 0.4 * step)
@@ -104,4 +87,51 @@ def transfer_curve(
         axis.set_xlabel("what the reader states (mean)")
         axis.set_ylabel("label")
         axis.legend(loc="best")
+    return axis
+
+
+def label_shares(
+    calibrator: Estimator,
+    logits: Any,
+    labels: Any = None,
+    covariates: Any = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the distribution of labels over texts before and after calibration.
+
+    Marks are means of the stated and of the calibrated probabilities over all texts; bars, where
+    labels are given, are the shares of the labels.
+
+    Args:
+        calibrator: a fitted calibrator of one reader.
+        logits: option logits of texts, ``[m, K]``.
+        labels: options of all of these texts, ``[m]``, or of other texts from the same source.
+        covariates: covariates of the texts, as in ``fit``.
+        ax: where to draw.
+
+    Returns:
+        The axis.
+
+    Raises:
+        NotFittedError: there was no fit yet.
+        InputError: the readings or labels cannot be used, or matplotlib is not installed.
+    """
+    after = np.asarray(calibrator.predict_proba(logits, covariates)).mean(axis=0)
+    scale = calibrator.scale_
+    before = stated(as_logits(logits, size=scale.size)).mean(axis=0)
+    places = np.arange(scale.size)
+    with drawing(ax, height=1.9) as axis:
+        if labels is not None:
+            codes = scale.encode(labels)
+            seen = np.bincount(codes, minlength=scale.size) / len(codes)
+            axis.bar(places, seen, width=0.7, color=PEOPLE, label=f"{len(codes):,} labels")
+        marks = {"ls": "", "zorder": 3}
+        axis.plot(places - 0.15, before, color=RAW, marker="s", label="as stated", **marks)
+        axis.plot(places + 0.15, after, color=OURS, marker="o", label="calibrated", **marks)
+        name_options(axis.xaxis, scale, places.tolist())
+        axis.set_ylim(0, None)
+        axis.set_xlabel("option")
+        axis.set_ylabel("share of texts")
+        axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return axis

@@ -1,11 +1,14 @@
 """What sets single users apart: each one's value with its interval."""
 
 from cordial_ppl.personal import UserShift
-from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing, short
-from cordial_ppl.products.figure import INK
+from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing
+from cordial_ppl.products.figure import INK, literal
 
 MOST = 40
 """Users that are drawn; of more, those at both ends."""
+
+LONGEST = 24
+"""Letters of a user's name; a longer one loses its middle, for names may differ at either end."""
 
 
 def user_values(users: UserShift, *, level: float = 0.9, ax: Axes | None = None) -> Axes:
@@ -36,10 +39,14 @@ def user_values(users: UserShift, *, level: float = 0.9, ax: Axes | None = None)
         for row, name in enumerate(shown):
             axis.plot(ends[name], (row, row), color=PEOPLE, lw=2.5, marker="", zorder=1)
             axis.plot(values[name], row, color=OURS, marker="o", ls="", zorder=2)
-        names = [f"{short(name)} ({counts[name]})" for name in shown]
-        axis.set_yticks(range(len(shown)), names)
+        axis.set_yticks(range(len(shown)), [f"{_short(n)} ({counts[n]})" for n in shown])
         if cut:
             axis.axhline(MOST / 2 - 0.5, color=INK, lw=0.6)
         axis.set_xlabel(f"{users.effect.name}, {100 * level:.0f} % interval")
         axis.set_ylabel("user (labels)")
     return axis
+
+
+def _short(name: str) -> str:
+    half = LONGEST // 2
+    return literal(name if len(name) <= LONGEST else f"{name[: half - 1]}…{name[-half:]}")

@@ -1,14 +1,13 @@
 """What a finished sweep shows: tables and figures, each made by one function of the results.
 
-A module a product; `comparison` says which methods are compared, `means` and `differences` compare
-them, `product` is what is written, `figure` and `heatmaps` draw.
+A module a product; `comparison` says what is compared and how, `product` is what is written.
 """
 
 from collections.abc import Callable, Mapping
 
 from cordial_ppl.products.curves import loss_curves
 from cordial_ppl.products.equivalents import equivalent_labels
-from cordial_ppl.products.product import Product, Table, write_product
+from cordial_ppl.products.product import Product, write_product
 from cordial_ppl.products.reliability import stated_classes
 from cordial_ppl.products.table import loss_table
 
@@ -20,4 +19,4 @@ PRODUCTS: Mapping[str, Callable[..., Product]] = {
 }
 """What each name makes of the results of a sweep."""
 
-__all__ = ["PRODUCTS", "Product", "Table", "write_product"]
+__all__ = ["PRODUCTS", "Product", "write_product"]

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cordial_ppl.products.comparison import need_budgets, our_method, rivals
-from cordial_ppl.products.means import count_failures, mean_pair
-from cordial_ppl.products.product import NOTHING, Product, Record, Table, number, with_labels
+from cordial_ppl.errors import InputError
+from cordial_ppl.products.comparison import count_failures, mean_pair, need_budgets, our_method
+from cordial_ppl.products.product import NOTHING, Product, Record, number, spread, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 
@@ -28,14 +28,15 @@ def equivalent_labels(results: Results, *, ours: str | None = None, n: int = 20)
         InputError: the sweep lacks ours, other methods, or the budget.
     """
     ours = our_method(results, ours)
-    others = rivals(results, ours)
+    others = [method for method in results.methods if method != ours]
+    if not others:
+        raise InputError(f"this compares {ours!r} with other methods, and the sweep has none.")
     need_budgets(results, n)
-    records = [
+    table = tabulate(
         _match(results, task, reader, method, ours, n)
         for task, reader in results.pairs
         for method in others
-    ]
-    table = Table.of(records)
+    )
     return Product(
         name="equivalents",
         title=f"Labels that match {label(ours)} with {n}",
@@ -43,8 +44,8 @@ def equivalent_labels(results: Results, *, ours: str | None = None, n: int = 20)
         f"has with {n}, read off its learning curve; ≤: with fewer than were tried; >: not with as "
         "many as were tried.",
         table=table,
-        shown=with_labels(table).spread(("method",), ("task", "reader"), _shown),
-        notes=(count_failures(results.cells.values(), (ours, *others)),),
+        shown=spread(table, ("method",), ("task", "reader"), _shown),
+        notes=(count_failures(results.cells.values(), results.methods),),
     )
 
 
@@ -55,9 +56,9 @@ def label_equivalents(budgets: ArrayLike, losses: ArrayLike, reached: float) -> 
     `log N = log n_0 + (L_0 - reached) / (L_0 - L_1) log(n_1 / n_0)`.
 
     Args:
-        budgets: Numbers of labels, positive and rising.
-        losses: The method's mean log loss (nats) at each, finite.
-        reached: The log loss (nats) to match.
+        budgets: numbers of labels, positive and rising.
+        losses: the method's mean log loss (nats) at each, finite.
+        reached: the log loss (nats) to match.
 
     Returns:
         A number of labels; the least budget where the curve begins at or below the loss, infinite
@@ -77,21 +78,19 @@ def label_equivalents(budgets: ArrayLike, losses: ArrayLike, reached: float) -> 
 def _match(results: Results, task: str, reader: str, method: str, ours: str, n: int) -> Record:
     """Return a row on where a method's curve reaches ours, both over the draws that they share."""
     means = {}
-    for budget in sorted(results.budgets(task, reader)):
+    for budget in results.budgets(task, reader):
         _, theirs = mean_pair(results.cells[task, reader, budget], ours, method)
         if theirs.draws:
             means[budget] = theirs.mean
     reached = mean_pair(results.cells[task, reader, n], ours, method)[0].mean
-    found = np.nan
-    if means and np.isfinite(reached):
-        found = label_equivalents(list(means), list(means.values()), reached)
+    known = bool(means) and np.isfinite(reached)
     return {
         "task": task,
         "reader": reader,
         "method": method,
         "n": n,
         "log_loss": reached,
-        "labels": found,
+        "labels": label_equivalents([*means], [*means.values()], reached) if known else np.nan,
         "fewest": min(means, default=None),
         "most": max(means, default=None),
     }

@@ -1,4 +1,4 @@
-"""How figures look: sizes, letters, and a colour, dash and mark for each method.
+"""How figures look: sizes, and a colour, dash and mark for each method; the rest: `look.mplstyle`.
 
 Matplotlib is imported where something is drawn: tables need none.
 """
@@ -18,34 +18,6 @@ COLUMN, PAGE = 3.4, 7.0
 """Widths of a column and of a page, inches."""
 
 INK, PALE = "#333333", "#b8b8b8"
-LOOK: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.size": 7,
-    "axes.titlesize": 7,
-    "axes.labelsize": 7,
-    "axes.titlepad": 3,
-    "axes.labelpad": 2,
-    "axes.linewidth": 0.5,
-    "axes.edgecolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.labelsize": 6,
-    "ytick.labelsize": 6,
-    "xtick.major.size": 2,
-    "ytick.major.size": 2,
-    "xtick.major.width": 0.5,
-    "ytick.major.width": 0.5,
-    "xtick.major.pad": 2,
-    "ytick.major.pad": 2,
-    "hatch.linewidth": 0.4,
-    "legend.fontsize": 6,
-    "legend.frameon": False,
-    "lines.linewidth": 1.0,
-    "lines.markersize": 3.2,
-    "lines.markeredgewidth": 0.8,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-}
 
 
 class Style(NamedTuple):
@@ -116,13 +88,14 @@ def looking() -> Iterator[None]:
         raise InputError(f"a figure needs {NEEDED}")
     import matplotlib
 
-    with matplotlib.rc_context(LOOK):
+    with matplotlib.rc_context(fname=Path(__file__).with_name("look.mplstyle")):
         yield
 
 
 def literal(name: str) -> str:
     """A name that matplotlib shows as it stands: dollar signs do not begin a formula."""
-    return name.replace("$", r"\$")
+    # JSON can write half a pair of surrogates, which no font has.
+    return name.encode(errors="replace").decode().replace("$", r"\$")
 
 
 def wrap(name: str, letters: int) -> str:

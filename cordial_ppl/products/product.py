@@ -1,78 +1,24 @@
 """What an analysis gives: a table, a sentence that says what it shows, perhaps a figure; files."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import polars as pl
 
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.products.figure import NEEDED, Figure, can_draw, save_figure
 from cordial_ppl.sweep.methods import label
 from cordial_ppl.tables import replacing, write_table
 
-Value = str | int | float | bool | None
 Record = dict[str, Any]
 """A row by the names of its columns."""
 
 NOTHING = "–"
-"""What stands in a table for readers where there is no number."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table by rows.
-
-    Attributes:
-        header: names of the columns.
-        rows: their cells, as many in each row; None where there is no number.
-    """
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[Value, ...], ...]
-
-    @classmethod
-    def of(cls, records: Sequence[Record]) -> "Table":
-        """Make a table of records with the same keys; NaN becomes an empty cell."""
-        rows = (tuple(map(_without_nan, record.values())) for record in records)
-        return cls(tuple(records[0]), tuple(rows))
-
-    def records(self) -> list[Record]:
-        """Return the rows by the names of their columns."""
-        return [dict(zip(self.header, row, strict=True)) for row in self.rows]
-
-    def columns(self) -> dict[str, list[Value]]:
-        """Return the columns by name."""
-        return {name: [row[k] for row in self.rows] for k, name in enumerate(self.header)}
-
-    def spread(
-        self, down: Sequence[str], across: Sequence[str], text: Callable[[Record], str]
-    ) -> "Table":
-        """Lay the rows out in two directions, for reading.
-
-        Args:
-            down: columns whose cells begin a row.
-            across: columns whose cells, joined, head a column.
-            text: what stands where the two meet.
-        """
-        cells: dict[tuple, dict[str, str]] = {}
-        for record in self.records():
-            row = cells.setdefault(tuple(record[name] for name in down), {})
-            row[", ".join(str(record[name]) for name in across)] = text(record)
-        heads = tuple(dict.fromkeys(chain.from_iterable(cells.values())))
-        rows = (
-            (*row, *(found.get(head, NOTHING) for head in heads)) for row, found in cells.items()
-        )
-        return Table((*down, *heads), tuple(rows))
-
-    def markdown(self) -> str:
-        """Return the table in Markdown, numbers with three digits after the point."""
-        lines = [self.header, ("---",) * len(self.header), *self.rows]
-        return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+"""Stands in a table for readers where there is no number."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +38,55 @@ class Product:
     name: str
     title: str
     caption: str
-    table: Table
-    shown: Table
+    table: pl.DataFrame
+    shown: pl.DataFrame
     notes: tuple[str, ...] = ()
     draw: Callable[[], Figure] | None = None
 
     def markdown(self, pictured: bool = True) -> str:
         """Return the page: heading, caption, figure where it is pictured, table and notes."""
         figure = (f"![{self.title}]({self.name}.png)",) if self.draw and pictured else ()
-        parts = (f"# {self.title}", self.caption, *figure, self.shown.markdown(), *self.notes)
-        return "\n\n".join(parts) + "\n"
+        lines = [self.shown.columns, ["---"] * self.shown.width, *self.shown.rows()]
+        table = "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+        return "\n\n".join((f"# {self.title}", self.caption, *figure, table, *self.notes)) + "\n"
+
+
+def tabulate(records: Iterable[Record]) -> pl.DataFrame:
+    """Make a table of rows with the same columns; NaN becomes an empty cell."""
+    return pl.DataFrame(list(records), infer_schema_length=None).fill_nan(None)
+
+
+def spread(
+    table: pl.DataFrame,
+    down: Sequence[str],
+    across: Sequence[str],
+    text: Callable[[Record], str],
+    names: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Lay a table out in two directions, for reading.
+
+    Args:
+        table: one row a result.
+        down: columns whose cells begin a row; methods get the names that figures show.
+        across: columns whose cells, joined, head a column.
+        text: what stands where the two meet, of a row.
+        names: further names of methods.
+    """
+    known = {method: label(method) for method in table["method"]} | dict(names or {})
+    return (
+        table.with_columns(
+            pl.col("method").replace_strict(known),
+            pl.concat_str(across, separator=", ").alias("across"),
+            pl.Series("text", map(text, table.to_dicts()), pl.String),
+        )
+        .pivot("across", index=down, values="text")
+        .fill_null(NOTHING)
+    )
+
+
+def number(value: float | None, form: str = ".3f") -> str:
+    """Write a number for reading, or a dash where there is none."""
+    return NOTHING if value is None or value != value else f"{value:{form}}"
 
 
 def write_product(product: Product, folder: str | Path) -> list[Path]:
@@ -127,34 +112,13 @@ def write_product(product: Product, folder: str | Path) -> list[Path]:
     paths = [Path(folder) / f"{product.name}{ending}" for ending in endings]
     with ExitStack() as stack:
         table, page, *pictures = [stack.enter_context(replacing(path)) for path in paths]
-        write_table(table, product.table.columns())
+        write_table(table, product.table.lazy())
         page.write_text(product.markdown(figure is not None), "utf-8")
         for picture in pictures:
             save_figure(figure, picture)
     return paths
 
 
-def with_labels(table: Table, further: Mapping[str, str] | None = None) -> Table:
-    """Put the names that readers see in the column of methods; further ones come first."""
-    names = further or {}
-    rows = [
-        record | {"method": names.get(record["method"]) or label(record["method"])}
-        for record in table.records()
-    ]
-    return Table.of(rows)
-
-
-def number(value: Any, form: str = ".3f") -> str:
-    """Write a number for reading, or a dash where there is none."""
-    return NOTHING if value is None or np.isnan(value) else f"{value:{form}}"
-
-
-def _without_nan(value: Value) -> Value:
-    return None if isinstance(value, float) and np.isnan(value) else value
-
-
-def _escaped(value: Value) -> str:
-    if value is None or isinstance(value, float):
-        return number(value)
-    text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+def _escaped(cell: Any) -> str:
+    text = number(cell) if cell is None or isinstance(cell, float) else str(cell)
     return " ".join(text.replace("|", "\\|").split())

@@ -1,16 +1,20 @@
-"""What texts get, from people and from methods, for each class that the reader states."""
+"""The distribution of labels and of predictions, given the class that the reader states."""
 
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 
-from cordial_ppl.products.comparison import need_budgets, our_method
-from cordial_ppl.products.heatmaps import Heatmap, draw_heatmaps
-from cordial_ppl.products.means import count_failures, mean_scores, shared_draws
-from cordial_ppl.products.product import Product, Table, number
+from cordial_ppl.products.comparison import (
+    count_failures,
+    mean_scores,
+    need_budgets,
+    our_method,
+    shared_draws,
+)
+from cordial_ppl.products.figure import COLUMN, PAGE, Figure, literal, looking, new_figure, wrap
+from cordial_ppl.products.heatmaps import draw_heatmap
+from cordial_ppl.products.product import Product, number, tabulate
 from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.cell import Cell
 from cordial_ppl.sweep.methods import label
 
 PEOPLE = "empirical"
@@ -19,9 +23,20 @@ PEOPLE = "empirical"
 SHOWN = ("raw", "logit-stack", "dirichlet")
 """Methods that are shown beside ours."""
 
+HIGHEST, WIDTH, ROW = 4, 10, 14
+"""Rows of heatmaps in a column (more of them stand side by side), and letters in a line above a
+heatmap and beside a row."""
+
+LONGEST, MOST = 3, 6
+"""Letters of an option's name that fit at an axis (longer ones give way to positions from 0), and
+options that are named."""
+
+Heatmaps = dict[str, tuple[np.ndarray, str]]
+"""Probabilities and what stands above them, by title."""
+
 
 def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) -> Product:
-    """Return the labels' distribution given the stated class, and what methods make of it.
+    """Return the labels' distribution given the stated class, and each method's mean prediction.
 
     Args:
         results: the sweep.
@@ -37,28 +52,29 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
     ours = our_method(results, ours)
     methods = tuple(dict.fromkeys(m for m in (SHOWN[0], ours, *SHOWN[1:]) if m in results.methods))
     need_budgets(results, n)
-    records, shown, maps = [], [], []
+    records, shown, maps = [], [], {}
     for task, reader in results.pairs:
         cell = results.cells[task, reader, n]
-        distances = mean_scores(cell, methods, "class_weighted_kl")
-        names, place = _options(results, task, reader, len(cell.stated)), f"{task}, {reader}"
-        row = [Heatmap(place, "Empirical", "", cell.empirical, names)]
-        distance = {PEOPLE: 0.0} | {method: found.mean for method, found in distances.items()}
-        tables = {PEOPLE: cell.empirical} | _mean_tables(cell, methods)
-        for method, table in tables.items():
-            where = {"task": task, "reader": reader, "method": method}
-            records += [
-                where
-                | {"class_weighted_kl": distance[method], "stated": names[y]}
-                | {"texts": int(cell.stated[y]), "label": names[z], "probability": float(share)}
-                for (y, z), share in np.ndenumerate(table)
-            ]
-        for method, found in distances.items():
-            title, kl = label(method), found.mean
-            where = {"task": task, "reader": reader, "method": title}
-            shown.append(where | {"KL": number(kl), "draws": found.draws})
-            row.append(Heatmap(place, title, f"KL {number(kl, '.2f')}", tables[method], names))
-        maps.append(row)
+        first, where = cell[ours], {"task": task, "reader": reader}
+        options = results.options[task, reader]
+        tables = {PEOPLE: (first.empirical, 0.0)}
+        row: Heatmaps = {"Empirical": (first.empirical, "")}
+        shared = shared_draws(cell, methods)
+        for method, found in mean_scores(cell, methods, "class_weighted_kl").items():
+            given = cell[method].given_stated[shared[method]]
+            mean = given.mean(axis=0) if len(given) else np.full_like(first.empirical, np.nan)
+            tables[method] = mean, found.mean
+            kl = {"KL": number(found.mean), "draws": found.draws}
+            shown.append(where | {"method": label(method)} | kl)
+            row[label(method)] = mean, f"KL {number(found.mean, '.2f')}"
+        records += [
+            where
+            | {"method": method, "class_weighted_kl": distance, "stated": options[y]}
+            | {"texts": int(first.stated[y]), "label": options[z], "probability": float(share)}
+            for method, (table, distance) in tables.items()
+            for (y, z), share in np.ndenumerate(table)
+        ]
+        maps[f"{task}, {reader}"] = options, row
     return Product(
         name="reliability",
         title=f"Labels given the reader's stated class, with {n} labels",
@@ -66,24 +82,41 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
         f"(rows): observed, and the mean prediction of methods with {n} labels, over the draws of "
         "labels; KL: class-weighted divergence from the observed (nats); hatched: no text has "
         "that class, or the method is not compared; outlined: z = y.",
-        table=Table.of(records),
-        shown=Table.of(shown),
+        table=tabulate(records),
+        shown=tabulate(shown),
         notes=(count_failures((results.cells[*pair, n] for pair in results.pairs), methods),),
-        draw=lambda: draw_heatmaps(maps),
+        draw=lambda: _draw(maps),
     )
 
 
-def _mean_tables(cell: Cell, methods: Sequence[str]) -> dict[str, Float[np.ndarray, "K K"]]:
-    """Return the mean prediction by stated class over the draws in which methods are compared."""
-    shared = shared_draws(cell, methods)
-    found = {m: cell.given_stated[cell.methods.index(m)][draws] for m, draws in shared.items()}
-    nothing = np.full_like(cell.empirical, np.nan)
-    return {m: tables.mean(axis=0) if len(tables) else nothing for m, tables in found.items()}
-
-
-def _options(results: Results, task: str, reader: str, size: int) -> tuple[str, ...]:
-    """Return the options' names, or their positions where the configuration has none."""
-    for cell in results.config.get("cells", ()):
-        if (cell["task"], cell["reader"]) == (task, reader) and "options" in cell:
-            return tuple(cell["options"])
-    return tuple(map(str, range(size)))
+def _draw(rows: dict[str, tuple[Sequence[str], Heatmaps]]) -> Figure:
+    """Draw rows of heatmaps with one colour scale."""
+    across = 1 if len(rows) <= HIGHEST else 2
+    down, count = -(-len(rows) // across), max(len(maps) for _, maps in rows.values())
+    with looking():
+        figure = new_figure(COLUMN if across == 1 else PAGE, 0.85 * down + 0.7)
+        axes = figure.subplots(down, across * count, squeeze=False)
+        lines = axes.reshape(down * across, count)
+        for place, (name, (options, maps)) in enumerate(rows.items()):
+            line = lines[place]
+            fits = all(len(option) <= LONGEST for option in options)
+            shown = range(0, len(options), -(-len(options) // MOST))
+            ticks = shown, [literal(options[k]) if fits else str(k) for k in shown]
+            for axis, (title, (probs, note)) in zip(line, maps.items(), strict=True):
+                draw_heatmap(axis, probs)
+                axis.set_xticks(*ticks)
+                axis.set_yticks(*ticks)
+                axis.tick_params(labelsize=5, labelleft=axis is line[0])
+                above = f"{wrap(title, WIDTH)}\n" if place < across else ""
+                axis.set_title(above + literal(note))
+                if place + across >= len(rows):
+                    axis.set_xlabel("label z")
+            line[0].set_ylabel(f"{wrap(name, ROW)}\nstated class y")
+        for axis in lines[len(rows) :].ravel():
+            axis.remove()
+        bar = figure.colorbar(
+            axes[0, 0].images[0], ax=axes, location="bottom", aspect=30, shrink=0.5, pad=0.02
+        )
+        bar.set_label("probability")
+        bar.outline.set_visible(False)
+    return figure

@@ -1,13 +1,11 @@
 """Mean log loss of every method, and how sure its difference from ours is."""
 
-import numpy as np
-
-from cordial_ppl.products.comparison import our_method, rivals
+from cordial_ppl.products.comparison import count_failures, mean_scores, our_method
 from cordial_ppl.products.differences import difference_record, note_few_draws
-from cordial_ppl.products.means import count_failures, mean_scores
-from cordial_ppl.products.product import Product, Record, Table, number, with_labels
+from cordial_ppl.products.product import Product, Record, number, spread, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
+from cordial_ppl.sweep.results import Key
 
 
 def loss_table(results: Results, *, ours: str | None = None) -> Product:
@@ -23,24 +21,14 @@ def loss_table(results: Results, *, ours: str | None = None) -> Product:
         95 % interval, all in nats.
 
     Raises:
-        InputError: the sweep lacks ours or other methods.
+        InputError: the sweep lacks ours.
     """
     ours = our_method(results, ours)
-    rivals(results, ours)
-    records: list[Record] = []
-    for key, cell in results.cells.items():
-        means = mean_scores(cell, cell.methods)
-        best = min((m.mean for m in means.values() if m.draws), default=np.nan)
-        for method, found in means.items():
-            compared = difference_record(results, key, method, ours)
-            losses = {
-                "log_loss": found.mean,
-                "standard_error": found.error,
-                "best": found.mean == best,
-            }
-            place = {name: compared.pop(name) for name in ("task", "reader", "n", "method")}
-            records.append(place | losses | compared)
-    table = Table.of(records)
+    table = tabulate(
+        losses | difference_record(results, key, losses["method"], ours)
+        for key in results.cells
+        for losses in loss_records(results, key)
+    )
     return Product(
         name="table",
         title="Log loss",
@@ -48,12 +36,24 @@ def loss_table(results: Results, *, ours: str | None = None) -> Product:
         f"labels; bold: the lowest; ▲ or ▼: higher or lower than {label(ours)} by a paired 95 % "
         "bootstrap interval over report texts and label subsets that excludes zero.",
         table=table,
-        shown=with_labels(table).spread(("task", "reader", "method"), ("n",), _shown),
+        shown=spread(table, ("task", "reader", "method"), ("n",), _shown),
         notes=(
             *note_few_draws(results, results.cells, results.methods, ours),
             count_failures(results.cells.values(), results.methods),
         ),
     )
+
+
+def loss_records(results: Results, key: Key) -> list[Record]:
+    """Return each method's mean log loss in a cell, its error, and whether it is the lowest."""
+    (task, reader, n), means = key, mean_scores(results.cells[key], results.methods)
+    best = min((found.mean for found in means.values() if found.draws), default=None)
+    return [
+        {"task": task, "reader": reader, "n": n, "method": method}
+        | {"log_loss": found.mean, "standard_error": found.error, "best": found.mean == best}
+        | {"draws": found.draws}
+        for method, found in means.items()
+    ]
 
 
 def _shown(record: Record) -> str:

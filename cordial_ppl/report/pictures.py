@@ -3,7 +3,8 @@
 import base64
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,19 @@ INKED: dict[Any, Any] = {
 }
 """One ink, which a dark page can replace, and letters that are legible on a screen."""
 
+DARK = (
+    f'[style*="fill: {INK}"]{{fill:{LIGHT}!important}}'
+    f'[style*="stroke: {INK}"]{{stroke:{LIGHT}!important}}'
+    # A heatmap is pixels, white where the probability is 0.
+    "image{filter:invert(1) hue-rotate(180deg)}"
+)
+STYLE = f"<style>@media screen and (prefers-color-scheme: dark){{{DARK}}}</style>"
+"""How an image adapts to a dark page."""
+
+
+Picture = tuple[str, Callable[..., object], str, tuple[float, float]]
+"""Its name in the template, what draws it, what it shows in words, and its size, inches."""
+
 
 class Image(NamedTuple):
     """An image in the page.
@@ -40,90 +54,56 @@ class Image(NamedTuple):
 
 def draw_pictures(facts: Facts) -> dict[str, list[Image]]:
     """Draw the figures of a report, by their names in its template."""
-    calibrator, texts = facts.calibrator, facts.texts
+    found: dict[str, list[Image]] = {}
+    for name, draw, alt, size in _list_pictures(facts):
+        found.setdefault(name, []).append(Image(_draw(draw, *size), alt))
+    return found
+
+
+def _list_pictures(facts: Facts) -> Iterator[Picture]:
+    calibrator, texts, summary = facts.calibrator, facts.texts, facts.summary
     scale, (rows, labels) = calibrator.scale_, facts.scored
     names, logits = scale.decode(labels), texts.logits[rows]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     before, after = (probs.mean(axis=0) @ scale.values for probs in (facts.raw, facts.probs))
-    stated, calibrated = facts.raw[rows], facts.probs[rows]
-    kinds = {"labels": np.eye(scale.size)[labels], "as stated": stated, "calibrated": calibrated}
+    predicted = {"as stated": facts.raw[rows], "calibrated": facts.probs[rows]}
+    if summary.faults:
+        draw = partial(plots.transfer_curve, calibrator, logits, names, extra)
+        alt = "Label and calibrated mean of texts, given the mean that the reader states"
+        yield "transfer", draw, alt, (COLUMN, 2.8)
+        draw = partial(plots.label_shares, calibrator, texts.logits, names, texts.covariates)
+        alt = "How common each option is by labels, as stated and calibrated; the mean is "
+        alt += f"{before:.2f} as stated and {after:.2f} calibrated"
+        yield "transfer", draw, alt, (COLUMN, 2.8)
+    for title, probs in {"labels": np.eye(scale.size)[labels], **predicted}.items():
+        draw = partial(plots.stated_classes, probs, logits, options=scale, title=title)
+        alt = f"Distribution of the label given the stated class: {title}"
+        yield "stated", draw, alt, (2.4, 2.5)
+    for title, probs in predicted.items():
+        draw = partial(plots.thresholds, probs, names, options=scale, title=title)
+        alt = f"Observed against predicted share at or below thresholds, {title}"
+        yield "thresholds", draw, alt, (COLUMN, 3.3)
+    alt = ", ".join(f"{name} {weight:.2f}" for name, weight in summary.weights.items())
+    size = COLUMN, 0.6 + 0.2 * len(summary.weights)
+    yield "weights", partial(plots.weights, calibrator), f"Weights: {alt}", size
     # A posterior that is one point, by inference "mode", has no interval and cannot be drawn.
-    spread = any(fault.low is not None for fault in facts.summary.faults)
+    spread = any(fault.low is not None for fault in summary.faults)
     known = pool_draws(calibrator.posteriors_, calibrator.weights_)[0] if spread else {}
-    faults = [fault for fault in facts.summary.faults if fault.name in known]
-    weights = ", ".join(f"{name} {weight:.2f}" for name, weight in facts.summary.weights.items())
-    transfer = [
-        _image(
-            lambda ax: plots.transfer_curve(calibrator, logits, names, extra, ax=ax),
-            "Label and calibrated mean of texts, given the mean that the reader states",
-            2.8,
-        ),
-        _image(
-            lambda ax: plots.label_shares(calibrator, texts.logits, names, texts.covariates, ax=ax),
-            "How common each option is by labels, as stated and calibrated; the mean is "
-            f"{before:.2f} as stated and {after:.2f} calibrated",
-            2.8,
-        ),
-    ]
-    return {
-        "transfer": transfer if facts.summary.faults else [],
-        "stated": [
-            _image(
-                lambda ax, probs=probs, title=title: plots.stated_classes(
-                    probs, logits, options=scale, title=title, ax=ax
-                ),
-                f"Distribution of the label given the stated class: {title}",
-                2.5,
-                2.4,
-            )
-            for title, probs in kinds.items()
-        ],
-        "thresholds": [
-            _image(
-                lambda ax, title=title: plots.thresholds(
-                    kinds[title], names, options=scale, title=title, ax=ax
-                ),
-                f"Observed against predicted share at or below thresholds, {title}",
-                3.3,
-            )
-            for title in ("as stated", "calibrated")
-        ],
-        "weights": [
-            _image(
-                lambda ax: plots.weights(calibrator, ax=ax),
-                f"Weights: {weights}",
-                0.6 + 0.2 * len(facts.summary.weights),
-            )
-        ],
-        "parameters": [
-            _image(
-                lambda ax, name=fault.name: plots.parameter(calibrator, name, ax=ax),
-                f"Posterior and prior densities: {fault}",
-                1.4,
-                2.4,
-            )
-            for fault in faults
-        ],
-    }
+    for fault in summary.faults:
+        if fault.name in known:
+            draw = partial(plots.parameter, calibrator, fault.name)
+            yield "parameters", draw, f"Posterior and prior densities: {fault}", (2.4, 1.4)
 
 
-def _image(draw: Callable[[Any], object], alt: str, height: float, width: float = COLUMN) -> Image:
-    """A figure as an SVG image whose ink gives way on a dark page."""
+def _draw(draw: Callable[..., object], width: float, height: float) -> str:
+    """Return the address of an SVG image whose ink gives way on a dark page."""
     buffer = io.StringIO()
     with looking():
         import matplotlib
 
         with matplotlib.rc_context(INKED):
             figure = new_figure(width, height)
-            draw(figure.subplots())
+            draw(ax=figure.subplots())
             figure.savefig(buffer, format="svg", metadata={"Date": None})
-    swap = (
-        f'[style*="fill: {INK}"]{{fill:{LIGHT}!important}}'
-        f'[style*="stroke: {INK}"]{{stroke:{LIGHT}!important}}'
-        # A heatmap is pixels, white where the probability is 0.
-        "image{filter:invert(1) hue-rotate(180deg)}"
-    )
-    style = f"<style>@media screen and (prefers-color-scheme: dark){{{swap}}}</style>"
-    text = re.sub(r"(<svg [^>]*>)", rf"\1{style}", buffer.getvalue(), count=1, flags=re.S)
-    source = "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
-    return Image(source, alt)
+    text = re.sub(r"(<svg [^>]*>)", rf"\1{STYLE}", buffer.getvalue(), count=1, flags=re.S)
+    return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()

@@ -17,21 +17,24 @@ from cordial_ppl.sweep.methods import METHODS, NINE, External, Method
 from cordial_ppl.synthetic import TASKS
 
 LARGEST_SEED = 2**31 - 1
-LONGEST = 100
-"""Characters of a name: tables, figures and folders bear it."""
+
+WORDS = {
+    "Object contains unknown field": "unknown key",
+    "Object missing required field": "missing key",
+    **{"Expected": "expected", "array": "list", "object": "table"},
+}
+"""Words of msgspec's messages, and those of TOML in their place."""
 
 Count = Annotated[int, Meta(ge=1, le=LARGEST_SEED)]
 Text = Annotated[str, Meta(min_length=1, max_length=4096)]
 Texts = Annotated[tuple[Text, ...], Meta(min_length=1)]
-Tables = dict[Annotated[str, Meta(min_length=1, max_length=LONGEST, pattern=r"\S")], Any]
-"""Tables by name, such as `[task.NAME]`."""
 
 
-class _Task(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The keys of a table `[task.NAME]`.
+class TaskSource(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where the texts of a task come from: the built-in benchmark, or two tables.
 
     Attributes:
-        benchmark: a task of the embedded benchmark, or None.
+        benchmark: a task of the benchmark, or None.
         readings: table of readings, or None.
         labels: table of labels, or None.
         task: the task to take from tables with several; `name` in the file.
@@ -51,28 +54,18 @@ class _Task(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     covariates: Texts = ()
 
 
-class TaskSource(_Task, frozen=True, kw_only=True):
-    """Where the texts of a task come from: the embedded benchmark, or two tables.
-
-    Attributes:
-        name: what the results call the task.
-    """
-
-    name: str = msgspec.field(name="title")  # In the file, `name` is the task of the tables.
-
-
 class SweepConfig(Struct, frozen=True, kw_only=True):
     """A sweep: every method, on every task and reader, from the same subsets of labels.
 
     Attributes:
-        tasks: where their texts come from.
+        tasks: where their texts come from, by name.
         methods: what is compared, in the order of tables.
         budgets: numbers of labels, ascending.
         draws: number of subsets for each of them.
         seed: seed of the subsets and fits.
     """
 
-    tasks: tuple[TaskSource, ...]
+    tasks: dict[str, TaskSource]
     methods: tuple[Method | External, ...]
     budgets: tuple[int, ...]
     draws: int
@@ -86,12 +79,12 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
         *(5, 10, 20, 50, 100, 200, 500, 1000, 2000),
     )
     methods: Texts | None = None
-    task: Tables = {}
-    method: Tables = {}
-    external: Tables = {}
+    task: dict[Text, Any] = {}
+    method: dict[Text, Any] = {}
+    external: dict[Text, Any] = {}
 
 
-class _Variant(Struct, frozen=True, forbid_unknown_fields=True):
+class _Variant(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     base: Text | None = None
     inference: Text | None = None
     channels: Texts | None = None
@@ -123,9 +116,9 @@ def read_config(path: str | Path) -> SweepConfig:
         content = msgspec.toml.decode(path.read_bytes())
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise FileError(f"{path} is not TOML: {error}.") from error
-    with naming(str(path)):
+    with naming(path):
         return parse_config(content, path.parent)
 
 
@@ -137,7 +130,7 @@ def parse_config(content: Mapping[str, Any], folder: Path = Path()) -> SweepConf
     if not file.task:
         raise InputError("there is no task: add a table [task.NAME].")
     return SweepConfig(
-        tasks=tuple(_task(name, table, folder) for name, table in file.task.items()),
+        tasks={name: _task(f"task.{name}", table, folder) for name, table in file.task.items()},
         methods=_methods(file, folder),
         budgets=file.budgets,
         draws=file.draws,
@@ -145,67 +138,65 @@ def parse_config(content: Mapping[str, Any], folder: Path = Path()) -> SweepConf
     )
 
 
-def _task(name: str, table: Any, folder: Path) -> TaskSource:
-    key = f"task.{name}"
-    source = TaskSource(name=name, **msgspec.structs.asdict(_convert(table, _Task, key)))
-    for part in ("readers", "options", "covariates"):
-        _unique(f"{key}.{part}", getattr(source, part) or ())
-    if source.benchmark is None:
-        if source.readings is None or source.labels is None:
-            raise InputError(f"{key} needs benchmark, or both readings and labels.")
-        paths = {part: str(folder / getattr(source, part)) for part in ("readings", "labels")}
-        return msgspec.structs.replace(source, **paths)
-    _one_of(f"{key}.benchmark", source.benchmark, tuple(TASKS))
-    rest = [part for part in table if part not in ("benchmark", "readers")]
-    if rest:
-        raise InputError(f"{key}.{rest[0]}: a benchmark task takes only readers beside it.")
-    return source
+def _task(key: str, table: Any, folder: Path) -> TaskSource:
+    source = _convert(table, TaskSource, key)
+    _check_unique(f"{key}.readers", source.readers or ())
+    if source.benchmark is not None:
+        _check_one_of(f"{key}.benchmark", source.benchmark, TASKS)
+        for part in table:
+            if part not in ("benchmark", "readers"):
+                raise InputError(f"{key}.{part}: a benchmark task takes only readers beside it.")
+        return source
+    if source.readings is None or source.labels is None:
+        raise InputError(f"{key} needs benchmark, or both readings and labels.")
+    paths = {part: str(folder / getattr(source, part)) for part in ("readings", "labels")}
+    return msgspec.structs.replace(source, **paths)
 
 
 def _methods(file: _File, folder: Path) -> tuple[Method | External, ...]:
     named = file.methods
     if named is None:
         named = () if file.method or file.external else NINE
-    choices = tuple(name for name in METHODS if name != "channel")
     for place, name in enumerate(named):
-        hint = f" [method.{name}] adds itself: leave it out here." if name in file.method else ""
-        _one_of(f"methods[{place}]", name, choices, hint)
-    _unique("methods", named)
-    variants = {
-        name: _variant(name, f"method.{name}", table, folder) for name, table in file.method.items()
-    }
-    external = {
-        name: External(name, folder / _convert(table, _External, f"external.{name}").probabilities)
-        for name, table in file.external.items()
-    }
+        choices = [known for known in METHODS if known != "channel"]
+        _check_one_of(f"methods[{place}]", name, choices, " A table [method.NAME] adds itself.")
+    _check_unique("methods", named)
+    further: list[Method | External] = [
+        *(_variant(name, table, folder) for name, table in file.method.items()),
+        *(
+            External(name, folder / _convert(table, _External, f"external.{name}").probabilities)
+            for name, table in file.external.items()
+        ),
+    ]
     # Tables and figures show labels: two methods must not look alike.
     taken = {*METHODS, *(kind.label for kind in METHODS.values())}
-    for key, name in [("method", name) for name in variants] + [("external", e) for e in external]:
-        if name in taken:
-            raise InputError(f"{key}.{name}: the name is taken; choose another.")
-        taken.add(name)
-    return (*(Method(name, name) for name in named), *variants.values(), *external.values())
+    for method in further:
+        if method.name in taken:
+            table = "method" if isinstance(method, Method) else "external"
+            raise InputError(f"{table}.{method.name}: the name is taken; choose another.")
+        taken.add(method.name)
+    return (*(Method(name, name) for name in named), *further)
 
 
-def _variant(name: str, key: str, table: Any, folder: Path) -> Method:
-    found = _convert(table, _Variant, key)
-    base = found.base or ("channel" if found.channel else "cordial")
-    _one_of(f"{key}.base", base, tuple(name for name, kind in METHODS.items() if kind.settings))
-    given, allowed = msgspec.structs.asdict(found), METHODS[base].settings
-    settings = {k: v for k, v in given.items() if k != "base" and v is not None}
+def _variant(name: str, table: Any, folder: Path) -> Method:
+    key = f"method.{name}"
+    settings = msgspec.to_builtins(_convert(table, _Variant, key))
+    base = settings.pop("base", "channel" if "channel" in settings else "cordial")
+    _check_one_of(f"{key}.base", base, [name for name, kind in METHODS.items() if kind.settings])
     for part in settings:
-        if part not in allowed:
-            raise InputError(
-                f"{key}.{part} is not a setting of {base}, which has {', '.join(allowed)}."
-            )
-    if found.channels:
-        settings["channels"] = tuple(_channel(given, folder) for given in found.channels)
-    if isinstance(found.prior, str) and found.prior != OWN:
-        settings["prior"] = str(folder / found.prior)
-    if base == "channel":
-        if not found.channel:
-            raise InputError(f"{key} needs channel, its name or the path of its file.")
-        settings["channel"] = _channel(found.channel, folder)
+        _check_one_of(f"{key}: a setting of {base}", part, METHODS[base].settings)
+    if base == "channel" and "channel" not in settings:
+        raise InputError(f"{key} needs channel, its name or the path of its file.")
+
+    def locate(channel: str) -> str:
+        return str(folder / channel) if channel.endswith(".py") else channel
+
+    if "channel" in settings:
+        settings["channel"] = locate(settings["channel"])
+    if "channels" in settings:
+        settings["channels"] = tuple(map(locate, settings["channels"]))
+    if isinstance(prior := settings.get("prior"), str) and prior != OWN:
+        settings["prior"] = str(folder / prior)
     method = Method(name, base, settings)
     try:
         method.build(0)
@@ -214,43 +205,30 @@ def _variant(name: str, key: str, table: Any, folder: Path) -> Method:
     return method
 
 
-def _channel(given: str, folder: Path) -> str:
-    """A channel's name as it is; a path relative to the folder."""
-    return str(folder / given) if given.endswith(".py") else given
-
-
-def _one_of(key: str, value: str, allowed: tuple[str, ...], hint: str = "") -> None:
+def _check_one_of(key: str, value: str, allowed: Any, hint: str = "") -> None:
     if value not in allowed:
         raise InputError(f"{key} must be one of {', '.join(allowed)}; got {quote(value)}.{hint}")
 
 
-def _unique(key: str, values: tuple[str, ...]) -> None:
-    doubled = [value for value in values if values.count(value) > 1]
-    if doubled:
-        raise InputError(f"{key} names {quote(doubled[0])} more than once.")
+def _check_unique(key: str, values: tuple[str, ...]) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise InputError(f"{key} names {quote(value)} more than once.")
 
 
-def _convert[Kind: Struct](value: Any, kind: type[Kind], key: str = "") -> Kind:
+def _convert[Kind: Struct](table: Any, kind: type[Kind], key: str = "") -> Kind:
     """Check a table against its type; a message names the key and says what came."""
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).replace("`", "").partition(" - at ")
-        place = (key + path.rpartition("$")[2]).removeprefix(".")
-        if path.startswith("key in"):
-            message = f"{place}: a {place} needs a name of 1 to {LONGEST} characters."
-            raise InputError(message) from error
+        path, value = path.rpartition("$")[2], table
         for part in re.findall(r"\w+", path):
             value = value[int(part) if isinstance(value, list) else part]
-        if problem.startswith("Object"):
-            allowed = ", ".join(kind.__struct_encode_fields__)
-            fault = "needs the key" if "missing" in problem else "has the unknown key"
-            name = problem.rpartition(" ")[2][:LONGEST]
-            raise InputError(
-                f"{place or 'the file'} {fault} {name}; its keys are {allowed}."
-            ) from error
-        words = {"array": "list", "object": "table", "str": "text"}
-        expected = problem.partition(", got ")[0].removeprefix("Expected ").removesuffix(" | null")
-        for word, plain in words.items():
-            expected = re.sub(rf"\b{word}\b", plain, expected)
-        raise InputError(f"{place}: expected {expected}; got {quote(value)}.") from error
+        place = (key + path).removeprefix(".") or "the file"
+        for theirs, ours in WORDS.items():
+            problem = problem.replace(theirs, ours)
+        expected = problem.partition(", got ")[0].removesuffix(" | null")
+        keys = f"; its keys are {', '.join(kind.__struct_encode_fields__)}"
+        came = f"; got {quote(value)}" if expected.startswith("expected") else keys
+        raise InputError(f"{place}: {expected}{came}.") from error

@@ -103,12 +103,12 @@ class External(msgspec.Struct, frozen=True):
 
     Attributes:
         name: what the results call it.
-        path: a table with `item_id`, `p_<option>` columns and, where they depend on them, `task`,
-            `reader`, `n` and `draw`; `probabilities` in a file.
+        probabilities: a table with `item_id`, `p_<option>` columns and, where they depend on them,
+            `task`, `reader`, `n` and `draw`.
     """
 
     name: str
-    path: Path = msgspec.field(name="probabilities")
+    probabilities: Path
 
 
 def label(name: str) -> str:

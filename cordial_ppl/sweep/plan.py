@@ -1,4 +1,4 @@
-"""Planning a sweep: its cells, what each depends on, and what is refused before any fit."""
+"""Planning a sweep: what each outcome depends on, and what is refused before any fit."""
 
 import hashlib
 import json
@@ -15,71 +15,55 @@ import numpy as np
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import FileError, InputError, naming
 from cordial_ppl.priors.shipped import FILE
-from cordial_ppl.priors.sources import OWN
-from cordial_ppl.sweep.cell import Cell, read_cell
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.methods import External, Method
-from cordial_ppl.sweep.results import EXTERNAL, FITTED, cell_path
+from cordial_ppl.sweep.results import Outcome, outcome_path, read_outcome
 from cordial_ppl.sweep.tasks import Reading
 
 
 class Job(NamedTuple):
-    """One cell to make.
+    """One outcome to make.
 
     Attributes:
         reading: the task and reader.
         n: number of labels.
-        path: where it is kept.
+        method: what is fitted, or looked up.
+        path: where the outcome is kept.
         fingerprint: what it is made from.
-        cell: what an earlier run has made; None if it is still to be made.
+        outcome: what an earlier run has made; None if it is still to be made.
     """
 
     reading: Reading
     n: int
+    method: Method | External
     path: Path
     fingerprint: str
-    cell: Cell | None
+    outcome: Outcome | None
 
 
-def plan(
-    config: SweepConfig, readings: Sequence[Reading], folder: Path, part: str = FITTED
-) -> list[Job]:
-    """List the cells of a sweep, and find those that are there already.
+def plan(config: SweepConfig, readings: Sequence[Reading], folder: Path) -> list[Job]:
+    """List the outcomes of a sweep, and find those that are there already.
 
     Args:
         config: the sweep.
         readings: its tasks and readers.
         folder: where the results go.
-        part: the fitted methods, whose cells must be of this configuration if they are there, or
-            the external ones, which are scored again.
 
     Raises:
-        FileError: a cell is damaged.
-        InputError: a cell is of another configuration.
+        FileError: an outcome is damaged.
+        InputError: a fit's outcome is of another configuration; probabilities that were made
+            elsewhere are scored again instead.
     """
-    kind = External if part == EXTERNAL else Method
-    methods = [_digest_method(method) for method in config.methods if isinstance(method, kind)]
+    digests = [(method, _digest_method(method)) for method in config.methods]
     jobs = []
-    for reading in readings if methods else ():
-        made_from = [version("cordial-ppl"), _digest_data(reading), methods]
+    for reading in readings:
+        made_from = [version("cordial-ppl"), _digest_data(reading), config.draws, config.seed]
         for n in config.budgets:
-            digest = _digest(json.dumps([*made_from, config.draws, config.seed, n]).encode())
-            path = cell_path(folder, reading.task, reading.reader, n, part)
-            try:
-                cell = read_cell(path) if path.exists() else None
-            except FileError as error:
-                raise FileError(
-                    f"the results in {path} cannot be read: remove the file to have them made "
-                    "again."
-                ) from error
-            if cell and cell.fingerprint != digest:
-                if part == FITTED:
-                    raise InputError(
-                        f"{path} was made with other methods, draws, seed, data or another "
-                        "version: choose another folder, or remove the old results."
-                    )
-                cell = None
-            jobs.append(Job(reading, n, path, digest, cell))
+            for method, digest in digests:
+                path = outcome_path(folder, (reading.task, reading.reader, n), method.name)
+                fingerprint = _digest(json.dumps([*made_from, n, digest]).encode())
+                outcome = _find(path, fingerprint, isinstance(method, External))
+                jobs.append(Job(reading, n, method, path, fingerprint, outcome))
     return jobs
 
 
@@ -114,29 +98,45 @@ def describe(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Any]
         for reading in readings
         for n in config.budgets
     ]
-    return _plain(config) | {
-        "tasks": [_plain(msgspec.structs.asdict(task)) for task in config.tasks],
+    return msgspec.to_builtins(config, enc_hook=str) | {
         "cells": cells,
         "versions": {name: version(name) for name in ("cordial-ppl", "jax", "numpyro", "numpy")},
         "devices": [device.device_kind for device in jax.devices()],
     }
 
 
+def _find(path: Path, fingerprint: str, external: bool) -> Outcome | None:
+    old = path.parent.with_suffix(path.suffix)  # Of all methods, by an earlier version.
+    try:
+        outcome = read_outcome(path) if path.exists() else None
+    except FileError as error:
+        raise FileError(
+            f"the results in {path} cannot be read: remove the file to have them made again."
+        ) from error
+    if outcome and outcome.fingerprint == fingerprint:
+        return outcome
+    if not external and (outcome or old.exists()):
+        raise InputError(
+            f"{path if outcome else old} was made with other methods, draws, seed, data or another "
+            "version: choose another folder, or remove the old results."
+        )
+    return None
+
+
 def _digest_method(method: Method | External) -> dict[str, Any]:
     """What results depend on: contents of files, wherever these lie."""
     if isinstance(method, External):
-        return {"name": method.name, "digest": _digest(method.path.read_bytes())}
+        return {"name": method.name, "digest": _digest(method.probabilities.read_bytes())}
 
-    def contents(value: Any, file: bool = False) -> Any:
-        if isinstance(value, str) and (file or value.endswith(".py")):
+    def contents(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [contents(part) for part in value]
+        if isinstance(value, str) and Path(value).is_file():
             return [Path(value).name, _digest(Path(value).read_bytes())]
-        return [contents(part) for part in value] if isinstance(value, list) else value
+        return value
 
-    plain = _plain(method.settings)
-    settings = {
-        key: contents(value, key == "prior" and value != OWN) for key, value in plain.items()
-    }
-    if method.base == "cordial" and plain.get("prior") is None:
+    settings = {key: contents(value) for key, value in method.settings.items()}
+    if method.base == "cordial" and settings.get("prior") is None:
         settings["prior"] = _digest_shipped()
     return {"name": method.name, "base": method.base, "settings": settings}
 
@@ -158,8 +158,3 @@ def _digest_data(reading: Reading) -> str:
 
 def _digest(*parts: Any) -> str:
     return hashlib.sha256(b"".join(map(bytes, parts))).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can express: paths as text, tuples as lists."""
-    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))

@@ -1,24 +1,22 @@
-"""Running a sweep: cell by cell, each kept as soon as it is done, so that a run can be resumed."""
+"""Running a sweep: fits by task, reader and number of labels; a run that stopped can be resumed."""
 
 import json
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 
 from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
 from cordial_ppl.errors import CordialWarning, FileError
-from cordial_ppl.sweep.cell import Cell, write_cell
 from cordial_ppl.sweep.config import SweepConfig
-from cordial_ppl.sweep.methods import Method
+from cordial_ppl.sweep.methods import External, Method
 from cordial_ppl.sweep.plan import Job, check_methods, describe, plan
-from cordial_ppl.sweep.results import CONFIG, EXTERNAL, SUBSETS, TABLE, Results
+from cordial_ppl.sweep.results import CONFIG, SUBSETS, TABLE, Outcome, Results, write_outcome
 from cordial_ppl.sweep.scoring import (
     Prediction,
     read_externals,
-    score_cell,
-    score_externals,
-    split_fits,
+    score,
+    score_table,
     with_saturated,
 )
 from cordial_ppl.sweep.tasks import draw_subsets, load_tasks, subset_columns
@@ -28,36 +26,25 @@ OVERHEAD = 100
 """Labels that compiling and predicting take as long as, for the estimate of the time left."""
 
 
-class Progress(NamedTuple):
-    """How far a sweep is.
-
-    Attributes:
-        done: share of the work, 0 to 1.
-        label: what is being worked on.
-    """
-
-    done: float
-    label: str
-
-
 def run_sweep(
     config: SweepConfig,
     folder: str | Path,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[float, str], None] = lambda share, label: None,
 ) -> Results:
     """Run a sweep, or what an earlier run has left of it.
 
     Args:
         config: the sweep.
         folder: where the results go; made if it is not there.
-        on_progress: is called whenever a member has been fitted.
+        on_progress: is called whenever a member has been fitted, with the share of the work that is
+            done, 0 to 1, and what is being worked on.
 
     Returns:
         The results.
 
     Raises:
         FileError: the folder cannot be written to, or a file cannot be read.
-        InputError: the configuration does not fit the data, or the folder holds cells of another
+        InputError: the configuration does not fit the data, or the folder holds results of another
             configuration.  Both are found before anything is fitted.
     """
     folder = Path(folder)
@@ -65,29 +52,36 @@ def run_sweep(
     tables = read_externals(config, readings)
     check_methods(config, readings)
     jobs = plan(config, readings, folder)
-    elsewhere = plan(config, readings, folder, EXTERNAL)
-    _make_folders(folder, [*jobs, *elsewhere])
+    _make_folders(folder, jobs)
     with replacing(folder / CONFIG) as temporary:
         content = json.dumps(describe(config, readings), ensure_ascii=False, indent=1)
         temporary.write_text(content, "utf-8")
     write_table(folder / SUBSETS, subset_columns(config, readings))
-    scored = [job.cell or score_externals(config.draws, job, tables) for job in elsewhere]
-    for job, cell in zip(elsewhere, scored, strict=True):
-        if not job.cell:
-            write_cell(job.path, cell)
-    _warn_of_gaps(scored)
-    jobs = [job for job in jobs if not job.cell]
-    total, before = max(sum(job.n + OVERHEAD for job in jobs), 1), 0
+    elsewhere = []
     for job in jobs:
-        label = f"{job.reading.task}, {job.reading.reader}, {job.n} labels"
+        if isinstance(job.method, External):
+            outcome = job.outcome
+            if not outcome:
+                table, made_from = tables[job.method.name], job.fingerprint
+                outcome = score_table(table, job.reading, job.n, config.draws, made_from)
+                write_outcome(job.path, outcome)
+            elsewhere.append((job, outcome.reasons))
+    _warn_of_gaps(elsewhere)
+    left = [job for job in jobs if isinstance(job.method, Method) and not job.outcome]
+    cells = [list(cell) for _, cell in groupby(left, lambda job: (id(job.reading), job.n))]
+    total, before = max(sum(cell[0].n + OVERHEAD for cell in cells), 1), 0
+    for cell in cells:
+        reading, n = cell[0].reading, cell[0].n
+        label = f"{reading.task}, {reading.reader}, {n} labels"
 
-        def advance(share: float, before=before, weight=job.n + OVERHEAD, label=label):
-            on_progress(Progress((before + share * weight) / total, label))
+        def advance(share: float, before=before, weight=n + OVERHEAD, label=label):
+            on_progress((before + share * weight) / total, label)
 
         advance(0.0)
-        write_cell(job.path, make_cell(config, job, advance))
-        before += job.n + OVERHEAD
-    on_progress(Progress(1.0, "done"))
+        for job, outcome in zip(cell, make_cell(config, cell, advance), strict=True):
+            write_outcome(job.path, outcome)
+        before += n + OVERHEAD
+    on_progress(1.0, "done")
     results = Results.load(folder)
     write_table(folder / TABLE, results.columns())
     return results
@@ -95,47 +89,61 @@ def run_sweep(
 
 def make_cell(
     config: SweepConfig,
-    job: Job,
+    jobs: Sequence[Job],
     advance: Callable[[float], None] = lambda share: None,
-) -> Cell:
-    """Fit every method to every subset of n labels, and score it on the report texts."""
-    reading, n, draws = job.reading, job.n, config.draws
-    estimators = {m.name: m.build(0) for m in config.methods if isinstance(m, Method)}
+) -> list[Outcome]:
+    """Fit methods to every subset of n labels of one reading, and score them on its report texts.
+
+    Args:
+        config: the sweep.
+        jobs: the methods, all of the same reading and number of labels.
+        advance: is called with the share of this work that is done.
+    """
+    reading, n, draws = jobs[0].reading, jobs[0].n, config.draws
+    estimators = {m.name: m.build(0) for job in jobs if isinstance(m := job.method, Method)}
     members = {part.key for estimator in estimators.values() for part in estimator.parts(n)}
     fitted = iter(range(1, len(members) + 1))
-    found: dict[str, BatchFit | Exception] = dict(
-        fit_subsets(
-            estimators,
-            reading.pool,
-            reading.pool_labels,
-            draw_subsets(reading, n, draws, config.seed),
-            [config.seed + draw for draw in range(draws)],
-            with_saturated(reading),
-            on_done=lambda: advance(next(fitted) / (len(members) + 1)),
-        )
+    found = fit_subsets(
+        estimators,
+        reading.pool,
+        reading.pool_labels,
+        draw_subsets(reading, n, draws, config.seed),
+        [config.seed + draw for draw in range(draws)],
+        with_saturated(reading),
+        on_done=lambda: advance(next(fitted) / (len(members) + 1)),
     )
-    predictions: dict[str, Sequence[Prediction | Exception]] = {
-        name: split_fits(reading, fits) if isinstance(fits, BatchFit) else [fits] * draws
-        for name, fits in ((name, found[name]) for name in estimators)
-    }
-    return score_cell(job, predictions)
-
-
-def _warn_of_gaps(cells: Sequence[Cell]) -> None:
-    """Warn of tables without probabilities for some fits, before anything is fitted."""
-    gaps: dict[str, list[str]] = {}
-    for cell in cells:
-        for method, draw, reason in cell.failures:
-            place = f"{cell.task}, {cell.reader}, {cell.n} labels, draw {draw}"
-            gaps.setdefault(method, []).append(f"{place}: {reason}")
-    total = sum(cell.losses.shape[1] for cell in cells)
-    for method, places in gaps.items():
-        warnings.warn(
-            f"external.{method} has no probabilities for {len(places)} of {total} fits; the first: "
-            f"{places[0]}",
-            CordialWarning,
-            stacklevel=3,
+    outcomes = []
+    for job in jobs:
+        fits = found[job.method.name]
+        predictions: list[Prediction | Exception] = (
+            [
+                Prediction(probs, [channel[draw] for channel in fits.diagnostics])
+                for draw, probs in enumerate(fits.probs)
+            ]
+            if isinstance(fits, BatchFit)
+            else [fits] * draws
         )
+        outcomes.append(score(reading, predictions, job.fingerprint))
+    return outcomes
+
+
+def _warn_of_gaps(scored: Sequence[tuple[Job, tuple[str, ...]]]) -> None:
+    """Warn of tables without probabilities for some fits, before anything is fitted."""
+    for method in dict.fromkeys(job.method.name for job, _ in scored):
+        found = [
+            (f"{job.reading.task}, {job.reading.reader}, {job.n} labels, draw {draw}", reason)
+            for job, reasons in scored
+            for draw, reason in enumerate(reasons)
+            if job.method.name == method
+        ]
+        gaps = [f"{place}: {reason}" for place, reason in found if reason]
+        if gaps:
+            warnings.warn(
+                f"external.{method} has no probabilities for {len(gaps)} of {len(found)} fits; the "
+                f"first: {gaps[0]}",
+                CordialWarning,
+                stacklevel=3,
+            )
 
 
 def _make_folders(folder: Path, jobs: Sequence[Job]) -> None:

@@ -1,4 +1,4 @@
-"""Scoring the fits of a cell, and probabilities made elsewhere, on the report texts."""
+"""Scoring a method's predictions of the report texts, its fits' or those made elsewhere."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -7,14 +7,12 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl import scores
-from cordial_ppl.analyses import predictions_given_stated, saturated_readings
-from cordial_ppl.cordial.subsets import BatchFit, Texts
+from cordial_ppl.cordial.subsets import Texts
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.inference.posterior import Diagnostics
-from cordial_ppl.sweep.cell import Cell
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.methods import External
-from cordial_ppl.sweep.plan import Job
+from cordial_ppl.sweep.results import Outcome
 from cordial_ppl.sweep.tasks import Reading
 from cordial_ppl.tables import Predictions
 
@@ -30,17 +28,16 @@ FURTHER = ("class_weighted_kl", "reversed", "khat", "ess", "trusted")
 
 
 class Prediction(NamedTuple):
-    """What one fit says.
+    """What one fit predicts.
 
     Attributes:
-        report: probabilities of the report texts.
-        saturated: those of one saturated reading of each class; NaN where they are not known.
+        probs: probabilities of the report texts, and after them, where they are known, those of one
+            saturated reading for each class.
         diagnostics: of its channels.
     """
 
-    report: Float[np.ndarray, "m K"]
-    saturated: Float[np.ndarray, "K K"]
-    diagnostics: tuple[Diagnostics, ...] = ()
+    probs: Float[np.ndarray, "r K"]
+    diagnostics: Sequence[Diagnostics] = ()
 
 
 def with_saturated(reading: Reading) -> Texts:
@@ -54,13 +51,21 @@ def with_saturated(reading: Reading) -> Texts:
     return Texts(np.vstack([reading.report.logits, extremes]), covariates)
 
 
-def split_fits(reading: Reading, fits: BatchFit) -> list[Prediction]:
-    """What each fit says of the report texts and of the saturated readings behind them."""
-    count = len(reading.report_labels)
-    return [
-        Prediction(probs[:count], probs[count:], tuple(each[draw] for each in fits.diagnostics))
-        for draw, probs in enumerate(fits.probs)
-    ]
+def saturated_readings(logits: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "K K"]:
+    """Return a centred reading for each class that is as sure as the reader usually is.
+
+    Reading y has `m` at y and `-m / (K - 1)` elsewhere, with m the median over texts of the
+    largest centred logit.
+
+    Args:
+        logits: readings [n, K] (nats), centred or not.
+
+    Returns:
+        Logits [K, K], lowest class first.
+    """
+    size = logits.shape[1]
+    height = np.median(logits.max(axis=1) - logits.mean(axis=1))
+    return height * (size * np.eye(size) - 1) / (size - 1)
 
 
 def read_externals(config: SweepConfig, readings: Sequence[Reading]) -> dict[str, Predictions]:
@@ -74,86 +79,76 @@ def read_externals(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
     for method in config.methods:
         if isinstance(method, External):
             with naming(f"external.{method.name}"):
-                tables[method.name] = Predictions(method.path)
+                tables[method.name] = Predictions(method.probabilities)
                 for reading in readings:
                     tables[method.name].check(reading.scale)
     return tables
 
 
-def score_externals(draws: int, job: Job, tables: Mapping[str, Predictions]) -> Cell:
-    """Score what the tables say of the report texts, for every draw of one cell.
-
-    Where probabilities are missing or invalid the fit counts as failed, with the reason.
-    """
-    reading = job.reading
-    unknown = np.full((reading.scale.size,) * 2, np.nan)
-
-    def read(table: Predictions, draw: int) -> Prediction | Exception:
-        fit = {"task": reading.task, "reader": reading.reader, "n": job.n, "draw": draw}
+def score_table(
+    table: Predictions, reading: Reading, n: int, draws: int, fingerprint: str
+) -> Outcome:
+    """Score what a table of probabilities has for each draw of n labels."""
+    found: list[Prediction | InputError] = []
+    for draw in range(draws):
+        fit = {"task": reading.task, "reader": reading.reader, "n": n, "draw": draw}
         try:
-            return Prediction(table.probs(reading.report_ids, reading.scale, **fit), unknown)
+            found.append(Prediction(table.probs(reading.report_ids, reading.scale, **fit)))
         except InputError as error:
-            return error
-
-    found = {name: [read(table, draw) for draw in range(draws)] for name, table in tables.items()}
-    return score_cell(job, found)
+            found.append(error)
+    return score(reading, found, fingerprint)
 
 
-def score_cell(job: Job, found: Mapping[str, Sequence[Prediction | Exception]]) -> Cell:
-    """Score all fits of a cell; one that failed, or does not give probabilities, says why.
+def score(
+    reading: Reading, predictions: Sequence[Prediction | Exception], fingerprint: str
+) -> Outcome:
+    """Score a method's fits; one that failed, or does not give probabilities, says why.
 
     Args:
-        job: what the cell is of.
-        found: for each method its prediction for each draw, or what went wrong.
+        reading: the task and reader.
+        predictions: for each draw of labels the prediction, or what went wrong.
+        fingerprint: what the predictions depend on.
     """
-    reading, size = job.reading, job.reading.scale.size
-    labels, stated = reading.report_labels, reading.report.logits.argmax(axis=1)
-    fits = len(found), len(next(iter(found.values())))
-    cell = Cell(
-        task=reading.task,
-        reader=reading.reader,
-        n=job.n,
-        methods=tuple(found),
-        # The largest array by far, and no figure needs more digits.
-        losses=np.full((*fits, len(labels)), np.nan, np.float32),
-        scores={name: np.full(fits, np.nan) for name in (*METRICS, *FURTHER)},
-        given_stated=np.full((*fits, size, size), np.nan),
-        saturated=np.full((*fits, size, size), np.nan),
-        empirical=predictions_given_stated(np.eye(size)[labels], stated),
+    labels, size, draws = reading.report_labels, reading.scale.size, len(predictions)
+    stated, reasons = reading.report.logits.argmax(axis=1), [""] * draws
+    # The largest array by far, and no figure needs more digits.
+    losses = np.full((draws, len(labels)), np.nan, np.float32)
+    given_stated = np.full((draws, size, size), np.nan)
+    found = {name: np.full(draws, np.nan) for name in (*METRICS, *FURTHER)}
+    for draw, prediction in enumerate(predictions):
+        try:
+            if isinstance(prediction, Exception):
+                raise prediction
+            values = _score(prediction, labels, stated)
+        except Exception as error:  # A fit that failed is a result: it stands in the table.
+            reasons[draw] = " ".join(str(error).split()) or type(error).__name__
+            continue
+        for name, value in values.items():
+            found[name][draw] = value
+        probs = prediction.probs[: len(labels)]
+        losses[draw] = scores.log_loss(probs, labels, per_text=True)
+        given_stated[draw] = scores.means_given_stated(probs, stated)
+    return Outcome(
+        losses=losses,
+        scores=found,
+        given_stated=given_stated,
+        empirical=scores.means_given_stated(np.eye(size)[labels], stated),
         stated=np.bincount(stated, minlength=size),
-        fingerprint=job.fingerprint,
+        reasons=tuple(reasons),
+        fingerprint=fingerprint,
     )
-    failures = []
-    for m, (method, predictions) in enumerate(found.items()):
-        for draw, prediction in enumerate(predictions):
-            try:
-                if isinstance(prediction, Exception):
-                    raise prediction
-                values = _score(prediction, labels, stated)
-                losses = scores.log_loss(prediction.report, labels, per_text=True)
-            except Exception as error:  # A fit that failed is a result: it stands in the table.
-                reason = " ".join(str(error).split()) or type(error).__name__
-                failures.append((method, draw, reason))
-                continue
-            for name, value in values.items():
-                cell.scores[name][m, draw] = value
-            cell.losses[m, draw] = losses
-            cell.given_stated[m, draw] = predictions_given_stated(prediction.report, stated)
-            cell.saturated[m, draw] = prediction.saturated
-    cell.failures = tuple(failures)
-    return cell
 
 
 def _score(prediction: Prediction, labels: np.ndarray, stated: np.ndarray) -> dict[str, float]:
-    probs = prediction.report
-    if not np.isfinite(probs).all():
+    if not np.isfinite(prediction.probs).all():
         raise InputError("the predictions are not finite")
+    probs, saturated = np.split(prediction.probs, [len(labels)])
     found = {name: metric(probs, labels) for name, metric in METRICS.items()}
     found["class_weighted_kl"] = scores.class_weighted_kl(probs, labels, stated)
-    if np.isfinite(prediction.saturated).all():
-        found["reversed"] = float(scores.reversals(prediction.saturated, 0.05).any())
-    if prediction.diagnostics:
-        found["khat"] = max(channel.khat for channel in prediction.diagnostics)
-        found["ess"] = min(channel.ess for channel in prediction.diagnostics)
-        found["trusted"] = float(all(channel.trusted for channel in prediction.diagnostics))
+    if len(saturated):
+        found["reversed"] = float(scores.reversals(saturated, 0.05).any())
+    if channels := prediction.diagnostics:
+        found["khat"] = max(channel.khat for channel in channels)
+        found["ess"] = min(channel.ess for channel in channels)
+        found["trusted"] = float(all(channel.trusted for channel in channels))
     return found

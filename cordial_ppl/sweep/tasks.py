@@ -55,15 +55,15 @@ def load_tasks(config: SweepConfig) -> list[Reading]:
             pool; the message names the key.
     """
     found = []
-    for source in config.tasks:
-        with naming(f"task.{source.name}"):
-            loaded = list(_load(source, config.seed))
+    for name, source in config.tasks.items():
+        with naming(f"task.{name}"):
+            loaded = list(_load(name, source, config.seed))
         size = len(loaded[0].pool_labels)
         for place, budget in enumerate(config.budgets):
             if budget > size:
                 raise InputError(
-                    f"budgets[{place}] is {budget}, but task {source.name!r} has only {size} texts "
-                    f"to draw labels from, beside {len(loaded[0].report_labels)} to report on."
+                    f"budgets[{place}] is {budget}, but task {name!r} has only {size} texts to "
+                    f"draw labels from, beside {len(loaded[0].report_labels)} to report on."
                 )
         found.extend(loaded)
     return found
@@ -97,25 +97,38 @@ def subset_columns(config: SweepConfig, readings: Sequence[Reading]) -> dict[str
     """
     rows = []
     for reading in readings:
-        key, options = (reading.task, reading.reader), reading.scale.options
-        drawn = enumerate(draw_subsets(reading, max(config.budgets), config.draws, config.seed))
+        drawn = draw_subsets(reading, max(config.budgets), config.draws, config.seed)
         parts: list[tuple] = [
-            (draw, reading.pool_ids, reading.pool_labels, picked) for draw, picked in drawn
+            (draw, reading.pool_ids, reading.pool_labels, picked)
+            for draw, picked in enumerate(drawn)
         ]
-        scored = range(len(reading.report_ids))
-        parts.append((None, reading.report_ids, reading.report_labels, scored))
+        everything = range(len(reading.report_ids))
+        parts.append((None, reading.report_ids, reading.report_labels, everything))
         rows += [
-            (*key, draw, place, items[row], options[labels[row]])
+            (reading.task, reading.reader, draw, place, items[k], reading.scale.options[labels[k]])
             for draw, items, labels, picked in parts
-            for place, row in enumerate(picked, 1)
+            for place, k in enumerate(picked, 1)
         ]
     names = ("task", "reader", "draw", "place", "item_id", "label")
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def _load(source: TaskSource, seed: int) -> Iterator[Reading]:
+def _load(name: str, source: TaskSource, seed: int) -> Iterator[Reading]:
     try:
-        yield from _embedded(source) if source.benchmark else _tables(source, seed)
+        for parts in _embedded(source) if source.benchmark else _tables(source, seed):
+            reader, scale, texts, labels, items, pool, report = parts
+            names = np.array(items, object)
+            yield Reading(
+                name,
+                reader,
+                scale,
+                texts.take(pool),
+                labels[pool],
+                texts.take(report),
+                labels[report],
+                tuple(names[report].tolist()),
+                tuple(names[pool].tolist()),
+            )
     except SettingNeeded as error:
         # The message is for arguments of a function: here they are keys of a file.
         key = {"task": "name", "reader": "readers"}.get(error.setting, error.setting)
@@ -124,59 +137,39 @@ def _load(source: TaskSource, seed: int) -> Iterator[Reading]:
         raise InputError(f"{error.problem} {error.advice}: {key} = {text}.") from error
 
 
-def _embedded(source: TaskSource) -> Iterator[Reading]:
+def _embedded(source: TaskSource) -> Iterator[tuple]:
+    """The readers of a task of the benchmark, with the rows of pool and report."""
     task = benchmark(source.benchmark or "")
+    items = [str(row) for row in range(len(task.labels))]
     pool, report = task.rows("calibration"), task.rows("report")
     for reader in _readers(source, list(task.logits)):
-        logits = as_logits(task.logits[reader])
-        yield Reading(
-            source.name,
-            reader,
-            Scale(task.options),
-            Texts(logits[pool]),
-            task.labels[pool],
-            Texts(logits[report]),
-            task.labels[report],
-            tuple(map(str, report)),
-            tuple(map(str, pool)),
-        )
+        texts = Texts(as_logits(task.logits[reader]))
+        yield reader, Scale(task.options), texts, task.labels, items, pool, report
 
 
-def _tables(source: TaskSource, seed: int) -> Iterator[Reading]:
+def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
+    """The readers of a task in tables, with the rows of pool and report."""
     assert source.readings and source.labels
-    names = list_values(source.readings, "reader", source.task)
-    if source.readers and not names:
+    known = list_values(source.readings, "reader", source.task)
+    if source.readers and not known:
         raise InputError("readers: the table of readings has no column reader; leave the key out.")
-    for reader in _readers(source, names) if names else ("reader",):
+    for reader in _readers(source, known) if known else ("reader",):
+        chosen = reader if known else None
         table = read_readings(
-            source.readings,
-            options=source.options,
-            reader=reader if names else None,
-            task=source.task,
+            source.readings, options=source.options, reader=chosen, task=source.task
         )
         labels = read_labels(source.labels, table.scale, task=source.task)
         with naming(f"reader {reader!r}"):
             rows = match_labels(table, labels)
-        covariates = {name: table.covariate(name)[rows] for name in source.covariates}
-        texts, count = Texts(table.logits[rows], covariates), len(rows)
-        if source.report >= count:
+        texts = Texts(table.logits, {name: table.covariate(name) for name in source.covariates})
+        if source.report >= len(rows):
             raise InputError(
-                f"report is {source.report}, but there are {count} labelled texts in all; it must "
-                "leave some to draw labels from."
+                f"report is {source.report}, but there are {len(rows)} labelled texts in all; it "
+                "must leave some to draw labels from."
             )
-        order = np.random.default_rng([seed, SPLIT]).permutation(count)
+        order = np.random.default_rng([seed, SPLIT]).permutation(len(rows))
         report, pool = np.split(order, [source.report])
-        yield Reading(
-            source.name,
-            reader,
-            table.scale,
-            texts.take(pool),
-            labels.labels[pool],
-            texts.take(report),
-            labels.labels[report],
-            tuple(labels.item_ids[row] for row in report),
-            tuple(labels.item_ids[row] for row in pool),
-        )
+        yield reader, table.scale, texts.take(rows), labels.labels, labels.item_ids, pool, report
 
 
 def _readers(source: TaskSource, known: list[str]) -> tuple[str, ...]:

@@ -1,19 +1,21 @@
-"""Who labels texts and who reads them: raters with their cuts, and readers with theirs.
+"""Raters who label texts, and readers who read them, each with thresholds on a text's quality.
 
-A text has a quality; a person's label and a reader's impression are two noisy views of it, cut
-into options at different places. Neither the cuts nor the saturated logits belong to the family
-of channels that the package fits, so what works here was not given the package's assumptions back.
+A label and a reading are two noisy views of a text's quality, cut into options at different places.
+Neither the cuts nor the saturated logits belong to the channels that the package fits: what works
+here was not given the package's assumptions back.
 """
 
-from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+Numbers = Float[np.ndarray, " n"]
+Cuts = Float[np.ndarray, " cuts"]
 
-@dataclass(frozen=True)
-class Raters:
+
+class Raters(NamedTuple):
     """People who label texts: an impression is quality plus noise, cut at fixed places.
 
     An impression is `u = (q + o + noise e) / sqrt(1 + offset^2 + noise^2)` with standard normal q
@@ -21,13 +23,13 @@ class Raters:
     it. A stray label has nothing to do with its text.
 
     Args:
-        options: Number of options, K.
-        skew: Share of option k is proportional to `exp(skew (k / (K - 1) - centre)^2)`: positive
+        options: number of options, K.
+        skew: share of option k is proportional to `exp(skew (k / (K - 1) - centre)^2)`: positive
             for ratings that pile up at the ends, negative for ratings around the centre.
-        noise: Standard deviation of a person's impression around the quality of the text.
-        stray: Probability that an impression is drawn afresh, whatever the text.
-        centre: Where on the scale, from 0 to 1, options are rarest (or most common).
-        offset: Standard deviation of people's offsets.
+        noise: standard deviation of a person's impression around the quality of the text.
+        stray: probability that an impression is drawn afresh, whatever the text.
+        centre: where on the scale, from 0 to 1, options are rarest (or most common).
+        offset: standard deviation of people's offsets.
     """
 
     options: int = 5
@@ -37,17 +39,14 @@ class Raters:
     centre: float = 0.0
     offset: float = 0.0
 
-    def cuts(self) -> Float[np.ndarray, " cuts"]:
+    def cuts(self) -> Cuts:
         """Return the K - 1 places at which an impression passes into the next option."""
         weights = np.exp(self.skew * (np.linspace(0, 1, self.options) - self.centre) ** 2)
         below = np.cumsum(weights)[:-1] / weights.sum()
         return np.array([NormalDist().inv_cdf(share) for share in below])
 
     def label(
-        self,
-        rng: np.random.Generator,
-        quality: Float[np.ndarray, " n"],
-        offsets: Float[np.ndarray, " n"] | float = 0.0,
+        self, rng: np.random.Generator, quality: Numbers, offsets: Numbers | float = 0.0
     ) -> Int[np.ndarray, " n"]:
         """Label texts of a given quality, 0..K-1, each by a person with a given offset."""
         n = len(quality)
@@ -58,8 +57,7 @@ class Raters:
         return np.searchsorted(self.cuts(), impression)
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(NamedTuple):
     """A language model that reads the same texts: with noise, with other cuts, far too sure.
 
     The reader's cut t of 1..K-1 is `stretch` times the raters' cut, plus
@@ -69,13 +67,13 @@ class Reader:
     `f -> ceiling tanh(f / ceiling)`, and every logit is jittered.
 
     Args:
-        noise: Standard deviation of the reader's impression around the quality of the text.
-        severity: Shift of the middle cuts; positive rates too low, negative too high.
-        sharpness: Nats by which an option falls for one unit of distance.
-        jitter: Standard deviation of the noise of a logit (nats).
-        stretch: Factor on the cuts; below one the reader exaggerates, above one it avoids the ends.
-        favour: Widens every second option, from the second on, at its neighbours' cost.
-        ceiling: The most nats by which an option falls.
+        noise: standard deviation of the reader's impression around the quality of the text.
+        severity: shift of the middle cuts; positive rates too low, negative too high.
+        sharpness: nats by which an option falls for one unit of distance.
+        jitter: standard deviation of the noise of a logit (nats).
+        stretch: factor on the cuts; below one the reader exaggerates, above one it avoids the ends.
+        favour: widens every second option, from the second on, at its neighbours' cost.
+        ceiling: the most nats by which an option falls.
     """
 
     noise: float = 0.18
@@ -86,23 +84,15 @@ class Reader:
     favour: float = 0.0
     ceiling: float = np.inf
 
-    def cuts(self, raters: Float[np.ndarray, " cuts"]) -> Float[np.ndarray, " cuts"]:
-        """Return the reader's K - 1 cuts, from those of the raters."""
-        size = len(raters) + 1
-        t = np.arange(1, size)
-        severity = self.severity * np.sqrt(np.sin(np.pi * t / size))
-        return np.sort(self.stretch * raters + severity + self.favour * (-1.0) ** t)
-
     def read(
-        self,
-        rng: np.random.Generator,
-        quality: Float[np.ndarray, " n"],
-        cuts: Float[np.ndarray, " cuts"],
+        self, rng: np.random.Generator, quality: Numbers, cuts: Cuts
     ) -> Float[np.ndarray, "n K"]:
         """Read texts of a given quality, against the cuts that the raters use."""
         n, size = len(quality), len(cuts) + 1
+        t = np.arange(1, size)
+        severity = self.severity * np.sqrt(np.sin(np.pi * t / size))
+        places = np.sort(self.stretch * cuts + severity + self.favour * (-1.0) ** t)
         impression = (quality + self.noise * rng.standard_normal(n))[:, None]
-        places = self.cuts(cuts)
         below = np.concatenate([[-np.inf], places]) - impression
         above = impression - np.concatenate([places, [np.inf]])
         fall = self.sharpness * np.maximum(np.maximum(below, above), 0)

@@ -1,0 +1,62 @@
+"""What our method is compared with, and where it has the lowest log loss."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.products.comparison import OURS, mean_scores
+from cordial_ppl.sweep import Results
+from cordial_ppl.sweep.results import Key
+
+
+def rivals(results: Results, ours: str) -> tuple[str, ...]:
+    """Return what ours is compared with: every method that is no other form of it.
+
+    Raises:
+        InputError: there is none.
+    """
+    alike = forms(results, ours)
+    found = tuple(method for method in results.methods if method not in alike)
+    if not found:
+        raise InputError(f"this compares {ours!r} with other methods, and the sweep has none.")
+    return found
+
+
+def forms(results: Results, ours: str) -> tuple[str, ...]:
+    """Return ours and every other form of it that the sweep has."""
+    bases = {m: "ours" if base_of(results, m) in OURS else m for m in results.methods}
+    return tuple(method for method in results.methods if bases[method] == bases[ours])
+
+
+def base_of(results: Results, method: str) -> str:
+    """Return what a method is a variant of; itself where it is none."""
+    known = {each["name"]: each.get("base") for each in results.config.get("methods", ())}
+    return known.get(method) or method
+
+
+def leads(results: Results, ours: str, least: int, most: int) -> dict[Key, float]:
+    """Return by how much log loss (nats) ours leads the best rival, by cell; negative: it trails.
+
+    Args:
+        results: the sweep.
+        ours: our method.
+        least: fewest labels.
+        most: most labels.
+
+    Returns:
+        A lead for each cell with as many labels; NaN where ours or all others are left out.
+    """
+    others, found = rivals(results, ours), {}
+    for key, cell in results.cells.items():
+        if least <= key[2] <= most:
+            means = {m: each.mean for m, each in mean_scores(cell, (ours, *others)).items()}
+            best = min((means[m] for m in others if not np.isnan(means[m])), default=np.nan)
+            found[key] = best - means[ours]
+    return found
+
+
+def name_unknown(leads: Mapping[Key, float]) -> str:
+    """Say where a lead is not known; nothing where all are."""
+    named = "; ".join(", ".join(map(str, key)) for key, lead in leads.items() if np.isnan(lead))
+    return f" Unknown, with too few shared draws: {named}." if named else ""

@@ -1,0 +1,134 @@
+"""Reliability: what texts get by the class that the reader states, and by threshold."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.plots.axis import Axes, drawing, group, name_options, short
+from cordial_ppl.products.figure import INK, literal
+from cordial_ppl.products.heatmaps import draw_heatmap
+from cordial_ppl.readings import as_logits
+from cordial_ppl.scale import Scale
+from cordial_ppl.scores import as_probabilities, means_given_stated
+from cordial_ppl.summary import LEVEL
+
+TEXTS, MOST, DECIMALS = 20, 8, 3
+"""Texts for each bin, bins of a threshold (and thresholds) at most, and decimals of predictions."""
+
+MARKS = "osD^vP*X"
+
+
+def stated_classes(
+    probs: Any,
+    logits: Any,
+    *,
+    options: Sequence[str] | Scale | None = None,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the mean distribution of the label for each class that the reader states.
+
+    Row y is the mean over the texts whose most probable raw option is y; hatched rows have no text.
+    The outlined squares are where label and stated class agree.  For the labels themselves, give
+    one-hot rows: ``np.eye(K)[labels]`` (Fig. 2 of the paper).
+
+    Args:
+        probs: probabilities of the options, ``[n, K]``, of a calibrator or of people.
+        logits: option logits of the same texts, ``[n, K]``.
+        options: names of the K options; by default 0..K-1.
+        title: what stands above.
+        ax: where to draw.
+
+    Returns:
+        The axis.
+
+    Raises:
+        InputError: the arrays cannot be used or differ in shape, or matplotlib is not installed.
+    """
+    readings, shares = as_logits(logits), as_probabilities(probs)
+    if readings.shape != shares.shape:
+        raise InputError(
+            "probs and logits must be of the same texts and options; got shapes "
+            f"{shares.shape} and {readings.shape}."
+        )
+    scale = Scale.of(options, shares.shape[1])
+    with drawing(ax, height=2.9) as axis:
+        draw_heatmap(axis, means_given_stated(shares, readings.argmax(axis=1)))
+        name_options(axis.xaxis, scale, range(scale.size))
+        name_options(axis.yaxis, scale, range(scale.size))
+        axis.set_title(literal(title))
+        axis.set_xlabel("label")
+        axis.set_ylabel("stated class")
+    return axis
+
+
+def thresholds(
+    probs: Any,
+    labels: Any,
+    *,
+    options: Sequence[str] | Scale | None = None,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    r"""Draw observed against predicted shares of labels at or below each threshold.
+
+    .. math:: P(z \le t) = \sum_{k \le t} p(k), \qquad t = 0, \dots, K - 2
+
+    The texts are split, for each threshold, into up to eight bins of about as many by their
+    predicted probability, those with the same in one; vertical lines are the 90 % intervals of the
+    observed share under Jeffreys' prior.  Of more than eight thresholds eight are drawn, evenly.
+    Calibrated predictions follow the diagonal.
+
+    Args:
+        probs: probabilities of the options, ``[n, K]``.
+        labels: options of the texts, by name or as whole numbers 0..K-1, ``[n]``.
+        options: names of the K options; by default 0..K-1.
+        title: what stands above.
+        ax: where to draw.
+
+    Returns:
+        The axis.
+
+    Raises:
+        InputError: the arrays cannot be used or differ in length, or matplotlib is not installed.
+    """
+    shares = as_probabilities(probs)
+    scale = Scale.of(options, shares.shape[1])
+    codes = scale.encode(labels)
+    if len(codes) != len(shares):
+        raise InputError(f"{len(shares)} rows of probabilities came with {len(codes)} labels.")
+    with drawing(ax) as axis:
+        from matplotlib import colormaps
+
+        axis.plot([0, 1], [0, 1], color=INK, lw=0.6, ls=":", marker="")
+        shown = range(0, scale.size - 1, -(-(scale.size - 1) // MOST))
+        shades = colormaps["viridis"](np.linspace(0.3, 0.85, len(shown)))
+        for t, shade, mark in zip(shown, shades, MARKS, strict=False):
+            below, said = codes <= t, shares[:, : t + 1].sum(axis=1)
+            bins = group(said, int(np.clip(len(said) // TEXTS, 1, MOST)), DECIMALS)
+            seen = np.array([below[rows].mean() for rows in bins])
+            hits, sizes = np.array([(below[rows].sum(), len(rows)) for rows in bins]).T
+            low, high = beta.ppf(
+                [[(1 - LEVEL) / 2], [(1 + LEVEL) / 2]], hits + 0.5, sizes - hits + 0.5
+            )
+            axis.errorbar(
+                [said[rows].mean() for rows in bins],
+                seen,
+                yerr=np.maximum([seen - low, high - seen], 0),
+                color=shade,
+                marker=mark,
+                mfc="none",
+                ls="",
+                elinewidth=0.6,
+                label=f"≤ {short(scale.options[t])}",
+            )
+        ends, ticks = (-0.02, 1.02), [0, 0.25, 0.5, 0.75, 1]
+        axis.set(xlim=ends, ylim=ends, xticks=ticks, yticks=ticks, aspect="equal")
+        axis.set_title(literal(title))
+        axis.set_xlabel("predicted P(label ≤ t)")
+        axis.set_ylabel("observed share")
+        axis.legend(loc="lower right")
+    return axis
