@@ -20,7 +20,8 @@ from logs_of_reviews import (
 from cordial_ppl.cli.reading import explain_text, warn
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import FORMATS, collect, find_format
-from cordial_ppl.formats.evidence import Failed, Position, Record, Several, Tokens, Unlabelled
+from cordial_ppl.formats.evidence import Answer, Answers, Orders, Position
+from cordial_ppl.formats.records import Record
 from cordial_ppl.scale import SettingNeeded
 
 
@@ -32,7 +33,7 @@ def test_every_format_is_known_by_its_contents_and_read(name):
     values = table(found, kind)
     assert values.shape == (size, 5) and np.isfinite(values).all()
     assert len(set(found.readings["item_id"])) == size == len(found)
-    assert not found.unread and not found.unnamed and not found.guessed
+    assert not found.unread and not found.unnamed and not found.count("guessed")
     if kind == "n":
         assert len(set(values.sum(axis=1))) == 1
     elif form not in ("lm-eval", "npz"):
@@ -66,7 +67,7 @@ def test_who_made_a_reading_and_how():
 def test_kinds_and_texts_must_agree(log):
     with_tokens = chat({"4": -0.1, "5": -3.0}, item_id="a")
     text = {"item_id": "b", "choices": [{"message": {"content": "4"}}]}
-    with pytest.raises(InputError, match="in line 2 there are answers without them, in line 1 log"):
+    with pytest.raises(InputError, match="in line 2 there are answers without them, before it log"):
         read(log(with_tokens, text))
     with pytest.raises(InputError, match="'a' is in line 1 and in line 2"):
         read(log(with_tokens, with_tokens))
@@ -101,50 +102,52 @@ def test_a_file_of_another_format_is_refused(form, log):
             read(path, form)
 
 
-ANSWER = Tokens([Position("4", {"4": -0.1, "5": -3.0})])
-WHOLE = Tokens([Position("4", {str(k): -0.1 - abs(4 - k) for k in range(1, 6)})])
-MUTE = Tokens([Position("", {})])
+def answer(token, top):
+    return Answers([Answer(token, [Position(token, top)])])
+
+
+ANSWER = answer("4", {"4": -0.1, "5": -3.0})
+WHOLE = answer("4", {str(k): -0.1 - abs(4 - k) for k in range(1, 6)})
+MUTE = answer("", {})
 
 
 def record(*orders, item="a", **fields):
-    return Record(item, Several(orders), item, **fields)
+    return Record(item, item, Orders(orders), **fields)
 
 
 @pytest.mark.parametrize("dropped", [0, 1, 4])
 def test_an_order_without_an_answer_is_counted_and_said(capsys, dropped):
     orders = [MUTE] * dropped + [WHOLE] * (5 - dropped)
     found = collect([record(*orders), record(*[WHOLE] * 5, item="b")], scale=STARS)
-    assert (found.dropped, found.incomplete) == (dropped, dropped > 0)
+    assert found.count("dropped") == dropped
     np.testing.assert_allclose(found.readings["logprob_4"], -0.1)
-    warn(found)
+    warn(found, guess=False)
     said = capsys.readouterr().err
-    assert (f"{dropped} answer" in said and "about 1 text name no option in some" in said) == (
-        dropped > 0
-    )
+    assert (f"{dropped} answer" in said and "name no option in some order" in said) == (dropped > 0)
 
 
 def test_an_option_floored_in_any_order_is_floored(capsys):
     found = collect([record(ANSWER, *[WHOLE] * 4)], scale=STARS, explain=1)
-    assert found.floored == {"1": 1, "2": 1, "3": 1} and not found.lone
-    text = explain_text(found.explained[0], found)
+    assert found.floored == {"1": 1, "2": 1, "3": 1} and not found.count("lone")
+    text = explain_text(found.explained[0], found.options)
     assert text.startswith("a (a): the mean of 5 orders\n  order 1\n  1 ")
     assert text.count("the smallest returned") == 3 and text.count("'4' -0.1") == 5
 
 
 def test_no_order_with_an_answer_is_no_reading():
     found = collect([record(MUTE, MUTE), record(WHOLE, WHOLE, item="b")], scale=STARS)
-    assert found.unread == ["a"] and not found.dropped
+    assert found.unread == ["a"] and not found.count("dropped")
 
 
 def test_labels_that_cannot_be_told_matter_to_who_wants_them():
-    entries = [Unlabelled("names or positions?"), Record("a", WHOLE, "line 1")]
+    entries = [Record("line 1", "a", WHOLE, label=InputError("names or positions?"))]
     assert len(collect(entries, scale=STARS, labels=False)) == 1
     with pytest.raises(InputError, match="names or positions"):
         collect(entries, scale=STARS)
 
 
 def test_failures_of_other_tasks_are_not_counted():
-    failed = [Failed("line 1", "x", task="b"), Failed("line 2", "y", task="a")]
+    failed = [Record("line 1", failed="x", task="b"), Record("line 2", failed="y", task="a")]
     entries = [*failed, record(WHOLE, task="a")]
     assert collect(entries, scale=STARS, task="a").failed == ["line 2 (y)"]
     with pytest.raises(InputError, match="there is no reading of 'c' in it"):

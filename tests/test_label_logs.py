@@ -52,7 +52,7 @@ def test_records_of_argilla_of_all_versions(log):
     assert read(log(record("a", responses("4") | responses(["x"], name="spans")))).labels[
         "task"
     ] == ["stars"]
-    with pytest.raises(InputError, match="line 1 must have an `id`"):
+    with pytest.raises(InputError, match="line 1: expected an `id`"):
         read(log(record(None, responses("4"))))
 
 
@@ -127,7 +127,7 @@ def test_a_position_is_that_of_the_column_whichever_end_is_the_best(tmp_path, op
         ({"logits": [[0.0, 1.0]], "item_id": ["a", "b"]}, "`item_id` must have the shape \\[1\\]"),
         ({"probs": [[1.5, -0.5]]}, "probabilities must be 0..1; found -0.5 in row 0"),
         ({"counts": [[0.5, 1.0]]}, "counts must be whole numbers from 0 up; found 0.5 in row 0"),
-        ({"logits": [[0.0, np.nan]]}, "row 0: logit_1 must be a number; found nan"),
+        ({"logits": [[0.0, np.nan]]}, "row 0: the logit of '1' must be a number; found nan"),
     ],
 )
 def test_arrays_that_are_no_readings(tmp_path, arrays, message):

@@ -9,7 +9,7 @@ import pytest
 from words_model import Arithmetic, Words
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Sequences
+from cordial_ppl.formats.evidence import Scores
 from cordial_ppl.live import scoring
 from cordial_ppl.live.cache import open_cache
 from cordial_ppl.live.local import LocalModel, tokenise
@@ -89,9 +89,10 @@ def test_each_text_gets_its_own_scores(tmp_path, monkeypatch):
         assert shares[-1] == 1.0 and len(cache) == 9
         asked = [tokenise(model.tokenizer, own.messages, OPTIONS) for own in questions]
         for question, tokens in zip(questions, asked, strict=True):
-            found = asking.find(question)
-            assert found is not None and isinstance(found.evidence, Sequences)
-            assert found.evidence.scores == dict(zip(OPTIONS, model.one(tokens), strict=True))
+            (answer,), _ = asking.find(question)
+            assert asking.evidence([answer.body]) == Scores(
+                "logprob", [*model.one(tokens)], [*OPTIONS]
+            )
         # Prompts of like length go together.
         lengths = [length for batch in model.batches for length in batch]
         assert lengths == sorted(lengths) and list(map(len, model.batches)) == [2, 2, 2, 2, 1]

@@ -192,7 +192,8 @@ def test_only_the_key_that_is_meant_leaves_the_environment(monkeypatch):
     elsewhere = str(Server("m", "https://example.com/v1").client.default_headers)
     assert "secret" not in elsewhere
     for host in ("127.0.0.2:8000", "gpu.localhost"):
-        here = str(Server("m", f"http://{host}/v1").client.default_headers)
+        client = Server("m", f"http://{host}/v1").client
+        here = str(client.default_headers | client.auth_headers)
         assert "secret-key" in here and "secret-header" not in here
 
 

@@ -220,7 +220,7 @@ def test_a_key_that_was_not_sent(ask, server, monkeypatch):
     server.respond = lambda _: (401, {"error": "who are you?"})
     shown = ask(status=2).output
     assert "needs a key: name the environment variable that holds one, --key-variable" in shown
-    assert server.keys == ["Bearer none"]
+    assert server.keys == [None]
 
 
 @pytest.mark.parametrize(

@@ -6,22 +6,21 @@ from logs_of_reviews import chat, read, table
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import find_format
-from cordial_ppl.formats.evidence import Record, Samples, Tokens
+from cordial_ppl.formats.evidence import Answers
 
 
 def test_several_choices_are_samples(log):
     one, two = (chat({"4": -0.1, "5": -2.4}, choices=n) for n in (1, 2))
     path = log(one, two)
-    entries = find_format(path).read(path)
-    kinds = [type(entry.evidence) for entry in entries if isinstance(entry, Record)]
-    assert kinds == [Tokens, Samples]
+    found = [record.evidence for record in find_format(path).read(path)]
+    assert [len(own.answers) for own in found if isinstance(own, Answers)] == [1, 2]
     found = read(path)
     np.testing.assert_allclose(*table(found, "logprob"))
     assert found.unnamed and found.readings["item_id"] == ["0", "1"]
     texts = [{"message": {"content": text}, "logprobs": None} for text in ("4", "Score: 5", "?")]
     found = read(log({"item_id": 7, "choices": texts}))
     assert table(found, "n").tolist() == [[0, 0, 0, 1, 1]]
-    assert found.unread_samples == 1 and found.readings["item_id"] == ["7"]
+    assert found.count("unread") == 1 and found.readings["item_id"] == ["7"]
 
 
 def test_a_prompt_that_was_echoed_is_no_answer(log):
@@ -42,15 +41,15 @@ def test_a_prompt_that_was_echoed_is_no_answer(log):
             {"custom_id": "a", "response": {"text": "4"}},
             "line 1: expected a response with `choices",
         ),
-        ({"choices": []}, "requests failed, the first \\(line 1\\) for: no choice among"),
-        ({"object": "response", "output": []}, "no message in its `output`"),
-        (chat({"token_id:19": -0.1}), "without --return-tokens-as-token-ids"),
+        ({"choices": []}, "requests failed, the first \\(line 1\\) for: no answer in it"),
+        ({"object": "response", "output": []}, "no answer in it"),
+        (chat({"token_id:19": -0.1}), "run the server without --return-tokens-as-token-ids"),
         (
             {"choices": [{"logprobs": {"tokens": ["token_id:19"], "token_logprobs": [-0.5]}}]},
-            "line 1: tokens must be text; found 'token_id:19'. Run the server without",
+            "line 1: tokens must be text; found 'token_id:19'. Generate with",
         ),
         ({"choices": [{"logprobs": {"tokens": ["4"], "token_logprobs": []}}]}, None),
-        ({"choices": [{"logprobs": [1]}]}, "not as expected of responses"),
+        ({"choices": [{"logprobs": [1]}]}, "line 1 is not as expected of responses in Open"),
         (chat({"4": 0.5}), "line 1: log-probabilities must be 0 or below; found 0.5"),
     ],
 )
@@ -76,9 +75,9 @@ FAILURES = {
     "incomplete": (
         {"object": "response", "output": [], "status": "incomplete",
          "incomplete_details": {"reason": "max_output_tokens"}},
-        "no message in its `output` (max_output_tokens)",
+        "no answer in it (max_output_tokens)",
     ),
-    "no choice": ({"choices": []}, "no choice among its `choices`"),
+    "no choice": ({"choices": []}, "no answer in it"),
 }  # fmt: skip
 
 
@@ -129,5 +128,7 @@ def test_probabilities_after_sampling(log):
     assert found.floored == {"1": 1, "2": 1, "3": 1}
     found = read(log({"content": "4", "tokens_predicted": 1}))
     assert table(found, "n").tolist() == [[0, 0, 0, 1, 0]]
-    with pytest.raises(InputError, match="log-probabilities must be `token`, .*; found token"):
+    with pytest.raises(
+        InputError, match="line 1 \\(there is no 'logprob'\\) is not as expected of llama"
+    ):
         read(log({"content": "4", "completion_probabilities": [{"token": "4"}]}))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from logs_of_reviews import read
 
 from cordial_ppl.errors import FileError
-from cordial_ppl.formats import archives
-from cordial_ppl.formats.rows import json_rows
+from cordial_ppl.formats import inspect_ai
+from cordial_ppl.formats.rows import read_rows
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
@@ -29,7 +29,7 @@ VALUES = st.recursive(
 def test_a_list_is_read_as_python_reads_it(tmp_path, values, indent, ascii_only, encoding):
     path = tmp_path / "log.json"
     path.write_text(f" {json.dumps(values, indent=indent, ensure_ascii=ascii_only)}\n", encoding)
-    assert repr([row.value for row in json_rows(path)]) == repr(values)
+    assert repr([row.value for row in read_rows(path)]) == repr(values)
 
 
 BROKEN = [
@@ -50,7 +50,7 @@ def test_what_is_no_json_is_refused_where_it_breaks(tmp_path, text):
     path.write_text(text)
     line -= text.endswith("\n{}")
     with pytest.raises(FileError, match=rf"it is not at line {line}, column \d+. It may have been"):
-        list(json_rows(path))
+        list(read_rows(path))
 
 
 @pytest.fixture
@@ -69,12 +69,12 @@ def archive(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[" * 200_000, "samples/a_epoch_1.json is nested too deeply"),
+        ("[" * 200_000, "samples/a_epoch_1.json is not JSON, or nested"),
         ("{", "samples/a_epoch_1.json is not JSON"),
         (" " * 200_000, "samples/a_epoch_1.json must unpack to at most 0 MB; it has more"),
     ],
 )
 def test_members_that_cannot_be_read(monkeypatch, archive, content, message):
-    monkeypatch.setattr(archives, "LARGEST", 200_000 - content.isspace())
+    monkeypatch.setattr(inspect_ai, "LARGEST", 200_000 - content.isspace())
     with pytest.raises(FileError, match=message):
         read(archive(a=content))

@@ -19,12 +19,14 @@ def test_samples_in_tables(tmp_path):
 def test_samples_in_lists_and_row_by_row(log):
     assert find_format(log({"item_id": 1, "output": ["4", "5"]})).name == "samples"
     found = read(log({"item_id": 1, "samples": [4, 4.0, "5", "Score: 4", None, 4.5]}))
-    assert table(found, "n").tolist() == [[0, 0, 0, 3, 1]] and found.unread_samples == 2
+    assert table(found, "n").tolist() == [[0, 0, 0, 3, 1]] and found.count("unread") == 2
     rows = [{"item_id": item, "rating": rating} for item, rating in (("a", 4), ("b", 1), ("a", 5))]
     assert table(read(log(*rows)), "n").tolist() == [[0, 0, 0, 1, 1], [1, 0, 0, 0, 0]]
-    with pytest.raises(InputError, match="line 2 must have `rating`, as the rows before; found it"):
+    with pytest.raises(
+        InputError, match="line 2: expected `rating`, as in the rows before; found it"
+    ):
         read(log(rows[0], {"item_id": "b", "tokens": 3}))
-    with pytest.raises(InputError, match="line 1 must have a list `scores`.*found item_id, tokens"):
+    with pytest.raises(InputError, match="expected a list `scores`.*found item_id, tokens"):
         read(log({"item_id": "b", "tokens": 3}), "samples")
     with pytest.raises(InputError, match="a text must occur once; '1' is in line 1 and in line 2"):
         read(log(*[{"item_id": 1, "scores": [4]}] * 2))

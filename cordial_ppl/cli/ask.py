@@ -10,6 +10,7 @@ import typer
 
 from cordial_ppl.cli.messages import count, progressing, say, working
 from cordial_ppl.cli.options import After, Json, Quiet, ReadingsOut, Seed, Spelled, split_options
+from cordial_ppl.cli.read import Guess
 from cordial_ppl.errors import InputError, ServerError
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def ask(
     ] = False,
     spell: Spelled = None,
     after: After = None,
+    guess: Guess = False,
     reader: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to call the reader; by default MODEL.")
     ] = None,
@@ -96,9 +98,8 @@ def ask(
     from cordial_ppl.tables import write_table
 
     scale = Scale(split_options(options) or ())
-    spellings, before = read_spellings(spell), as_pattern(after)
+    finding = {"spellings": read_spellings(spell), "before": as_pattern(after), "guess": guess}
     check_output(out, [path for path in (texts, prompt, demonstrations) if path is not None])
-    cache = out.with_name(f"{out.name}.cache")
     questions = read_questions(
         texts,
         Prompt(scale, read_template(prompt), question),
@@ -130,17 +131,18 @@ def ask(
             max_tokens=max_tokens or 16,
             concurrency=concurrency or 8,
         )
+    cache = out.with_name(f"{out.name}.cache")
     with open_cache(cache) as kept:
         asker = way(kept)
         with resumable(asker, cache), progressing(quiet) as show:
             asker.run(show)
         records = asker.records(reader or model, task)
         with working("reading the answers", quiet):
-            found = collect(records, scale=scale, spellings=spellings, before=before)
+            found = collect(records, scale=scale, **finding)
     extras, dropped = questions.texts.pass_on(found.readings)
     write_table(out, found.readings | extras)
-    read, written = asker.tokens
     if json:
+        read, written = asker.tokens
         took = {"requests": asker.asked, "tokens_read": read, "tokens_written": written}
         took |= {"missing": asker.failures, "held_back": dropped}
         return show_json(as_json(found, model) | took)
@@ -152,8 +154,8 @@ def ask(
         texts_lost = count(len(asker.failures), "text")
         named = name_failures(asker.failures)
         say(f"warning: {texts_lost} without an answer are left out: {named}")
-    warn(found)
-    if samples and (found.unread or found.unread_samples):
+    warn(found, guess)
+    if samples and (found.unread or found.count("unread")):
         say("warning: if answers ended before they named an option, raise --max-tokens")
     if dropped:
         names = ", ".join(dropped)

@@ -124,13 +124,6 @@ def as_pattern(text: str | None) -> re.Pattern[str] | None:
         ) from error
 
 
-def find_answer(
-    text: str, spellings: Spellings, before: re.Pattern[str] | None = None
-) -> Place | None:
-    """Find the option that a text answers with; see `Finder`."""
-    return Finder(spellings, before).find(text)
-
-
 class Finder:
     """Finds the answers of texts, and counts where they stand.
 
@@ -141,11 +134,19 @@ class Finder:
 
     Attributes:
         counts: Texts by the source of their answer, or by why they have none (`LOST`).
+
+    Raises:
+        InputError: A pattern is given and a guess allowed.
     """
 
     def __init__(
         self, spellings: Spellings, before: re.Pattern[str] | None = None, guess: bool = False
     ):
+        if before is not None and guess:
+            raise InputError(
+                "--after and --guess exclude each other: an answer that follows a pattern is not "
+                "guessed."
+            )
         self.spellings, self.before, self.guess = spellings, before, guess
         self.counts: Counter[str] = Counter()
         self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()

@@ -2,19 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cordial_ppl.errors import InputError, ServerError
-from cordial_ppl.live.asker import Asker, Found, Show, join, name_failures
-from cordial_ppl.live.cache import Answer, Cache, answer_today, key_of
-from cordial_ppl.live.completions import (
-    WRONG,
-    Completion,
-    as_evidence,
-    check_completion,
-    has_alternatives,
-)
+from cordial_ppl.formats.evidence import Answer, Answers, Position
+from cordial_ppl.formats.responses import read_answers
+from cordial_ppl.formats.rows import STUMBLES
+from cordial_ppl.live.asker import Asker, Body, Show, name_failures
+from cordial_ppl.live.cache import Cache
 from cordial_ppl.live.questions import Question, Questions
 from cordial_ppl.live.server import Refused, Server
 
@@ -26,6 +22,9 @@ HOPELESS = 10
 
 SEVERAL = 100
 """Samples in one request, at most."""
+
+MUTE = Answer("", [Position("", {})])
+"""A refusal in words, which has no log-probabilities and names no option."""
 
 
 class Asking(Asker):
@@ -50,16 +49,15 @@ class Asking(Asker):
         max_tokens: int = 16,
         concurrency: int = 8,
     ):
-        super().__init__(questions, server.model, cache)
-        self.server, self.samples, self.concurrency = server, samples, concurrency
         logprobs = {} if samples else {"logprobs": True, "top_logprobs": TOP}
-        self._best = {"temperature": float(samples > 0), "max_tokens": max_tokens, **logprobs}
-        self._wanted = max(samples, 1)
-        self._settings = self._best | ({"n": samples} if samples > 1 else {})
+        settings = {"temperature": float(samples > 0), "max_tokens": max_tokens, **logprobs}
+        super().__init__(questions, server.model, cache, settings, max(samples, 1))
+        self.server, self.samples, self.concurrency = server, samples, concurrency
+        # What the server takes, which may be less.
+        self._taken = settings | ({"n": samples} if samples > 1 else {})
         # Questions without an answer that the same command may get later.
         self._failed: dict[str, str] = {}
         self._in_a_row = 0
-        self._has_answered = False
 
     def run(self, show: Show) -> None:
         """Ask all questions that have no answer yet, and report progress.
@@ -92,37 +90,33 @@ class Asking(Asker):
                 + (" The others were not asked." if unasked else "")
             )
 
-    def find(self, question: Question) -> Found | None:
-        """Find the answer to a question; None if there is none."""
-        answers = self._answers(question)
-        if _count(answers) < self._wanted:
-            return None
-        bodies = [answer.body for answer in answers]
-        return Found(
-            as_evidence(bodies, self.samples),
-            join(str(body.get("model") or self.model) for body in bodies),
-            join(describe(answer.settings, self.samples) for answer in answers),
-            max(answer.date for answer in answers),
-        )
+    def size(self, body: Body) -> int:
+        """Count the answers of a completion that can be read."""
+        try:
+            answers = read_answers(body).answers
+            message = body["choices"][0]["message"]
+        except STUMBLES:
+            return 0
+        # An empty answer and a refusal have no alternatives to be read.
+        empty = message.get("refusal") or not message.get("content")
+        several = any(len(position.top) > 1 for position in answers[0].positions)
+        return len(answers) if self.samples or empty or several else 0
 
-    def _answers(self, question: Question) -> list[Answer]:
-        """Return the answers in the cache, perhaps fewer than are wanted."""
-        found: list[Answer] = []
-        while (taken := _count(found)) < self._wanted:
-            answer = self.cache.get(self._key(question, taken))
-            try:
-                if answer is None or not self._is_usable(check_completion(answer.body)):
-                    break
-            except WRONG:
-                break
-            found.append(answer)
-        return found
+    def evidence(self, bodies: Sequence[Body]) -> Answers:
+        """Read the sampled texts, or the tokens of the one answer."""
+        found = [answer for body in bodies for answer in read_answers(body).answers]
+        if self.samples:
+            return Answers([Answer(answer.text) for answer in found[: self.samples]])
+        return Answers([found[0] if found[0].positions else MUTE])
 
-    def _key(self, question: Question, taken: int) -> str:
-        return key_of(self.model, question.messages, self._best, taken)
-
-    def _is_usable(self, body: Completion) -> bool:
-        return self.samples > 0 or has_alternatives(body)
+    def describe(self, settings: Mapping[str, Any]) -> str:
+        """Say how an answer was decoded: "temperature 0, max_tokens 16, top_logprobs 20"."""
+        words = [
+            f"{name} {value:g}"
+            for name, value in settings.items()
+            if name != "n" and not isinstance(value, bool)
+        ]
+        return ", ".join([*words, f"samples {self.samples}"] if self.samples else words)
 
     async def _run(self, waiting: Iterator[Question], show: Show) -> None:
         async with self.server.client:
@@ -145,26 +139,27 @@ class Asking(Asker):
                 self._failed[question.item_id] = str(error)
                 self._in_a_row += 1
             else:
-                self.done, self._in_a_row, self._has_answered = self.done + 1, 0, True
+                self.done, self._in_a_row = self.done + 1, 0
             show(*self.progress)
             if alone:
                 return
 
     async def _ask(self, question: Question) -> None:
         """Ask a question until it has as many answers as are wanted."""
-        taken = _count(self._answers(question))
-        while taken < self._wanted:
-            settings, body = await self._request(question, min(self._wanted - taken, SEVERAL))
-            usage = body["usage"] if isinstance(body.get("usage"), Mapping) else {}
-            self.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
-            if not self._is_usable(body):
+        _, lacking = self.find(question)
+        while lacking > 0:
+            settings, body = await self._request(question, min(lacking, SEVERAL))
+            number = self.size(body)
+            if not number:
                 raise self._no_logprobs("its answer has none")
-            self.cache.put(self._key(question, taken), answer_today(settings, body))
-            taken += len(body["choices"])
+            usage = body["usage"] if isinstance(body.get("usage"), Mapping) else {}
+            tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
+            self.keep(question, body, settings, tokens, lacking)
+            lacking -= number
 
-    async def _request(self, question: Question, number: int) -> tuple[dict[str, Any], Completion]:
+    async def _request(self, question: Question, number: int) -> tuple[dict[str, Any], Body]:
         """Send a request; while the server has answered none, ask for less after a refusal."""
-        settings = self._settings
+        settings = self._taken
         while True:
             sent = {name: value for name, value in settings.items() if name != "n"}
             if number > 1 and "n" in settings:
@@ -172,15 +167,15 @@ class Asking(Asker):
             try:
                 body = await self.server.complete(question.messages, sent)
             except Refused as refusal:
-                less = None if self._has_answered else concede(settings, str(refusal))
+                less = None if self.asked else concede(settings, str(refusal))
                 if less is not None:
                     settings = less
-                elif "logprob" in str(refusal) and not self._has_answered:
+                elif "logprob" in str(refusal) and not self.asked:
                     raise self._no_logprobs(str(refusal)) from refusal
                 else:
                     raise
             else:
-                self._settings = settings
+                self._taken = settings
                 return sent, body
 
     def _no_logprobs(self, reason: str) -> InputError:
@@ -213,17 +208,3 @@ def concede(settings: Mapping[str, Any], refusal: str) -> dict[str, Any] | None:
     else:
         return None
     return rest
-
-
-def describe(settings: Mapping[str, Any], samples: int = 0) -> str:
-    """Say how an answer was decoded: "temperature 0, max_tokens 16, top_logprobs 20"."""
-    words = [
-        f"{name} {value:g}"
-        for name, value in settings.items()
-        if name != "n" and not isinstance(value, bool)
-    ]
-    return ", ".join([*words, f"samples {samples}"] if samples else words)
-
-
-def _count(answers: list[Answer]) -> int:
-    return sum(len(answer.body["choices"]) for answer in answers)

@@ -1,6 +1,5 @@
 """The tables that prompts are filled from: texts to rate, and labelled texts as examples."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 from cordial_ppl.errors import InputError, name_rows, naming
 from cordial_ppl.live.prompt import Demonstration
 from cordial_ppl.scale import Scale
-from cordial_ppl.tables.columns import KINDS, filled, passed_through
+from cordial_ppl.tables.columns import filled, is_reading, passed_through
 from cordial_ppl.tables.files import Columns, is_filled, list_names, read_columns
 from cordial_ppl.tables.rows import as_name, read_items
 
@@ -42,13 +41,9 @@ class Texts:
         """
         places = {item: i for i, item in enumerate(self.item_ids)}
         rows = [places[item] for item in readings["item_id"]]
-        taken = re.compile("rating$|" + "|".join(f"{kind}_" for kind in KINDS))
-        dropped = [name for name in self.extras if name in readings or taken.match(name)]
-        return {
-            name: [cells[i] for i in rows]
-            for name, cells in self.extras.items()
-            if name not in dropped
-        }, dropped
+        dropped = [name for name in self.extras if name in readings or is_reading(name)]
+        kept = [name for name in self.extras if name not in dropped]
+        return {name: [self.extras[name][i] for i in rows] for name in kept}, dropped
 
 
 def read_texts(path: str | Path, needed: Collection[str]) -> Texts:
