@@ -14,8 +14,6 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.formats import FORMATS, collect, find_format
 from cordial_ppl.formats.answers import as_pattern
 from cordial_ppl.live import cache as answers
-from cordial_ppl.live.asking import describe
-from cordial_ppl.live.completions import WRONG, as_evidence, check_completion, has_alternatives
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables import read_readings
 from fuzzing.door import Door, attempt

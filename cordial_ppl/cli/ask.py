@@ -139,7 +139,7 @@ def ask(
         records = asker.records(reader or model, task)
         with working("reading the answers", quiet):
             found = collect(records, scale=scale, **finding)
-    extras, dropped = questions.texts.pass_on(found.readings)
+    extras, dropped = questions.pass_on(found.readings)
     write_table(out, found.readings | extras)
     if json:
         read, written = asker.tokens

@@ -43,34 +43,34 @@ def _read(path: Path) -> Iterator[Record]:
         named = told_by_samples(map(_sample, read_rows(path)))
     seen: dict[str, Any] = {}
     for row in read_rows(path):
-        with at(row.place):
-            value, scores = row.value, _scores(row)
-            if value.get("filter") != first.get("filter"):
-                continue
-            item, place = value.get("doc_hash"), value.get("doc_id")
-            # A data set may hold a document twice.
-            if item is not None and seen.setdefault(item, place) != place:
-                item = f"{item}-{place}"
-            texts = [text for request in value["resps"] for text in request] if not scores else []
-            texts = [text if isinstance(text, str) else json.dumps(text) for text in texts]
-            yield Record(
-                row.place,
-                as_text(place if item is None else item),
-                Scores("logprob", [*scores.values()], [*scores])
-                if scores
-                else Answers([*map(Answer, texts)]),
-                reader=made.get("model"),
-                task=task,
-                label=_label(value.get("target"), list(scores), named),
-                made=made,
-            )
+        value, sample = row.value, _sample(row)
+        if value.get("filter") != first.get("filter"):
+            continue
+        item, place = value.get("doc_hash"), value.get("doc_id")
+        # A data set may hold a document twice.
+        if item is not None and seen.setdefault(item, place) != place:
+            item = f"{item}-{place}"
+        yield Record(
+            row.place,
+            as_text(place if item is None else item),
+            _evidence(sample),
+            reader=made.get("model"),
+            task=task,
+            label=_label(sample, named),
+            made=made,
+        )
 
 
-def _scores(row: Row) -> dict[str, float]:
+def _sample(row: Row) -> Sample:
+    with at(row.place):
+        if not _knows(row.value):
+            raise InputError(f"expected a sample of lm-eval; found {row.fields}.")
+        return Sample(as_text(row.value.get("target")), _scores(row.value), row.value)
+
+
+def _scores(value: Mapping[str, Any]) -> dict[str, float]:
     """Log-likelihoods by choice; none if the task generates."""
-    if not _knows(row.value):
-        raise InputError(f"expected a sample of lm-eval; found {row.fields}.")
-    asked = row.value["arguments"]
+    asked = value["arguments"]
     pairs: list[list[Any]] = (
         [list(one.values()) for one in asked.values()] if isinstance(asked, Mapping) else asked
     )
@@ -79,7 +79,8 @@ def _scores(row: Row) -> dict[str, float]:
     # What is scored without a context is for acc_mutual_info, and no answer to anything.
     first = next((context for context, *_ in pairs if context), "")
     scores: dict[str, float] = {}
-    for (context, choice, *_), response in zip(pairs, row.value["filtered_resps"], strict=False):
+    for (context, choice, *_), response in zip(pairs, value["filtered_resps"], strict=False):
+        choice = choice.strip()
         if context != first and not context:
             continue
         if choice in scores or context != first:
@@ -98,20 +99,17 @@ def _scores(row: Row) -> dict[str, float]:
     return scores
 
 
-def _label(target: Any, choices: list[str], named: bool | None) -> str | InputError | None:
-    text = as_text(target)
-    if text is None or not choices or named or not text.isdecimal():
-        return text
-    if named is None:
-        return InputError(UNTOLD)
-    # The harness itself counts no position beyond the choices.
-    return choices[int(text)] if int(text) < len(choices) else None
+def _evidence(sample: Sample) -> Scores | Answers:
+    if sample.scores:
+        return Scores("logprob", [*sample.scores.values()], [*sample.scores])
+    texts = [text for request in sample.metrics["resps"] for text in request]
+    return Answers([Answer(t if isinstance(t, str) else json.dumps(t)) for t in texts])
 
 
-def _sample(row: Row) -> Sample:
-    with at(row.place):
-        scores = {choice.strip(): score for choice, score in _scores(row).items()}
-    return Sample(as_text(row.value.get("target")) or "", scores, row.value)
+def _label(sample: Sample, named: bool | None) -> str | InputError | None:
+    if named or not sample.scores or not (sample.target or "").isdecimal():
+        return sample.target
+    return InputError(UNTOLD) if named is None else sample.counted
 
 
 def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:

@@ -1,5 +1,6 @@
 """A way to ask a model, and the records that are made of its answers."""
 
+import datetime
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,7 +9,7 @@ from typing import Any
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Answers, Orders, Scores
 from cordial_ppl.formats.records import Record
-from cordial_ppl.live.cache import Answer, Cache, answer_today, key_of
+from cordial_ppl.live.cache import Answer, Cache, key_of
 from cordial_ppl.live.questions import Question, Questions
 
 Show = Callable[[float, str], None]
@@ -120,7 +121,8 @@ class Asker(ABC):
             tokens: Tokens of prompt and answer, as far as the server reports them.
             lacking: How many answers the question lacked before.
         """
-        self.cache.put(self._key(question, lacking), answer_today(settings, body))
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        self.cache.put(self._key(question, lacking), Answer(settings, body, today))
         new = (number if isinstance(number, int) else 0 for number in tokens)
         self.asked += 1
         self.tokens = tuple(map(sum, zip(self.tokens, new, strict=True)))
@@ -136,7 +138,7 @@ class Asker(ABC):
             The records.
         """
         digest = self.questions.prompt.digest(self.questions.orders)
-        for position, item in enumerate(self.questions.texts.item_ids):
+        for position, item in enumerate(self.questions.item_ids):
             orders = [self.find(question) for question in self.questions.about(position)]
             # What places add cancels only in the mean over all orders.
             if any(lacking for _, lacking in orders):
