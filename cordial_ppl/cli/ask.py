@@ -90,6 +90,7 @@ def ask(
     from cordial_ppl.cli.reading import as_json, read_spellings, report, warn
     from cordial_ppl.formats import collect
     from cordial_ppl.formats.answers import as_pattern
+    from cordial_ppl.formats.spellings import Spellings
     from cordial_ppl.live.asker import name_failures
     from cordial_ppl.live.cache import open_cache
     from cordial_ppl.live.prompt import Prompt, read_template
@@ -98,7 +99,9 @@ def ask(
     from cordial_ppl.tables import write_table
 
     scale = Scale(split_options(options) or ())
-    finding = {"spellings": read_spellings(spell), "before": as_pattern(after), "guess": guess}
+    spellings, before = read_spellings(spell), as_pattern(after, guess)
+    # A spelling that is wrong is refused before anything is asked.
+    Spellings(scale, spellings)
     check_output(out, [path for path in (texts, prompt, demonstrations) if path is not None])
     questions = read_questions(
         texts,
@@ -138,7 +141,9 @@ def ask(
             asker.run(show)
         records = asker.records(reader or model, task)
         with working("reading the answers", quiet):
-            found = collect(records, scale=scale, **finding)
+            found = collect(
+                records, scale=scale, spellings=spellings, before=before, guess=guess
+            )
     extras, dropped = questions.pass_on(found.readings)
     write_table(out, found.readings | extras)
     if json:

@@ -73,7 +73,7 @@ def read(
                 found.read(source),
                 scale=None if names is None else Scale(names),
                 spellings=read_spellings(spell),
-                before=as_pattern(after),
+                before=as_pattern(after, guess),
                 guess=guess,
                 reverse=reverse,
                 task=task,

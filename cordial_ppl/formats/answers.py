@@ -114,8 +114,23 @@ class Place(NamedTuple):
     source: str = ""
 
 
-def as_pattern(text: str | None) -> re.Pattern[str] | None:
-    """Compile the pattern that precedes a user's answers; an `InputError` if it is none."""
+def as_pattern(text: str | None, guess: bool = False) -> re.Pattern[str] | None:
+    """Compile the pattern that answers follow.
+
+    Args:
+        text: The pattern, or None.
+        guess: Whether prose may give the answer too.
+
+    Returns:
+        The pattern, or None.
+
+    Raises:
+        InputError: It is no regular expression, or an answer would have to be guessed too.
+    """
+    if text is not None and guess:
+        raise InputError(
+            "--after and --guess exclude each other: an answer that follows a pattern is no guess."
+        )
     try:
         return None if text is None else re.compile(text)
     except re.error as error:
@@ -134,19 +149,11 @@ class Finder:
 
     Attributes:
         counts: Texts by the source of their answer, or by why they have none (`LOST`).
-
-    Raises:
-        InputError: A pattern is given and a guess allowed.
     """
 
     def __init__(
         self, spellings: Spellings, before: re.Pattern[str] | None = None, guess: bool = False
     ):
-        if before is not None and guess:
-            raise InputError(
-                "--after and --guess exclude each other: an answer that follows a pattern is not "
-                "guessed."
-            )
         self.spellings, self.before, self.guess = spellings, before, guess
         self.counts: Counter[str] = Counter()
         self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()
