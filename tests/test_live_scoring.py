@@ -11,6 +11,7 @@ from words_model import Arithmetic, Words
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Scores
 from cordial_ppl.live import scoring
+from cordial_ppl.live.asking import Asking
 from cordial_ppl.live.cache import open_cache
 from cordial_ppl.live.local import LocalModel, tokenise
 from cordial_ppl.live.prompt import Prompt
@@ -80,7 +81,7 @@ def test_each_text_gets_its_own_scores(tmp_path, monkeypatch):
     model, shares = Arithmetic(), []
 
     def ask(cache, model):
-        asking = scoring.Scoring(questions, "tiny", model, cache)
+        asking = Asking(questions, scoring.Scoring("tiny", model, OPTIONS), cache)
         asking.run(lambda share, line: shares.append(share))
         return asking
 
@@ -90,14 +91,16 @@ def test_each_text_gets_its_own_scores(tmp_path, monkeypatch):
         asked = [tokenise(model.tokenizer, own.messages, OPTIONS) for own in questions]
         for question, tokens in zip(questions, asked, strict=True):
             (answer,), _ = asking.find(question)
-            assert asking.evidence([answer.body]) == Scores(
+            assert asking.model.evidence([answer.body]) == Scores(
                 "logprob", [*model.one(tokens)], [*OPTIONS]
             )
         # Prompts of like length go together.
-        lengths = [length for batch in model.batches for length in batch]
-        assert lengths == sorted(lengths) and list(map(len, model.batches)) == [2, 2, 2, 2, 1]
+        first, *batches = model.batches
+        lengths = [length for batch in batches for length in batch]
+        assert lengths == sorted(lengths) and list(map(len, batches)) == [2, 2, 2, 2]
+        assert len(first) == 1
         read = sum(len(own.prompt) + sum(map(len, own.options)) for own in asked)
-        assert (asking.done, asking.asked, asking.tokens) == (9, 9, (read, 0))
+        assert (asking.done, asking.asked, asking.tokens) == (9, 9, [read, 0])
         again = ask(cache, model)
         assert (again.done, again.asked) == (9, 0)
         # Another version of the model is another model.
@@ -110,8 +113,8 @@ def test_from_texts_to_readings(cordial, monkeypatch):
     command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--local")
     command += ("--options", ",".join(OPTIONS))
     write([50])
-    shown = cordial(*command, status=2).output
-    assert "the prompt about 't0' has" in shown and "shorten the texts" in shown
+    shown = cordial(*command, status=1).output
+    assert "1 of 1 questions got no answer: 't0' (" in shown and "reads at most 80)" in shown
     write([2, 1, 50, 3])
     shown = cordial(*command).output
     assert re.search(r"left out: 't2' \(1\d\d tokens, but 'tiny' reads at most 80\)", shown)

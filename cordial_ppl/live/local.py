@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.live.asker import load
+from cordial_ppl.live.model import load
 from cordial_ppl.live.prompt import Messages
 
 Tokens = list[int]

@@ -1,64 +1,71 @@
-"""Questions for a model on this machine, a batch at a time; every answer is kept."""
+"""A model on this machine that scores every option of a question, many questions together."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from itertools import batched
 from typing import Any
 
-from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Scores
-from cordial_ppl.live.asker import Asker, Body, Show
-from cordial_ppl.live.cache import Cache
 from cordial_ppl.live.local import LocalModel, Tokenised, tokenise
-from cordial_ppl.live.questions import Question, Questions
+from cordial_ppl.live.model import Body, Model, Refused
+from cordial_ppl.live.prompt import Messages
 
 BATCH = 16
 """Prompts that go through the model together."""
 
-WINDOW = 32
-"""Batches among which prompts are sorted by length, so that there is little padding."""
 
-
-class Scoring(Asker):
-    """Questions for a model on this machine.
+class Scoring(Model):
+    """A model on this machine.
 
     Args:
-        questions: What to ask.
-        name: The model's name.
+        name: Its name.
         model: The model.
-        cache: Where answers are kept, and looked for first.
+        options: The options, which are scored.
     """
 
-    def __init__(self, questions: Questions, name: str, model: LocalModel, cache: Cache):
+    # So many questions are sorted by length at a time that there is little padding.
+    concurrency = 32 * BATCH
+    patience = float("inf")
+
+    def __init__(self, name: str, model: LocalModel, options: Sequence[str]):
+        self.name, self.model, self.options = name, model, options
         # Scores do not depend on the order of the options, except through the prompt.
-        self.scorer, self.options = model, questions.prompt.scale.options
-        settings = {
-            "scored": list(self.options),
+        self.settings = {
+            "scored": list(options),
             "precision": model.precision,
             "version": model.version,
         }
-        super().__init__(questions, name, cache, settings)
+        self._waiting: list[tuple[Tokenised, asyncio.Future[list[float]]]] = []
+        self._is_scoring = False
 
-    def run(self, show: Show) -> None:
-        """Score all questions that have no answer yet, and report progress.
+    async def answer(self, messages: Messages, lacking: int) -> tuple[Mapping[str, Any], Body]:
+        """Score the options after a prompt; one that is too long is refused."""
+        del lacking
+        tokens, longest = tokenise(self.model.tokenizer, messages, self.options), self.model.longest
+        if tokens.length > longest:
+            raise Refused(f"{tokens.length} tokens, but {self.name!r} reads at most {longest}")
+        scores = asyncio.get_running_loop().create_future()
+        self._waiting.append((tokens, scores))
+        if not self._is_scoring:
+            await self._score()
+        body = {"scores": dict(zip(self.options, await scores, strict=True))}
+        read = len(tokens.prompt) + sum(map(len, tokens.options))
+        return self.settings, body | {"usage": {"prompt_tokens": read, "completion_tokens": 0}}
 
-        Args:
-            show: Reports progress.
-
-        Raises:
-            InputError: All prompts are too long for the model, or one for the memory.
-        """
-        for window in batched(self._tokenised(), BATCH * WINDOW):
-            for batch in batched(sorted(window, key=lambda pair: pair[1].length), BATCH):
-                scores = self.scorer.score([tokens for _, tokens in batch])
-                for (question, tokens), row in zip(batch, scores, strict=True):
-                    body = {"scores": dict(zip(self.options, row.tolist(), strict=True))}
-                    read = len(tokens.prompt) + sum(map(len, tokens.options))
-                    self.keep(question, body, self.settings, (read, 0))
-                    self.done += 1
-                show(*self.progress)
-        if self.failures and not self.done:
-            item, problem = next(iter(self.failures.items()))
-            raise InputError(f"the prompt about {item!r} has {problem}: shorten the texts.")
+    async def _score(self) -> None:
+        """Score all questions that wait, those of like length together, until none does."""
+        self._is_scoring = True
+        while self._waiting:
+            # The other questions of this window are asked.
+            await asyncio.sleep(0)
+            window, self._waiting = sorted(self._waiting, key=lambda pair: pair[0].length), []
+            for batch in batched(window, BATCH):
+                rows = self.model.score([tokens for tokens, _ in batch])
+                for (_, scores), row in zip(batch, rows, strict=True):
+                    scores.set_result(row.tolist())
+                # Their answers are kept, and the next questions asked.
+                await asyncio.sleep(0)
+        self._is_scoring = False
 
     def size(self, body: Body) -> int:
         """Say whether a response has a score of every option."""
@@ -73,14 +80,3 @@ class Scoring(Asker):
     def describe(self, settings: Mapping[str, Any]) -> str:
         """Say what was scored, and in which precision."""
         return f"log-likelihood of options, {settings.get('precision')}"
-
-    def _tokenised(self) -> Iterator[tuple[Question, Tokenised]]:
-        """Go through the questions to ask, as tokens; note those that are too long."""
-        for question in self.unanswered():
-            tokens = tokenise(self.scorer.tokenizer, question.messages, self.options)
-            longest = self.scorer.longest
-            if tokens.length <= longest:
-                yield question, tokens
-            else:
-                problem = f"{tokens.length} tokens, but {self.model!r} reads at most {longest}"
-                self.failures[question.item_id] = problem

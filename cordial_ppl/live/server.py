@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from cordial_ppl.errors import CordialError, InputError, ServerError
 from cordial_ppl.formats.responses import read_answers
 from cordial_ppl.formats.rows import STUMBLES
-from cordial_ppl.live.asker import load
+from cordial_ppl.live.model import Refused, load
 from cordial_ppl.live.prompt import Messages
 
 OPENAI = "https://api.openai.com/v1"
@@ -31,10 +31,6 @@ KEPT = ("choices", "model", "created", "usage")
 """What is kept of a response."""
 
 
-class Refused(ServerError):
-    """The server does not answer this request, and would not if it were repeated."""
-
-
 class Server:
     """A server, for one run.
 
@@ -48,8 +44,7 @@ class Server:
         key_variable: The environment variable that holds the key, if not the usual one.
 
     Attributes:
-        client: The client, to be entered with `async with`.
-        has_answered: Whether the server is known to answer, so that a 403 is about the text.
+        client: The client of the package `openai`.
 
     Raises:
         InputError: The address is malformed or may contain a secret, the key is missing or
@@ -62,7 +57,6 @@ class Server:
         url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
         self.url = url.rstrip("/").removesuffix("/chat/completions")
         self._key = self._find_key(named=key_variable is not None)
-        self.has_answered = False
         self.client = self._openai.AsyncOpenAI(
             # Without one the client would take the key in OPENAI_API_KEY.
             api_key=self._key or "none",
@@ -105,12 +99,15 @@ class Server:
             )
         return key
 
-    async def complete(self, messages: Messages, settings: Mapping[str, Any]) -> dict[str, Any]:
+    async def complete(
+        self, messages: Messages, settings: Mapping[str, Any], has_answered: bool = False
+    ) -> dict[str, Any]:
         """Ask for a completion.
 
         Args:
             messages: The conversation.
             settings: How to decode the answer, in the protocol's words.
+            has_answered: Whether the server answers others, so that status 403 is about the text.
 
         Returns:
             What is kept of the response (`KEPT`), whose answers can be read.
@@ -127,7 +124,7 @@ class Server:
                 model=self.model, messages=messages, extra_headers=header, **settings
             )
         except self._openai.APIStatusError as error:
-            raise self._failure(error) from error
+            raise self._failure(error, has_answered) from error
         except self._openai.APITimeoutError as error:
             raise ServerError(
                 f"no answer within {TIMEOUT:g} s, {RETRIES + 1} times: ask fewer questions at "
@@ -143,15 +140,14 @@ class Server:
         except STUMBLES as error:
             words = self._quote(response.text)
             raise ServerError(f"an answer that is no chat completion: {words!r}") from error
-        self.has_answered = True
         return {name: body[name] for name in KEPT if name in body}
 
-    def _failure(self, error: Any) -> CordialError:
+    def _failure(self, error: Any, has_answered: bool) -> CordialError:
         """Say what a status means."""
         status, body = error.status_code, error.body
         words = self._quote((body.get("message") if isinstance(body, dict) else body) or "")
         said = f"status {status}" + (f": {words}" if words else "")
-        if status == 401 or status == 403 and not self.has_answered:
+        if status == 401 or status == 403 and not has_answered:
             problem = (
                 f"the one in the environment variable {self.key_variable} is refused"
                 if self._key
