@@ -167,7 +167,7 @@ CHAT = (LOGS / "openai_chat.jsonl").read_text()
 BAD = {
     "cut off": (CHAT[:-200], GOOD, "it is not at line 20, column .*cut off there"),
     "mixed": (CHAT + '{"a": 1}\n', GOOD, "line 21: expected a response .*; found a"),
-    "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found a number"),
+    "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found 3"),
     "empty": ("", GOOD, "log.jsonl is empty"),
     "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
     "unknown": ('{"a": 1, "b": 2}\n', GOOD, "known by its contents: its first object has a, b"),

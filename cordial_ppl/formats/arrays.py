@@ -4,18 +4,16 @@ One array `logits`, `logprobs`, `probs` or `counts` [n, K], and perhaps `item_id
 and `options` [K]. Nothing that would run code is loaded.
 """
 
-import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from cordial_ppl.errors import CordialWarning, FileError, InputError
+from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.formats.evidence import Scores
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.records import Record, as_text
-from cordial_ppl.readings import readings_from_counts, readings_from_probabilities
 
 KINDS = {"logits": "logit", "logprobs": "logprob", "probs": "p", "counts": "n"}
 """What an array of that name holds."""
@@ -36,13 +34,6 @@ def _read(path: Path) -> Iterator[Record]:
     if values.ndim != 2 or values.dtype.kind not in "biuf":
         found = f"{values.dtype} {list(values.shape)}"
         raise InputError(f"`{name}` must be numbers [n, K]; found {found}.")
-    with warnings.catch_warnings():
-        # Who reads the table is warned of zeros.
-        warnings.simplefilter("ignore", CordialWarning)
-        if name == "probs":
-            readings_from_probabilities(values)
-        elif name == "counts":
-            readings_from_counts(values)
     n, size = values.shape
     items, labels = (_column(arrays, own, n) or [None] * n for own in ("item_id", "labels"))
     options = _column(arrays, "options", size)

@@ -104,7 +104,8 @@ def collect(
         if len(found.explained) < explain:
             found.explained.append(Explained(item, record.place, reading))
         elif reading is not None:
-            reading.forget()
+            # There may be many.
+            reading.parts = []
         if reading is None:
             found.unread.append(record.place)
         elif found.values and reading.kind != found.values[0].kind:

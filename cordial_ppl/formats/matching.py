@@ -15,7 +15,7 @@ from cordial_ppl.formats.spellings import Spellings, fold
 BOUNDS = {
     "logit": (-np.inf, sys.float_info.max, "a number"),
     "logprob": (-np.inf, ROUNDING, "0 or below"),
-    "p": (0.0, sys.float_info.max, "0 or above"),
+    "p": (0.0, 1.0 + ROUNDING, "0..1"),
     "n": (0.0, sys.float_info.max, "0 or above"),
 }
 """Between which numbers the scores of a kind are, and how a message says so."""

@@ -43,13 +43,6 @@ class Reading:
             return any(order is not None and order.lone for order in self.orders)
         return len(self.floored) == len(self.values) - 1
 
-    def forget(self) -> None:
-        """Forget what the numbers are made of, for there may be many readings."""
-        self.parts = []
-        for order in self.orders:
-            if order is not None:
-                order.forget()
-
     @property
     def dropped(self) -> int:
         """The number of orders whose answer names no option: position effects do not cancel."""

@@ -153,25 +153,21 @@ def _is_llama_cpp(value: Body) -> bool:
     return isinstance(value.get("content"), str) and not LLAMA.isdisjoint(value)
 
 
-def _find(value: Any, test: Callable[[Body], bool], depth: int = DEPTH) -> Body | None:
-    """The response in an object."""
-    if not isinstance(value, Mapping) or test(value):
-        return value if isinstance(value, Mapping) else None
-    inner = (_find(value.get(name), test, depth - 1) for name in WRAPPED) if depth else ()
-    return next((body for body in inner if body is not None), None)
+def _unwrap(value: Any, depth: int = DEPTH) -> Iterator[Body]:
+    """An object and those that it wraps."""
+    if isinstance(value, Mapping):
+        yield value
+        for name in WRAPPED if depth else ():
+            yield from _unwrap(value.get(name), depth - 1)
 
 
-def _find_error(value: Any, depth: int = DEPTH) -> str | None:
+def _find_error(value: Body) -> str | None:
     """What is said of a request that failed, which batch results say in several places."""
-    if not isinstance(value, Mapping):
-        return None
-    if failed := value.get("error"):
-        message = failed.get("message") if isinstance(failed, Mapping) else None
-        return str(message or failed)
-    inner = (_find_error(value.get(name), depth - 1) for name in WRAPPED) if depth else ()
-    status = value.get("status_code")
-    failed = f"status {status}" if isinstance(status, int) and status >= 400 else None
-    return next((reason for reason in inner if reason is not None), failed)
+    for inner in _unwrap(value):
+        if error := inner.get("error"):
+            return str((error.get("message") if isinstance(error, Mapping) else None) or error)
+    codes = [inner.get("status_code") for inner in _unwrap(value)]
+    return next((f"status {code}" for code in codes if isinstance(code, int) and code >= 400), None)
 
 
 def _format(
@@ -179,8 +175,11 @@ def _format(
 ) -> Format:
     """Make the format of a protocol; `test` tells its responses."""
 
+    def find(value: Body) -> Body | None:
+        return next(filter(test, _unwrap(value)), None)
+
     def read(row: Row) -> Iterator[Record]:
-        value, body = row.value, _find(row.value, test)
+        value, body = row.value, find(row.value)
         failed = None if body else _find_error(value)
         if body is None and failed is None:
             raise InputError(f"expected {expected}; found {row.fields}.")
@@ -209,7 +208,7 @@ def _format(
         name,
         words,
         by_row(read),
-        lambda first: _find(first, test) is not None or test is _is_openai and "custom_id" in first,
+        lambda first: find(first) is not None or test is _is_openai and "custom_id" in first,
         remedy=remedy,
     )
 

@@ -9,15 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from cordial_ppl.errors import CordialError, FileError, InputError, naming
+from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
 from cordial_ppl.formats.records import Record
 from cordial_ppl.tables.files import is_filled, read_columns
 
 TABLES = (".csv", ".parquet")
 """Endings of files that are no JSON."""
-
-KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false"}
-"""What JSON values are called."""
 
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"}
 """First bytes of files that have to be unpacked."""
@@ -73,8 +70,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         found = _elements if _first_character(path, file) == b"[" else _lines
         for place, value in found(path, file):
             if not isinstance(value, dict):
-                kind = KINDS.get(type(value), "null")
-                raise FileError(f"{path}: {place} must be a JSON object; found {kind}.")
+                raise FileError(f"{path}: {place} must be a JSON object; found {quote(value)}.")
             yield Row(place, value)
 
 
