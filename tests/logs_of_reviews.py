@@ -7,7 +7,7 @@ import numpy as np
 
 from cordial_ppl.formats import collect, find_format
 from cordial_ppl.formats.answers import Finder
-from cordial_ppl.formats.evidence import Answer, Answers, Position
+from cordial_ppl.formats.evidence import Answer, Position
 from cordial_ppl.formats.spellings import Spellings
 from cordial_ppl.scale import Scale
 
@@ -47,7 +47,7 @@ def finder(options, **settings):
 
 def tokens(*tops, ended=False):
     """An answer by its log-probabilities; the first token of each position is the chosen one."""
-    return Answers([Answer("", [Position(next(iter(top)), top) for top in tops], ended)])
+    return [Answer("", [Position(next(iter(top)), top) for top in tops], ended)]
 
 
 def gather(name, **settings):

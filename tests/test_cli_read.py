@@ -185,7 +185,7 @@ BAD = {
     "one file for both": (CHAT, [*GOOD, "--labels", "o.csv"], "both would be o.csv"),
     "over the log": (CHAT, ["-o", "log.jsonl", "--options", OPTIONS], "would replace the input"),
     "no table": (CHAT, ["-o", "o.txt", "--options", OPTIONS], "must end in .csv"),
-    "wrong --from": (CHAT, [*GOOD, "--from", "vllm"], "line 1: expected an output with `outputs`"),
+    "wrong --from": (CHAT, [*GOOD, "--from", "vllm"], "line 1: expected a response with `outputs`"),
     "no such format": (CHAT, [*GOOD, "--from", "excel"], "a format must be auto or openai"),
     "no such task": (CHAT, [*GOOD, "--task", "tone"], "no reading of 'tone'"),
     "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT"),

@@ -347,7 +347,7 @@ def test_after_a_kill_no_request_is_repeated(server, tmp_path, start):
     running.communicate()
     assert len(server.asked) == 8 and not (tmp_path / "out.csv").exists()
     server.release.set()
-    server.hold_from = None
+    server.hold_from = float("inf")
     done = start(until_held=False)
     _, shown = done.communicate(timeout=60)
     assert done.returncode == 0, shown

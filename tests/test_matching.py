@@ -10,7 +10,7 @@ from logs_of_reviews import finder, tokens
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.answers import as_pattern
-from cordial_ppl.formats.evidence import Answer, Answers, Scores, make_position
+from cordial_ppl.formats.evidence import Answer, Scores, make_position
 from cordial_ppl.formats.matching import read_evidence
 
 STARS = finder("1,2,3,4,5")
@@ -67,7 +67,7 @@ def test_an_option_of_several_tokens_is_followed():
 def test_what_a_server_did_not_have_is_absent():
     listed = [("4", math.log(0.7)), ("5", math.log(0.2)), ("1", -9999.0), ("2", -math.inf)]
     position = make_position("4", None, listed)
-    found = reading(Answers([Answer("", [position])]))
+    found = reading([Answer("", [position])])
     assert found.floored == [0, 1, 2]
     np.testing.assert_allclose(np.exp(found.values), [0.1 / 3] * 3 + [0.7, 0.2])
     np.testing.assert_allclose(np.exp(found.values).sum(), 1.0)
@@ -89,7 +89,7 @@ def test_samples_with_log_probabilities_are_averaged():
     first = likely(*reasoned, {"4": 0.8, "5": 0.2})
     second = likely(*reasoned, {"5": 0.6, "4": 0.4})
     lost = likely({"I": 0.5}, {" pass": 0.5})
-    found = reading(Answers([own.answers[0] for own in (first, second, lost)]))
+    found = reading([*first, *second, *lost])
     np.testing.assert_allclose(np.exp(found.values[3:]), [0.6, 0.4])
     assert (found.unread, found.share) == (1, pytest.approx(1.0))
     assert found.floored == [0, 1, 2]
@@ -130,10 +130,10 @@ def test_scores_that_are_none(scores, message):
 
 
 def test_sampled_answers_are_counted():
-    found = reading(Answers([*map(Answer, ["4", "Score: 4", "5", "no idea", "4.5"])]))
+    found = reading([*map(Answer, ["4", "Score: 4", "5", "no idea", "4.5"])])
     np.testing.assert_array_equal(found.values, [0, 0, 0, 2, 1])
     assert (found.kind, found.unread) == ("n", 2)
-    assert read_evidence(Answers([Answer("no idea")]), STARS) is None
+    assert read_evidence([Answer("no idea")], STARS) is None
 
 
 def test_tokens_of_one_text_add_up_and_doubled_ones_do_not():

@@ -88,11 +88,7 @@ def test_a_time_that_is_none_is_no_date(log, created, day):
     assert found.readings.get("reader_date", [None]) == [day]
 
 
-def test_steps_alone_and_outputs_without_log_probabilities(log):
-    step = {"19": {"logprob": -0.2, "decoded_token": "4"}}
-    step["20"] = {"logprob": -2.0, "decoded_token": "5"}
-    found = read(log({"item_id": "a", "logprobs": [step]}))
-    np.testing.assert_allclose(table(found, "logprob")[0, 3:], [-0.2, -2.0])
+def test_outputs_without_log_probabilities(log):
     outputs = [{"token_ids": [1], "text": text, "logprobs": None} for text in "445"]
     found = read(log({"request_id": "0", "outputs": outputs}))
     assert table(found, "n").tolist() == [[0, 0, 0, 2, 1]]

@@ -7,7 +7,7 @@ from itertools import chain
 from cordial_ppl.errors import InputError, naming, quote
 from cordial_ppl.formats.answers import Finder
 from cordial_ppl.formats.collected import Collected, Explained
-from cordial_ppl.formats.evidence import Answers, Scores
+from cordial_ppl.formats.evidence import Scores
 from cordial_ppl.formats.labels import Labels
 from cordial_ppl.formats.matching import read_evidence
 from cordial_ppl.formats.records import Record
@@ -116,7 +116,8 @@ def collect(
         else:
             found.values.append(reading)
             found.rows.append((*key, *map(record.made.get, MADE)))
-            found.hard &= isinstance(evidence, Answers) and evidence.hard
+            one = isinstance(evidence, list) and len(evidence) == 1
+            found.hard &= one and reading.kind == "n"
     if places and finder is not None:
         found.answers = finder.counts
         if not found.values:

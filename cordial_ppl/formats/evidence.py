@@ -84,22 +84,6 @@ class Answer(NamedTuple):
     ended: bool = False
 
 
-class Answers(NamedTuple):
-    """One or several answers to the same prompt."""
-
-    answers: Sequence[Answer]
-
-    @property
-    def counted(self) -> bool:
-        """Whether the answers are counted, as some have no log-probabilities."""
-        return not all(answer.positions for answer in self.answers)
-
-    @property
-    def hard(self) -> bool:
-        """Whether there is one answer without log-probabilities."""
-        return self.counted and len(self.answers) == 1
-
-
 class Scores(NamedTuple):
     """A number for each option.
 
@@ -118,7 +102,8 @@ class Scores(NamedTuple):
 class Orders(NamedTuple):
     """What the same text gave with the options in several orders."""
 
-    parts: "Sequence[Answers | Scores]"
+    parts: Sequence[list[Answer] | Scores]
 
 
-Evidence = Answers | Scores | Orders
+Evidence = list[Answer] | Scores | Orders
+"""Answers to one prompt, scores of options, or several of either."""

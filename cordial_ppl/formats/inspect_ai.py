@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import FileError
-from cordial_ppl.formats.evidence import Answer, Answers
+from cordial_ppl.formats.evidence import Answer
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.records import Record, as_text
 from cordial_ppl.formats.responses import read_choice
@@ -126,7 +126,7 @@ def _record(log: Object, place: str, epochs: list[Object]) -> Record:
     return Record(
         place,
         as_text(epochs[0].get("id")),
-        Answers(answers),
+        answers,
         reader=made["model"],
         task=as_text(log.get("task")),
         label=as_text(targets[0]) if len(targets) == 1 else None,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Answer, Answers, Scores
+from cordial_ppl.formats.evidence import Answer, Scores
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.records import Record, as_day, as_text
 from cordial_ppl.formats.rows import Row, at, read_rows
@@ -99,11 +99,11 @@ def _scores(value: Mapping[str, Any]) -> dict[str, float]:
     return scores
 
 
-def _evidence(sample: Sample) -> Scores | Answers:
+def _evidence(sample: Sample) -> Scores | list[Answer]:
     if sample.scores:
         return Scores("logprob", [*sample.scores.values()], [*sample.scores])
     texts = [text for request in sample.metrics["resps"] for text in request]
-    return Answers([Answer(t if isinstance(t, str) else json.dumps(t)) for t in texts])
+    return [Answer(t if isinstance(t, str) else json.dumps(t)) for t in texts]
 
 
 def _label(sample: Sample, named: bool | None) -> str | InputError | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.answers import Finder
-from cordial_ppl.formats.evidence import ABSENT, ROUNDING, Answer, Answers, Evidence, Orders, Scores
+from cordial_ppl.formats.evidence import ABSENT, ROUNDING, Answer, Evidence, Orders, Scores
 from cordial_ppl.formats.masses import Masses
 from cordial_ppl.formats.reading import Reading, average, mix
 from cordial_ppl.formats.spellings import Spellings, fold
@@ -39,10 +39,10 @@ def read_evidence(evidence: Evidence, finder: Finder) -> Reading | None:
             return average([read_evidence(part, finder) for part in parts])
         case Scores():
             return _read_scores(evidence, finder.spellings)
-        case Answers(answers) if evidence.counted:
-            return _count_answers(answers, finder)
-        case Answers(answers):
+        case answers if all(answer.positions for answer in answers):
             return mix([_read_tokens(answer, finder) for answer in answers])
+        case answers:
+            return _count_answers(answers, finder)
 
 
 def _read_tokens(answer: Answer, finder: Finder) -> Reading | None:

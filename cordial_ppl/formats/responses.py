@@ -13,7 +13,7 @@ from math import log
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Answer, Answers, Position, make_position
+from cordial_ppl.formats.evidence import Answer, Position, make_position
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.records import Record, as_day, as_text, first_of
 from cordial_ppl.formats.rows import Row, by_row
@@ -36,7 +36,7 @@ LLAMA = frozenset(("completion_probabilities", "generation_settings", "tokens_pr
 Body = Mapping[str, Any]
 
 
-def read_answers(body: Body) -> Answers:
+def read_answers(body: Body) -> list[Answer]:
     """Read a response of any of the protocols.
 
     Args:
@@ -51,10 +51,10 @@ def read_answers(body: Body) -> Answers:
     """
     if "choices" in body:
         told = (body.get("usage") or {}).get("completion_tokens")
-        return Answers([read_choice(choice, told) for choice in body["choices"]])
+        return [read_choice(choice, told) for choice in body["choices"]]
     if isinstance(body.get("content"), str):
         tokens = body.get("completion_probabilities") or []
-        return Answers([Answer(body["content"], [*map(_from_entry, tokens)])])
+        return [Answer(body["content"], [*map(_from_entry, tokens)])]
     if "output" in body:
         parts = [
             part
@@ -65,8 +65,8 @@ def read_answers(body: Body) -> Answers:
         tokens = [entry for part in parts for entry in part.get("logprobs") or []]
         text = "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
         ended = body.get("status") == "completed"
-        return Answers([Answer(text, [*map(_from_entry, tokens)], ended)] if parts else [])
-    return Answers([_read_output(output) for output in body.get("outputs") or [body]])
+        return [Answer(text, [*map(_from_entry, tokens)], ended)] if parts else []
+    return [_read_output(output) for output in body.get("outputs") or []]
 
 
 def read_choice(choice: Body, told: int | None = None) -> Answer:
@@ -138,15 +138,14 @@ def _is_openai(value: Body) -> bool:
 
 def _is_vllm(value: Body) -> bool:
     outputs = value.get("outputs")
-    if isinstance(outputs, list):
-        return bool(outputs) and all(
-            isinstance(output, Mapping) and ("token_ids" in output or _is_vllm(output))
+    return (
+        isinstance(outputs, list)
+        and bool(outputs)
+        and all(
+            isinstance(output, Mapping) and ("token_ids" in output or "logprobs" in output)
             for output in outputs
         )
-    steps = value.get("logprobs")
-    if not (isinstance(steps, list) and steps and isinstance(steps[0], Mapping)):
-        return False
-    return all(isinstance(own, Mapping | float) for own in steps[0].values())
+    )
 
 
 def _is_llama_cpp(value: Body) -> bool:
@@ -185,7 +184,7 @@ def _format(
             raise InputError(f"expected {expected}; found {row.fields}.")
         body = body or {}
         answers = read_answers(body) if failed is None else None
-        if answers is not None and not answers.answers:
+        if answers == []:
             reason = (body.get("incomplete_details") or {}).get("reason") or body.get("status")
             failed = "no answer in it" + (f" ({reason})" if reason else "")
         made = {
@@ -223,7 +222,7 @@ OPENAI = _format(
 VLLM = _format(
     "vllm",
     "vLLM's offline outputs",
-    "an output with `outputs` or `logprobs` by token",
+    "a response with `outputs`",
     _is_vllm,
     "SamplingParams(logprobs=20)",
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Answer, Answers
+from cordial_ppl.formats.evidence import Answer
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.records import Record, as_text, first_of
 from cordial_ppl.formats.rows import Row, at, first_row, read_rows
@@ -61,7 +61,7 @@ def _read(path: Path) -> Iterator[Record]:
         record = Record(
             row.place,
             as_text(value.get("item_id")),
-            Answers(answers),
+            answers,
             reader=as_text(first_of(value, ("reader", "model"))),
             task=as_text(value.get("task")),
             label=as_text(value.get("label")),
@@ -72,9 +72,8 @@ def _read(path: Path) -> Iterator[Record]:
         key = record.item_id or (row.place,), record.reader, record.task
         known = together.setdefault(key, record)
         if known is not record:
-            assert isinstance(known.evidence, Answers)
-            evidence = Answers([*known.evidence.answers, *answers])
-            together[key] = replace(known, evidence=evidence)
+            assert isinstance(known.evidence, list)
+            known.evidence.extend(answers)
             labels.append(replace(record, evidence=None))
     yield from together.values()
     yield from labels

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Answer, Answers, Position
+from cordial_ppl.formats.evidence import Answer, Position
 from cordial_ppl.formats.responses import read_answers
 from cordial_ppl.formats.rows import STUMBLES
 from cordial_ppl.live.model import Body, Model, Refused
@@ -71,7 +71,7 @@ class Chat(Model):
     def size(self, body: Body) -> int:
         """Count the answers of a completion that can be read."""
         try:
-            answers = read_answers(body).answers
+            answers = read_answers(body)
             message = body["choices"][0]["message"]
         except STUMBLES:
             return 0
@@ -80,12 +80,12 @@ class Chat(Model):
         several = any(len(position.top) > 1 for position in answers[0].positions)
         return len(answers) if self.samples or empty or several else 0
 
-    def evidence(self, bodies: Sequence[Body]) -> Answers:
+    def evidence(self, bodies: Sequence[Body]) -> list[Answer]:
         """Read the sampled texts, or the tokens of the one answer."""
-        found = [answer for body in bodies for answer in read_answers(body).answers]
+        found = [answer for body in bodies for answer in read_answers(body)]
         if self.samples:
-            return Answers([Answer(answer.text) for answer in found[: self.samples]])
-        return Answers([found[0] if found[0].positions else MUTE])
+            return [Answer(answer.text) for answer in found[: self.samples]]
+        return [found[0] if found[0].positions else MUTE]
 
     def describe(self, settings: Mapping[str, Any]) -> str:
         """Say how an answer was decoded: "temperature 0, max_tokens 16, top_logprobs 20"."""

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from cordial_ppl.errors import InputError, ServerError
-from cordial_ppl.formats.evidence import Answers, Scores
+from cordial_ppl.formats.evidence import Answer, Scores
 from cordial_ppl.live.prompt import Messages
 
 Body = Mapping[str, Any]
@@ -61,7 +61,7 @@ class Model(ABC):
         """The number of answers in a response; 0 if it is damaged or lacks log-probabilities."""
 
     @abstractmethod
-    def evidence(self, bodies: Sequence[Body]) -> Answers | Scores:
+    def evidence(self, bodies: Sequence[Body]) -> list[Answer] | Scores:
         """Read the responses to a question."""
 
     @abstractmethod
