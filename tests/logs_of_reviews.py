@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from cordial_ppl.formats import collect, find_format
+from cordial_ppl.formats.answers import Finder
+from cordial_ppl.formats.evidence import Answer, Position
+from cordial_ppl.formats.spellings import Spellings
 from cordial_ppl.scale import Scale
 
 LOGS = Path(__file__).parent / "logs"
@@ -38,9 +41,17 @@ ONE_READER = [
 ]  # fmt: skip
 
 
+def finder(options, **settings):
+    return Finder(Spellings(Scale(tuple(options.split(",")))), **settings)
+
+
+def tokens(*tops, ended=False):
+    """An answer by its log-probabilities; the first token of each position is the chosen one."""
+    return [Answer("", [Position(next(iter(top)), top) for top in tops], ended)]
+
+
 def gather(name, **settings):
-    path = LOGS / name
-    return collect(find_format(path).read(path), **{"scale": STARS, **settings})
+    return read(LOGS / name, **settings)
 
 
 def table(found, kind):

@@ -15,8 +15,7 @@ STARS = {"awful": 1, "poor": 2, "fair": 3, "good": 4, "superb": 5}
 
 def stars_of(content):
     """What the model thinks of a text: the stars of the last of our words in it."""
-    words = [word for word in content.replace(".", " ").split() if word in STARS]
-    return STARS[words[-1]]
+    return [STARS[word] for word in content.replace(".", " ").split() if word in STARS][-1]
 
 
 def completion(stars, number=1, logprobs=True, alone=False) -> dict[str, Any]:
@@ -43,26 +42,20 @@ class Loopback:
     """What the server does, and what was asked of it.
 
     `script` maps the number of a request (from 0) to (status, body), or to (status, body, headers),
-    or to "hang"; other requests are answered by `respond`.
+    or to "hang"; other requests are answered by `respond`, from `hold_from` on by nothing.
     """
 
     def __init__(self):
-        self.url = ""
-        self.script = {}
-        self.asked = []
-        self.answered = Counter()
-        self.keys = []
+        self.url, self.script, self.respond = "", {}, self.usual
+        self.asked, self.keys, self.answered = [], [], Counter()
         self.at_once = self.most_at_once = 0
-        self.hold_from = None
-        self.held = threading.Semaphore(0)
-        self.release = threading.Event()
+        self.hold_from = math.inf
+        self.held, self.release = threading.Semaphore(0), threading.Event()
         self.lock = threading.Lock()
-        self.respond = self.usual
 
     def usual(self, request):
-        logprobs = bool(request.get("logprobs"))
         stars = stars_of(request["messages"][-1]["content"])
-        return 200, completion(stars, request.get("n", 1), logprobs)
+        return 200, completion(stars, request.get("n", 1), bool(request.get("logprobs")))
 
     def handle(self, handler):
         request = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
@@ -73,7 +66,7 @@ class Loopback:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            held = self.hold_from is not None and number >= self.hold_from
+            held = number >= self.hold_from
             told = "hang" if held else self.script.get(number) or self.respond(request)
             if told == "hang":
                 self.held.release()
@@ -83,9 +76,8 @@ class Loopback:
             with self.lock:
                 self.at_once -= 1
         status, body, *more = told
-        if status == 200:
-            with self.lock:
-                self.answered[request["messages"][-1]["content"]] += 1
+        with self.lock:
+            self.answered[request["messages"][-1]["content"]] += status == 200
         text = (body if isinstance(body, str) else json.dumps(body)).encode()
         handler.send_response(status)
         # Without the second, the client waits for half a second and more before it tries again.
@@ -94,13 +86,6 @@ class Loopback:
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(text)
-
-
-class Listening(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request, client_address):
-        """Ignore clients that hang up."""
 
 
 @contextmanager
@@ -115,15 +100,16 @@ def serving():
         disable_nagle_algorithm = True
 
         def do_POST(self):
-            if self.path != "/v1/chat/completions":
-                self.send_error(404)
-                return
-            loopback.handle(self)
+            known = self.path == "/v1/chat/completions"
+            loopback.handle(self) if known else self.send_error(404)
 
         def log_message(self, *_):
             pass
 
-    server = Listening(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    # Clients may hang up.
+    server.handle_error = lambda *_: None
     loopback.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

@@ -3,7 +3,7 @@
 import pytest
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.answers import Finder, as_pattern, find_answer
+from cordial_ppl.formats.answers import Finder, as_pattern
 from cordial_ppl.formats.spellings import Spellings
 from cordial_ppl.scale import Scale
 
@@ -64,7 +64,7 @@ LOST = {
 @pytest.mark.parametrize(("source", "text"), [(s, t) for s, ts in FOUND.items() for t in ts])
 def test_a_rating_is_read_where_it_is_announced(source, text):
     assert find(STARS, text) == ("4", source)
-    place = find_answer(text, spellings := Spellings(Scale(tuple("12345"))))
+    place = Finder(spellings := Spellings(Scale(tuple("12345")))).find(text)
     assert place is not None
     # The place is the option's, not that of the marks around it.
     own = text.replace("４", "4")[place.start : place.end]
@@ -130,5 +130,5 @@ def test_a_pattern_says_what_the_answer_follows():
 
 
 def test_the_last_of_several_answers_is_taken_and_they_are_told():
-    place = find_answer("Score: 3\nScore: 4", Spellings(Scale(tuple("12345"))))
+    place = Finder(Spellings(Scale(tuple("12345")))).find("Score: 3\nScore: 4")
     assert place is not None and (place.option, place.several) == (3, True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from few_labels import STARS, assert_probabilities
-from logs_of_reviews import FILES, LABELS, LOGS, chat
+from logs_of_reviews import DUMMY, FILES, LABELS, LOGS, chat
 
 from cordial_ppl.formats import FORMATS
 from cordial_ppl.scale import Scale
@@ -16,8 +16,6 @@ from cordial_ppl.tables import match_labels, read_labels, read_readings
 from cordial_ppl.tables.files import read_columns
 
 OPTIONS = "1,2,3,4,5"
-LABELLED = [name for name in FILES if name != "ratings.csv" and name != "vllm.jsonl"]
-LABELLED.remove("openai_batch.jsonl")
 
 
 def cells(path):
@@ -26,21 +24,23 @@ def cells(path):
 
 @pytest.mark.parametrize(
     ("name", "ending"),
-    [*((name, "csv") for name in FILES), ("inspect.eval", "parquet"), ("samples.jsonl", "jsonl")],
-)
+    [
+        ("openai_chat.jsonl", "csv"), ("inspect.eval", "parquet"), ("samples.jsonl", "jsonl"),
+        ("arrays.npz", "csv"), (str(DUMMY.relative_to(LOGS)), "jsonl"),
+    ],
+)  # fmt: skip
 def test_what_is_written_can_be_read(cordial, name, ending):
-    labels = ("--labels", f"l.{ending}") if name in LABELLED else ()
-    result = cordial("read", LOGS / name, "-o", f"r.{ending}", *labels, "--options", OPTIONS)
+    written = ("-o", f"r.{ending}", "--labels", f"l.{ending}")
+    result = cordial("read", LOGS / name, *written, "--options", OPTIONS)
     form, kind, size = FILES[name]
     assert result.stdout == ""
     assert f"{size} readings of 1, 2, 3, 4, 5 ({form}) in r.{ending}" in result.stderr
     assert "warning" not in result.stderr
     table = read_readings(f"r.{ending}")
     assert (table.kind, table.scale.options, len(table.item_ids)) == (kind, STARS, size)
-    if labels:
-        found = read_labels(f"l.{ending}", table.scale)
-        assert sorted(match_labels(table, found)) == list(range(size))
-        assert found.labels.tolist() == [int(LABELS[r]) - 1 for r in list(LABELS)[:size]]
+    found = read_labels(f"l.{ending}", table.scale)
+    assert sorted(match_labels(table, found)) == list(range(size))
+    assert found.labels.tolist() == [int(label) - 1 for label in list(LABELS.values())[:size]]
 
 
 def test_from_a_log_to_calibrated_probabilities(cordial):
@@ -58,10 +58,9 @@ def test_from_a_log_to_calibrated_probabilities(cordial):
     assert np.abs(probs @ np.arange(1, 6) - truth).mean() < 1
 
 
-@pytest.mark.parametrize("name", ["argilla.json", "label_studio.json"])
-def test_labels_alone_go_with_readings_from_elsewhere(cordial, name):
-    result = cordial("read", LOGS / name, "--labels", "l.csv")
-    assert re.fullmatch(r"8 labels \(\S+\) in l.csv\n", result.stderr)
+def test_labels_alone_go_with_readings_from_elsewhere(cordial):
+    result = cordial("read", LOGS / "argilla.json", "--labels", "l.csv")
+    assert re.fullmatch(r"8 labels \(argilla\) in l.csv\n", result.stderr)
     assert [path.name for path in Path().iterdir()] == ["l.csv"]
     cordial("read", LOGS / "openai_chat.jsonl", "-o", "r.csv", "--options", OPTIONS, "-q")
     found = read_labels("l.csv", Scale(STARS))
@@ -91,27 +90,40 @@ def test_the_report_for_programs(cordial):
     assert json.loads(arrays.stdout)["share"] is None
 
 
-def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
-    rows = [
-        chat({"9": -0.5, "1": -1.2}, item_id="guessed"),
-        chat({"4": -0.3}, item_id="lone"),
-        chat({"No": -0.1, "5": -7.0, "4": -8.0}, item_id="elsewhere"),
-        chat({"I": -0.1}, {" pass": -0.1}, item_id="unread"),
-    ]
-    options = ",".join(map(str, range(1, 11)))
-    result = cordial("read", log(*rows), "-o", "r.csv", "--options", options, "-q")
-    for words in (
-        "warning: 1 answer that name no option are left out: line 4",
-        "warning: 1 text in which the first token had to speak for an option of several",
-        "warning: 1 text in which a single option was returned",
-    ):
-        assert words in result.stderr
-    assert cells("r.csv")["item_id"] == ["guessed", "lone", "elsewhere"]
-    result = cordial("read", log(rows[2]), "-o", "r.csv", "--options", OPTIONS)
-    assert "the options have 0.00 of the probability on average" in result.stderr
-    texts = [{"item_id": "a", "samples": ["4", "none"]}]
-    result = cordial("read", log(*texts), "-o", "r.csv", "--options", OPTIONS)
-    assert "warning: 1 sample that name no option are not counted" in result.stderr
+GOOD = ["-o", "o.csv", "--options", OPTIONS]
+LOST = {"custom_id": "b", "error": {"message": "It expired."}}
+HARD = "the log has no log-probabilities.*"
+LOOKS = [
+    (
+        [chat({"4": -0.3}), chat({"I": -0.1}, {" pass": -0.1})], [],
+        ["1 answer that name no option are left out: line 2", "1 text in which a single option"],
+    ),
+    (
+        [chat({"9": -0.5, "1": -1.2})], ["--options", ",".join(map(str, range(1, 11)))],
+        ["1 text in which the first token had to speak for an option of several"],
+    ),
+    (
+        [chat({"No": -0.1, "5": -7.0, "4": -8.0})], [],
+        ["the options have 0.00 of the probability on average"],
+    ),
+    ([{"item_id": "a", "samples": ["4", "?"]}], [], ["1 sample that name no option are not count"]),
+    (
+        [*[LOST] * 4, {"custom_id": "a", "response": {"body": chat({"4": -0.1, "5": -3.0})}}], [],
+        ["4 requests without an answer are left out: line 1 \\(It expired\\), line 2.*and 1"],
+    ),
+    ([{"choices": [{"message": {"content": "4"}, "logprobs": None}]}], [], [HARD + "top_logp"]),
+    ([{"content": "4", "tokens_predicted": 1}], [], [HARD + '"n_probs": 20']),
+    ([{"outputs": [{"text": "4", "token_ids": [9], "logprobs": None}]}], [], [HARD + "Sampling"]),
+    ([{"item_id": 1, "score": 4}], [], []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "arguments", "warnings"), LOOKS)
+def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log, rows, arguments, warnings):
+    result = cordial("read", log(*rows), *GOOD, "-q", *arguments)
+    assert ("has no log-probabilities" in result.stderr) == any(HARD in words for words in warnings)
+    for words in warnings:
+        assert re.search(f"warning: {words}", result.stderr)
 
 
 def test_where_answers_stand_is_told_and_prose_is_taken_only_if_asked(cordial, log):
@@ -126,31 +138,6 @@ def test_where_answers_stand_is_told_and_prose_is_taken_only_if_asked(cordial, l
     assert "2 alone, 1 guessed from prose" in told and "--guess takes" not in told
     found = json.loads(cordial(*given, "--json").stdout)
     assert found["answers"] == {"named": 2, "marked": 1, "alone": 2, "prose": 1, "off": 1}
-
-
-@pytest.mark.parametrize(
-    ("row", "remedy"),
-    [
-        ({"choices": [{"message": {"content": "4"}, "logprobs": None}]}, "top_logprobs=20"),
-        ({"content": "4", "tokens_predicted": 1}, '"n_probs": 20'),
-        ({"outputs": [{"text": "4", "token_ids": [9], "logprobs": None}]}, "SamplingParams"),
-        ({"item_id": 1, "score": 4}, None),
-    ],
-)
-def test_answers_without_log_probabilities_are_not_passed_over(cordial, log, row, remedy):
-    result = cordial("read", log(row), "-o", "r.csv", "--options", OPTIONS, "-q")
-    assert ("the log has no log-probabilities" in result.stderr) == (remedy is not None)
-    assert remedy is None or remedy in result.stderr
-
-
-def test_requests_that_failed_are_counted_and_the_first_are_named(cordial, log):
-    failed = [{"custom_id": str(i), "error": {"message": "It expired."}} for i in range(4)]
-    good = {"custom_id": "a", "response": {"body": chat({"4": -0.1, "5": -3.0})}}
-    result = cordial("read", log(*failed, good), "-o", "r.csv", "--options", OPTIONS, "-q")
-    assert result.stderr == (
-        "warning: 4 requests without an answer are left out: line 1 (It expired), line 2 (It "
-        "expired), line 3 (It expired) and 1 more\n"
-    )
 
 
 def test_letters_for_options_and_a_scale_that_goes_down(cordial, log):
@@ -177,12 +164,10 @@ def test_one_task_of_several(cordial, log):
 
 
 CHAT = (LOGS / "openai_chat.jsonl").read_text()
-GOOD = ["-o", "o.csv", "--options", OPTIONS]
-
 BAD = {
     "cut off": (CHAT[:-200], GOOD, "it is not at line 20, column .*cut off there"),
     "mixed": (CHAT + '{"a": 1}\n', GOOD, "line 21: expected a response .*; found a"),
-    "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found a number"),
+    "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found 3"),
     "empty": ("", GOOD, "log.jsonl is empty"),
     "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
     "unknown": ('{"a": 1, "b": 2}\n', GOOD, "known by its contents: its first object has a, b"),
@@ -200,7 +185,7 @@ BAD = {
     "one file for both": (CHAT, [*GOOD, "--labels", "o.csv"], "both would be o.csv"),
     "over the log": (CHAT, ["-o", "log.jsonl", "--options", OPTIONS], "would replace the input"),
     "no table": (CHAT, ["-o", "o.txt", "--options", OPTIONS], "must end in .csv"),
-    "wrong --from": (CHAT, [*GOOD, "--from", "vllm"], "line 1: expected an output with `outputs`"),
+    "wrong --from": (CHAT, [*GOOD, "--from", "vllm"], "line 1: expected a response with `outputs`"),
     "no such format": (CHAT, [*GOOD, "--from", "excel"], "a format must be auto or openai"),
     "no such task": (CHAT, [*GOOD, "--task", "tone"], "no reading of 'tone'"),
     "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT"),
@@ -208,41 +193,26 @@ BAD = {
         '[{"id": 13, "data": null, "annotations": [null]}]', ["--labels", "o.csv"],
         "is not as expected of Label Studio's JSON export: labels\\.",
     ),
+    "two ways": (CHAT, [*GOOD, "--after", "x", "--guess"], "--after and --guess exclude"),
+    "bytes": (bytes(range(128, 256)), GOOD, "it is not JSON"),
+    "packed": (gzip.compress(CHAT.encode()), GOOD, "is packed with gzip: unpack it first"),
+    "UTF-16": (CHAT.encode("utf-16"), GOOD, "must be text in UTF-8; it is in UTF-16. Save it"),
+    "gone": (None, GOOD, "error: cannot read log.jsonl: No such file or directory."),
+    "log.eval": ("no archive", GOOD, "must be JSON"),
+    "log.npz": (None, GOOD, "error: cannot read log.npz: No such file or directory."),
+    "log.csv": ("item_id,p_1,p_2\na,0.4,0.6\n", GOOD, "is a table of readings already: give it to"),
 }  # fmt: skip
-
-
-def assert_refused(result, folder, kept, message):
-    assert result.stdout == ""
-    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
-    assert re.search(message, result.stderr), result.stderr
-    assert f"{kept}: {kept}" not in result.stderr
-    assert [path.name for path in folder.iterdir()] == [kept]
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_refused_in_one_line(cordial, tmp_path, case):
-    text, arguments, message = BAD[case]
-    Path("log.jsonl").write_text(text)
-    result = cordial("read", "log.jsonl", *arguments, status=2)
-    assert_refused(result, tmp_path, "log.jsonl", message)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("log.jsonl", bytes(range(128, 256)), "it is not JSON"),
-        ("log.jsonl", gzip.compress(CHAT.encode()), "is packed with gzip: unpack it first"),
-        ("log.jsonl", CHAT.encode("utf-16"), "must be text in UTF-8; it is in UTF-16. Save it"),
-        ("log.eval", b"no archive", "must be JSON"),
-        ("log.csv", b"item_id,p_1,p_2\na,0.4,0.6\n", "is a table of readings already: give it to"),
-        ("log.csv", b"text,other\na,4\n", "is a table of texts, which nobody has read yet: `cord"),
-    ],
-)
-def test_files_that_are_no_logs(cordial, tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
-    assert_refused(cordial("read", name, *GOOD, status=2), tmp_path, name, message)
-
-
-def test_a_log_that_is_not_there(cordial):
-    result = cordial("read", "gone.jsonl", *GOOD, status=2)
-    assert result.stderr == "error: cannot read gone.jsonl: No such file or directory.\n"
+    content, arguments, message = BAD[case]
+    name = case if case.startswith("log.") else "log.jsonl"
+    if content is not None:
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    result = cordial("read", name, *arguments, status=2)
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert re.search(message, result.stderr), result.stderr
+    assert f"{name}: {name}" not in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [name] * (content is not None)

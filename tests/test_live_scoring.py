@@ -9,8 +9,9 @@ import pytest
 from words_model import Arithmetic, Words
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Sequences
+from cordial_ppl.formats.evidence import Scores
 from cordial_ppl.live import scoring
+from cordial_ppl.live.asking import Asking
 from cordial_ppl.live.cache import open_cache
 from cordial_ppl.live.local import LocalModel, tokenise
 from cordial_ppl.live.prompt import Prompt
@@ -19,25 +20,26 @@ from cordial_ppl.scale import Scale
 from cordial_ppl.tables.files import read_columns
 
 OPTIONS = ("bad", "so so", "good", "very very good")
+MESSAGES = [{"role": "user", "content": "Rate the text. film"}]
 
 
-def messages(text):
-    return [{"role": "user", "content": f"Rate the text. {text}"}]
-
-
-@pytest.mark.parametrize("chat", [True, False])
-def test_a_prompt_ends_where_options_differ_from_it(chat):
+@pytest.mark.parametrize(
+    ("chat", "prompt", "end"),
+    [
+        (True, "<|user|> Rate the text . film <|end|> <|assistant|>", "<|end|>"),
+        (False, "Rate the text . film \n Answer :", "\n"),
+    ],
+)
+def test_a_prompt_ends_where_options_differ_from_it(chat, prompt, end):
     words = Words(chat)
-    found = tokenise(words, messages("film"), OPTIONS)
-    prompt = "<|user|> Rate the text . film <|end|> <|assistant|>" if chat else None
-    assert words.words(found.prompt) == (prompt or "Rate the text . film \n Answer :")
-    assert [words.words(own) for own in found.options] == list(OPTIONS)
+    found = tokenise(words, MESSAGES, OPTIONS)
+    assert words.words(found.prompt) == prompt
+    assert [words.words(option) for option in found.options] == list(OPTIONS)
     assert found.length == len(found.prompt) + 3
-    # An option that begins another ends with the end of the answer.
-    found = tokenise(words, messages("film"), ("good", "good film", "bad"))
-    end = "<|end|>" if chat else "\n"
+    # If an option begins another, the end of the answer belongs to each.
+    found = tokenise(words, MESSAGES, ("good", "good film", "bad"))
     ends = [f"good {end}", f"good film {end}", f"bad {end}"]
-    assert [words.words(own) for own in found.options] == ends
+    assert [words.words(option) for option in found.options] == ends
 
 
 class Bare(Words):
@@ -57,8 +59,8 @@ class Mamba:
 @pytest.mark.parametrize(
     ("attempt", "words"),
     [
-        (lambda: tokenise(Words(True), messages("film"), ("a b", "a  b")), "a b, a  b alike"),
-        (lambda: tokenise(Bare(False), messages("x"), ("good", "evil")), "no token to begin"),
+        (lambda: tokenise(Words(True), MESSAGES, ("a b", "a  b")), "a b, a  b alike"),
+        (lambda: tokenise(Bare(False), MESSAGES, ("good", "evil")), "no token to begin"),
         (lambda: LocalModel(Mamba(), None), "Mamba has no cache of keys and values"),
     ],
 )
@@ -80,23 +82,25 @@ def test_each_text_gets_its_own_scores(tmp_path, monkeypatch):
     model, shares = Arithmetic(), []
 
     def ask(cache, model):
-        asking = scoring.Scoring(questions, "tiny", model, cache)
+        asking = Asking(questions, scoring.Scoring("tiny", model, OPTIONS), cache)
         asking.run(lambda share, line: shares.append(share))
         return asking
 
     with open_cache("cache") as cache:
         asking = ask(cache, model)
         assert shares[-1] == 1.0 and len(cache) == 9
-        asked = [tokenise(model.tokenizer, own.messages, OPTIONS) for own in questions]
+        asked = [tokenise(model.tokenizer, question.messages, OPTIONS) for question in questions]
         for question, tokens in zip(questions, asked, strict=True):
-            found = asking.find(question)
-            assert found is not None and isinstance(found.evidence, Sequences)
-            assert found.evidence.scores == dict(zip(OPTIONS, model.one(tokens), strict=True))
-        # Prompts of like length go together.
-        lengths = [length for batch in model.batches for length in batch]
-        assert lengths == sorted(lengths) and list(map(len, model.batches)) == [2, 2, 2, 2, 1]
-        read = sum(len(own.prompt) + sum(map(len, own.options)) for own in asked)
-        assert (asking.done, asking.asked, asking.tokens) == (9, 9, (read, 0))
+            (answer,), _ = asking.find(question)
+            expected = Scores("logprob", model.one(tokens).tolist(), [*OPTIONS])
+            assert asking.model.evidence([answer.body]) == expected
+        # After the first question, prompts of like length go together.
+        first, *batches = model.batches
+        lengths = [length for batch in batches for length in batch]
+        assert len(first) == 1 and lengths == sorted(lengths)
+        assert list(map(len, batches)) == [2, 2, 2, 2]
+        read = sum(len(tokens.prompt) + sum(map(len, tokens.options)) for tokens in asked)
+        assert (asking.done, asking.asked, asking.tokens) == (9, 9, [read, 0])
         again = ask(cache, model)
         assert (again.done, again.asked) == (9, 0)
         # Another version of the model is another model.
@@ -109,8 +113,7 @@ def test_from_texts_to_readings(cordial, monkeypatch):
     command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--local")
     command += ("--options", ",".join(OPTIONS))
     write([50])
-    shown = cordial(*command, status=2).output
-    assert "the prompt about 't0' has" in shown and "shorten the texts" in shown
+    assert "'t0' (1" in (shown := cordial(*command, status=1).output) and "at most 80)" in shown
     write([2, 1, 50, 3])
     shown = cordial(*command).output
     assert re.search(r"left out: 't2' \(1\d\d tokens, but 'tiny' reads at most 80\)", shown)

@@ -180,25 +180,3 @@ def test_other_columns_go_along(ask):
     written = set(read_columns("out.csv").cells)
     assert {"label", "user"} < written and not {"p_1", "rating", "text"} & written
     assert "taken for readings are not passed on: p_1, rating" in shown
-
-
-def test_only_the_key_that_is_meant_leaves_the_environment(monkeypatch):
-    from cordial_ppl.live.server import Server
-
-    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
-    monkeypatch.setenv("OPENAI_ORG_ID", "secret-org")
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "secret-project")
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Key: secret-header")
-    elsewhere = str(Server("m", "https://example.com/v1").client.default_headers)
-    assert "secret" not in elsewhere
-    for host in ("127.0.0.2:8000", "gpu.localhost"):
-        here = str(Server("m", f"http://{host}/v1").client.default_headers)
-        assert "secret-key" in here and "secret-header" not in here
-
-
-def test_an_address_with_a_port_that_is_none():
-    from cordial_ppl.errors import InputError
-    from cordial_ppl.live.server import Server
-
-    with pytest.raises(InputError, match="address must be like"):
-        Server("m", "http://localhost:abc/v1")

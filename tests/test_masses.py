@@ -6,20 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from logs_of_reviews import finder, tokens
 
-from cordial_ppl.formats.answers import Finder
-from cordial_ppl.formats.evidence import Position, Tokens
 from cordial_ppl.formats.matching import read_evidence
-from cordial_ppl.formats.spellings import Spellings
-from cordial_ppl.scale import Scale
 
 log = math.log
 
 
-def read(options, *positions):
-    """Read log-probabilities; the first token of each position is the chosen one."""
-    tokens = Tokens([Position(next(iter(top)), top) for top in positions])
-    found = read_evidence(tokens, Finder(Spellings(Scale(tuple(options.split(","))))))
+def read(options, *tops, ended=False):
+    found = read_evidence(tokens(*tops, ended=ended), finder(options))
     assert found is not None
     return found
 
@@ -85,19 +80,15 @@ ENDS = ["", "\n", ".", "**", "\n\nIt has 3 flaws"]
     st.lists(st.integers(1, 4), min_size=60, max_size=60),
 )
 def test_an_option_is_found_however_it_is_cut_into_tokens(option, before, after, lengths):
-    text, scores = before + option + after, {}
-    positions, start = [], 0
+    text, scores, tops, start = before + option + after, {}, [], 0
     for number, length in enumerate(lengths):
-        piece = text[start : start + length]
-        if not piece:
-            break
-        scores[start] = -0.01 * (number + 1)
-        positions.append(Position(piece, {piece: scores[start], "#": -7.0}))
+        if piece := text[start : start + length]:
+            scores[start] = -0.01 * (number + 1)
+            tops.append({piece: scores[start], "#": -7.0})
         start += length
-    finder = Finder(Spellings(Scale(tuple(OPTIONS))))
-    found = read_evidence(Tokens(positions), finder)
+    found = read(",".join(OPTIONS), *tops)
     k = OPTIONS.index(option)
-    assert found is not None and k not in found.floored
+    assert k not in found.floored
     assert found.values.argmax() == k
     # No option is more probable than its tokens together.
     own = [score for place, score in scores.items() if place < len(before + option)]
@@ -131,14 +122,11 @@ def test_a_blank_token_and_a_token_that_begins_with_a_blank():
 
 
 def test_an_answer_that_ended_begins_no_other():
-    ten = Finder(Spellings(Scale(tuple(map(str, range(1, 11))))))
-    positions = [Position("1", {"1": log(0.9), "2": log(0.08), "3": log(0.01)})]
-    ended, cut = (read_evidence(Tokens(positions, end), ten) for end in (True, False))
-    assert ended is not None and cut is not None
+    ten, top = ",".join(map(str, range(1, 11))), {"1": log(0.9), "2": log(0.08), "3": log(0.01)}
+    ended, cut = read(ten, top, ended=True), read(ten, top)
     assert np.exp(ended.values[0]) == pytest.approx(0.9)
     assert np.exp(ended.values[9]) <= 0.01 and not ended.guessed
     np.testing.assert_allclose(np.exp(cut.values[[0, 9]]), 0.45)
-    said = [Position("Score:", {"Score:": 0.0}), Position(" 1", {**positions[0].top, " 1": -3.0})]
-    found = read_evidence(Tokens(said, True), ten)
-    assert found is not None and not found.guessed
+    found = read(ten, {"Score:": 0.0}, {" 1": -3.0, **top}, ended=True)
+    assert not found.guessed
     assert np.exp(found.values[0]) == pytest.approx(0.9 + np.exp(-3.0))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.live.prompt import Demonstration, Prompt, read_template
+from cordial_ppl.live.examples import read_examples
+from cordial_ppl.live.prompt import Example, Prompt, read_template
 from cordial_ppl.live.questions import option_orders
-from cordial_ppl.live.texts import read_demonstrations
 from cordial_ppl.scale import Scale
 
 STARS = Scale(("1", "2", "3", "4", "5"))
@@ -18,7 +18,7 @@ OWN = tuple(range(5))
 
 
 def example(i, answer):
-    return Demonstration(f"d{i}", {"text": f"text {i}"}, answer)
+    return Example(f"d{i}", {"text": f"text {i}"}, answer)
 
 
 def test_the_default_prompt():
@@ -84,7 +84,7 @@ def test_examples_are_drawn_option_by_option(tmp_path):
     write_labelled(path, [5] * 30 + [4] * 5 + [1] * 2 + [2])
 
     def draw(shots=8, *, seed=0):
-        return read_demonstrations(path, STARS, {"text"}, shots, seed=seed)
+        return read_examples(path, STARS, {"text"}, shots, seed=seed)
 
     # Each option in turn while it has texts: 2, 1, then 4 and 5 share what is left.
     counts = Counter(shown.answer for shown in draw())
@@ -97,7 +97,7 @@ def test_examples_are_drawn_option_by_option(tmp_path):
     with pytest.raises(InputError, match="has 38 texts; --shots asks for 39"):
         draw(shots=39)
     with pytest.raises(InputError, match="needs the column 'review'"):
-        read_demonstrations(path, STARS, {"review"}, 3)
+        read_examples(path, STARS, {"review"}, 3)
     write_labelled(path, [1, 9])
     with pytest.raises(InputError, match="whole numbers 1..5"):
         draw(shots=2)
@@ -108,8 +108,8 @@ def test_the_digest_tells_prompts_apart(tmp_path):
         Prompt(STARS),
         Prompt(STARS, question="How?"),
         Prompt(STARS, "{text} {options}"),
-        Prompt(STARS, demonstrations=[example(1, "4")]),
-        Prompt(STARS, demonstrations=[example(1, "5")]),
+        Prompt(STARS, examples=[example(1, "4")]),
+        Prompt(STARS, examples=[example(1, "5")]),
         Prompt(Scale(("0", "1", "2"))),
     ]
     digests = {*(prompt.digest([OWN]) for prompt in prompts), Prompt(STARS).digest([OWN[::-1]])}

@@ -8,30 +8,6 @@ from cordial_ppl.formats import find_format
 from cordial_ppl.tables import write_table
 
 
-def test_samples_in_tables(tmp_path):
-    path = tmp_path / "s.parquet"
-    write_table(path, {"item_id": [1, 2], "scores": [[4, 5, 4], [1, 1, 2]], "label": [4, 2]})
-    found = read(path)
-    assert table(found, "n").tolist() == [[0, 0, 0, 2, 1], [2, 1, 0, 0, 0]]
-    assert found.labels == {"item_id": ["1", "2"], "label": ["4", "2"]}
-
-
-def test_samples_in_lists_and_row_by_row(log):
-    assert find_format(log({"item_id": 1, "output": ["4", "5"]})).name == "samples"
-    found = read(log({"item_id": 1, "samples": [4, 4.0, "5", "Score: 4", None, 4.5]}))
-    assert table(found, "n").tolist() == [[0, 0, 0, 3, 1]] and found.unread_samples == 2
-    rows = [{"item_id": item, "rating": rating} for item, rating in (("a", 4), ("b", 1), ("a", 5))]
-    assert table(read(log(*rows)), "n").tolist() == [[0, 0, 0, 1, 1], [1, 0, 0, 0, 0]]
-    with pytest.raises(InputError, match="line 2 must have `rating`, as the rows before; found it"):
-        read(log(rows[0], {"item_id": "b", "tokens": 3}))
-    with pytest.raises(InputError, match="line 1 must have a list `scores`.*found item_id, tokens"):
-        read(log({"item_id": "b", "tokens": 3}), "samples")
-    with pytest.raises(InputError, match="a text must occur once; '1' is in line 1 and in line 2"):
-        read(log(*[{"item_id": 1, "scores": [4]}] * 2))
-    with pytest.raises(InputError, match="line 1: `scores` must be numbers or texts"):
-        read(log({"item_id": 1, "scores": [[4]]}))
-
-
 @pytest.fixture
 def sheet(tmp_path):
     def write(*lines):
@@ -41,25 +17,55 @@ def sheet(tmp_path):
     return write
 
 
-TEXTS = ("item_id,text,by", "a,I have 3 cats,u", "b,4 dogs,u")
+def counts(path, form="auto"):
+    return table(read(path, form), "n").tolist()
+
+
+def test_samples_in_lists_and_row_by_row(log, tmp_path):
+    path = tmp_path / "s.parquet"
+    write_table(path, {"item_id": [1, 2], "scores": [[4, 5, 4], [1, 1, 2]], "label": [4, 2]})
+    assert counts(path) == [[0, 0, 0, 2, 1], [2, 1, 0, 0, 0]]
+    assert read(path).labels == {"item_id": ["1", "2"], "label": ["4", "2"]}
+    assert find_format(log({"item_id": 1, "output": ["4", "5"]})).name == "samples"
+    found = read(log({"item_id": 1, "samples": [4, 4.0, "5", "Score: 4", None, 4.5]}))
+    assert table(found, "n").tolist() == [[0, 0, 0, 3, 1]] and found.count("unread") == 2
+    rows = [{"item_id": item, "rating": rating} for item, rating in (("a", 4), ("b", 1), ("a", 5))]
+    assert counts(log(*rows)) == [[0, 0, 0, 1, 1], [1, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"rating": 4}, {"tokens": 3}], "line 2: expected `rating`, as in the rows before; found"),
+        ([{"tokens": 3}], "expected a list `scores`.*found item_id, tokens"),
+        ([{"scores": [4]}] * 2, "a text must occur once; '1' is in line 1 and in line 2"),
+        ([{"scores": [[4]]}], "line 1: `scores` must be numbers or texts"),
+        ([{"scores": "5;5;4"}], "line 1: .* must be one answer or a list; .* as JSON"),
+        ([{"rating": "5 5 4"}], "line 1: .* must be one answer or a list; .* as JSON"),
+        ([{"scores": "[4 5 4]"}], "line 1: .* must be one answer or a list; .* as JSON"),
+        ([{"score": "4|5"}], "line 1: .* must be one answer or a list; .* as JSON"),
+    ],
+)
+def test_rows_that_are_no_samples(log, rows, message):
+    with pytest.raises(InputError, match=message):
+        read(log(*({"item_id": 1, **row} for row in rows)), "samples")
 
 
 def test_a_table_of_texts_is_not_a_judge_of_them(sheet, log):
-    for path in (sheet(*TEXTS), log({"item_id": 1, "text": "I have 3 cats", "answer": "it is 2"})):
+    texts = sheet("item_id,text,by", "a,I have 3 cats,u", "b,4 dogs,u")
+    for path in (texts, log({"item_id": 1, "text": "I have 3 cats", "answer": "it is 2"})):
         with pytest.raises(FileError, match="is a table of texts, which nobody has read yet: `cor"):
             read(path)
-    answers = TEXTS[0], "a,Score: 3,u", "b,4,u"
-    assert table(read(sheet(*answers), "samples"), "n").argmax(axis=1).tolist() == [2, 3]
+    answers = sheet("item_id,text,by", "a,Score: 3,u", "b,4,u")
+    assert counts(answers, "samples") == [[0, 0, 1, 0, 0], [0, 0, 0, 1, 0]]
 
 
 @pytest.mark.parametrize("order", [("score", "text"), ("text", "score")])
 def test_digits_of_a_text_never_stand_in_for_an_empty_score(sheet, order):
-    cells = [("4", "fine"), ("", "I bought 2 of them"), ("5", "x")]
-    rows = [dict(zip(("score", "text"), cell, strict=True)) for cell in cells]
+    rows = [{"score": "4", "text": "fine"}, {"score": "", "text": "2 of them"}]
     lines = [f"{i},{row[order[0]]},{row[order[1]]}" for i, row in enumerate(rows)]
     found = read(sheet(f"item_id,{','.join(order)}", *lines))
-    assert found.readings["item_id"] == ["0", "2"] and len(found.unread) == 1
-    assert table(found, "n").argmax(axis=1).tolist() == [3, 4]
+    assert found.readings["item_id"] == ["0"] and found.unread == ["line 3"]
 
 
 @pytest.mark.parametrize(
@@ -67,25 +73,14 @@ def test_digits_of_a_text_never_stand_in_for_an_empty_score(sheet, order):
     [(("4", "4"), "4"), (("", "4"), "4"), (("4", ""), "4"), (("", "5"), "5")],
 )
 def test_labels_of_all_rows_of_a_text_count(sheet, labels, expected):
-    found = read(
-        sheet("item_id,rating,label", *(f"a,{k},{own}" for k, own in enumerate(labels, 3)))
-    )
-    assert table(found, "n").tolist() == [[0, 0, 1, 1, 0]]
-    assert found.labels == {"item_id": ["a"], "label": [expected]}
+    rows = [f"a,{k},{label}" for k, label in enumerate(labels, 3)]
+    path = sheet("item_id,rating,label", *rows)
+    assert counts(path) == [[0, 0, 1, 1, 0]]
+    assert read(path).labels == {"item_id": ["a"], "label": [expected]}
 
 
 @pytest.mark.parametrize("name", ["scores", "rating", "responses"])
 def test_a_list_in_a_cell_is_a_list(sheet, log, name):
-    for path in (
-        sheet(f"item_id,{name}", 'a,"[4, 5, 4]"'), log({"item_id": "a", name: "[4, 5, 4]"})
-    ):  # fmt: skip
-        assert table(read(path), "n").tolist() == [[0, 0, 0, 2, 1]]
-
-
-@pytest.mark.parametrize(
-    ("name", "cell"),
-    [("scores", "5;5;4"), ("rating", "5 5 4"), ("scores", "[4 5 4]"), ("score", "4|5")],
-)
-def test_a_list_that_is_written_otherwise_is_refused(sheet, name, cell):
-    with pytest.raises(InputError, match=r"line 2: .* must be one answer or a list; .* as JSON"):
-        read(sheet(f"item_id,{name}", f"a,{cell}"))
+    in_json = log({"item_id": "a", name: "[4, 5, 4]"})
+    for path in (sheet(f"item_id,{name}", 'a,"[4, 5, 4]"'), in_json):
+        assert counts(path) == [[0, 0, 0, 2, 1]]

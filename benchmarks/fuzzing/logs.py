@@ -13,9 +13,9 @@ import numpy as np
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import FORMATS, collect, find_format
 from cordial_ppl.formats.answers import as_pattern
+from cordial_ppl.formats.responses import read_answers
+from cordial_ppl.formats.rows import STUMBLES
 from cordial_ppl.live import cache as answers
-from cordial_ppl.live.asking import describe
-from cordial_ppl.live.completions import WRONG, as_evidence, check_completion, has_alternatives
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables import read_readings
 from fuzzing.door import Door, attempt
@@ -132,10 +132,10 @@ def _arrays(rng: random.Random, data: bytes) -> bytes:
 
 
 def _archive(rng: random.Random, data: bytes) -> bytes:
-    from cordial_ppl.formats.archives import Archive
+    from cordial_ppl.formats.inspect_ai import zipfile as packed
 
-    with Archive(LOGS / "inspect.eval") as archive:
-        members = {name: archive.unpack(name) for name in archive.names[: ROWS + 3]}
+    with packed.ZipFile(LOGS / "inspect.eval") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()[: ROWS + 3]}
     name = rng.choice(list(members))
     kind = rng.randrange(5)
     if kind == 0:
@@ -207,13 +207,11 @@ def _make_answer(rng: random.Random, folder: Path) -> str:
 
 def _enter_answer(text: str, folder: Path) -> None:
     try:
-        body = check_completion(json.loads(text))
-    except WRONG as error:
+        body = json.loads(text)
+        read_answers(body)
+    except STUMBLES as error:
         # `Server` says that this is no completion.
         raise InputError(f"an answer that is no completion: {error or type(error)}") from error
-    has_alternatives(body)
-    as_evidence([body], 0)
-    as_evidence([body], 3)
     json.dumps(body)
 
 
@@ -233,8 +231,7 @@ def _enter_kept(path: Path, folder: Path) -> None:
     try:
         with answers.open_cache(path) as kept:
             for number in range(len(kept)):
-                if (answer := kept.get(str(number))) is not None:
-                    describe(answer.settings)
+                kept.get(str(number))
             kept.put("x", answers.Answer({}, completions()[0], "2025-12-31"))
     finally:
         for name in ("-wal", "-shm", "-journal"):

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.live.texts import read_demonstrations, read_texts
+from cordial_ppl.live.examples import read_examples
+from cordial_ppl.live.prompt import Prompt
+from cordial_ppl.live.questions import read_questions
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables import (
     Predictions,
@@ -278,8 +280,9 @@ def _make_texts(rng: random.Random, folder: Path) -> tuple[Path, list[str]]:
 
 def _enter_texts(case: tuple[Path, list[str]], folder: Path) -> None:
     path, needed = case
-    attempt(read_demonstrations, path, Scale(OPTIONS), needed, 3)
-    found = read_texts(path, needed)
+    attempt(read_examples, path, Scale(OPTIONS), needed, 3)
+    prompt = Prompt(Scale(OPTIONS), "".join(f"{{{name}}}" for name in needed))
+    found = read_questions(path, prompt)
     assert all(isinstance(text, str) for cells in found.cells.values() for text in cells)
     extras, _ = found.pass_on({"item_id": found.item_ids})
     write_everywhere({"item_id": found.item_ids} | extras, folder)

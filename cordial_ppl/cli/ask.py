@@ -1,20 +1,14 @@
 """`cordial ask`: readings from a model that is asked, over a server or on this machine."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cordial_ppl.cli.messages import count, progressing, say, working
 from cordial_ppl.cli.options import After, Json, Quiet, ReadingsOut, Seed, Spelled, split_options
+from cordial_ppl.cli.read import Guess
 from cordial_ppl.errors import InputError, ServerError
-
-if TYPE_CHECKING:
-    from cordial_ppl.live.asker import Asker
-    from cordial_ppl.live.cache import Cache
 
 
 def ask(
@@ -72,6 +66,7 @@ def ask(
     ] = False,
     spell: Spelled = None,
     after: After = None,
+    guess: Guess = False,
     reader: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to call the reader; by default MODEL.")
     ] = None,
@@ -88,7 +83,8 @@ def ask(
     from cordial_ppl.cli.reading import as_json, read_spellings, report, warn
     from cordial_ppl.formats import collect
     from cordial_ppl.formats.answers import as_pattern
-    from cordial_ppl.live.asker import name_failures
+    from cordial_ppl.formats.spellings import Spellings
+    from cordial_ppl.live.asking import Asking, name_failures
     from cordial_ppl.live.cache import open_cache
     from cordial_ppl.live.prompt import Prompt, read_template
     from cordial_ppl.live.questions import read_questions
@@ -96,9 +92,10 @@ def ask(
     from cordial_ppl.tables import write_table
 
     scale = Scale(split_options(options) or ())
-    spellings, before = read_spellings(spell), as_pattern(after)
+    spellings, before = read_spellings(spell), as_pattern(after, guess)
+    # A spelling that is wrong is refused before anything is asked.
+    Spellings(scale, spellings)
     check_output(out, [path for path in (texts, prompt, demonstrations) if path is not None])
-    cache = out.with_name(f"{out.name}.cache")
     questions = read_questions(
         texts,
         Prompt(scale, read_template(prompt), question),
@@ -107,7 +104,6 @@ def ask(
         permutations=permutations,
         seed=seed,
     )
-    way: Callable[[Cache], Asker]
     if local:
         from cordial_ppl.live.local import LocalModel
         from cordial_ppl.live.scoring import Scoring
@@ -117,57 +113,50 @@ def ask(
         if unused := [name for name, value in given if value]:
             raise InputError(f"{', '.join(unused)}: for servers only, not with --local.")
         with working(f"loading {model}", quiet):
-            way = partial(Scoring, questions, model, LocalModel.load(model))
+            asked = Scoring(model, LocalModel.load(model), scale.options)
     else:
-        from cordial_ppl.live.asking import Asking
+        from cordial_ppl.live.chat import Chat
         from cordial_ppl.live.server import Server
 
-        way = partial(
-            Asking,
-            questions,
+        asked = Chat(
             Server(model, server, key_variable),
             samples=samples,
             max_tokens=max_tokens or 16,
             concurrency=concurrency or 8,
         )
+    cache = out.with_name(f"{out.name}.cache")
     with open_cache(cache) as kept:
-        asker = way(kept)
-        with resumable(asker, cache), progressing(quiet) as show:
-            asker.run(show)
-        records = asker.records(reader or model, task)
+        asking = Asking(questions, asked, kept)
+        try:
+            with progressing(quiet) as show:
+                asking.run(show)
+        except (ServerError, KeyboardInterrupt) as error:
+            told = f"{asking.done:,} of {len(questions):,} answers are in {cache}"
+            if isinstance(error, ServerError):
+                raise ServerError(f"{error} {told}: the same command resumes.") from error
+            say(f"stopped: {told}; the same command resumes")
+            raise
+        records = asking.records(reader or model, task)
         with working("reading the answers", quiet):
-            found = collect(records, scale=scale, spellings=spellings, before=before)
-    extras, dropped = questions.texts.pass_on(found.readings)
+            found = collect(records, scale=scale, spellings=spellings, before=before, guess=guess)
+    extras, dropped = questions.pass_on(found.readings)
     write_table(out, found.readings | extras)
-    read, written = asker.tokens
     if json:
-        took = {"requests": asker.asked, "tokens_read": read, "tokens_written": written}
-        took |= {"missing": asker.failures, "held_back": dropped}
+        read, written = asking.tokens
+        took = {"requests": asking.asked, "tokens_read": read, "tokens_written": written}
+        took |= {"missing": asking.failures, "held_back": dropped}
         return show_json(as_json(found, model) | took)
     if not quiet:
-        if asker.asked:
-            say(asker.progress[1])
+        if asking.asked:
+            say(asking.progress[1])
         report(found, model, out, None)
-    if asker.failures:
-        texts_lost = count(len(asker.failures), "text")
-        named = name_failures(asker.failures)
+    if asking.failures:
+        texts_lost = count(len(asking.failures), "text")
+        named = name_failures(asking.failures)
         say(f"warning: {texts_lost} without an answer are left out: {named}")
-    warn(found)
-    if samples and (found.unread or found.unread_samples):
+    warn(found, guess)
+    if samples and (found.unread or found.count("unread")):
         say("warning: if answers ended before they named an option, raise --max-tokens")
     if dropped:
         names = ", ".join(dropped)
         say(f"warning: columns that would be taken for readings are not passed on: {names}")
-
-
-@contextmanager
-def resumable(asker: "Asker", cache: Path) -> Iterator[None]:
-    """Say where the answers are if not all came."""
-    try:
-        yield
-    except (ServerError, KeyboardInterrupt) as error:
-        kept = f"{asker.done:,} of {len(asker.questions):,} answers are in {cache}"
-        if isinstance(error, ServerError):
-            raise ServerError(f"{error} {kept}: the same command resumes.") from error
-        say(f"stopped: {kept}; the same command resumes")
-        raise

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cordial_ppl.cli.messages import say, working
+from cordial_ppl.cli.messages import working
 from cordial_ppl.cli.options import (
     After,
     Explain,
@@ -19,6 +19,10 @@ from cordial_ppl.cli.options import (
     split_options,
 )
 from cordial_ppl.errors import CordialError, FileError, InputError, naming
+
+Guess = Annotated[
+    bool, typer.Option("--guess", help="Take answers from prose that announces none.")
+]
 
 
 def read(
@@ -36,9 +40,7 @@ def read(
     options: Options = None,
     spell: Spelled = None,
     after: After = None,
-    guess: Annotated[
-        bool, typer.Option("--guess", help="Take answers from prose that announces none.")
-    ] = False,
+    guess: Guess = False,
     reverse: Annotated[
         bool, typer.Option("--reverse", help="The options go from the best to the worst.")
     ] = False,
@@ -57,23 +59,21 @@ def read(
     from cordial_ppl.tables import write_table
 
     names = split_options(options)
-    scale = None if names is None else Scale(names)
-    spellings, pattern = read_spellings(spell), as_pattern(after)
     written = [path for path in (out, labels) if path is not None]
     if not written:
         raise InputError("say what to write: readings (-o OUT), labels (--labels LABELS) or both.")
     for path in written:
         check_output(path, [source])
-    if len(written) == 2 and written[0].absolute() == written[1].absolute():
+    if out is not None and labels is not None and out.absolute() == labels.absolute():
         raise InputError(f"readings and labels are two tables; both would be {out}.")
     found = find_format(source, form)
     try:
         with working(f"reading {source}", quiet):
             collected = collect(
                 found.read(source),
-                scale=scale,
-                spellings=spellings,
-                before=pattern,
+                scale=None if names is None else Scale(names),
+                spellings=read_spellings(spell),
+                before=as_pattern(after, guess),
                 guess=guess,
                 reverse=reverse,
                 task=task,
@@ -97,9 +97,7 @@ def read(
     if json:
         return show_json(as_json(collected, found.name))
     for text in collected.explained:
-        typer.echo(explain_text(text, collected))
+        typer.echo(explain_text(text, collected.options))
     if not quiet:
         report(collected, found.name, out, labels)
-    warn(collected, found.remedy)
-    if collected.answers["prose"] and not guess and after is None and not quiet:
-        say("--guess takes answers from prose that announces none")
+    warn(collected, guess, found.remedy)

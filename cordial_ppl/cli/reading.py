@@ -1,7 +1,7 @@
-"""What is said of readings that were made: what was read, and what deserves a look."""
+"""What `cordial read` and `cordial ask` say of readings: what was read, what deserves a look."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,22 @@ from cordial_ppl.cli.messages import count, say
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import Collected, Explained
 from cordial_ppl.formats.answers import LOST, SOURCES
-from cordial_ppl.formats.evidence import Reading
+from cordial_ppl.formats.reading import Reading
 
 SHARE = 0.5
 """Probability of the options below which the reader mostly says something else."""
+
+DOUBTS = {
+    "unread": ("sample", "that name no option are not counted"),
+    "several": ("answer", "announce several options; the last is taken (--after)"),
+    "dropped": ("answer", "name no option in some order of the options, so that position effects "
+    "do not cancel there"),
+    "guessed": ("text", "in which the first token had to speak for an option of several, or for "
+    "options that begin alike"),
+    "lone": ("text", "in which a single option was returned, and the others share what it leaves. "
+    "Ask for more alternatives (top_logprobs) if the log has few."),
+}  # fmt: skip
+"""Attributes of readings that deserve a look, and how they are told."""
 
 
 def read_spellings(given: list[str] | None) -> dict[str, str]:
@@ -27,15 +39,12 @@ def read_spellings(given: list[str] | None) -> dict[str, str]:
 
 
 def report(found: Collected, name: str, out: Path | None, labels: Path | None) -> None:
-    """Say what was read."""
+    """Say what was read, and where it is written."""
     if out is not None:
         say(f"{count(len(found), 'reading')} of {', '.join(found.options)} ({name}) in {out}")
     if labels is not None:
         say(f"{count(len(found.labels['item_id']), 'label')} ({name}) in {labels}")
-    places = [
-        f"{found.answers[key]} {words}" for key, words in SOURCES.items() if key in found.answers
-    ]
-    if places:
+    if places := _tell(found, SOURCES):
         say(f"answers stand {', '.join(places)}")
     if found.unnamed:
         say("the log does not name its texts: item_id is their order, from 0")
@@ -47,35 +56,31 @@ def report(found: Collected, name: str, out: Path | None, labels: Path | None) -
         )
 
 
-def warn(found: Collected, remedy: str = "") -> None:
+def warn(found: Collected, guess: bool, remedy: str = "") -> None:
     """Say what deserves a look.
 
     Args:
         found: What the log gave.
+        guess: Whether answers were taken from prose.
         remedy: How to have the tool log log-probabilities, if it can.
     """
-    lost = [f"{found.answers[key]} {words}" for key, words in LOST.items() if key in found.answers]
-    incomplete = count(found.incomplete, "text")
-    failed = f"without an answer are left out: {_first_few(found.failed)}"
-    unread = f"that name no option are left out: {_first_few(found.unread)}"
-    for number, noun, words in (
-        (len(found.failed), "request", failed),
-        (len(found.unread), "answer", unread),
-        (found.unread_samples, "sample", "that name no option are not counted"),
-        (found.several, "answer", "announce several options; the last is taken (--after)"),
-        (found.dropped, "answer", f"about {incomplete} name no option in some order of the "
-            "options, so that position effects do not cancel there"),
-        (found.guessed, "text", "in which the first token had to speak for an option of several, "
-            "or for options that begin alike"),
-        (found.lone, "text", "in which a single option was returned, and the others share what it "
-            "leaves. Ask for more alternatives (top_logprobs) if the log has few."),
-    ):  # fmt: skip
-        if number:
+    left_out = (
+        ("request", "without an answer are left out", found.failed),
+        ("answer", "that name no option are left out", found.unread),
+    )
+    for noun, words, places in left_out:
+        if places:
+            rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
+            first = ", ".join(places[:3])
+            say(f"warning: {count(len(places), noun)} {words}: {first}{rest}")
+    for name, (noun, words) in DOUBTS.items():
+        if number := found.count(name):
             say(f"warning: {count(number, noun)} {words}")
-    if lost:
+    if lost := _tell(found, LOST):
         say(
             f"warning: of answers without an option {' and '.join(lost)}. --after says what "
-            "answers follow, --spell how options are written."
+            "answers follow, --spell how options are written"
+            + ("." if guess else "; --guess takes answers from prose that announces none.")
         )
     if found.hard and remedy and len(found):
         say(
@@ -89,14 +94,12 @@ def warn(found: Collected, remedy: str = "") -> None:
         )
 
 
-def _first_few(places: list[str]) -> str:
-    rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
-    return ", ".join(places[:3]) + rest
+def _tell(found: Collected, words: dict[str, str]) -> list[str]:
+    return [f"{found.answers[key]} {told}" for key, told in words.items() if key in found.answers]
 
 
 def as_json(found: Collected, name: str) -> dict[str, Any]:
     """All of it for programs."""
-    names = ("unread", "unread_samples", "several", "failed", "dropped", "guessed", "lone")
     explained = [
         {
             "item_id": text.item_id,
@@ -115,7 +118,9 @@ def as_json(found: Collected, name: str) -> dict[str, Any]:
         "readings": len(found),
         "labels": len(found.labels["item_id"]),
         "answers": dict(found.answers),
-        **{name: getattr(found, name) for name in (*names, "unnamed")},
+        "unread_samples": found.count("unread"),
+        **{name: found.count(name) for name in ("several", "dropped", "guessed", "lone")},
+        **{name: getattr(found, name) for name in ("unread", "failed", "unnamed")},
         "floored": dict(found.floored),
         "share": None if math.isnan(found.share) else found.share,
         "explained": explained,
@@ -127,21 +132,21 @@ def _orders(text: Explained) -> tuple[Reading | None, ...]:
     return tuple((text.reading and text.reading.orders) or (text.reading,))
 
 
-def explain_text(text: Explained, found: Collected) -> str:
+def explain_text(text: Explained, options: Sequence[str]) -> str:
     """Which tokens fed which option, a line an option; in every order, if there are several."""
     name, orders = f"{text.item_id} ({text.place})", _orders(text)
     if text.reading is None:
         return f"{name}: names no option"
     if len(orders) == 1:
-        return "\n".join([name, *_lines(text.reading, found.options)])
+        return "\n".join([name, *_lines(text.reading, options)])
     lines = [f"{name}: the mean of {len(orders)} orders"]
     for number, order in enumerate(orders, start=1):
         lines.append(f"  order {number}" + ("" if order else ": names no option"))
-        lines += _lines(order, found.options) if order else []
+        lines += _lines(order, options) if order else []
     return "\n".join(lines)
 
 
-def _lines(reading: Reading, options: tuple[str, ...]) -> Iterator[str]:
+def _lines(reading: Reading, options: Sequence[str]) -> Iterator[str]:
     width = max(map(len, options))
     for k, option in enumerate(options):
         parts = ", ".join(f"{word!r} {score:.4g}" for word, score in reading.parts[k])

@@ -2,19 +2,18 @@
 
 A record of Argilla has `responses`, by question: {"stars": [{"value": 4, "user_id": ...}]}.
 Version 1 has a list of {"user_id": ..., "values": {"stars": {"value": 4}}}; flattened records have
-the columns `stars.responses` and `stars.responses.users`.  A task of Label Studio has `data` and
+the columns `stars.responses` and `stars.responses.users`. A task of Label Studio has `data` and
 `annotations`, each with results: a choice, a rating or a number; the control (`from_name`) is the
-task.  What was not submitted, or was cancelled, is no label.
+task. What was not submitted, or was cancelled, is no label.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Record
-from cordial_ppl.formats.rows import json_rows, name_fields
-from cordial_ppl.formats.wrapping import as_text, first_of
+from cordial_ppl.formats.format import Format
+from cordial_ppl.formats.records import Record, as_text, first_of
+from cordial_ppl.formats.rows import Row, by_row
 
 FLAT = ".responses"
 
@@ -24,86 +23,62 @@ LEFT = ("draft", "discarded")
 KINDS = ("choices", "rating", "number")
 """Kinds of Label Studio's results that are labels of a whole text."""
 
-Said = Iterator[tuple[Any, Any, Any]]
-"""Question, label and person of each response."""
+Object = Mapping[str, Any]
 
 
-class Export(NamedTuple):
-    """The export of an annotation tool, with one text in each object.
-
-    Attributes:
-        test: Tells an object that has labels.
-        expected: What it has, for messages.
-        item: Names the text.
-        said: Its labels, given the object and its place.
-        marks: Fields by which the file is known, besides those.
-    """
-
-    test: Callable[[Mapping[str, Any]], bool]
-    expected: str
-    item: Callable[[Mapping[str, Any]], Any]
-    said: Callable[[Mapping[str, Any], str], Said]
-    marks: frozenset[str] = frozenset()
-
-    def recognises(self, path: Path, first: Mapping[str, Any] | None) -> bool:
-        """Say whether the first object of a file is of this tool."""
-        del path
-        return first is not None and (self.test(first) or not self.marks.isdisjoint(first))
-
-    def read(self, path: Path) -> Iterator[Record]:
-        """Read the labels of an export: a record for each; the question is its task."""
-        for row in json_rows(path):
-            if not self.test(row.value):
-                found = name_fields(row.value)
-                raise InputError(f"{row.place} must be {self.expected.format(found)}")
-            if (item := as_text(self.item(row.value))) is None:
-                raise InputError(f"{row.place} must have an `id`; found none.")
-            for question, label, user in self.said(row.value, row.place):
-                task, user, label = as_text(question), as_text(user), as_text(label)
-                yield Record(item, None, row.place, task=task, label=label, user=user)
+def _is_argilla(value: Object) -> bool:
+    return any(name.endswith(FLAT) for name in value) or {"fields", "responses"} <= set(value)
 
 
-def _is_record(value: Mapping[str, Any]) -> bool:
-    flat = any(name.endswith(FLAT) for name in value)
-    return flat or {"fields", "responses"} <= set(value)
-
-
-def _responses(value: Mapping[str, Any], place: str) -> Said:
-    """The responses in a record of Argilla, whatever its version."""
-    del place
-    answers: list[tuple[Any, list[Any]]] = []
-    found = value.get("responses") or {}
-    if isinstance(found, list):
-        answers.append((None, [_take(own, "values") for own in found]))
-    else:
-        for question, given in found.items():
-            answers.append((question, [_take(own, "value") for own in given or []]))
-    for name in value:
-        if name.endswith(FLAT):
-            given = value[name] or []
-            users, states = (
-                value.get(f"{name}.{own}") or [None] * len(given) for own in ("users", "status")
-            )
-            answers.append((name.removesuffix(FLAT), list(zip(given, users, states, strict=False))))
-    for question, given in answers:
+def _read_argilla(row: Row) -> Iterator[Record]:
+    """Read a record of Argilla, whatever its version."""
+    value = row.value
+    if not _is_argilla(value):
+        raise InputError(f"expected a record with `responses`; found {row.fields}.")
+    item = _named(value.get("id") or value.get("external_id"))
+    for question, given in _responses(value):
         kept = [(label, user) for label, user, state in given if state not in LEFT]
         for number, (label, user) in enumerate(kept, start=1):
             # Each response is one person's, even if the export does not name them.
             user = f"person {number}" if user is None and len(kept) > 1 else user
-            labels = {question: label}
+            named = {question: label}
             if question is None:
-                labels = {name: own.get("value") for name, own in (label or {}).items()}
-            for name, own in labels.items():
-                if isinstance(own, str | int | float):
-                    yield name, own, user
+                named = {name: own.get("value") for name, own in (label or {}).items()}
+            for task, text in named.items():
+                if isinstance(text, str | int | float):
+                    label, user = as_text(text), as_text(user)
+                    yield Record(row.place, item, task=task, label=label, user=user)
 
 
-def _take(answer: Mapping[str, Any], name: str) -> tuple[Any, Any, Any]:
-    return answer.get(name), answer.get("user_id"), answer.get("status")
+def _responses(value: Object) -> Iterator[tuple[str | None, list[tuple[Any, Any, Any]]]]:
+    """Label, user and state of all responses to each question; None for all questions together."""
+    found = value.get("responses") or {}
+    groups = {None: found} if isinstance(found, list) else found
+    for question, given in groups.items():
+        name = "values" if question is None else "value"
+        yield question, [(r.get(name), r.get("user_id"), r.get("status")) for r in given or []]
+    for name in value:
+        if name.endswith(FLAT):
+            given = value[name] or []
+            columns = (
+                value.get(f"{name}.{own}") or [None] * len(given) for own in ("users", "status")
+            )
+            yield name.removesuffix(FLAT), list(zip(given, *columns, strict=False))
 
 
-def _results(value: Mapping[str, Any], place: str) -> Said:
-    """The results in a task of Label Studio."""
+def _is_label_studio(value: Object) -> bool:
+    return {"data", "annotations"} <= set(value)
+
+
+def _read_label_studio(row: Row) -> Iterator[Record]:
+    """Read a task of Label Studio."""
+    value = row.value
+    if not _is_label_studio(value):
+        raise InputError(
+            f"expected a task with `data` and `annotations`; found {row.fields}. Export as JSON, "
+            "not as JSON-MIN."
+        )
+    item = _named(first_of(value["data"] or {}, ("item_id", "id")) or value.get("id"))
     for annotation in value["annotations"]:
         if annotation.get("was_cancelled"):
             continue
@@ -113,22 +88,25 @@ def _results(value: Mapping[str, Any], place: str) -> Said:
             label = first_of(result.get("value") or {}, KINDS)
             if isinstance(label, list):
                 if len(label) != 1:
-                    raise InputError(f"{place}: a label must be one choice; found {label}.")
+                    raise InputError(f"a label must be one choice; found {label}.")
                 (label,) = label
-            if label is not None:
-                yield result.get("from_name"), label, user
+            task = as_text(result.get("from_name"))
+            yield Record(row.place, item, task=task, label=as_text(label), user=as_text(user))
 
 
-ARGILLA = Export(
-    _is_record,
-    "a record with `responses`; found {}.",
-    lambda value: value.get("id") or value.get("external_id"),
-    _responses,
-)
-LABEL_STUDIO = Export(
-    lambda value: {"data", "annotations"} <= set(value),
-    "a task with `annotations`; found {}. Export as JSON, not as JSON-MIN.",
-    lambda value: first_of(value.get("data") or {}, ("item_id", "id")) or value.get("id"),
-    _results,
-    frozenset({"annotation_id"}),
+def _named(item: Any) -> str:
+    """The name of a text, without which labels are of no use."""
+    name = as_text(item)
+    if name is None:
+        raise InputError("expected an `id`; found none.")
+    return name
+
+
+ARGILLA = Format("argilla", "Argilla's records: labels", by_row(_read_argilla), _is_argilla)
+LABEL_STUDIO = Format(
+    "label-studio",
+    "Label Studio's JSON export: labels",
+    by_row(_read_label_studio),
+    # An export as JSON-MIN is known too, and refused with what to do.
+    lambda first: _is_label_studio(first) or "annotation_id" in first,
 )

@@ -114,21 +114,29 @@ class Place(NamedTuple):
     source: str = ""
 
 
-def as_pattern(text: str | None) -> re.Pattern[str] | None:
-    """Compile the pattern that precedes a user's answers; an `InputError` if it is none."""
+def as_pattern(text: str | None, guess: bool = False) -> re.Pattern[str] | None:
+    """Compile the pattern that answers follow.
+
+    Args:
+        text: The pattern, or None.
+        guess: Whether prose may give the answer too.
+
+    Returns:
+        The pattern, or None.
+
+    Raises:
+        InputError: It is no regular expression, or an answer would have to be guessed too.
+    """
+    if text is not None and guess:
+        raise InputError(
+            "--after and --guess exclude each other: an answer that follows a pattern is no guess."
+        )
     try:
         return None if text is None else re.compile(text)
     except re.error as error:
         raise InputError(
             f"the pattern before answers must be a regular expression: {text!r}: {error}."
         ) from error
-
-
-def find_answer(
-    text: str, spellings: Spellings, before: re.Pattern[str] | None = None
-) -> Place | None:
-    """Find the option that a text answers with; see `Finder`."""
-    return Finder(spellings, before).find(text)
 
 
 class Finder:

@@ -2,11 +2,16 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cordial_ppl.formats.evidence import Reading
+from cordial_ppl.formats.reading import Reading
+from cordial_ppl.tables import MADE
+
+NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
+"""Columns beside the readings."""
 
 
 class Explained(NamedTuple):
@@ -29,43 +34,56 @@ class Collected:
 
     Attributes:
         options: The options in order; none if the log holds labels alone and nobody named them.
-        readings: The columns of a table of readings; none if the log holds labels alone.
+        rows: What each reading is of and who made it (`NAMES`), in the order of the log.
+        values: The readings.
         labels: The columns of a table of labels; no rows if the log has none.
         explained: The first texts.
-        unread: Places of the records that name no option.
+        unread: Places of the answers that name no option.
+        failed: Requests without an answer: their places, and what the log says of them.
         answers: Number of answers by where they stand in a text (`answers.SOURCES`), or by why
             they name no option (`answers.LOST`).
-        floored: Number of texts by the option that had to be filled.
-        guessed: Number of texts in which the first token speaks for an option of several.
-        lone: Number of texts in which a single option was returned.
-        share: Mean probability of all options together; NaN if unknown.
         unnamed: Whether texts are named by their order.
-        unread_samples: Answers that name no option, among samples of which others do.
-        several: Answers that announce different options, of which the last was taken.
-        failed: Requests without an answer: their places, and what the log says of them.
         hard: Whether every reading is one answer without log-probabilities.
-        dropped: Orders of the options in which an answer names none, while it does in others.
-        incomplete: Number of texts that have such orders.
     """
 
-    options: tuple[str, ...]
-    readings: dict[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    rows: list[tuple[str | None, ...]] = field(default_factory=list)
+    values: list[Reading] = field(default_factory=list)
     labels: dict[str, Any] = field(default_factory=dict)
     explained: list[Explained] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
-    answers: Counter[str] = field(default_factory=Counter)
-    floored: Counter[str] = field(default_factory=Counter)
-    guessed: int = 0
-    lone: int = 0
-    share: float = np.nan
-    unnamed: bool = False
-    unread_samples: int = 0
-    several: int = 0
     failed: list[str] = field(default_factory=list)
+    answers: Counter[str] = field(default_factory=Counter)
+    unnamed: bool = False
     hard: bool = True
-    dropped: int = 0
-    incomplete: int = 0
 
     def __len__(self) -> int:
         """The number of readings."""
-        return len(self.readings.get("item_id", ()))
+        return len(self.values)
+
+    @cached_property
+    def readings(self) -> dict[str, Any]:
+        """The columns of a table of readings; none if the log holds labels alone."""
+        if not self.values:
+            return {}
+        columns = dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True))
+        table = np.stack([reading.values for reading in self.values], axis=1)
+        kind = self.values[0].kind
+        return {name: cells for name, cells in columns.items() if set(cells) != {None}} | {
+            f"{kind}_{option}": row for option, row in zip(self.options, table, strict=True)
+        }
+
+    @property
+    def share(self) -> float:
+        """Mean probability of all options together; NaN if unknown."""
+        return float(np.mean([reading.share for reading in self.values] or [np.nan]))
+
+    @property
+    def floored(self) -> Counter[str]:
+        """Number of texts by the option that had to be filled."""
+        return Counter(self.options[k] for reading in self.values for k in reading.floored)
+
+    def count(self, name: str) -> int:
+        """Add up an attribute of the readings: "unread"; what is a list counts once a text."""
+        found = (getattr(reading, name) for reading in self.values)
+        return sum(number if isinstance(number, int) else bool(number) for number in found)

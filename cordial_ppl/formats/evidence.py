@@ -1,13 +1,20 @@
-"""What a log holds of one text: evidence for a reading, or the reason why there is none."""
+"""What a log holds of one text, which a reading is made from: answers, or scores of options."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
+
+ABSENT = -9000.0
+"""A log-probability or logit from here down says that there is none (OpenAI and others: -9999)."""
+
+ROUNDING = 1e-3
+"""How far above 0 rounding may put a log-probability."""
+
+NAMELESS = "token_id:"
+"""How vLLM writes tokens by number (--return-tokens-as-token-ids)."""
 
 
 class Position(NamedTuple):
@@ -30,84 +37,61 @@ def make_position(
     Args:
         token: The chosen token.
         score: Its log-probability (nats); None if unknown.
-        others: Tokens with their log-probabilities, perhaps with the chosen one.  Different tokens
-            of the same text add up; a token that is listed twice counts once.
+        others: Tokens with their log-probabilities, which may include the chosen one. Different
+            tokens of the same text add up; a token that is listed twice counts once.
 
     Returns:
-        The position.
+        The position, without tokens whose log-probability stands for none.
 
     Raises:
-        TypeError: A token is not text.
+        InputError: A log-probability is NaN or above 0, or a token is not text but a number.
     """
     top: dict[str, float] = {}
     for text, found in others:
-        if not isinstance(text, str):
-            raise TypeError(f"a token must be text, not {text!r}")
-        if found is None:
+        if found is None or is_absent(text, found):
             continue
         known = top.get(text)
-        both = found if known is None or known == found else np.logaddexp(known, found)
-        top[text] = float(both)
-    if not isinstance(token, str):
-        raise TypeError(f"a token must be text, not {token!r}")
-    if score is not None:
+        top[text] = float(found if known in (None, found) else np.logaddexp(known, found))
+    if score is not None and not is_absent(token, score):
         top.setdefault(token, float(score))
+    for text in (token, *top):
+        if not isinstance(text, str) or text.startswith(NAMELESS):
+            raise InputError(
+                f"tokens must be text; found {text!r}. Generate with detokenize=True, and run the "
+                "server without --return-tokens-as-token-ids."
+            )
     return Position(token, top)
 
 
-class Tokens(NamedTuple):
-    """A generated answer, token by token.
+def is_absent(text: str, score: float) -> bool:
+    """Say whether a log-probability stands for none; an `InputError` if it is NaN or above 0."""
+    if not score <= ROUNDING:
+        raise InputError(f"log-probabilities must be 0 or below; found {score} of {text!r}.")
+    return score <= ABSENT
+
+
+class Answer(NamedTuple):
+    """A generated answer.
 
     Attributes:
-        positions: The tokens in order, at least one.
+        text: What it says.
+        positions: Its tokens in order; none if the log has no log-probabilities.
         ended: Whether the log says that the model ended the answer; otherwise it may be cut off.
     """
 
-    positions: Sequence[Position]
+    text: str
+    positions: Sequence[Position] = ()
     ended: bool = False
 
 
-class Samples(NamedTuple):
-    """Several generated answers to one prompt, each token by token."""
-
-    answers: Sequence[Tokens]
-
-
-def of_choices(tokens: Sequence[Tokens | None], texts: Sequence[str]) -> "Evidence":
-    """Make evidence of one prompt's answers.
-
-    Args:
-        tokens: Their tokens; None for an answer without log-probabilities.
-        texts: The same answers as text, which count unless all have tokens.
-
-    Returns:
-        The evidence.
-    """
-    known = [answer for answer in tokens if answer is not None]
-    if not known or len(known) < len(tokens):
-        return Answers(texts)
-    return known[0] if len(known) == 1 else Samples(known)
-
-
-class Sequences(NamedTuple):
-    """Log-likelihood (nats) of each option's text as a continuation of the prompt."""
-
-    scores: Mapping[str, float]
-
-
-class Answers(NamedTuple):
-    """One or several answers as text alone."""
-
-    texts: Sequence[str]
-
-
-class Numbers(NamedTuple):
+class Scores(NamedTuple):
     """A number for each option.
 
     Attributes:
         kind: "logit", "logprob", "p" or "n".
-        values: The K numbers.
-        options: The option of each; None if they are in the order of the scale.
+        values: The numbers.
+        options: The text that each number is of; None if they are in the order of the scale. The
+            log-probabilities of several texts that mean the same option add up.
     """
 
     kind: str
@@ -115,105 +99,11 @@ class Numbers(NamedTuple):
     options: Sequence[str] | None = None
 
 
-class Several(NamedTuple):
+class Orders(NamedTuple):
     """What the same text gave with the options in several orders."""
 
-    parts: Sequence[Tokens | Samples | Sequences | Answers | Numbers]
+    parts: Sequence[list[Answer] | Scores]
 
 
-Evidence = Tokens | Samples | Sequences | Answers | Numbers | Several
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What a log says of one text.
-
-    Attributes:
-        item_id: The text; None if the log does not name it, and then its number is its name.
-        evidence: What the reading is made from; None if there is only a label.
-        place: Where it stands, for messages: "line 7".
-        reader: Who read it, usually the model's name.
-        task: What was asked.
-        label: A person's label.
-        user: That person.
-        made: How the reading was made: "model", "prompt", "decoding", "date".
-    """
-
-    item_id: str | None
-    evidence: Evidence | None
-    place: str
-    reader: str | None = None
-    task: str | None = None
-    label: str | None = None
-    user: str | None = None
-    made: Mapping[str, str] = field(default_factory=dict)
-
-
-class Failed(NamedTuple):
-    """A request without an answer.
-
-    Attributes:
-        place: Where it stands, for messages.
-        why: What the log says of it.
-        task: What was asked.
-        reader: Who was asked; None if only an answer would say.
-    """
-
-    place: str
-    why: str
-    task: str | None = None
-    reader: str | None = None
-
-
-class Unlabelled(NamedTuple):
-    """Targets that cannot be told apart: why not, and what to do.  An error if labels are asked."""
-
-    why: str
-
-
-Entry = Record | Failed | Unlabelled
-"""What a format yields."""
-
-
-class NoAnswer(InputError):
-    """A request failed, and the log says so."""
-
-
-@dataclass(slots=True)
-class Reading:
-    """The reading of one text.
-
-    Attributes:
-        kind: "logprob", "n", "logit" or "p".
-        values: One number per option, [K].
-        parts: What each option's number is made of: (text, number).
-        floored: Options without evidence, which got the smallest log-probability returned.
-        guessed: Options of several tokens of which only the first was seen, or which share it.
-        share: Probability of all options together, as far as it was returned; NaN if unknown.
-        unread: Answers that name no option.
-        several: Answers that announce different options, of which the last was taken.
-        orders: The readings that this one is the mean of, one for each order of the options; None
-            for an order whose answer names no option.
-    """
-
-    kind: str
-    values: Float64[np.ndarray, " K"]
-    parts: list[list[tuple[str, float]]]
-    floored: list[int] = field(default_factory=list)
-    guessed: list[int] = field(default_factory=list)
-    share: float = np.nan
-    unread: int = 0
-    several: int = 0
-    orders: "Sequence[Reading | None]" = ()
-
-    @property
-    def lone(self) -> bool:
-        """Whether a single option was returned, so that the others share what it leaves."""
-        if self.orders:
-            return any(order is not None and order.lone for order in self.orders)
-        return len(self.floored) == len(self.parts) - 1
-
-    @property
-    def dropped(self) -> int:
-        """The number of orders whose answer names no option: position effects do not cancel."""
-        return sum(order is None for order in self.orders)
+Evidence = list[Answer] | Scores | Orders
+"""Answers to one prompt, scores of options, or several of either."""

@@ -16,27 +16,31 @@ class Labels:
 
     Args:
         spellings: How options are written; None to take labels as they are.
-        given: The options in the order in which a log counts them, if that is not the scale's.
+        given: The options in the order in which a log counts them.
     """
 
-    def __init__(self, spellings: Spellings | None, given: tuple[str, ...] = ()):
+    def __init__(self, spellings: Spellings | None, given: tuple[str, ...]):
         self.spellings = spellings
-        self.given = None if spellings is None else Scale(given or spellings.scale.options)
+        self.given = Scale(given) if given else None
         self._found: dict[tuple[str, str | None], dict[str | None, str]] = {}
 
-    def add(self, item: str, task: str | None, text: str, user: str | None = None) -> None:
+    def add(
+        self, item: str, task: str | None, text: str | InputError, user: str | None = None
+    ) -> None:
         """Take in a label.
 
         Args:
             item: The text.
             task: What was asked.
             text: The label: a spelling of an option, or its position among those given if no
-                option is a number.
+                option is a number; or an error, as nobody can tell what the label is.
             user: Who said it.
 
         Raises:
             InputError: It is no option, or the same person said otherwise before.
         """
+        if isinstance(text, InputError):
+            raise text
         label = self._option(text)
         known = self._found.setdefault((item, task), {}).setdefault(user, label)
         if known != label:
@@ -59,12 +63,12 @@ class Labels:
         """
         kept = None if items is None else set(items)
         found = {key: said for key, said in self._found.items() if kept is None or key[0] in kept}
+        users = [next(iter(said)) if len(said) == 1 else None for said in found.values()]
         columns: dict[str, list[Any]] = {"item_id": [item for item, _ in found]}
         if any(task is not None for _, task in found):
             columns["task"] = [task for _, task in found]
-        users = [list(said) for said in found.values()]
-        if users and all(len(names) == 1 and names[0] is not None for names in users):
-            columns["user"] = [names[0] for names in users]
+        if users and None not in users:
+            columns["user"] = users
         columns["label"] = [self._median(list(said.values())) for said in found.values()]
         return columns
 
@@ -77,9 +81,8 @@ class Labels:
         try:
             return self.given.decode(self.given.encode([text]))[0]
         except InputError:
-            raise InputError(
-                f"a label must be one of {', '.join(self.given.options)}; found {text!r}."
-            ) from None
+            options = ", ".join(self.given.options)
+            raise InputError(f"a label must be one of {options}; found {text!r}.") from None
 
     def _median(self, labels: list[str]) -> str:
         if len(set(labels)) == 1:

@@ -12,15 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Position, Reading
+from cordial_ppl.formats.evidence import Position
+from cordial_ppl.formats.reading import Reading
 from cordial_ppl.formats.spellings import Spellings, fold
-
-ABSENT = -9000.0
-"""Log-probabilities below it mean that a server had none (OpenAI and others: -9999)."""
-
-ROUNDING = 1e-3
-"""How far above 0 rounding may put a log-probability."""
 
 LEAST = 1e-4
 """Least probability that is left to the options that were not returned, together."""
@@ -57,9 +51,6 @@ class Masses:
             answer: The option as it was written, if it was found; by default the first token is
                 the answer.
             ended: Whether the model ended the answer after the last of them.
-
-        Raises:
-            InputError: A log-probability is NaN or above 0.
         """
         meaning, match = self.spellings.meaning, self.spellings.match
         # A model that writes "b" for B does not mean the article with "a".
@@ -67,10 +58,7 @@ class Masses:
         said, path = "", 0.0
         going = frozenset(range(len(self.parts)))
         for number, position in enumerate(positions):
-            last = number + 1 == len(positions)
-            top = {
-                token: score for token, score in position.top.items() if not is_absent(token, score)
-            }
+            last, top = number + 1 == len(positions), position.top
             for option in going if top else ():
                 self.floors[option] = min(self.floors[option], path + min(top.values()))
             texts = {
@@ -137,15 +125,6 @@ class Masses:
             self.parts[option].append((name, score - math.log(len(options))))
         if begun:
             self.guessed |= options
-
-
-def is_absent(token: str, score: float) -> bool:
-    """Say whether a log-probability stands for none; an `InputError` if it is NaN or above 0."""
-    if not score <= ROUNDING:
-        raise InputError(
-            f"log-probabilities must be 0 or below; found {score} of the token {token!r}."
-        )
-    return score <= ABSENT
 
 
 def _goes_on(said: str, rest: str) -> bool:

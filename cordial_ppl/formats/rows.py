@@ -1,18 +1,20 @@
-"""The objects of a JSON file, one by one, each with the place where it stands."""
+"""The rows of a log, JSON objects or those of a table, each with the place where it stands."""
 
 import codecs
 import json
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from cordial_ppl.errors import FileError
+from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
+from cordial_ppl.formats.records import Record
+from cordial_ppl.tables.files import is_filled, read_columns
 
-KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false"}
-"""What JSON values are called."""
+TABLES = (".csv", ".parquet")
+"""Endings of files that are no JSON."""
 
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"}
 """First bytes of files that have to be unpacked."""
@@ -20,51 +22,109 @@ PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"
 LONGEST, SHOWN = 40, 8
 """Characters of a field's name, and number of fields, that a message shows."""
 
+STUMBLES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading an object of another form raises."""
+
+
+class Malformed(InputError):
+    """A row is of another form than its format's; the message is the place."""
+
 
 class Row(NamedTuple):
-    """An object of a file.
+    """A row of a file.
 
     Attributes:
         place: Where it stands: "line 7", "element 3".
-        value: The object.
+        value: Its fields.
     """
 
     place: str
     value: dict[str, Any]
 
+    @property
+    def fields(self) -> str:
+        """The first of its fields for a message: "doc, target"; "nothing" if it has none."""
+        names = (f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in self.value)
+        return ", ".join(islice(names, SHOWN)) or "nothing"
 
-def json_rows(path: Path) -> Iterator[Row]:
-    """Read the objects of a JSON Lines file, or of a JSON file that is a list or one object.
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """Read the rows of a table, of a JSON Lines file, or of a JSON file: a list, or one object.
 
     Args:
         path: The file; a list may be larger than memory.
 
     Yields:
-        Its objects.
+        Its rows.
 
     Raises:
         FileError: The file cannot be read, is not JSON, ends in the middle of an object, or holds
             something that is no object.
     """
+    if path.suffix.lower() in TABLES:
+        columns = read_columns(path)
+        for number, cells in enumerate(zip(*columns.cells.values(), strict=True)):
+            yield Row(columns.where(number), dict(zip(columns.cells, cells, strict=True)))
+        return
     with _opened(path) as file:
         found = _elements if _first_character(path, file) == b"[" else _lines
         for place, value in found(path, file):
             if not isinstance(value, dict):
-                kind = KINDS.get(type(value), "null")
-                raise FileError(f"{path}: {place} must be a JSON object; found {kind}.")
+                raise FileError(f"{path}: {place} must be a JSON object; found {quote(value)}.")
             yield Row(place, value)
 
 
-def name_fields(value: Iterable[str]) -> str:
-    """Name the first fields of an object for a message: "doc, target"; "nothing" if none."""
-    names = (f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in value)
-    return ", ".join(islice(names, SHOWN)) or "nothing"
+def first_row(path: Path) -> Row | None:
+    """Read the first object of a JSON file, or of each column of a table the first filled cell.
 
+    Args:
+        path: The file.
 
-def looks_like_json(path: Path) -> bool:
-    """Say whether a file begins as a JSON object or list; a `FileError` if it cannot be read."""
+    Returns:
+        The row; None if the file is neither a table nor JSON.
+
+    Raises:
+        FileError: The file cannot be read.
+    """
+    if path.suffix.lower() in TABLES:
+        cells = read_columns(path).cells.items()
+        found = {name: next(filter(is_filled, column), None) for name, column in cells}
+        return Row("the table", {name: cell for name, cell in found.items() if cell is not None})
     with _opened(path) as file:
-        return _first_character(path, file) in (b"{", b"[")
+        if _first_character(path, file) not in (b"{", b"["):
+            return None
+    return next(read_rows(path))
+
+
+def by_row(records: Callable[[Row], Iterable[Record]]) -> Callable[[Path], Iterator[Record]]:
+    """Make the reader of files that have a text in each row.
+
+    Args:
+        records: Reads a row.
+
+    Returns:
+        Reads a file, and raises an `InputError` that names the row at fault.
+    """
+
+    def read(path: Path) -> Iterator[Record]:
+        for row in read_rows(path):
+            with at(row.place):
+                yield from records(row)
+
+    return read
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Name the place of an error, and turn what an object of another form raises into one."""
+    try:
+        with naming(place):
+            yield
+    except CordialError:
+        raise
+    except STUMBLES as error:
+        lacking = f" (there is no {error})" if isinstance(error, KeyError) else ""
+        raise Malformed(f"{place}{lacking}") from error
 
 
 @contextmanager
@@ -91,9 +151,11 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             f"{path} must be JSON, or JSON objects a line each; it is not at line {error.lineno}, "
             f"column {error.colno}. It may have been cut off there."
         ) from error
+    except CordialError:
+        raise
     except ValueError as error:
         # A whole number of thousands of digits.
-        raise error if isinstance(error, FileError) else FileError(f"{path}: {error}.") from error
+        raise FileError(f"{path}: {error}.") from error
 
 
 def _first_character(path: Path, file: BinaryIO) -> bytes:
@@ -109,23 +171,19 @@ def _first_character(path: Path, file: BinaryIO) -> bytes:
 def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
     """The values of a file that has one on each line, or one in all."""
     del path
-    lines = ((number, line) for number, line in enumerate(file, start=1) if line.strip())
-    first, line = next(lines)
-    try:
-        value = json.loads(line)
-    except json.JSONDecodeError:
-        # One object that goes over several lines; blank lines before it count.
-        yield "the file", json.loads("\n" * (first - 1) + (line + file.read()).decode())
-        return
-    yield f"line {first}", value
-    for number, line in lines:
+    started = False
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
         try:
-            yield f"line {number}", json.loads(line)
-        except json.JSONDecodeError as error:
-            above = "\n" * (number - 1)
-            raise json.JSONDecodeError(
-                error.msg, above + error.doc, error.pos + len(above)
-            ) from None
+            value = json.loads(line)
+        except json.JSONDecodeError:
+            # An object over several lines; or the error is raised again, with the lines above.
+            text = line if started else line + file.read()
+            yield "the file", json.loads("\n" * (number - 1) + text.decode())
+            return
+        started = True
+        yield f"line {number}", value
 
 
 def _elements(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:

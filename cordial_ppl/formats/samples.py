@@ -1,25 +1,25 @@
 """Sampled scores, as G-Eval takes them, and hard ratings: JSON Lines or a table.
 
 A row has `item_id` and a list of samples under `scores`, `samples` or `ratings`, or a single one
-under `score`, `sample` or `rating`; then rows of one text are its samples.  Answers in words are
+under `score`, `sample` or `rating`; then rows of one text are its samples. Answers in words are
 under `responses`, `answers`, `outputs` or `texts`, or, if the format is named (a table of texts to
-rate looks alike), one a row under `response`, `answer`, `output` or `text`.  The first row tells
+rate looks alike), one a row under `response`, `answer`, `output` or `text`. The first row tells
 the field for all; an empty cell is an answer that names no option.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Answers, Record
-from cordial_ppl.formats.rows import Row, json_rows, name_fields
-from cordial_ppl.formats.wrapping import as_text
-from cordial_ppl.tables.files import Columns, is_filled, read_columns
+from cordial_ppl.formats.evidence import Answer
+from cordial_ppl.formats.format import Format
+from cordial_ppl.formats.records import Record, as_text, first_of
+from cordial_ppl.formats.rows import Row, at, first_row, read_rows
+from cordial_ppl.tables.files import is_filled
 
 SCORES = ("score", "sample", "rating")
 WORDS = ("response", "answer", "output", "text")
@@ -31,17 +31,6 @@ FIELDS = tuple(name + s for names in (SCORES, WORDS) for s in ("s", "") for name
 LISTED = re.compile(r"\s*-?\d+(?:\.\d+)?(?:\s*[;,|\s]\s*-?\d+(?:\.\d+)?)+\s*")
 """Numbers in a row, which are no answer: "5;5;4"."""
 
-TABLES = (".csv", ".parquet")
-
-
-def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
-    """Say whether the first row of a file has samples."""
-    del path
-    if first is None or "item_id" not in first:
-        return False
-    field = _field(first)
-    return field is not None and (field not in WORDS or _as_list(first[field]) is not None)
-
 
 def holds_texts(first: Mapping[str, Any]) -> bool:
     """Say whether the first row of a file is flat and has words: a text to rate, or an answer."""
@@ -49,90 +38,72 @@ def holds_texts(first: Mapping[str, Any]) -> bool:
     return flat and _field(first) in WORDS
 
 
-def read(path: Path) -> Iterator[Record]:
+def _knows(first: Mapping[str, Any]) -> bool:
+    field = _field(first) if "item_id" in first else None
+    return field is not None and (field not in WORDS or _as_list(first[field]) is not None)
+
+
+def _read(path: Path) -> Iterator[Record]:
     """Read samples: a record for each text, and one for each further label of it."""
-    rows, first = _rows(path)
-    field = _field(first.value)
-    if field is None:
+    first = first_row(path)
+    field = first and _field(first.value)
+    if first is None or field is None:
         raise InputError(
-            f"{first.place} must have a list `scores`, `samples`, `ratings` or `responses`, or one "
-            f"`score` or `rating`; found {name_fields(first.value)}."
+            "expected a list `scores`, `samples`, `ratings` or `responses`, or one `score` or "
+            f"`rating`; found {first.fields if first else 'neither JSON nor a table'}."
         )
-    together: dict[tuple[str | None, ...], Record] = {}
+    together: dict[Any, Record] = {}
     labels: list[Record] = []
-    for row in rows:
-        texts, single = _samples(row, field)
+    for row in read_rows(path):
+        with at(row.place):
+            answers, single = _samples(row, field)
         value = row.value
         record = Record(
-            item_id=as_text(value.get("item_id")),
-            evidence=Answers(texts),
-            place=row.place,
-            reader=as_text(value.get("reader")) or as_text(value.get("model")),
+            row.place,
+            as_text(value.get("item_id")),
+            answers,
+            reader=as_text(first_of(value, ("reader", "model"))),
             task=as_text(value.get("task")),
-            label=as_text(value.get("label")) or None,
+            label=as_text(value.get("label")),
         )
-        key = record.item_id, record.reader, record.task
         if not single:
             yield record
-        elif key not in together or key[0] is None:
-            together[key if key[0] else (row.place,)] = record
-        else:
-            known = together[key]
-            evidence = Answers([*known.evidence.texts, *texts])  # pyright: ignore
-            together[key] = replace(known, evidence=evidence)
+            continue
+        key = record.item_id or (row.place,), record.reader, record.task
+        known = together.setdefault(key, record)
+        if known is not record:
+            assert isinstance(known.evidence, list)
+            known.evidence.extend(answers)
             labels.append(replace(record, evidence=None))
-    yield from chain(together.values(), labels)
-
-
-def first_row(columns: Columns) -> dict[str, Any]:
-    """What the columns of a table hold: in each the first cell that is not empty."""
-    found = {name: next(filter(is_filled, cells), None) for name, cells in columns.cells.items()}
-    return {name: _plain(cell) for name, cell in found.items() if cell is not None}
-
-
-def _rows(path: Path) -> tuple[Iterable[Row], Row]:
-    """All rows, and what tells the field."""
-    if path.suffix.lower() not in TABLES:
-        rows = json_rows(path)
-        first = next(rows)
-        return chain([first], rows), first
-    columns = read_columns(path)
-    names = list(columns.cells)
-    table = (
-        Row(columns.where(place), dict(zip(names, map(_plain, cells), strict=True)))
-        for place, cells in enumerate(zip(*columns.cells.values(), strict=True))
-    )
-    return table, Row("the table", first_row(columns))
+    yield from together.values()
+    yield from labels
 
 
 def _field(first: Mapping[str, Any]) -> str | None:
     """Where the samples are: scores, empty or not, before words; then the one that is filled."""
     there = [name for name in FIELDS if name in first and not isinstance(first[name], Mapping)]
-    scores = [name for name in there if name.removesuffix("s") in SCORES]
-    found = scores or there
+    found = [name for name in there if name.removesuffix("s") in SCORES] or there
     return next((name for name in found if is_filled(first[name])), found[0] if found else None)
 
 
-def _samples(row: Row, field: str) -> tuple[list[str], bool]:
+def _samples(row: Row, field: str) -> tuple[list[Answer], bool]:
     """The samples of a row, and whether it is one that stands alone."""
     if field not in row.value:
-        raise InputError(
-            f"{row.place} must have `{field}`, as the rows before; found {name_fields(row.value)}."
-        )
+        raise InputError(f"expected `{field}`, as in the rows before; found {row.fields}.")
     given = row.value[field]
     several = _as_list(given)
-    known = [given] if several is None else several
-    if not all(one is None or isinstance(one, str | int | float) for one in known):
-        raise InputError(f"{row.place}: `{field}` must be numbers or texts; found {given!r:.60}.")
     if several is None and isinstance(given, str):
         bracket = given.lstrip().startswith("[") and field.endswith("s")
         if bracket or field not in WORDS and LISTED.fullmatch(given):
             raise InputError(
-                f"{row.place}: `{field}` must be one answer or a list; found {given!r:.60}. "
-                "Write lists as JSON: [5, 5, 4]."
+                f"`{field}` must be one answer or a list; found {given!r:.60}. Write lists as "
+                "JSON: [5, 5, 4]."
             )
+    samples = [given] if several is None else several
+    if not all(one is None or isinstance(one, str | int | float) for one in samples):
+        raise InputError(f"`{field}` must be numbers or texts; found {given!r:.60}.")
     # A sample that failed, or is empty, is one that names no option.
-    return [as_text(one) or "" for one in known or [""]], several is None
+    return [Answer(as_text(one) or "") for one in samples or [""]], several is None
 
 
 def _as_list(given: Any) -> list[Any] | None:
@@ -145,5 +116,4 @@ def _as_list(given: Any) -> list[Any] | None:
     return given if isinstance(given, list) else None
 
 
-def _plain(cell: Any) -> Any:
-    return cell.item() if hasattr(cell, "item") else cell
+FORMAT = Format("samples", "sampled scores and hard ratings, JSON Lines or a table", _read, _knows)

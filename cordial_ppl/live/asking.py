@@ -1,65 +1,53 @@
-"""Questions for a server, several at once; every answer is kept as it comes."""
+"""Questions put to a model, several at once; every answer is kept as it comes."""
 
 import asyncio
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from cordial_ppl.errors import InputError, ServerError
-from cordial_ppl.live.asker import Asker, Found, Show, join, name_failures
-from cordial_ppl.live.cache import Answer, Cache, answer_today, key_of
-from cordial_ppl.live.completions import (
-    WRONG,
-    Completion,
-    as_evidence,
-    check_completion,
-    has_alternatives,
-)
+from cordial_ppl.errors import ServerError
+from cordial_ppl.formats.evidence import Orders
+from cordial_ppl.formats.records import Record
+from cordial_ppl.live.cache import Answer, Cache, key_of
+from cordial_ppl.live.model import Model, Refused
 from cordial_ppl.live.questions import Question, Questions
-from cordial_ppl.live.server import Refused, Server
 
-TOP, FEWER = 20, 5
-"""Alternatives to a token to ask for; and from a server that refuses as many."""
+Show = Callable[[float, str], None]
+"""Reports progress: the share that is done, and one line about it."""
 
-HOPELESS = 10
-"""Failures in a row that end the run."""
-
-SEVERAL = 100
-"""Samples in one request, at most."""
+NAMED = 3
+"""Failures that a message names."""
 
 
-class Asking(Asker):
-    """Questions for a server.
+class Asking:
+    """Questions for a model.
 
     Args:
         questions: What to ask.
-        server: Whom to ask.
+        model: Whom to ask.
         cache: Where answers are kept, and looked for first.
-        samples: Answers to sample for each question; 0 to read log-probabilities.
-        max_tokens: Tokens of an answer, at most.
-        concurrency: Questions at once, at most.
+
+    Attributes:
+        failures: Texts that the model does not rate, and why.
+        done: Questions that are answered.
+        asked: Requests that got an answer in this run.
+        tokens: Tokens of their prompts, and of the answers.
     """
 
-    def __init__(
-        self,
-        questions: Questions,
-        server: Server,
-        cache: Cache,
-        *,
-        samples: int = 0,
-        max_tokens: int = 16,
-        concurrency: int = 8,
-    ):
-        super().__init__(questions, server.model, cache)
-        self.server, self.samples, self.concurrency = server, samples, concurrency
-        logprobs = {} if samples else {"logprobs": True, "top_logprobs": TOP}
-        self._best = {"temperature": float(samples > 0), "max_tokens": max_tokens, **logprobs}
-        self._wanted = max(samples, 1)
-        self._settings = self._best | ({"n": samples} if samples > 1 else {})
+    def __init__(self, questions: Questions, model: Model, cache: Cache):
+        self.questions, self.model, self.cache = questions, model, cache
+        self.failures: dict[str, str] = {}
+        self.done = self.asked = 0
+        self.tokens = [0, 0]
         # Questions without an answer that the same command may get later.
         self._failed: dict[str, str] = {}
         self._in_a_row = 0
-        self._has_answered = False
+
+    @property
+    def progress(self) -> tuple[float, str]:
+        """The share of questions that are answered, and a line about what that took."""
+        tokens = "{:,} + {:,} tokens".format(*self.tokens)
+        line = f"{self.done:,} of {len(self.questions):,} answers, {self.asked:,} requests, "
+        return self.done / len(self.questions), line + tokens
 
     def run(self, show: Show) -> None:
         """Ask all questions that have no answer yet, and report progress.
@@ -71,13 +59,13 @@ class Asking(Asker):
             show: Reports progress.
 
         Raises:
-            InputError: The key, the model or the address is wrong, or the model gives no
-                log-probabilities.
+            InputError: No question can be answered: the key, the model or the address is wrong, or
+                the model gives no log-probabilities.
             ServerError: Some questions got no answer, for a reason that may pass, or no question
                 got one; the answers that came are kept.
         """
-        waiting = self.unanswered()
-        self.server.has_answered = len(self.cache) > 0
+        waiting = self._unanswered()
+        self.model.has_answered = len(self.cache) > 0
         try:
             asyncio.run(self._run(waiting, show))
         except ExceptionGroup as group:
@@ -92,138 +80,119 @@ class Asking(Asker):
                 + (" The others were not asked." if unasked else "")
             )
 
-    def find(self, question: Question) -> Found | None:
-        """Find the answer to a question; None if there is none."""
-        answers = self._answers(question)
-        if _count(answers) < self._wanted:
-            return None
-        bodies = [answer.body for answer in answers]
-        return Found(
-            as_evidence(bodies, self.samples),
-            join(str(body.get("model") or self.model) for body in bodies),
-            join(describe(answer.settings, self.samples) for answer in answers),
-            max(answer.date for answer in answers),
-        )
+    def find(self, question: Question) -> tuple[list[Answer], int]:
+        """Look up a question in the cache.
 
-    def _answers(self, question: Question) -> list[Answer]:
-        """Return the answers in the cache, perhaps fewer than are wanted."""
+        Args:
+            question: The question.
+
+        Returns:
+            The responses, and how many answers they lack.
+        """
         found: list[Answer] = []
-        while (taken := _count(found)) < self._wanted:
-            answer = self.cache.get(self._key(question, taken))
-            try:
-                if answer is None or not self._is_usable(check_completion(answer.body)):
-                    break
-            except WRONG:
+        lacking = self.model.wanted
+        while lacking > 0:
+            answer = self.cache.get(self._key(question, lacking))
+            number = 0 if answer is None else self.model.size(answer.body)
+            if answer is None or not number:
                 break
             found.append(answer)
-        return found
+            lacking -= number
+        return found, max(lacking, 0)
 
-    def _key(self, question: Question, taken: int) -> str:
-        return key_of(self.model, question.messages, self._best, taken)
+    def records(self, reader: str, task: str | None = None) -> Iterator[Record]:
+        """Make a record of every text whose questions are all answered, in the texts' order.
 
-    def _is_usable(self, body: Completion) -> bool:
-        return self.samples > 0 or has_alternatives(body)
+        Args:
+            reader: What to call the reader.
+            task: What to call the task, if anything.
+
+        Yields:
+            The records.
+        """
+        model, digest = self.model, self.questions.prompt.digest(self.questions.orders)
+        for position, item in enumerate(self.questions.item_ids):
+            orders = [self.find(question) for question in self.questions.about(position)]
+            # What places add cancels only in the mean over all orders.
+            if any(lacking for _, lacking in orders):
+                continue
+            parts = [model.evidence([answer.body for answer in found]) for found, _ in orders]
+            answers = [answer for found, _ in orders for answer in found]
+            yield Record(
+                place=f"the answer about {item!r}",
+                item_id=item,
+                evidence=parts[0] if len(parts) == 1 else Orders(parts),
+                reader=reader,
+                task=task,
+                made={
+                    "model": _join(str(one.body.get("model") or model.name) for one in answers),
+                    "prompt": digest,
+                    "decoding": _join(model.describe(answer.settings) for answer in answers),
+                    "date": max(answer.date for answer in answers),
+                },
+            )
+
+    def _key(self, question: Question, lacking: int) -> str:
+        model = self.model
+        return key_of(model.name, question.messages, model.settings, model.wanted - lacking)
+
+    def _unanswered(self) -> Iterator[Question]:
+        """Go through the questions that lack answers, and count the others as done."""
+        for question in self.questions:
+            if self.find(question)[1]:
+                yield question
+            else:
+                self.done += 1
 
     async def _run(self, waiting: Iterator[Question], show: Show) -> None:
-        async with self.server.client:
+        async with self.model.connection:
             await self._work(waiting, show, alone=True)
             async with asyncio.TaskGroup() as workers:
-                for _ in range(self.concurrency):
+                for _ in range(self.model.concurrency):
                     workers.create_task(self._work(waiting, show))
 
     async def _work(self, waiting: Iterator[Question], show: Show, alone: bool = False) -> None:
         """Ask one question after the other; alone, until one is not refused."""
-        while self._in_a_row < HOPELESS and (question := next(waiting, None)) is not None:
+        patience = self.model.patience
+        while self._in_a_row < patience and (question := next(waiting, None)) is not None:
             try:
                 await self._ask(question)
             except Refused as refusal:
                 self.failures[question.item_id] = str(refusal)
-                # A server that answers others refuses this text.
+                # A model that answers others refuses this text.
                 self._in_a_row += not self.done
                 continue
             except ServerError as error:
                 self._failed[question.item_id] = str(error)
                 self._in_a_row += 1
             else:
-                self.done, self._in_a_row, self._has_answered = self.done + 1, 0, True
+                self.done, self._in_a_row = self.done + 1, 0
             show(*self.progress)
             if alone:
                 return
 
     async def _ask(self, question: Question) -> None:
-        """Ask a question until it has as many answers as are wanted."""
-        taken = _count(self._answers(question))
-        while taken < self._wanted:
-            settings, body = await self._request(question, min(self._wanted - taken, SEVERAL))
+        """Ask a question until it has as many answers as are wanted; keep each."""
+        _, lacking = self.find(question)
+        while lacking > 0:
+            settings, body = await self.model.answer(question.messages, lacking)
+            today = datetime.datetime.now(datetime.UTC).date().isoformat()
+            self.cache.put(self._key(question, lacking), Answer(settings, body, today))
+            self.asked += 1
             usage = body["usage"] if isinstance(body.get("usage"), Mapping) else {}
-            self.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
-            if not self._is_usable(body):
-                raise self._no_logprobs("its answer has none")
-            self.cache.put(self._key(question, taken), answer_today(settings, body))
-            taken += len(body["choices"])
-
-    async def _request(self, question: Question, number: int) -> tuple[dict[str, Any], Completion]:
-        """Send a request; while the server has answered none, ask for less after a refusal."""
-        settings = self._settings
-        while True:
-            sent = {name: value for name, value in settings.items() if name != "n"}
-            if number > 1 and "n" in settings:
-                sent["n"] = number
-            try:
-                body = await self.server.complete(question.messages, sent)
-            except Refused as refusal:
-                less = None if self._has_answered else concede(settings, str(refusal))
-                if less is not None:
-                    settings = less
-                elif "logprob" in str(refusal) and not self._has_answered:
-                    raise self._no_logprobs(str(refusal)) from refusal
-                else:
-                    raise
-            else:
-                self._settings = settings
-                return sent, body
-
-    def _no_logprobs(self, reason: str) -> InputError:
-        return InputError(
-            f"{self.server.url} gives no log-probabilities (top_logprobs) of {self.model!r}: "
-            f"{reason}. Sample its answers instead: --samples 20."
-        )
+            for place, name in enumerate(("prompt_tokens", "completion_tokens")):
+                number = usage.get(name)
+                self.tokens[place] += number if isinstance(number, int) else 0
+            lacking -= self.model.size(body)
 
 
-def concede(settings: Mapping[str, Any], refusal: str) -> dict[str, Any] | None:
-    """Ask for less after a server refused a request.
-
-    Args:
-        settings: What was asked for.
-        refusal: What the server said.
-
-    Returns:
-        What to ask for instead; None if nothing is left to give up.
-    """
-    rest = dict(settings)
-    if "max_tokens" in rest and "max_completion_tokens" in refusal:
-        rest["max_completion_tokens"] = rest.pop("max_tokens")
-    elif "temperature" in rest and re.search(r"\btemperature\b", refusal):
-        # Reasoning models have one temperature, and let no request name another.
-        del rest["temperature"]
-    elif "logprob" in refusal and rest.get("top_logprobs", 0) > FEWER:
-        rest["top_logprobs"] = FEWER
-    elif "n" in rest:
-        del rest["n"]
-    else:
-        return None
-    return rest
+def _join(words: Iterable[str]) -> str:
+    """Join different words in order: "gpt-4o; gpt-4o-mini"."""
+    return "; ".join(dict.fromkeys(words))
 
 
-def describe(settings: Mapping[str, Any], samples: int = 0) -> str:
-    """Say how an answer was decoded: "temperature 0, max_tokens 16, top_logprobs 20"."""
-    words = [
-        f"{name} {value:g}"
-        for name, value in settings.items()
-        if name != "n" and not isinstance(value, bool)
-    ]
-    return ", ".join([*words, f"samples {samples}"] if samples else words)
-
-
-def _count(answers: list[Answer]) -> int:
-    return sum(len(answer.body["choices"]) for answer in answers)
+def name_failures(failures: Mapping[str, str]) -> str:
+    """Name the first texts without an answer: "'t5' (status 400: too long) and 7 more"."""
+    named = [f"{item!r} ({why})" for item, why in list(failures.items())[:NAMED]]
+    rest = len(failures) - len(named)
+    return ", ".join(named) + (f" and {rest} more" if rest else "")

@@ -4,7 +4,6 @@ A row is an answer: the SHA-256 of the question, the settings that were sent, an
 file holds neither prompts nor keys.
 """
 
-import datetime
 import hashlib
 import json
 import sqlite3
@@ -42,11 +41,6 @@ class Answer(NamedTuple):
     date: str
 
 
-def answer_today(settings: Mapping[str, Any], body: Mapping[str, Any]) -> Answer:
-    """Make an answer with today's date (UTC)."""
-    return Answer(settings, body, datetime.datetime.now(datetime.UTC).date().isoformat())
-
-
 def key_of(model: str, messages: Messages, settings: Mapping[str, Any], sample: int = 0) -> str:
     """Identify a question, whichever server is asked.
 
@@ -80,15 +74,13 @@ class Cache:
 
     def get(self, key: str) -> Answer | None:
         """Find an answer; None if there is none, or it is damaged."""
-        row = self._connection.execute(
-            "SELECT settings, body, date FROM answers WHERE key = ?", (key,)
-        ).fetchone()
+        query = "SELECT settings, body, date FROM answers WHERE key = ?"
+        row = self._connection.execute(query, (key,)).fetchone()
         try:
             settings, body = json.loads(row[0]), json.loads(row[1])
+            return Answer(dict(settings), dict(body), str(row[2]))
         except (ValueError, TypeError, RecursionError):
             return None
-        whole = isinstance(settings, dict) and isinstance(body, dict)
-        return Answer(settings, body, str(row[2])) if whole else None
 
     def put(self, key: str, answer: Answer) -> None:
         """Write an answer to disk.

@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.live.model import load
 from cordial_ppl.live.prompt import Messages
-from cordial_ppl.live.server import load
 
 Tokens = list[int]
 

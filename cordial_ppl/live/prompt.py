@@ -36,12 +36,12 @@ RESERVED = frozenset(("options", "lowest", "highest"))
 """Fields that come from the scale, even if the table has such columns."""
 
 
-class Demonstration(NamedTuple):
+class Example(NamedTuple):
     """A labelled text, shown as an example.
 
     Attributes:
         item_id: The text's name; empty if it has none.
-        fields: The text's columns.
+        fields: The columns that the prompt uses.
         answer: The option it was labelled with.
     """
 
@@ -62,7 +62,7 @@ class Prompt:
         template: A text with the fields `{options}`, `{lowest}`, `{highest}`, `{question}` and
             columns of the table of texts.
         question: The value of `{question}`; it may have fields too.
-        demonstrations: The examples.
+        examples: The examples.
 
     Raises:
         InputError: The template names no column, or has no place for the question.
@@ -71,17 +71,14 @@ class Prompt:
     scale: Scale
     template: str = TEMPLATE
     question: str | None = None
-    demonstrations: Sequence[Demonstration] = ()
+    examples: Sequence[Example] = ()
 
     def __post_init__(self) -> None:
         """Check the fields."""
         fields = find_fields(self.template)
         if not self.columns:
             found = ", ".join(f"{{{name}}}" for name in sorted(fields)) or "no field"
-            raise InputError(
-                "a prompt must contain {text}, or another column of the table in braces; found "
-                f"{found}."
-            )
+            raise InputError(f"a prompt must contain {{text}}, or another column; found {found}.")
         if self.question is not None and "question" not in fields:
             raise InputError("a question is given (--question), but the prompt has no {question}.")
 
@@ -110,22 +107,21 @@ class Prompt:
             The conversation, to be answered with an option.
         """
         turns: Messages = []
-        for example in self.demonstrations:
-            same_name = item_id and example.item_id == item_id
-            if not same_name and not self._are_same(example.fields, fields):
+        for example in self.examples:
+            same = all(
+                example.fields[name].split() == fields[name].split() for name in self.columns
+            )
+            if not same and not (item_id and example.item_id == item_id):
                 turns.append({"role": "user", "content": self._fill(example.fields, order)})
                 turns.append({"role": "assistant", "content": example.answer})
         return [*turns, {"role": "user", "content": self._fill(fields, order)}]
 
     def digest(self, orders: Sequence[Order]) -> str:
         """Identify the prompt, its examples and orders by 12 digits of their SHA-256."""
-        shown = [[dict(example.fields), example.answer] for example in self.demonstrations]
+        shown = [[dict(example.fields), example.answer] for example in self.examples]
         content = [self.template, self.question or QUESTION, self.scale.options, shown, orders]
         text = json.dumps(content, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-    def _are_same(self, one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-        return all(one[name].split() == other[name].split() for name in self.columns)
 
     def _fill(self, fields: Mapping[str, str], order: Order) -> str:
         options = self.scale.options

@@ -1,16 +1,19 @@
-"""What is asked in all: every text, with the options in every order."""
+"""What is asked in all: every text of a table, with the options in every order."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.live.examples import read_cells, read_examples
 from cordial_ppl.live.prompt import Messages, Order, Prompt, find_fields
-from cordial_ppl.live.texts import Texts, read_demonstrations, read_texts
+from cordial_ppl.tables.columns import is_reading, passed_through
+from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.rows import read_items
 
 
 class Question(NamedTuple):
@@ -27,33 +30,53 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Questions:
-    """Questions for a model, text by text, written when they are needed.
+    """Questions about texts, written when they are needed.
 
     Args:
-        texts: The texts.
+        item_ids: The texts' names, all different.
+        cells: The columns that the prompt uses, as text.
+        extras: The other columns, as the table has them.
         prompt: The prompt.
         orders: Orders of the options.
     """
 
-    texts: Texts
+    item_ids: list[str]
+    cells: Mapping[str, list[str]]
+    extras: Mapping[str, list]
     prompt: Prompt
     orders: Sequence[Order]
 
     def __len__(self) -> int:
         """The number of questions."""
-        return len(self.texts.item_ids) * len(self.orders)
+        return len(self.item_ids) * len(self.orders)
 
     def __iter__(self) -> Iterator[Question]:
         """Go through the questions, text by text."""
-        for position in range(len(self.texts.item_ids)):
+        for position in range(len(self.item_ids)):
             yield from self.about(position)
 
     def about(self, position: int) -> Iterator[Question]:
         """Go through the questions about one text."""
-        item = self.texts.item_ids[position]
-        fields = {name: column[position] for name, column in self.texts.cells.items()}
+        item = self.item_ids[position]
+        fields = {name: column[position] for name, column in self.cells.items()}
         for order in self.orders:
             yield Question(item, self.prompt.messages(fields, order, item))
+
+    def pass_on(self, readings: Mapping[str, Any]) -> tuple[dict[str, list], list[str]]:
+        """Choose the columns to write beside the readings.
+
+        Args:
+            readings: The columns of the readings, with `item_id`.
+
+        Returns:
+            The extra columns, for the texts that have a reading; and the names of those that are
+            dropped, as the table has such a column already or they look like readings.
+        """
+        places = {item: i for i, item in enumerate(self.item_ids)}
+        rows = [places[item] for item in readings["item_id"]]
+        dropped = [name for name in self.extras if name in readings or is_reading(name)]
+        kept = [name for name in self.extras if name not in dropped]
+        return {name: [self.extras[name][i] for i in rows] for name in kept}, dropped
 
 
 def read_questions(
@@ -68,7 +91,7 @@ def read_questions(
     """Make questions of a table of texts.
 
     Args:
-        path: The table.
+        path: A .csv, .parquet, .jsonl or .ndjson file with `item_id` and the prompt's columns.
         prompt: The prompt, without examples.
         demonstrations: A table of labelled texts to show as examples, if any.
         shots: How many of them to show.
@@ -80,20 +103,25 @@ def read_questions(
 
     Raises:
         FileError: A file cannot be read or is not what its ending says.
-        InputError: A table lacks something, there are fewer texts or orders than asked for, or
-            several orders of options that the prompt does not list.
+        InputError: A column is missing, a text has no name or occurs twice, a cell that the prompt
+            uses is empty, there are fewer examples or orders than asked for, or several orders of
+            options that the prompt does not list.
     """
     if permutations > 1 and "options" not in find_fields(prompt.text):
         raise InputError(
             "--permutations lists the options in several orders, but the prompt has no {options}."
         )
     if demonstrations is not None:
-        examples = read_demonstrations(
-            demonstrations, prompt.scale, prompt.columns, shots, seed=seed
-        )
-        prompt = replace(prompt, demonstrations=examples)
-    texts = read_texts(path, prompt.columns)
-    return Questions(texts, prompt, option_orders(prompt.scale.size, permutations, seed))
+        examples = read_examples(demonstrations, prompt.scale, prompt.columns, shots, seed=seed)
+        prompt = replace(prompt, examples=examples)
+    columns = read_columns(path)
+    return Questions(
+        read_items(columns),
+        read_cells(columns, prompt.columns),
+        passed_through(columns, ["item_id", *prompt.columns]),
+        prompt,
+        option_orders(prompt.scale.size, permutations, seed),
+    )
 
 
 def option_orders(size: int, number: int, seed: int = 0) -> list[Order]:

@@ -1,84 +1,82 @@
-"""Questions for a model on this machine, a batch at a time; every answer is kept."""
+"""A model on this machine that scores every option of a question, many questions together."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Mapping, Sequence
 from itertools import batched
 from typing import Any
 
-from cordial_ppl.errors import InputError
-from cordial_ppl.formats.evidence import Sequences
-from cordial_ppl.live.asker import Asker, Found, Show
-from cordial_ppl.live.cache import Cache, answer_today, key_of
+from cordial_ppl.formats.evidence import Scores
 from cordial_ppl.live.local import LocalModel, Tokenised, tokenise
-from cordial_ppl.live.questions import Question, Questions
+from cordial_ppl.live.model import Body, Model, Refused
+from cordial_ppl.live.prompt import Messages
 
 BATCH = 16
 """Prompts that go through the model together."""
 
-WINDOW = 32
-"""Batches among which prompts are sorted by length, so that there is little padding."""
 
-
-class Scoring(Asker):
-    """Questions for a model on this machine.
+class Scoring(Model):
+    """A model on this machine.
 
     Args:
-        questions: What to ask.
-        name: The model's name.
+        name: Its name.
         model: The model.
-        cache: Where answers are kept, and looked for first.
+        options: The options, which are scored.
     """
 
-    def __init__(self, questions: Questions, name: str, model: LocalModel, cache: Cache):
-        super().__init__(questions, name, cache)
-        self.scorer, self.options = model, questions.prompt.scale.options
+    # So many questions are sorted by length at a time that there is little padding.
+    concurrency = 32 * BATCH
+    patience = float("inf")
+
+    def __init__(self, name: str, model: LocalModel, options: Sequence[str]):
+        self.name, self.model, self.options = name, model, options
         # Scores do not depend on the order of the options, except through the prompt.
-        self._settings: dict[str, Any] = {
-            "scored": list(self.options),
+        self.settings = {
+            "scored": list(options),
             "precision": model.precision,
             "version": model.version,
         }
+        self._waiting: list[tuple[Tokenised, asyncio.Future[list[float]]]] = []
+        self._is_scoring = False
 
-    def run(self, show: Show) -> None:
-        """Score all questions that have no answer yet, and report progress.
+    async def answer(self, messages: Messages, lacking: int) -> tuple[Mapping[str, Any], Body]:
+        """Score the options after a prompt; one that is too long is refused."""
+        del lacking
+        tokens, longest = tokenise(self.model.tokenizer, messages, self.options), self.model.longest
+        if tokens.length > longest:
+            raise Refused(f"{tokens.length} tokens, but {self.name!r} reads at most {longest}")
+        scores = asyncio.get_running_loop().create_future()
+        self._waiting.append((tokens, scores))
+        if not self._is_scoring:
+            await self._score()
+        body = {"scores": dict(zip(self.options, await scores, strict=True))}
+        read = len(tokens.prompt) + sum(map(len, tokens.options))
+        return self.settings, body | {"usage": {"prompt_tokens": read, "completion_tokens": 0}}
 
-        Args:
-            show: Reports progress.
+    async def _score(self) -> None:
+        """Score all questions that wait, those of like length together, until none does."""
+        self._is_scoring = True
+        while self._waiting:
+            # The other questions of this window are asked.
+            await asyncio.sleep(0)
+            window, self._waiting = sorted(self._waiting, key=lambda pair: pair[0].length), []
+            for batch in batched(window, BATCH):
+                rows = self.model.score([tokens for tokens, _ in batch])
+                for (_, scores), row in zip(batch, rows, strict=True):
+                    scores.set_result(row.tolist())
+                # Their answers are kept, and the next questions asked.
+                await asyncio.sleep(0)
+        self._is_scoring = False
 
-        Raises:
-            InputError: All prompts are too long for the model, or one for the memory.
-        """
-        for window in batched(self._tokenised(), BATCH * WINDOW):
-            for batch in batched(sorted(window, key=lambda pair: pair[1].length), BATCH):
-                scores = self.scorer.score([tokens for _, tokens in batch])
-                for (question, tokens), row in zip(batch, scores, strict=True):
-                    body = {"scores": dict(zip(self.options, row.tolist(), strict=True))}
-                    self.cache.put(self._key(question), answer_today(self._settings, body))
-                    self.count(len(tokens.prompt) + sum(map(len, tokens.options)), 0)
-                    self.done += 1
-                show(*self.progress)
-        if self.failures and not self.done:
-            item, problem = next(iter(self.failures.items()))
-            raise InputError(f"the prompt about {item!r} has {problem}: shorten the texts.")
+    def size(self, body: Body) -> int:
+        """Say whether a response has a score of every option."""
+        scores = body.get("scores")
+        return int(isinstance(scores, dict) and set(scores) == set(self.options))
 
-    def find(self, question: Question) -> Found | None:
-        """Find the answer to a question; None if there is none."""
-        answer = self.cache.get(self._key(question))
-        scores = answer and answer.body.get("scores")
-        if answer is None or not isinstance(scores, dict) or set(scores) != set(self.options):
-            return None
-        words = f"log-likelihood of options, {self.scorer.precision}"
-        return Found(Sequences(scores), self.model, words, answer.date)
+    def evidence(self, bodies: Sequence[Body]) -> Scores:
+        """Read the scores of the options."""
+        scores = bodies[0]["scores"]
+        return Scores("logprob", list(scores.values()), list(scores))
 
-    def _tokenised(self) -> Iterator[tuple[Question, Tokenised]]:
-        """Go through the questions to ask, as tokens; note those that are too long."""
-        for question in self.unanswered():
-            tokens = tokenise(self.scorer.tokenizer, question.messages, self.options)
-            longest = self.scorer.longest
-            if tokens.length <= longest:
-                yield question, tokens
-            else:
-                problem = f"{tokens.length} tokens, but {self.model!r} reads at most {longest}"
-                self.failures[question.item_id] = problem
-
-    def _key(self, question: Question) -> str:
-        return key_of(self.model, question.messages, self._settings)
+    def describe(self, settings: Mapping[str, Any]) -> str:
+        """Say what was scored, and in which precision."""
+        return f"log-likelihood of options, {settings.get('precision')}"

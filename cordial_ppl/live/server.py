@@ -1,6 +1,5 @@
 """A server that speaks OpenAI's protocol, asked through the package `openai`."""
 
-import importlib
 import json
 import os
 from collections.abc import Mapping
@@ -9,7 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cordial_ppl.errors import CordialError, InputError, ServerError
-from cordial_ppl.live.completions import WRONG, check_completion
+from cordial_ppl.formats.responses import read_answers
+from cordial_ppl.formats.rows import STUMBLES
+from cordial_ppl.live.model import Refused, load
 from cordial_ppl.live.prompt import Messages
 
 OPENAI = "https://api.openai.com/v1"
@@ -26,9 +27,8 @@ RETRIES = 5
 QUOTED = 300
 """Characters of a server's words that a message quotes."""
 
-
-class Refused(ServerError):
-    """The server does not answer this request, and would not if it were repeated."""
+KEPT = ("choices", "model", "created", "usage")
+"""What is kept of a response."""
 
 
 class Server:
@@ -44,8 +44,7 @@ class Server:
         key_variable: The environment variable that holds the key, if not the usual one.
 
     Attributes:
-        client: The client, to be entered with `async with`.
-        has_answered: Whether the server is known to answer, so that a 403 is about the text.
+        client: The client of the package `openai`.
 
     Raises:
         InputError: The address is malformed or may contain a secret, the key is missing or
@@ -58,20 +57,17 @@ class Server:
         url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
         self.url = url.rstrip("/").removesuffix("/chat/completions")
         self._key = self._find_key(named=key_variable is not None)
-        self.has_answered = False
-        key = self._key or "none"
         self.client = self._openai.AsyncOpenAI(
-            # Otherwise the client would take a key from OPENAI_API_KEY or OPENAI_CUSTOM_HEADERS.
-            api_key=key,
-            default_headers={"Authorization": f"Bearer {key}"},
+            # Without one the client would take the key in OPENAI_API_KEY.
+            api_key=self._key or "none",
             base_url=self.url,
             timeout=TIMEOUT,
             max_retries=RETRIES,
             http_client=self._openai.DefaultAsyncHttpxClient(follow_redirects=False),
         )
-        # What else the environment would send, to any server.
+        # Nothing else of the environment is sent: no organisation, project or headers.
         self.client.organization = self.client.project = None
-        self.client._custom_headers = {"Authorization": f"Bearer {key}"}
+        self.client._custom_headers = {}
 
     def _find_key(self, named: bool) -> str:
         try:
@@ -103,15 +99,18 @@ class Server:
             )
         return key
 
-    async def complete(self, messages: Messages, settings: Mapping[str, Any]) -> dict[str, Any]:
+    async def complete(
+        self, messages: Messages, settings: Mapping[str, Any], has_answered: bool = False
+    ) -> dict[str, Any]:
         """Ask for a completion.
 
         Args:
             messages: The conversation.
             settings: How to decode the answer, in the protocol's words.
+            has_answered: Whether the server answers others, so that status 403 is about the text.
 
         Returns:
-            The response, checked.
+            What is kept of the response (`KEPT`), whose answers can be read.
 
         Raises:
             InputError: The key, the model or the address is wrong.
@@ -119,10 +118,13 @@ class Server:
             ServerError: No answer came; the same request may get one later.
         """
         ask = self.client.chat.completions.with_raw_response.create
+        header = {} if self._key else {"Authorization": self._openai.Omit()}
         try:
-            response = await ask(model=self.model, messages=messages, **settings)
+            response = await ask(
+                model=self.model, messages=messages, extra_headers=header, **settings
+            )
         except self._openai.APIStatusError as error:
-            raise self._failure(error) from error
+            raise self._failure(error, has_answered) from error
         except self._openai.APITimeoutError as error:
             raise ServerError(
                 f"no answer within {TIMEOUT:g} s, {RETRIES + 1} times: ask fewer questions at "
@@ -132,21 +134,20 @@ class Server:
             reason = self._quote(error.__cause__ or error)
             raise ServerError(f"no connection to {self.url}: {reason}") from error
         try:
-            body = check_completion(json.loads(response.text))
             # A server may repeat the key, and what it sends is kept.
-            body = json.loads(self._hide_key(json.dumps(body)))
-        except WRONG as error:
+            body = json.loads(self._hide_key(json.dumps(json.loads(response.text))))
+            _ = body["choices"][0]["message"], read_answers(body)
+        except STUMBLES as error:
             words = self._quote(response.text)
             raise ServerError(f"an answer that is no chat completion: {words!r}") from error
-        self.has_answered = True
-        return body
+        return {name: body[name] for name in KEPT if name in body}
 
-    def _failure(self, error: Any) -> CordialError:
+    def _failure(self, error: Any, has_answered: bool) -> CordialError:
         """Say what a status means."""
         status, body = error.status_code, error.body
         words = self._quote((body.get("message") if isinstance(body, dict) else body) or "")
         said = f"status {status}" + (f": {words}" if words else "")
-        if status in (401, 403) and not (status == 403 and self.has_answered):
+        if status == 401 or status == 403 and not has_answered:
             problem = (
                 f"the one in the environment variable {self.key_variable} is refused"
                 if self._key
@@ -180,13 +181,3 @@ def _is_here(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
-
-
-def load(module: str, extra: str) -> Any:
-    """Import a package of one of our extras, or say how to install it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise InputError(
-            f"asking a model this way needs {module}: pip install 'cordial-ppl[{extra}]'."
-        ) from error
