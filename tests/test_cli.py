@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from review_tables import write_tables
 
 import cordial_ppl
-from cordial_ppl.cli import fitting
+from cordial_ppl.cli import calibrate
 from cordial_ppl.cli.options import as_option, split_options
 from cordial_ppl.errors import CordialError, CordialWarning
 
@@ -48,7 +48,7 @@ def test_what_goes_wrong_in_the_fit(cordial, tmp_path, monkeypatch, raised, stat
         raise raised
 
     files = write_tables(tmp_path)
-    monkeypatch.setattr(fitting, "fit_calibrator", fit)
+    monkeypatch.setattr(calibrate, "fit_calibrator", fit)
     result = cordial("calibrate", *files, "-o", "o.csv", status=status)
     assert (result.stdout, result.stderr) == ("", said)
     assert not Path("o.csv").exists()
@@ -62,7 +62,7 @@ def test_only_warnings_for_the_user_are_shown_and_once(cordial, tmp_path, monkey
         raise CordialError("enough")
 
     files = write_tables(tmp_path)
-    monkeypatch.setattr(fitting, "fit_calibrator", fit)
+    monkeypatch.setattr(calibrate, "fit_calibrator", fit)
     result = cordial("calibrate", *files, "-o", "o.csv", status=1)
     assert result.stderr == "warning: mind this\nerror: enough\n"
 

@@ -2,14 +2,12 @@
 
 import re
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from cordial_ppl.bulk.local import survey
-from cordial_ppl.cli import fitting
+from cordial_ppl.cli import calibrate
 from cordial_ppl.errors import InputError
-from cordial_ppl.tables import write_table
+from cordial_ppl.tables import open_readings, write_table
 
 IDS = [*(f"text {i}" for i in range(5)), "7"]
 READINGS = "item_id,logit_0,logit_1,logit_2,logit_3,logit_4"
@@ -34,7 +32,7 @@ def cordial(cordial, monkeypatch):
     def fit(*arguments, **options):
         raise AssertionError("bad input went as far as the fit")
 
-    monkeypatch.setattr(fitting, "fit_calibrator", fit)
+    monkeypatch.setattr(calibrate, "fit_calibrator", fit)
     return partial(cordial, status=2)
 
 
@@ -74,10 +72,7 @@ BAD_READINGS = {
     "no reading": (lines(TWO, ["0,0", "-inf,"]), "r.csv.*every option is -inf or empty in line 3"),
     "sums": (lines(PROBS, ["0.5,0.5", "0.7,0.7"]), "r.csv.*sum to 1.4 in line 3"),
     "negative": (lines(PROBS, ["0.5,0.5", "1.2,-0.2"]), "r.csv.*-0.2 in line 3, column 'p_1'"),
-    "left out": (
-        lines(PROBS + ",p_2", ["0.2,0.3,0.5", "0.2,,0.5"]),
-        "r.csv: line 3 has no value in column 'p_1', and the other probabilities sum to 0.7, not",
-    ),
+    "left out": (lines(PROBS + ",p_2", ["0.2,0.3,0.5", "0.2,,0.5"]), "they sum to 0.7 in line 3"),
     "fraction": (lines("item_id,n_1,n_2", ["1.5,2"]), "r.csv.*1.5 in line 2, column 'n_1'"),
     "no number": (lines(TWO, ["0,0", "0,zero"]), "r.csv.*'logit_2'.*'zero' in line 3"),
     "comma": (lines(TWO, ['0,"1,5"']), "r.csv.*'1,5' in line 2. Write a point before decimals"),
@@ -91,7 +86,7 @@ BAD_READINGS = {
     ),
     "a column twice": (lines(PROBS + ",p_1", ["0.5,0.5,0.5"]), "r.csv: column 'p_1' occurs twice"),
     "no name": (lines("item_id,logit_1,logit_", ["1,2"]), "empty name"),
-    "one option": (lines("item_id,p_0", ["1"]), "at least two options; found 'p_0'"),
+    "one option": (lines("item_id,p_0", ["1"]), "at least two options, .*; found 'p_0'"),
     "order": (lines("item_id,p_1,p_3,p_2", ["1,0,0"]), "'p_1', 'p_3', 'p_2' .* --options 1,2,3.$"),
     "short": (lines(READINGS, [SURE, "0,0,1"]), "line 3 has 4 cells, the header has 6"),
     "long": (lines(TWO, ["1,2", "1,2,3"]), "line 3 has 4 cells, the header has 3"),
@@ -113,8 +108,8 @@ BAD_READINGS = {
 
 BAD_JSON = {
     "lacking": (
-        ['{"item_id": 1, "p_0": 0, "p_1": 1}', '{"item_id": 2, "p_0": 1}'],
-        "'p_1'.*line 2",
+        ['{"item_id": 1, "p_0": 0, "p_1": 1}', '{"item_id": 2, "p_0": 0.5}'],
+        "they sum to 0.5 in line 2",
     ),
     "NaN": (['{"item_id": 1, "logit_1": NaN, "logit_2": 0}'], "nan in line 1, column 'logit_1'"),
     "list": (['{"item_id": 1, "logit_1": [1], "logit_2": 0}'], r"'logit_1'.*found \[1\] in line 1"),
@@ -162,7 +157,7 @@ def test_bad_readings(complain, name):
     content, message = BAD_READINGS[name]
     complain(message, readings=content)
     with pytest.raises(InputError, match=re.sub(" --options.*| --(reader|task) .*", "", message)):
-        survey(Path("r.csv"), None)
+        open_readings("r.csv").check()
 
 
 @pytest.mark.parametrize("name", BAD_JSON)

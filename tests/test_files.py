@@ -80,8 +80,10 @@ def test_every_kind_of_value_is_written(tmp_path, ending):
         assert [*map(str, found[name])] == [
             str(c).replace("None", "") if ending == "csv" else str(c) for c in cells[name]
         ]
-    for name in ("lists", "objects"):
-        assert [*map(json.loads, found[name])] == cells[name]
+    assert [*map(json.loads, found["lists"])] == cells["lists"]
+    # Objects of one column get the same keys.
+    objects = [json.loads(o) if isinstance(o, str) else o for o in found["objects"]]
+    assert objects == [{"a": 1, "b": None}, {"a": None, "b": [2.5]}]
     assert json.loads(found["mixture"][1]) == {"x": 1}
     assert "2026-01-02" in str(found["day"][0]) and len(found) == len(cells)
 
@@ -159,8 +161,6 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
     with pytest.raises(RuntimeError), replacing(path) as temporary:
         temporary.write_text("half")
         raise RuntimeError
-    with pytest.raises(InputError, match="one length"):
-        write_table(path, {"a": [1], "b": [1, 2]})
     with pytest.raises(FileError, match="cannot be encoded"):
         write_table(path, {"a": ["\ud800"]})
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]

@@ -15,6 +15,7 @@ from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
+from cordial_ppl.cli.options import spread_options
 from cordial_ppl.cli.predict import predict
 from cordial_ppl.cli.read import read
 from cordial_ppl.cli.report import report
@@ -68,7 +69,7 @@ COMMANDS = (
     *(fuse, learn_prior, shift, check, sweep),
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(spread_options(command))
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """`cordial learn-prior`: what readers get wrong, learned from tasks with many labels."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -10,17 +11,16 @@ from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, w
 from cordial_ppl.cli.options import (
     ENDING,
     Channels,
-    Json,
     Options,
-    Quiet,
     Rule,
     Seed,
+    Shown,
     split_options,
 )
 from cordial_ppl.errors import InputError, naming
 
 Key = tuple[str, str]
-Texts = tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]
+Texts = tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]
 Names = list[str] | None
 TABLES = (
     "Tables of readings and of labels in turn, as for calibrate; for several tasks and readers."
@@ -37,6 +37,7 @@ UNIT = (
 def learn_prior(
     tables: Annotated[list[Path], typer.Argument(metavar="READINGS LABELS ...", help=TABLES)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT)],
+    shown: Shown,
     options: Options = None,
     reader: Annotated[Names, typer.Option(metavar="NAME", help="A reader; repeatable.")] = None,
     task: Annotated[Names, typer.Option(metavar="NAME", help="A task; repeatable.")] = None,
@@ -47,8 +48,6 @@ def learn_prior(
     unit: Annotated[Names, typer.Option(metavar="NAME=POWER", help=UNIT)] = None,
     rule: Annotated[Rule, typer.Option(help=RULE)] = Rule.CAUTIOUS,
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Learn a prior from tasks with many labels, for `--prior` of the other commands.
 
@@ -62,7 +61,7 @@ def learn_prior(
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
     check_output(output, tables, endings=[ENDING])
     found: dict[Key, Texts] = {}
-    with working("reading", quiet):
+    with working("reading", shown.quiet):
         for readings, labels in zip(tables[::2], tables[1::2], strict=True):
             for key, texts in _read_tasks(readings, labels, names, reader, task, channel).items():
                 if key in found:
@@ -73,14 +72,14 @@ def learn_prior(
         missing = set(chosen or ()) - {key[place] for key in found}
         if missing:
             raise InputError(f"--{setting} {min(missing)}: no table holds labelled texts of it.")
-    with working("loading", quiet), leaving_at_once():
+    with working("loading", shown.quiet), leaving_at_once():
         from cordial_ppl import priors
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.loading import load_channel
         from cordial_ppl.priors.table import learned_rows
 
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel or ()))]
-    with leaving_at_once(), progressing(quiet) as show:
+    with leaving_at_once(), progressing(shown.quiet) as show:
         prior = priors.learn_prior(
             found,
             channels=models,
@@ -95,14 +94,14 @@ def learn_prior(
     sizes = sorted(fit.size for fit in prior.fits)
     size = max(sizes, key=sizes.count)
     rows = learned_rows(prior, models, size)
-    if json:
+    if shown.json:
         fits = [
             {"task": fit.task, "reader": fit.reader or None, "labels": sum(fit.counts)}
             for fit in prior.fits
         ]
         content = {"output": str(output), "options": size, "fits": fits}
         show_json(content | {"parameters": [row._asdict() for row in rows]})
-    elif not quiet:
+    elif not shown.quiet:
         cells = [
             (f"{name}  {parameter}", f"{mean:.2f} ± {spread:.2f}", f"{loc:.2f} ± {scale:.2f}")
             for name, parameter, mean, spread, loc, scale in rows
@@ -122,8 +121,8 @@ def _read_tasks(
     channels: list[Path] | None,
 ) -> dict[Key, Texts]:
     """Logits, labels and covariates of the chosen tasks and readers of two tables."""
-    from cordial_ppl.cli.fitting import covariates_of, read_labelled
-    from cordial_ppl.tables import list_values, match_labels
+    from cordial_ppl.cli.calibrate import take_labelled
+    from cordial_ppl.tables import list_values, match_labels, read_labelled
 
     here, there = (list_values(path, "task") for path in (readings, labels))
     wanted = [name for name in here if not tasks or name in tasks]
@@ -154,9 +153,9 @@ def _read_tasks(
             if not len(rated.labels):
                 raise InputError(f"{readings}: none of the labelled texts of {who} has a reading.")
             with naming(f"{readings}: {who}"):
-                rows, extra = match_labels(table, rated), covariates_of(table, channels)
-            extra = {key: values[rows] for key, values in extra.items()}
-            found[name, reader or ""] = table.logits[rows], rated.labels, extra
+                rows = match_labels(table, rated)
+                texts = take_labelled(table, rows, rated.labels, channels)
+            found[name, reader or ""] = texts
     return found
 
 

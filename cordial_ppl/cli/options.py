@@ -3,9 +3,12 @@
 import csv
 import io
 import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,11 +18,8 @@ ENDING = ".cordial"
 """The ending of a calibrator's file."""
 
 
-PriorChoice = Path | str | dict[str, tuple[float, float]] | None
-"""A learned prior's file, the word "own", location and scale by parameter, or neither."""
-
 OWN_PRIOR = "own"
-"""Stands for the prior in each channel's own file."""
+"""Stands for the prior in each channel's file."""
 
 
 class Inference(StrEnum):
@@ -133,8 +133,8 @@ Channels = Annotated[
     typer.Option(
         "--channel",
         metavar="PATH",
-        help="A channel model of your own to weigh in; may be repeated. The code in the file is "
-        "run: use only files that you trust.",
+        help="A channel file to weigh in; may be repeated. The code in the file is run: use only "
+        "files that you trust.",
     ),
 ]
 PriorPath = Annotated[
@@ -170,6 +170,89 @@ Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, n
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """What is read of the tables."""
+
+    options: Options = None
+    reader: Reader = None
+    task: Task = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of the functions that read tables."""
+        names = split_options(self.options)
+        return {"options": names, "reader": self.reader, "task": self.task}
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How a calibrator is fitted."""
+
+    channel: Channels = None
+    prior: PriorPath = None
+    prior_of: PriorOf = None
+    seed: Seed = 0
+    inference: Method = Inference.DEFAULT
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of an estimator."""
+        return {
+            "channels": tuple(map(str, self.channel or ())),
+            "prior": choose_prior(self.prior, self.prior_of),
+            "seed": self.seed,
+            "inference": self.inference.value,
+        }
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read for it."""
+        return [self.prior] if self.prior else []
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is printed."""
+
+    json: Json = False
+    quiet: Quiet = False
+
+
+def spread_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take groups of options: a parameter `how: Fitting` becomes `Fitting`'s fields.
+
+    Args:
+        command: A function, some of whose parameters have a dataclass as their type.
+
+    Returns:
+        A function with a parameter for each field, as typer needs it.
+    """
+    given = signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {
+        k: p.annotation for k, p in given.items() if is_dataclass(p.annotation)
+    }
+    parameters = []
+    for name, parameter in given.items():
+        if name in groups:
+            parameters += [
+                Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+                for f in fields(groups[name])
+            ]
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+
+    def run(**values: Any) -> None:
+        for name, kind in groups.items():
+            values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
+        command(**values)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
 def split_options(text: str | None) -> tuple[str, ...] | None:
     """Split "1,2,3" into the names of the options; a name with a comma stands in quotes.
 
@@ -191,7 +274,9 @@ def split_options(text: str | None) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def choose_prior(path: Path | None, named: list[str] | None) -> PriorChoice:
+def choose_prior(
+    path: Path | None, named: list[str] | None
+) -> Path | str | dict[str, tuple[float, float]] | None:
     """Read what --prior and --prior-of say.
 
     Args:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
-from cordial_ppl.cli.options import Json, Quiet
+from cordial_ppl.cli.options import Shown
 from cordial_ppl.errors import FileError, InputError
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ Analyse = Annotated[
 def sweep(
     config: ConfigPath,
     output: Folder,
+    shown: Shown,
     analyse: Analyse = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Compare calibrators: every method on the same subsets of the labels, task by task.
 
@@ -62,16 +61,16 @@ def sweep(
         raise InputError(f"--analyse may be all, {', '.join(PRODUCTS)}; got {unknown[0]!r}.")
     asked = tuple(dict.fromkeys(analyse or ()))
     wanted = tuple(PRODUCTS) if "all" in asked else asked
-    with working("loading", quiet), leaving_at_once():
+    with working("loading", shown.quiet), leaving_at_once():
         from cordial_ppl.sweep import read_config, run_sweep
 
         plan = read_config(config)
-    with leaving_at_once(), progressing(quiet) as show:
+    with leaving_at_once(), progressing(shown.quiet) as show:
         results = run_sweep(plan, output, lambda progress: show(progress.done, progress.label))
     written, left_out, missing = [], {}, []
     for name in wanted:
         try:
-            with working(f"analysing: {name}", quiet):
+            with working(f"analysing: {name}", shown.quiet):
                 written += write_product(PRODUCTS[name](results), output)
         except FileError:
             raise
@@ -79,7 +78,7 @@ def sweep(
             left_out[name] = str(error)
             missing += [name] if name in asked else []
     failed = sum(len(cell.failures) for cell in results.cells.values())
-    if json:
+    if shown.json:
         content = {"output": str(output), "cells": len(results.cells), "failed_fits": failed}
         losses = [
             {"task": t, "reader": r, "n": n, "method": m, "log_loss": loss}
@@ -87,7 +86,7 @@ def sweep(
         ]
         products = {"written": list(map(str, written)), "left_out": left_out}
         show_json(content | {"mean_log_loss": losses} | products)
-    elif not quiet:
+    elif not shown.quiet:
         _summarise(results, output, written, left_out, failed)
     if missing:
         # What can be shown has been; what was asked for by name and cannot be is an error.

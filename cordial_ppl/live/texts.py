@@ -11,9 +11,8 @@ import numpy as np
 from cordial_ppl.errors import InputError, name_rows, naming
 from cordial_ppl.live.prompt import Demonstration
 from cordial_ppl.scale import Scale
-from cordial_ppl.tables.columns import KINDS, filled, passed_through
+from cordial_ppl.tables.columns import KINDS, as_name, filled, passed_through, read_items
 from cordial_ppl.tables.files import Columns, is_filled, list_names, read_columns
-from cordial_ppl.tables.rows import as_name, read_items
 
 
 @dataclass(frozen=True)

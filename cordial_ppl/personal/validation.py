@@ -10,7 +10,7 @@ from cordial_ppl.containers import as_numbers, unmasked
 from cordial_ppl.errors import InputError, Where, name_rows, quote
 from cordial_ppl.scale import Scale, parse_number
 from cordial_ppl.scores import as_probabilities
-from cordial_ppl.tables.rows import as_name
+from cordial_ppl.tables.columns import as_name
 
 
 def as_population(probs: Any, size: int | None = None) -> Float[np.ndarray, "n K"]:

@@ -1,8 +1,7 @@
-"""The file formats: a CSV, Parquet or JSON Lines file as named columns, whatever they mean.
+"""The file formats: a CSV, Parquet or JSON Lines file as named columns, read and written.
 
-Parquet is read when it is needed and need not fit in memory. CSV and JSON Lines are read at once,
-by the readers of the standard library: these tell the line of every row, and refuse rows of another
-length and keys that occur twice.
+polars reads Parquet when it is needed, and it need not fit in memory. The standard library reads
+CSV and JSON Lines at once: it tells the line of each row, and polars would accept too short a row.
 
 A message names the line of a text file, where the first is 1, or the row of a Parquet file, where
 the first is 0.
@@ -10,32 +9,36 @@ the first is 0.
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import batched
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cordial_ppl.errors import FileError, quote
-from cordial_ppl.outputs import name_endings
+from cordial_ppl.outputs import name_endings, replacing
 from cordial_ppl.tables.frame import (
-    LACKING,
     ROW,
     Columns,
-    as_series,
+    first_line,
     is_filled,
+    list_files,
     list_names,
     reading,
 )
 
-__all__ = ["ENDINGS", "Columns", "is_filled", "list_names", "read_columns", "table_ending"]
-
-DENSEST = 4
-"""Rows a byte beyond which a Parquet file is refused: every text has a different name."""
+__all__ = ["ENDINGS", "Columns", "is_filled", "list_names", "read_columns", "write_table"]
 
 CHUNK = 1 << 16
 """Rows of a CSV file that are Python objects at a time."""
+
+LONGEST = 2**31 - 1
+"""Characters of a cell of a CSV file, at most; the standard library refuses more than 2**17."""
 
 
 def read_columns(path: str | Path) -> Columns:
@@ -54,22 +57,111 @@ def read_columns(path: str | Path) -> Columns:
             files have different columns.
     """
     path = Path(path)
-    columns = _read_parquet(path) if path.is_dir() else _READERS[_check(path)](path)
+    columns = _read_parquet(path) if path.is_dir() else _FORMATS[_check(path)][0](path)
     if not len(columns):
         raise FileError(f"{path} holds no rows: a table needs at least one.")
     return columns
 
 
+def write_table(
+    path: str | Path, columns: Mapping[str, Sequence | np.ndarray] | pl.LazyFrame
+) -> None:
+    """Write a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
+
+    Numbers keep their full precision; None becomes an empty cell or a null. A column whose cells
+    are of several types, or integers from 2**63 up, becomes text. JSON has no NaN and no infinity,
+    which become nulls.
+
+    Args:
+        path: The file; one that is there already is replaced.
+        columns: The cells of each column, by name, all of one length; or a frame of polars, which
+            is written as it is computed and need not fit in memory.
+
+    Raises:
+        FileError: The ending is unknown or the file cannot be written; nothing is left behind.
+    """
+    ending = table_ending(path)
+    with replacing(path) as temporary:
+        if isinstance(columns, pl.LazyFrame):
+            frame = columns
+        else:
+            frame = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
+        frame = frame.with_columns(
+            # An element of an array reaches Python as an internal object of polars.
+            (
+                pl.col(name).arr.to_list() if isinstance(kind, pl.Array) else pl.col(name)
+            ).map_elements(as_text, pl.String)
+            for name, kind in frame.collect_schema().items()
+            if not _fits(kind, ending)
+        )
+        try:
+            # polars would hold back Ctrl-C in the thread that calls it.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(_FORMATS[ending][1], frame, temporary).result()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise FileError(f"cannot write {path}: {first_line(error)}.") from error
+
+
 def table_ending(path: str | Path) -> str:
-    """Find the ending of a table's name, in lower case; one not among `ENDINGS`: `FileError`."""
+    """Find the ending of a table's name, in lower case; raise a `FileError` if it is unknown."""
     ending = Path(path).suffix.lower()
-    if ending not in _READERS:
+    if ending not in _FORMATS:
         raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
     return ending
 
 
+def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
+    """Make a column of cells; where no type holds them all exactly, they become text.
+
+    Args:
+        name: The column's name.
+        cells: Python or NumPy objects; None for a missing one.
+    """
+    if isinstance(cells, np.ndarray) and cells.dtype != object:
+        try:
+            return pl.Series(name, cells)
+        except ValueError:  # Times in seconds, or in units of years.
+            return pl.Series(name, cells.astype(str).tolist())
+    plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
+    known = [cell for cell in plain if cell is not None]
+    kinds = set(map(type, known))
+    # Whole numbers beside others become floats, which hold them up to 2**53.
+    largest = 2**53 if float in kinds else 2**63 - 1
+    same = len(kinds) < 2 or kinds == {int, float}
+    if same and not any(isinstance(cell, int) and abs(cell) > largest for cell in known):
+        try:
+            column = pl.Series(name, plain, strict=False)
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+            column = None
+        # polars replaces what does not fit by null, also inside lists and objects.
+        nested = bool(kinds & {list, tuple, dict})
+        if column is not None and (
+            not nested or _drop_nulls(column.to_list()) == _drop_nulls(plain)
+        ):
+            return column
+    texts = [cell if cell is None or isinstance(cell, str) else as_text(cell) for cell in plain]
+    return pl.Series(name, texts, pl.String)
+
+
+def as_text(cell: object) -> str:
+    """Write a cell as text: lists and objects as JSON."""
+    cell = cell.to_list() if isinstance(cell, pl.Series) else cell
+    return (
+        json.dumps(cell, default=str, ensure_ascii=False)
+        if isinstance(cell, list | dict)
+        else str(cell)
+    )
+
+
+def _drop_nulls(value: Any) -> Any:
+    """Leave out the keys of objects that have no value: polars gives all objects the same keys."""
+    if isinstance(value, dict):
+        return {key: _drop_nulls(part) for key, part in value.items() if part is not None}
+    return [_drop_nulls(part) for part in value] if isinstance(value, list | tuple) else value
+
+
 def _check(path: Path) -> str:
-    """Look at the first bytes of a file: is it there, and of the kind that its name says?"""
+    """Check that a file is there and looks like what its ending says; return the ending."""
     ending = table_ending(path)
     try:
         with path.open("rb") as file:
@@ -82,7 +174,7 @@ def _check(path: Path) -> str:
     if not text:
         raise FileError(f"{path} is empty: a table needs a header and at least one row.")
     found = ".parquet" if head.startswith(b"PAR1") else ".jsonl" if text[:1] == b"{" else ending
-    if _READERS[found] is not _READERS[ending]:
+    if _FORMATS[found] is not _FORMATS[ending]:
         raise FileError(f"{path} is not what its ending says: it looks like {found}. Rename it.")
     if b"\0" in head and ending != ".parquet":
         raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.")
@@ -90,51 +182,44 @@ def _check(path: Path) -> str:
 
 
 def _read_parquet(path: Path) -> Columns:
+    files = list_files(path) if path.is_dir() else [path]
+    if not files:
+        raise FileError(f"{path} is a folder without a file whose name ends in .parquet.")
     scans: list[pl.LazyFrame] = []
-    ends: list[tuple[Path, int]] = []
+    starts = [0]
     known: list[str] = []
-    rows = 0
-    for file in _list_files(path) if path.is_dir() else [path]:
+    for file in files:
         _check(file)
         with reading(file):
             # One file, also in a folder whose name looks like a partition ("task=fluency").
-            scan = pl.scan_parquet(
-                file, glob=False, hive_partitioning=False, row_index_name=ROW, row_index_offset=rows
-            )
+            settings = {"glob": False, "hive_partitioning": False, "row_index_name": ROW}
+            scan = pl.scan_parquet(file, **settings, row_index_offset=starts[-1])
             names = scan.collect_schema().names()
             count = scan.select(pl.len()).collect().item()
-        if count > DENSEST * file.stat().st_size:
-            raise FileError(f"{file} claims {count} rows in {file.stat().st_size} bytes.")
         known = known or names
         for problem, others in (
             ("lacks", [name for name in known if name not in names]),
             ("has further columns:", [name for name in names if name not in known]),
         ):
             if others:
-                first = ends[0][0].name
+                first = files[0].name
                 raise FileError(f"{file} {problem} {list_names(others)}, unlike {first}.")
         scans.append(scan.select(known))
-        rows += count
-        ends.append((file, rows))
+        starts.append(starts[-1] + count)
+
+    def place(row: int) -> str:
+        number = bisect_right(starts, row) - 1
+        return f"row {row - starts[number]}" + (f" of {files[number].name}" * path.is_dir())
+
     # A column without a value, or of whole numbers, may be of another type in another file.
     frame = scans[0] if len(scans) == 1 else pl.concat(scans, how="vertical_relaxed")
     with reading(path):
         frame.collect_schema()
-    return Columns(path, frame, ends=tuple(ends))
-
-
-def _list_files(folder: Path) -> list[Path]:
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    found = [f for f in files if f.suffix.lower() == ".parquet" and f.name[0] not in "._"]
-    if not found:
-        raise FileError(f"{folder} is a folder without a file whose name ends in .parquet.")
-    return found
+    return Columns(path, frame, place)
 
 
 def _read_csv(path: Path) -> Columns:
-    frames: list[pl.DataFrame] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
+    limit = csv.field_size_limit(LONGEST)
     with _text(path) as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -145,59 +230,51 @@ def _read_csv(path: Path) -> Columns:
             doubled = [name for name in header if header.count(name) > 1]
             if doubled:
                 raise FileError(f"{path}: column {quote(doubled[0])} occurs twice in the header.")
-            schema = [*((name, pl.String) for name in header), (ROW, pl.Int64)]
-
-            def keep() -> None:
-                columns = zip(*rows, strict=True) if rows else ((),) * len(header)
-                frames.append(pl.DataFrame([*columns, lines], schema))
-                rows.clear()
-                lines.clear()
-
-            line = reader.line_num
-            for row in reader:
-                start, line = line + 1, reader.line_num
-                if len(row) == len(header):
-                    rows.append(row)
-                    lines.append(start)
-                elif row:
-                    raise FileError(
-                        f"{path}: line {start} has {len(row)} cells, the header has {len(header)}."
-                    )
-                if len(rows) == CHUNK:
-                    keep()
-            keep()
+            schema = dict.fromkeys(header, pl.String) | {ROW: pl.Int64}
+            frames = [pl.DataFrame(schema=schema)]
+            for rows in batched(_numbered(path, reader, len(header)), CHUNK):
+                frames.append(pl.DataFrame(list(zip(*rows, strict=True)), schema))
         except csv.Error as error:
-            raise FileError(
-                f"{path} is not a CSV table: {error}, line {reader.line_num}."
-            ) from error
-    return Columns(path, pl.concat(frames).lazy(), "line")
+            place = f"line {reader.line_num}"
+            raise FileError(f"{path} is not a CSV table: {error}, {place}.") from error
+        finally:
+            csv.field_size_limit(limit)
+    return Columns(path, pl.concat(frames).lazy(), "line {}".format)
+
+
+def _numbered(path: Path, reader: Any, size: int) -> Iterator[list]:
+    """Rows with the line in which each begins; blank lines are skipped."""
+    line = reader.line_num
+    for row in reader:
+        start, line = line + 1, reader.line_num
+        if row and len(row) != size:
+            raise FileError(f"{path}: line {start} has {len(row)} cells, the header has {size}.")
+        if row:
+            yield [*row, start]
 
 
 def _read_json_lines(path: Path) -> Columns:
-    records: list[dict] = []
-    lines: list[int] = []
+    records: dict[int, dict] = {}
     with _text(path) as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
+        for line, text in enumerate(file, start=1):
+            if not text.strip():
                 continue
             try:
-                record = json.loads(line, object_pairs_hook=_record)
+                record = json.loads(text, object_pairs_hook=_record)
                 # Half a surrogate pair, escaped, is text that no file can hold.
-                if "\\u" in line:
+                if "\\u" in text:
                     json.dumps(record, ensure_ascii=False).encode()
             except (ValueError, RecursionError) as error:
-                raise FileError(f"{path}: line {number} is not valid JSON: {error}.") from error
+                raise FileError(f"{path}: line {line} is not valid JSON: {error}.") from error
             if not isinstance(record, dict):
                 raise FileError(
-                    f"{path}: every line must be one object, {{...}}; line {number} is not."
+                    f"{path}: every line must be one object, {{...}}; line {line} is not."
                 )
-            records.append(record)
-            lines.append(number)
-    names = dict.fromkeys(name for record in records for name in record)
-    columns = [as_series(name, [record.get(name) for record in records]) for name in names]
-    lacking = [list(names.keys() - record.keys()) for record in records]
-    hidden = pl.Series(ROW, lines, pl.Int64), pl.Series(LACKING, lacking, pl.List(pl.String))
-    return Columns(path, pl.DataFrame([*columns, *hidden]).lazy(), "line")
+            records[line] = record
+    names = dict.fromkeys(name for record in records.values() for name in record)
+    columns = [as_series(name, [row.get(name) for row in records.values()]) for name in names]
+    lines = pl.Series(ROW, list(records), pl.Int64)
+    return Columns(path, pl.DataFrame([*columns, lines]).lazy(), "line {}".format)
 
 
 def _record(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -221,12 +298,25 @@ def _text(path: Path) -> Iterator[Any]:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
 
 
-_READERS: dict[str, Callable[[Path], Columns]] = {
-    ".csv": _read_csv,
-    ".parquet": _read_parquet,
-    ".jsonl": _read_json_lines,
-    ".ndjson": _read_json_lines,
-}
+def _fits(kind: Any, ending: str) -> bool:
+    """Whether a format can hold a type."""
+    if ending == ".parquet":
+        return kind != pl.Struct([])
+    if ending == ".csv" and kind.is_nested():
+        return False
+    parts = [kind]
+    for part in parts:
+        inner = [field.dtype for field in part.fields] if isinstance(part, pl.Struct) else []
+        parts += [part.inner] if isinstance(part, pl.List | pl.Array) else inner
+    return not any(isinstance(part, pl.Binary | pl.Duration | pl.Object) for part in parts)
 
-ENDINGS = tuple(_READERS)
+
+JSON_LINES = _read_json_lines, pl.LazyFrame.sink_ndjson
+_FORMATS: dict[str, tuple[Callable[[Path], Columns], Callable]] = {
+    ".csv": (_read_csv, pl.LazyFrame.sink_csv),
+    ".parquet": (_read_parquet, pl.LazyFrame.sink_parquet),
+    ".jsonl": JSON_LINES,
+    ".ndjson": JSON_LINES,
+}
+ENDINGS = tuple(_FORMATS)
 """The endings of a table's name."""

@@ -3,18 +3,17 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.errors import InputError, naming, quote
-from cordial_ppl.scale import Scale, parse_number
-from cordial_ppl.tables.columns import filled, passed_through
+from cordial_ppl.errors import InputError, Where, naming, quote
+from cordial_ppl.scale import Scale, SettingNeeded, parse_number
+from cordial_ppl.tables.columns import filled, passed_through, read_items, select
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import ROW
-from cordial_ppl.tables.readings import ReadingTable
-from cordial_ppl.tables.rows import read_items, select
-from cordial_ppl.tables.several import ReaderTables
+from cordial_ppl.tables.readings import ReadingTable, read_readings
 
 
 @dataclass(frozen=True)
@@ -25,17 +24,19 @@ class LabelTable:
         item_ids: The texts, each once.
         labels: Positions 0..K-1 on the scale, [n].
         extras: Every other column, by name, with None for a missing cell.
-        places: Where each row stands in the file: "line 7".
+        rows: The number of each row in the file.
+        place: Names a row by its number.
     """
 
     item_ids: list[str]
     labels: Int64[np.ndarray, " n"]
     extras: dict[str, list]
-    places: list[str]
+    rows: list[int]
+    place: Where
 
     def where(self, position: int) -> str:
-        """Name the place of a row in the file: "line 7"."""
-        return self.places[position]
+        """Name the place of a label in the file: "line 7"."""
+        return self.place(self.rows[position])
 
     def among(self, item_ids: Collection[str]) -> "LabelTable":
         """Keep the labels of some texts."""
@@ -45,17 +46,21 @@ class LabelTable:
             [self.item_ids[i] for i in kept],
             self.labels[kept],
             {name: [cells[i] for i in kept] for name, cells in self.extras.items()},
-            [self.places[i] for i in kept],
+            [self.rows[i] for i in kept],
+            self.place,
         )
 
 
-def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> LabelTable:
+def read_labels(
+    path: str | Path, scale: Scale, *, task: str | None = None, kind: str = "rating"
+) -> LabelTable:
     """Read the labels of some texts: one row for each labelled text, none for the others.
 
     Args:
         path: A .csv, .parquet, .jsonl or .ndjson file with `item_id` and `label`.
         scale: The options that labels are names or positions of.
         task: The task to take, where the file has a column `task`.
+        kind: What the readings hold; options that their columns name cannot be renamed otherwise.
 
     Returns:
         The labels.
@@ -75,18 +80,40 @@ def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> L
             "once. Remove or rename the column."
         )
     columns = select(columns, "task", task if "task" in columns.schema else None)
-    item_ids = read_items(columns)
     remedy = "A table of labels has rows for the labelled texts alone: remove the others."
-    with naming(path):
-        labels = scale.encode(filled(columns, "label", remedy), where=columns.where)
-    rows = columns.collect(ROW).to_series()
-    places = [f"{columns.unit} {row}" for row in rows]
-    return LabelTable(item_ids, labels, passed_through(columns, ["item_id", "label"]), places)
+    items = read_items(columns)
+    try:
+        with naming(path):
+            labels = scale.encode(filled(columns, "label", remedy), where=columns.where)
+    except SettingNeeded as error:
+        if kind == "rating":
+            raise
+        first, last = error.value[0], error.value[-1]
+        raise InputError(
+            f"{error.problem} If your scale starts at 1, name the columns of the readings "
+            f"{kind}_{first} to {kind}_{last}."
+        ) from error
+    extras = passed_through(columns, ["item_id", "label"])
+    rows = columns.collect(ROW).to_series().to_list()
+    return LabelTable(items, labels, extras, rows, columns.place)
 
 
-def match_labels(
-    readings: ReadingTable | ReaderTables, labels: LabelTable
-) -> Int64[np.ndarray, " n"]:
+def read_labelled(
+    readings: Path, labels: Path, *, task: str | None = None, **chosen: Any
+) -> tuple[ReadingTable, LabelTable]:
+    """Read readings and labels; raise what `read_readings` and `read_labels` raise.
+
+    Args:
+        readings: The table of readings.
+        labels: The table of labels.
+        task: The task to take.
+        chosen: The `options` and the `reader` to take.
+    """
+    table = read_readings(readings, task=task, **chosen)
+    return table, read_labels(labels, table.scale, task=task, kind=table.kind)
+
+
+def match_labels(readings: ReadingTable, labels: LabelTable) -> Int64[np.ndarray, " n"]:
     """Find the reading of each labelled text.
 
     Args:
