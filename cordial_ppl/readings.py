@@ -1,7 +1,7 @@
-"""Readings: a reader's opinion of each text, as centred logits; every input enters here.
+"""Readings: what a reader (an LLM judge) says of each text, as centred logits.
 
-Logits, probabilities and counts are validated once, and a message names the row and column at
-fault.  Adding a constant to a row's logits changes nothing, so rows are centred to mean 0.
+Logits, probabilities and counts are validated here; a message names the row and column at fault.
+Adding a constant to the logits of a row changes nothing, so rows are centred to mean 0.
 """
 
 import warnings
@@ -17,9 +17,6 @@ from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name
 LARGEST = 1e9
 """Logits this large are invalid; masks this low (the smallest float32, say) stand for -inf."""
 
-LARGEST_COUNT = 2.0**53
-"""Beyond it floats cannot tell neighbouring whole numbers apart."""
-
 MASKED = 1e3
 """Nats below the largest of its row at which a logit is a mask (-1e4, -1e9) and not a reading."""
 
@@ -30,7 +27,7 @@ ONE_OPTION_FLOOR = float(np.log(1e-4))
 """Distance (nats) to the other options of a row in which a single option was read."""
 
 SURE = 8
-"""From so many rows on, logits that all look like probabilities are no coincidence."""
+"""Rows from which on logits that all look like probabilities are no coincidence."""
 
 
 class Readings(NamedTuple):
@@ -66,17 +63,15 @@ class Unread(NamedTuple):
 
 def warn_of_unread(found: Unread) -> None:
     """Warn once of options without a reading, with their number and the first place."""
-    one = found.options == 1
-    cells = (
-        f"1 option in 1 of {found.texts} rows has no reading ({found.first}) and was"
-        if one
-        else f"{found.options} options in {found.rows} of {found.texts} rows have no reading "
-        f"(the first in {found.first}) and were"
-    )
+    cells = f"in {found.rows} of {found.texts} rows"
+    if found.options == 1:
+        words = f"1 option {cells} has no reading ({found.first}) and was"
+    else:
+        words = (
+            f"{found.options} options {cells} have no reading (the first in {found.first}) and were"
+        )
     warnings.warn(
-        f"{cells} floored at the smallest value of {'its' if one else 'their'} row.",
-        CordialWarning,
-        stacklevel=4,
+        f"{words} floored at the smallest value of the row.", CordialWarning, stacklevel=4
     )
 
 
@@ -176,7 +171,6 @@ def name_readers(count: int) -> tuple[str, ...]:
 def readings_from_probabilities(
     p: Any,
     *,
-    tolerance: float = SUM_TOLERANCE,
     where: Where | None = None,
     columns: Sequence[str] | None = None,
     tell: Callable[[Unread], None] = warn_of_unread,
@@ -185,7 +179,6 @@ def readings_from_probabilities(
 
     Args:
         p: probabilities [n, K].
-        tolerance: largest distance of a row's sum from one.
         where: names a row in messages, as in `as_logits`.
         columns: names of the columns in messages.
         tell: is called with probabilities of zero.
@@ -201,13 +194,11 @@ def readings_from_probabilities(
     table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be 0..1")
     with np.errstate(over="ignore"):
         totals = probs.sum(axis=1)
-    off = np.flatnonzero(np.abs(totals - 1) > tolerance)
+    off = np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE)
     if off.size:
-        percent = np.allclose(totals, 100, rtol=10 * tolerance)
-        advice = "each number by 100" if percent else "each row by its sum"
         raise InputError(
             f"probabilities must sum to one; they sum to {totals[off[0]]:.6g} in "
-            f"{name_rows(off, where)}. Divide {advice}, or give logits or counts."
+            f"{name_rows(off, where)}. Divide each row by its sum, or give logits or counts."
         )
     with np.errstate(divide="ignore"):
         return table.floor(np.log(probs), tell)
@@ -239,7 +230,7 @@ def readings_from_counts(
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
     table = _Table(counts, "counts", where, columns)
     numbers = table.numbers
-    whole = (numbers >= 0) & (numbers <= LARGEST_COUNT) & (np.floor(numbers) == numbers)
+    whole = (numbers >= 0) & np.isfinite(numbers) & (np.floor(numbers) == numbers)
     table.reject(~whole, "counts must be whole numbers from 0 up")
     totals = numbers.sum(axis=1, keepdims=True)
     empty = np.flatnonzero(totals[:, 0] == 0)

@@ -15,7 +15,8 @@ from review_tables import write_tables
 
 import cordial_ppl
 from cordial_ppl.cli import calibrate
-from cordial_ppl.cli.options import as_option, split_options
+from cordial_ppl.cli.messages import as_option
+from cordial_ppl.cli.options import split_options
 from cordial_ppl.errors import CordialError, CordialWarning
 
 

@@ -3,6 +3,9 @@
 import gc
 import logging
 import os
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from inspect import Parameter, Signature, signature
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +18,6 @@ from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
-from cordial_ppl.cli.options import spread_options
 from cordial_ppl.cli.predict import predict
 from cordial_ppl.cli.read import read
 from cordial_ppl.cli.report import report
@@ -30,6 +32,40 @@ class Commands(TyperGroup):
         """Run the command that was asked for."""
         with reporting():
             return super().invoke(ctx)
+
+
+def spread_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take groups of options: a parameter `how: Fitting` becomes `Fitting`'s fields.
+
+    Args:
+        command: A function, some of whose parameters have a dataclass as their type.
+
+    Returns:
+        A function with a parameter for each field, as typer needs it.
+    """
+    given = signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {
+        k: p.annotation for k, p in given.items() if is_dataclass(p.annotation)
+    }
+    parameters = []
+    for name, parameter in given.items():
+        if name in groups:
+            parameters += [
+                Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+                for f in fields(groups[name])
+            ]
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+
+    def run(**values: Any) -> None:
+        for name, kind in groups.items():
+            values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
+        command(**values)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
 
 
 app = typer.Typer(
@@ -74,7 +110,7 @@ for command in COMMANDS:
 
 def main() -> None:
     """Run the program with the arguments of the process."""
-    # A process of our own: importing and tracing make many objects, and little garbage.
+    # Importing and tracing make many objects, and little garbage.
     gc.set_threshold(50_000)
     # JAX's own log is silent, unless the environment asks for it.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -1,12 +1,8 @@
 """What the commands are told: their arguments and options, each declared once."""
 
 import csv
-import io
-import shlex
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -219,40 +215,6 @@ class Shown:
     quiet: Quiet = False
 
 
-def spread_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take groups of options: a parameter `how: Fitting` becomes `Fitting`'s fields.
-
-    Args:
-        command: A function, some of whose parameters have a dataclass as their type.
-
-    Returns:
-        A function with a parameter for each field, as typer needs it.
-    """
-    given = signature(command, eval_str=True).parameters
-    groups: dict[str, Any] = {
-        k: p.annotation for k, p in given.items() if is_dataclass(p.annotation)
-    }
-    parameters = []
-    for name, parameter in given.items():
-        if name in groups:
-            parameters += [
-                Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
-                for f in fields(groups[name])
-            ]
-        else:
-            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
-
-    def run(**values: Any) -> None:
-        for name, kind in groups.items():
-            values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
-        command(**values)
-
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
-
-
 def split_options(text: str | None) -> tuple[str, ...] | None:
     """Split "1,2,3" into the names of the options; a name with a comma stands in quotes.
 
@@ -307,21 +269,3 @@ def choose_prior(
             raise InputError(f"--prior-of names {name.strip()!r} twice.")
         found[name.strip()] = loc, scale
     return found
-
-
-def as_option(setting: str, value: str | tuple[str, ...]) -> str:
-    """Write a setting as it is typed: "--options 1,2,3"; `split_options` reads it back.
-
-    Args:
-        setting: Name of the setting.
-        value: Its value, a name or several.
-
-    Returns:
-        The words, quoted for a shell where they need it.
-    """
-    text = io.StringIO()
-    if isinstance(value, str):
-        text.write(value)
-    else:
-        csv.writer(text, lineterminator="").writerow(value)
-    return f"--{setting} {shlex.quote(text.getvalue())}"

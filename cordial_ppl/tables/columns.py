@@ -14,7 +14,7 @@ from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError, name_rows, quote
 from cordial_ppl.scale import SettingNeeded, is_missing
-from cordial_ppl.tables.frame import Columns, list_names
+from cordial_ppl.tables.frame import Columns, as_list, list_names
 
 KINDS = ("logit", "logprob", "p", "n")
 """Kinds of reading, each the prefix of its columns before an underscore."""
@@ -48,7 +48,7 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
     Raises:
         InputError: A cell is empty, NaN or null; with its row.
     """
-    cells = columns.collect(name).to_series().to_list()
+    cells = as_list(columns.collect(name).to_series())
     empty = [i for i, cell in enumerate(cells) if is_missing(cell)]
     if empty:
         verb = "has" if len(empty) == 1 else "have"
@@ -85,7 +85,7 @@ def numbers(
         values = cells.cast(pl.Float64, strict=False)
     wrong = (values.is_null() & cells.is_not_null()).arg_true()
     if len(wrong):
-        (found,) = cells[wrong[:1]].to_list()
+        (found,) = as_list(cells[wrong[:1]])
         comma = re.fullmatch(r"-?\d+,\d+", str(found))
         advice = " Write a point before decimals." if comma else ""
         raise InputError(
@@ -133,12 +133,7 @@ def as_names(cells: pl.Series) -> pl.Series:
     """Read a column as names, as `as_name` reads a cell."""
     if cells.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null) or cells.dtype.is_integer():
         return cells.cast(pl.String).str.strip_chars().fill_null("")
-    try:
-        plain = cells.to_list()
-    except (OverflowError, ValueError):
-        # Dates outside the range of Python's.
-        plain = cells.cast(pl.String).to_list()
-    return pl.Series(cells.name, list(map(as_name, plain)), pl.String)
+    return pl.Series(cells.name, list(map(as_name, as_list(cells))), pl.String)
 
 
 def named(field: str) -> pl.Expr:

@@ -46,9 +46,7 @@ class Columns:
     @cached_property
     def cells(self) -> dict[str, list]:
         """The cells of each column as Python objects; None for a missing one."""
-        found = self.collect(*self.schema)
-        with reading(self.path):
-            return found.to_dict(as_series=False)
+        return {cells.name: as_list(cells) for cells in self.collect(*self.schema)}
 
     def __len__(self) -> int:
         """The number of selected rows."""
@@ -103,6 +101,14 @@ class Columns:
                     yield replace(self, frame=frame.lazy(), masks=())
 
 
+def as_list(cells: pl.Series) -> list:
+    """The cells of a column as Python objects; dates outside the range of Python's as text."""
+    try:
+        return cells.to_list()
+    except (OverflowError, ValueError):
+        return cells.cast(pl.String).to_list()
+
+
 def list_names(names: Iterable[str], shown: int = 10) -> str:
     """Quote names for a message, at most ten: "'a', 'b' and 3 more"; "nothing" if none."""
     quoted = [quote(name) for name in names] or ["nothing"]
@@ -134,8 +140,7 @@ def reading(path: Path) -> Iterator[None]:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except InputError:
         raise
-    # A ValueError comes from dates outside the range of Python's.
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         for file in list_files(path) if path.is_dir() else ():
             with reading(file):
                 for _ in pl.scan_parquet(file, glob=False).collect_batches():

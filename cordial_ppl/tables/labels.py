@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Int64
 
 from cordial_ppl.errors import InputError, Where, naming, quote
-from cordial_ppl.scale import Scale, SettingNeeded, parse_number
+from cordial_ppl.scale import Scale, SettingNeeded
 from cordial_ppl.tables.columns import filled, passed_through, read_items, select
 from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import ROW
+from cordial_ppl.tables.frame import ROW, list_names
 from cordial_ppl.tables.readings import ReadingTable, read_readings
 
 
@@ -133,22 +133,7 @@ def match_labels(readings: ReadingTable, labels: LabelTable) -> Int64[np.ndarray
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         raise InputError(
             f"{len(unknown)} of {len(labels.item_ids)} labels are for items without a reading: "
-            f"{shown}{more}. {_remedy([labels.item_ids[i] for i in unknown], readings.item_ids)}"
+            f"{shown}{more}. The readings have items such as {list_names(readings.item_ids, 2)}: "
+            "write them alike, or remove these labels."
         )
     return np.array([positions[item] for item in labels.item_ids], np.int64)
-
-
-def _remedy(unknown: list[str], known: list[str]) -> str:
-    """What to do about unknown items: the other file may differ in capitals or decimals."""
-    same = {_plainly(item): item for item in known}
-    for item in unknown:
-        if _plainly(item) in same:
-            other = quote(same[_plainly(item)])
-            return f"The readings write {quote(item)} as {other}: write both alike."
-    return "Remove them, or check that both files belong together."
-
-
-def _plainly(item: str) -> float | str:
-    """An id as a number if it is one, or else in small letters."""
-    number = parse_number(item)
-    return item.strip().casefold() if number is None else number
