@@ -13,7 +13,8 @@ from cordial_ppl.tables import read_readings, write_table
 def test_the_calibrated_table(cordial, tmp_path):
     notes = [f"note {i}, with a comma" for i in range(TEXTS)]
     files = write_tables(tmp_path, "csv", note=notes, mean=["mine"] * TEXTS)
-    cordial(*fast("calibrate", *files, "-o", "o.csv"))
+    result = cordial(*fast("calibrate", *files, "-o", "o.csv"))
+    assert (result.stdout, result.stderr) == ("", "")
     out = read("o.csv")
     probs = [f"p_{k}" for k in range(1, 6)]
     assert list(out) == [
@@ -29,11 +30,6 @@ def test_the_calibrated_table(cordial, tmp_path):
     low, high = np.array(out["low"], float), np.array(out["high"], float)
     assert (low >= 1).all() and (low <= high).all() and (high <= 5).all()
     assert out["label"] == [str(k + 1) for k in p.argmax(axis=1)]
-
-
-def test_a_calibrated_table_can_be_read_again(cordial, tmp_path):
-    files = write_tables(tmp_path)
-    cordial(*fast("calibrate", *files, "-o", "o.csv"))
     assert read_readings("o.csv").kind == "p"
 
 
@@ -108,12 +104,6 @@ def test_a_missing_option_is_counted_in_one_warning(cordial, tmp_path):
     assert result.stderr.count("warning: ") == result.stderr.count("\n") == 1
     assert "3 options in 2 of 60 rows" in result.stderr
     assert "the first in line 5, column 'logit_1'" in result.stderr
-
-
-def test_quiet(cordial, tmp_path):
-    files = write_tables(tmp_path)
-    result = cordial(*fast("calibrate", *files, "-o", "o.csv"))
-    assert (result.stdout, result.stderr) == ("", "")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])

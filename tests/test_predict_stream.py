@@ -137,13 +137,18 @@ def test_other_columns_keep_their_types(light, tmp_path):
         assert kept.dtype == column.dtype and str(kept.to_list()) == str(column.to_list())
 
 
-def test_covariates(tmp_path):
-    lengths = np.linspace(-1.0, 1.0, 100)
+def test_covariates_and_options_without_a_reading(tmp_path):
+    lengths, logits = np.linspace(-1.0, 1.0, 100), MANY.copy()
+    logits[[3, 50, 99], [0, 1, 2]] = -np.inf
     fitted = Stack(STARS, channels=(Channel("lengthy", lengthy),), calibrators=(), inference="mode")
     fitted.fit(*LABELLED, covariates={"length": lengths[:20]})
-    path = write(tmp_path / "r.parquet", readings(length=lengths))
-    expected = predict_batch(fitted, read_readings(path))
-    assert_same(stream(fitted, path, tmp_path / "o.parquet"), expected)
+    path = write(tmp_path / "r.parquet", readings(logits, length=lengths))
+    with pytest.warns(CordialWarning) as expected:
+        table = read_readings(path)
+    with pytest.warns(CordialWarning) as told:
+        found = stream(fitted, path, tmp_path / "o.parquet")
+    assert [str(each.message) for each in told] == [str(each.message) for each in expected]
+    assert_same(found, predict_batch(fitted, table))
 
 
 def changed(name, row, value):
@@ -178,18 +183,6 @@ def test_a_fault_is_told_with_its_file(tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(FileError, match="none is a folder without a file .* .parquet"):
         open_readings(tmp_path / "none")
-
-
-def test_missing_options_are_told_of_once(light, tmp_path):
-    logits = MANY.copy()
-    logits[[3, 50, 99], [0, 1, 2]] = -np.inf
-    path = write(tmp_path / "r.parquet", readings(logits))
-    with pytest.warns(CordialWarning) as expected:
-        table = read_readings(path)
-    with pytest.warns(CordialWarning) as told:
-        found = stream(light, path, tmp_path / "o.parquet")
-    assert [str(each.message) for each in told] == [str(each.message) for each in expected]
-    assert_same(found, predict_batch(light, table))
 
 
 def test_a_batch_depends_on_no_other(stack, tmp_path):
