@@ -35,27 +35,22 @@ class Commands(TyperGroup):
 
 
 def spread_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take groups of options: a parameter `how: Fitting` becomes `Fitting`'s fields.
+    """Let a command take groups of options: `how: Fitting` becomes an option for each field.
 
     Args:
         command: A function, some of whose parameters have a dataclass as their type.
 
     Returns:
-        A function with a parameter for each field, as typer needs it.
+        A function as typer needs it, with the options of groups last.
     """
-    given = signature(command, eval_str=True).parameters
-    groups: dict[str, Any] = {
-        k: p.annotation for k, p in given.items() if is_dataclass(p.annotation)
-    }
-    parameters = []
-    for name, parameter in given.items():
-        if name in groups:
-            parameters += [
-                Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
-                for f in fields(groups[name])
-            ]
-        else:
-            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+    given = signature(command).parameters.values()
+    groups: dict[str, Any] = {p.name: p.annotation for p in given if is_dataclass(p.annotation)}
+    single = [p.replace(kind=p.KEYWORD_ONLY) for p in given if p.name not in groups]
+    parameters = single + [
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for kind in groups.values()
+        for field in fields(kind)
+    ]
 
     def run(**values: Any) -> None:
         for name, kind in groups.items():

@@ -8,48 +8,24 @@ import numpy as np
 import typer
 
 from cordial_ppl.cli.messages import leaving_at_once, progressing, say
-from cordial_ppl.cli.options import Chosen, Seed, Shown
+from cordial_ppl.cli.options import Chosen, Seed, Shown, argument, option
 from cordial_ppl.errors import InputError
 
-ChannelPath = Annotated[
-    str,
-    typer.Argument(
-        metavar="CHANNEL",
-        help="A channel file, whose code is run, or the name of a channel.",
-    ),
-]
-Readings = Annotated[
-    Path | None,
-    typer.Option("--readings", metavar="FILE", help="Check it on these readings; needs --labels."),
-]
-Labels = Annotated[
-    Path | None, typer.Option("--labels", metavar="FILE", help="Labels of some of the texts.")
-]
-Simulations = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        metavar="N",
-        help="Data sets for simulation-based calibration, such as 200; none by default.",
-    ),
-]
-Ranks = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot", metavar="FILE", help="Figure of the simulations' ranks (.png, .pdf, .svg)."
-    ),
-]
+CHANNEL = "A channel file, whose code is run, or the name of a channel."
+READINGS = "Check it on these readings; needs --labels."
+SIMULATIONS = "Data sets for simulation-based calibration, such as 200; none by default."
+RANKS = "Figure of the simulations' ranks (.png, .pdf, .svg)."
 FIGURES = (".png", ".pdf", ".svg")
 
 
 def check(
-    channel: ChannelPath,
+    channel: Annotated[str, argument("CHANNEL", CHANNEL)],
     chosen: Chosen,
     shown: Shown,
-    readings: Readings = None,
-    labels: Labels = None,
-    simulations: Simulations = 0,
-    plot: Ranks = None,
+    readings: Annotated[Path | None, option("FILE", READINGS)] = None,
+    labels: Annotated[Path | None, option("FILE", "Labels of some of the texts.")] = None,
+    simulations: Annotated[int, option("N", SIMULATIONS, min=0)] = 0,
+    plot: Annotated[Path | None, option("FILE", RANKS)] = None,
     seed: Seed = 0,
 ) -> None:
     """Check a channel: contract, gradients, order, posteriors against NUTS, prior, predictions.
@@ -57,8 +33,7 @@ def check(
     One line a finding, pass, warn or fail. Without readings it is checked on made-up reviews.
     Exit status: 0 if nothing fails, 1 if something does, 2 wrong usage or bad input.
     """
-    from cordial_ppl.checks import Ranks as Found
-    from cordial_ppl.checks import check_channel
+    from cordial_ppl.checks import Ranks, check_channel
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
 
     settings = chosen.settings
@@ -68,7 +43,7 @@ def check(
         if not simulations:
             raise InputError("--plot draws the ranks of simulations: give --simulations 200, too.")
         check_output(plot, [path for path in (readings, labels) if path], endings=FIGURES)
-    ranks: list[Found] = []
+    ranks: list[Ranks] = []
     with progressing(shown.quiet) as progress, leaving_at_once():
         texts = _read(channel, readings, labels, settings)
         report = check_channel(

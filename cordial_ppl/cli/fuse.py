@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from cordial_ppl.cli.messages import count, leaving_at_once, say, working
 from cordial_ppl.cli.options import (
     ENDING,
@@ -16,20 +14,11 @@ from cordial_ppl.cli.options import (
     Shown,
     TableOut,
     Task,
+    option,
     split_options,
 )
 
-Readers = Annotated[
-    list[str] | None,
-    typer.Option("--reader", metavar="NAME", help="A reader to take; may be repeated."),
-]
-Save = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="CALIBRATOR",
-        help=f"Save the calibrator ({ENDING}), for other texts with `cordial predict`.",
-    ),
-]
+SAVE = f"Save the calibrator ({ENDING}), for other texts with `cordial predict`."
 
 
 def fuse(
@@ -38,9 +27,11 @@ def fuse(
     output: TableOut,
     fitting: Fitting,
     shown: Shown,
-    save: Save = None,
+    save: Annotated[Path | None, option("CALIBRATOR", SAVE)] = None,
     also: Also = None,
-    reader: Readers = None,
+    reader: Annotated[
+        list[str] | None, option("NAME", "A reader to take; may be repeated.")
+    ] = None,
     options: Options = None,
     task: Task = None,
 ) -> None:

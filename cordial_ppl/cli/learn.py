@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import typer
 
 from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
 from cordial_ppl.cli.options import (
@@ -15,6 +14,9 @@ from cordial_ppl.cli.options import (
     Rule,
     Seed,
     Shown,
+    argument,
+    option,
+    output,
     split_options,
 )
 from cordial_ppl.errors import InputError, naming
@@ -25,28 +27,23 @@ Names = list[str] | None
 TABLES = (
     "Tables of readings and of labels in turn, as for calibrate; for several tasks and readers."
 )
-OUTPUT = f"The prior to write ({ENDING})."
 RULE = (
     "How far to trust the tasks: as far as they agree with each other (cautious), or as the paper."
 )
-UNIT = (
-    "The power of classes in the unit of a parameter of your channel, such as drift=1; repeatable."
-)
+UNIT = "The power of K in the unit of a parameter of your channel: drift=1; may be repeated."
 
 
 def learn_prior(
-    tables: Annotated[list[Path], typer.Argument(metavar="READINGS LABELS ...", help=TABLES)],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT)],
+    tables: Annotated[list[Path], argument("READINGS LABELS ...", TABLES)],
+    out: Annotated[Path, output("FILE", f"The prior to write ({ENDING}).")],
     shown: Shown,
     options: Options = None,
-    reader: Annotated[Names, typer.Option(metavar="NAME", help="A reader; repeatable.")] = None,
-    task: Annotated[Names, typer.Option(metavar="NAME", help="A task; repeatable.")] = None,
-    leave_out: Annotated[
-        Names, typer.Option(metavar="TASK", help="A task to leave out; repeatable.")
-    ] = None,
+    reader: Annotated[Names, option("NAME", "A reader; may be repeated.")] = None,
+    task: Annotated[Names, option("NAME", "A task; may be repeated.")] = None,
+    leave_out: Annotated[Names, option("TASK", "A task to leave out; may be repeated.")] = None,
     channel: Channels = None,
-    unit: Annotated[Names, typer.Option(metavar="NAME=POWER", help=UNIT)] = None,
-    rule: Annotated[Rule, typer.Option(help=RULE)] = Rule.CAUTIOUS,
+    unit: Annotated[Names, option("NAME=POWER", UNIT)] = None,
+    rule: Annotated[Rule, option(None, RULE)] = Rule.CAUTIOUS,
     seed: Seed = 0,
 ) -> None:
     """Learn a prior from tasks with many labels, for `--prior` of the other commands.
@@ -59,7 +56,7 @@ def learn_prior(
     names, units = split_options(options), dict(map(_split_unit, unit or ()))
     if len(tables) % 2:
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
-    check_output(output, tables, endings=[ENDING])
+    check_output(out, tables, endings=[ENDING])
     found: dict[Key, Texts] = {}
     with working("reading", shown.quiet):
         for readings, labels in zip(tables[::2], tables[1::2], strict=True):
@@ -90,7 +87,7 @@ def learn_prior(
             seed=seed,
             on_done=show,
         )
-    prior.save(output)
+    prior.save(out)
     sizes = sorted(fit.size for fit in prior.fits)
     size = max(sizes, key=sizes.count)
     rows = learned_rows(prior, models, size)
@@ -99,7 +96,7 @@ def learn_prior(
             {"task": fit.task, "reader": fit.reader or None, "labels": sum(fit.counts)}
             for fit in prior.fits
         ]
-        content = {"output": str(output), "options": size, "fits": fits}
+        content = {"output": str(out), "options": size, "fits": fits}
         show_json(content | {"parameters": [row._asdict() for row in rows]})
     elif not shown.quiet:
         cells = [
@@ -109,7 +106,7 @@ def learn_prior(
         title = f"Prior for {size} options, in units of the scale's length"
         show_table(title, ("", "learned", "default"), cells)
         fits, tasks = count(len(prior.fits), "fit"), count(len(prior.tasks), "task")
-        say(f"wrote {output}: {fits} of {tasks}")
+        say(f"wrote {out}: {fits} of {tasks}")
 
 
 def _read_tasks(

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from cordial_ppl.cli.messages import count, say, working
 from cordial_ppl.cli.options import (
     CalibratorPath,
@@ -13,19 +11,16 @@ from cordial_ppl.cli.options import (
     LabelsPath,
     ReadingsPath,
     Shown,
+    output,
 )
 from cordial_ppl.errors import InputError
-
-PageOut = Annotated[
-    Path, typer.Option("--output", "-o", metavar="PAGE", help="The page to write (.html).")
-]
 
 
 def report(
     calibrator: CalibratorPath,
     readings: ReadingsPath,
     labels: LabelsPath,
-    output: PageOut,
+    page: Annotated[Path, output("PAGE", "The page to write (.html).")],
     chosen: Chosen,
     shown: Shown,
     channel: Channels = None,
@@ -41,7 +36,7 @@ def report(
     from cordial_ppl.tables import match_labels, read_labelled
 
     settings = chosen.settings
-    check_output(output, [calibrator, readings, labels], endings=[".html"])
+    check_output(page, [calibrator, readings, labels], endings=[".html"])
     if not can_draw():
         raise InputError(f"a report needs {NEEDED}")
     with working("loading", shown.quiet):
@@ -64,8 +59,8 @@ def report(
     )
     with working("measuring and drawing", shown.quiet):
         facts = gather(fitted, texts)
-        write_report(output, facts, of=f"{calibrator} on {readings}")
+        write_report(page, facts, of=f"{calibrator} on {readings}")
     if shown.json:
-        show_json({"output": str(output), **facts.to_dict()})
+        show_json({"output": str(page), **facts.to_dict()})
     elif not shown.quiet:
-        say(f"wrote {output}: {count(len(texts.items), 'text')}, {len(texts.labels)} labelled")
+        say(f"wrote {page}: {count(len(texts.items), 'text')}, {len(texts.labels)} labelled")

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from cordial_ppl.cli.messages import count, say, working
 from cordial_ppl.cli.options import (
     Chosen,
@@ -12,41 +10,31 @@ from cordial_ppl.cli.options import (
     LabelsPath,
     ReadingsPath,
     Shown,
+    option,
+    output,
 )
 from cordial_ppl.errors import InputError, naming
 
 SHOWN = 10
 """Users that the summary names: those who differ most."""
 
-Population = Annotated[
-    Path | None,
-    typer.Option(
-        "--calibrator",
-        metavar="CALIBRATOR",
-        help="A calibrator fitted to other labels, as `cordial fit` writes it, for the population; "
-        "by default one is fitted to LABELS, as --inference, --seed, --prior and --channel say.",
-    ),
-]
-
-Output = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        help="Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label, extras.",
-    ),
-]
+POPULATION = (
+    "A calibrator fitted to other labels, as `cordial fit` writes it, for the population; by "
+    "default one is fitted to LABELS, as --inference, --seed, --prior and --channel say."
+)
+TABLE = "Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label, extras."
 
 
 def shift(
     readings: ReadingsPath,
     labels: LabelsPath,
-    output: Output,
+    out: Annotated[Path, output("OUT", TABLE)],
     chosen: Chosen,
     fitting: Fitting,
     shown: Shown,
-    calibrator_path: Population = None,
+    calibrator_path: Annotated[
+        Path | None, option("CALIBRATOR", POPULATION, "--calibrator")
+    ] = None,
 ) -> None:
     """Calibrate every text of READINGS for its user: some rate higher than others, some lower.
 
@@ -68,7 +56,7 @@ def shift(
     if calibrator_path is not None and settings["prior"] is not None:
         raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")
     given = [calibrator_path] if calibrator_path else []
-    check_output(output, [readings, labels, *given, *fitting.inputs])
+    check_output(out, [readings, labels, *given, *fitting.inputs])
     if calibrator_path is not None:
         with working("loading", shown.quiet):
             from cordial_ppl.cordial import load
@@ -107,10 +95,10 @@ def shift(
         columns = {"item_id": table.item_ids, "user": users}
         columns |= {f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)}
         columns |= {"mean": probs @ scale.values, "label": scale.decode(probs.argmax(axis=1))}
-        write_table(output, add_extras(pl.DataFrame(columns), table, ["user"]).lazy())
+        write_table(out, add_extras(pl.DataFrame(columns), table, ["user"]).lazy())
     values, counts = shifts.values_, shifts.counts_
     if shown.json:
-        content = {"output": str(output), "texts": len(users), "labels": len(rows)}
+        content = {"output": str(out), "texts": len(users), "labels": len(rows)}
         content |= {"spread": shifts.sigma_, "shifts": values, "labels_of": counts}
         show_json({**content, "log_loss_population": before, "log_loss_in_order": after})
     elif not shown.quiet:
@@ -128,4 +116,4 @@ def shift(
         )
         if after >= before:
             say("earlier labels of a user do not help to predict the later ones here")
-        say(f"wrote {output}: {count(len(users), 'text')}")
+        say(f"wrote {out}: {count(len(users), 'text')}")

@@ -4,48 +4,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
-from cordial_ppl.cli.options import Shown
+from cordial_ppl.cli.options import Shown, argument, option, output
 from cordial_ppl.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from cordial_ppl.sweep import Results
     from cordial_ppl.sweep.cell import Cell
 
-ConfigPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="CONFIG",
-        help="What is compared, in TOML: tasks, methods, budgets, draws, seed. Channel files that "
-        "it names are run: use only files that you trust.",
-    ),
-]
-Folder = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="DIR",
-        help="Where results go; a run that was interrupted goes on from what is there.",
-    ),
-]
-Analyse = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--analyse",
-        metavar="NAME",
-        help="Write a table and figure of the results: all, or one of them; may be repeated.",
-    ),
-]
+CONFIG = (
+    "What is compared, in TOML: tasks, methods, budgets, draws, seed. Channel files that it names "
+    "are run: use only files that you trust."
+)
+FOLDER = "Where results go; a run that was interrupted goes on from what is there."
+ANALYSE = "Write a table and figure of the results: all, or one of them; may be repeated."
 
 
 def sweep(
-    config: ConfigPath,
-    output: Folder,
+    config: Annotated[Path, argument("CONFIG", CONFIG)],
+    folder: Annotated[Path, output("DIR", FOLDER)],
     shown: Shown,
-    analyse: Analyse = None,
+    analyse: Annotated[list[str] | None, option("NAME", ANALYSE)] = None,
 ) -> None:
     """Compare calibrators: every method on the same subsets of the labels, task by task.
 
@@ -66,12 +45,12 @@ def sweep(
 
         plan = read_config(config)
     with leaving_at_once(), progressing(shown.quiet) as show:
-        results = run_sweep(plan, output, lambda progress: show(progress.done, progress.label))
+        results = run_sweep(plan, folder, lambda progress: show(progress.done, progress.label))
     written, left_out, missing = [], {}, []
     for name in wanted:
         try:
             with working(f"analysing: {name}", shown.quiet):
-                written += write_product(PRODUCTS[name](results), output)
+                written += write_product(PRODUCTS[name](results), folder)
         except FileError:
             raise
         except InputError as error:
@@ -79,7 +58,7 @@ def sweep(
             missing += [name] if name in asked else []
     failed = sum(len(cell.failures) for cell in results.cells.values())
     if shown.json:
-        content = {"output": str(output), "cells": len(results.cells), "failed_fits": failed}
+        content = {"output": str(folder), "cells": len(results.cells), "failed_fits": failed}
         losses = [
             {"task": t, "reader": r, "n": n, "method": m, "log_loss": loss}
             for t, r, n, m, loss in _losses(results)
@@ -87,14 +66,14 @@ def sweep(
         products = {"written": list(map(str, written)), "left_out": left_out}
         show_json(content | {"mean_log_loss": losses} | products)
     elif not shown.quiet:
-        _summarise(results, output, written, left_out, failed)
+        _summarise(results, folder, written, left_out, failed)
     if missing:
         # What can be shown has been; what was asked for by name and cannot be is an error.
         raise InputError(f"--analyse {missing[0]}: {left_out[missing[0]]}")
 
 
 def _summarise(
-    results: "Results", output: Path, written: list[Path], left_out: dict[str, str], failed: int
+    results: "Results", folder: Path, written: list[Path], left_out: dict[str, str], failed: int
 ) -> None:
     from cordial_ppl.cli.output import show_table
 
@@ -113,7 +92,7 @@ def _summarise(
     if failed:
         say(f"{count(failed, 'fit')} failed: see the column reason of results.parquet")
     say(
-        f"wrote {output}: {count(len(results.cells), 'cell')}"
+        f"wrote {folder}: {count(len(results.cells), 'cell')}"
         + "".join(f", {path.name}" for path in written)
     )
 
