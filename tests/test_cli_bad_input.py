@@ -112,7 +112,6 @@ BAD_JSON = {
     "NaN": (['{"item_id": 1, "logit_1": NaN, "logit_2": 0}'], "nan in line 1, column 'logit_1'"),
     "list": (['{"item_id": 1, "logit_1": [1], "logit_2": 0}'], r"'logit_1'.*found \[1\] in line 1"),
     "object": (['{"item_id": 1, "logit_1": 0, "logit_2": {}}'], "'logit_2'.*{} in line 1"),
-    "key twice": (['{"item_id": 1, "x": {"p_0": 1, "p_0": 2}}'], "line 1 .*key 'p_0' occurs twice"),
     "surrogate": (['{"item_id": "\\ud800", "p_0": 1}'], "line 1 is not valid JSON: .*surrogates"),
     "not an object": (['{"item_id": 1}', "[1]"], "must be one object, {...}; line 2 is not"),
     "not JSON": (["item_id,p_0,p_1"], "r.jsonl: line 1 is not valid JSON"),

@@ -14,10 +14,10 @@ from polars.io.plugins import register_io_source
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.tables.columns import is_reading, name_items
-from cordial_ppl.tables.files import write_table
 from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.layout import find_layout
 from cordial_ppl.tables.readings import ReadingTable
+from cordial_ppl.tables.writing import write_table
 
 if TYPE_CHECKING:
     from cordial_ppl.channel import Channel

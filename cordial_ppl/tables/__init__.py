@@ -6,12 +6,12 @@ elsewhere) build on these; `provenance` says how readings were made.
 """
 
 from cordial_ppl.outputs import check_writable, discard_unfinished, replacing
-from cordial_ppl.tables.files import write_table
 from cordial_ppl.tables.labels import LabelTable, match_labels, read_labelled, read_labels
 from cordial_ppl.tables.predictions import Predictions
 from cordial_ppl.tables.provenance import MADE, differences, read_provenance
 from cordial_ppl.tables.readings import ReadingTable, list_values, open_readings, read_readings
 from cordial_ppl.tables.several import read_several
+from cordial_ppl.tables.writing import write_table
 
 __all__ = [
     "MADE",

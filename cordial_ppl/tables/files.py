@@ -1,4 +1,4 @@
-"""The file formats: a CSV, Parquet or JSON Lines file as named columns, read and written.
+"""The file formats: a CSV, Parquet or JSON Lines file as named columns, whatever they mean.
 
 polars reads Parquet when it is needed, and it need not fit in memory. The standard library reads
 CSV and JSON Lines at once: it tells the line of each row, and polars would accept too short a row.
@@ -10,29 +10,27 @@ the first is 0.
 import csv
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import batched
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from cordial_ppl.errors import FileError, quote
-from cordial_ppl.outputs import name_endings, replacing
+from cordial_ppl.outputs import name_endings
 from cordial_ppl.tables.frame import (
     ROW,
     Columns,
-    first_line,
+    as_series,
     is_filled,
     list_files,
     list_names,
     reading,
 )
 
-__all__ = ["ENDINGS", "Columns", "is_filled", "list_names", "read_columns", "write_table"]
+__all__ = ["ENDINGS", "Columns", "is_filled", "list_names", "read_columns", "table_ending"]
 
 CHUNK = 1 << 16
 """Rows of a CSV file that are Python objects at a time."""
@@ -57,107 +55,18 @@ def read_columns(path: str | Path) -> Columns:
             files have different columns.
     """
     path = Path(path)
-    columns = _read_parquet(path) if path.is_dir() else _FORMATS[_check(path)][0](path)
+    columns = _read_parquet(path) if path.is_dir() else _READERS[_check(path)](path)
     if not len(columns):
         raise FileError(f"{path} holds no rows: a table needs at least one.")
     return columns
 
 
-def write_table(
-    path: str | Path, columns: Mapping[str, Sequence | np.ndarray] | pl.LazyFrame
-) -> None:
-    """Write a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
-
-    Numbers keep their full precision; None becomes an empty cell or a null. A column whose cells
-    are of several types, or integers from 2**63 up, becomes text. JSON has no NaN and no infinity,
-    which become nulls.
-
-    Args:
-        path: The file; one that is there already is replaced.
-        columns: The cells of each column, by name, all of one length; or a frame of polars, which
-            is written as it is computed and need not fit in memory.
-
-    Raises:
-        FileError: The ending is unknown or the file cannot be written; nothing is left behind.
-    """
-    ending = table_ending(path)
-    with replacing(path) as temporary:
-        if isinstance(columns, pl.LazyFrame):
-            frame = columns
-        else:
-            frame = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
-        frame = frame.with_columns(
-            # An element of an array reaches Python as an internal object of polars.
-            (
-                pl.col(name).arr.to_list() if isinstance(kind, pl.Array) else pl.col(name)
-            ).map_elements(as_text, pl.String)
-            for name, kind in frame.collect_schema().items()
-            if not _fits(kind, ending)
-        )
-        try:
-            # polars would hold back Ctrl-C in the thread that calls it.
-            with ThreadPoolExecutor(1) as pool:
-                pool.submit(_FORMATS[ending][1], frame, temporary).result()
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            raise FileError(f"cannot write {path}: {first_line(error)}.") from error
-
-
 def table_ending(path: str | Path) -> str:
     """Find the ending of a table's name, in lower case; raise a `FileError` if it is unknown."""
     ending = Path(path).suffix.lower()
-    if ending not in _FORMATS:
+    if ending not in _READERS:
         raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
     return ending
-
-
-def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
-    """Make a column of cells; where no type holds them all exactly, they become text.
-
-    Args:
-        name: The column's name.
-        cells: Python or NumPy objects; None for a missing one.
-    """
-    if isinstance(cells, np.ndarray) and cells.dtype != object:
-        try:
-            return pl.Series(name, cells)
-        except ValueError:  # Times in seconds, or in units of years.
-            return pl.Series(name, cells.astype(str).tolist())
-    plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
-    known = [cell for cell in plain if cell is not None]
-    kinds = set(map(type, known))
-    # Whole numbers beside others become floats, which hold them up to 2**53.
-    largest = 2**53 if float in kinds else 2**63 - 1
-    same = len(kinds) < 2 or kinds == {int, float}
-    if same and not any(isinstance(cell, int) and abs(cell) > largest for cell in known):
-        try:
-            column = pl.Series(name, plain, strict=False)
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-            column = None
-        # polars replaces what does not fit by null, also inside lists and objects.
-        nested = bool(kinds & {list, tuple, dict})
-        if column is not None and (
-            not nested or _drop_nulls(column.to_list()) == _drop_nulls(plain)
-        ):
-            return column
-    texts = [cell if cell is None or isinstance(cell, str) else as_text(cell) for cell in plain]
-    return pl.Series(name, texts, pl.String)
-
-
-def as_text(cell: object) -> str:
-    """Write a cell as text: lists and objects as JSON."""
-    cell = cell.to_list() if isinstance(cell, pl.Series) else cell
-    return (
-        json.dumps(cell, default=str, ensure_ascii=False)
-        if isinstance(cell, list | dict)
-        else str(cell)
-    )
-
-
-def _drop_nulls(value: Any) -> Any:
-    """Leave out the keys of objects that have no value: polars gives all objects the same keys."""
-    if isinstance(value, dict):
-        return {key: _drop_nulls(part) for key, part in value.items() if part is not None}
-    return [_drop_nulls(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _check(path: Path) -> str:
@@ -174,7 +83,7 @@ def _check(path: Path) -> str:
     if not text:
         raise FileError(f"{path} is empty: a table needs a header and at least one row.")
     found = ".parquet" if head.startswith(b"PAR1") else ".jsonl" if text[:1] == b"{" else ending
-    if _FORMATS[found] is not _FORMATS[ending]:
+    if _READERS[found] is not _READERS[ending]:
         raise FileError(f"{path} is not what its ending says: it looks like {found}. Rename it.")
     if b"\0" in head and ending != ".parquet":
         raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.")
@@ -260,7 +169,7 @@ def _read_json_lines(path: Path) -> Columns:
             if not text.strip():
                 continue
             try:
-                record = json.loads(text, object_pairs_hook=_record)
+                record = json.loads(text)
                 # Half a surrogate pair, escaped, is text that no file can hold.
                 if "\\u" in text:
                     json.dumps(record, ensure_ascii=False).encode()
@@ -277,15 +186,6 @@ def _read_json_lines(path: Path) -> Columns:
     return Columns(path, pl.DataFrame([*columns, lines]).lazy(), "line {}".format)
 
 
-def _record(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        doubled = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {quote(doubled)} occurs twice")
-    return record
-
-
 @contextmanager
 def _text(path: Path) -> Iterator[Any]:
     """Open a file as UTF-8 text, with or without a byte order mark."""
@@ -298,25 +198,11 @@ def _text(path: Path) -> Iterator[Any]:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
 
 
-def _fits(kind: Any, ending: str) -> bool:
-    """Whether a format can hold a type."""
-    if ending == ".parquet":
-        return kind != pl.Struct([])
-    if ending == ".csv" and kind.is_nested():
-        return False
-    parts = [kind]
-    for part in parts:
-        inner = [field.dtype for field in part.fields] if isinstance(part, pl.Struct) else []
-        parts += [part.inner] if isinstance(part, pl.List | pl.Array) else inner
-    return not any(isinstance(part, pl.Binary | pl.Duration | pl.Object) for part in parts)
-
-
-JSON_LINES = _read_json_lines, pl.LazyFrame.sink_ndjson
-_FORMATS: dict[str, tuple[Callable[[Path], Columns], Callable]] = {
-    ".csv": (_read_csv, pl.LazyFrame.sink_csv),
-    ".parquet": (_read_parquet, pl.LazyFrame.sink_parquet),
-    ".jsonl": JSON_LINES,
-    ".ndjson": JSON_LINES,
+_READERS: dict[str, Callable[[Path], Columns]] = {
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+    ".jsonl": _read_json_lines,
+    ".ndjson": _read_json_lines,
 }
-ENDINGS = tuple(_FORMATS)
+ENDINGS = tuple(_READERS)
 """The endings of a table's name."""

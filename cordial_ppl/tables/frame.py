@@ -1,12 +1,14 @@
 """A table as named columns: a lazy frame of polars that knows where each row stands in its file."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cordial_ppl.errors import FileError, InputError, Where, name_row, quote
@@ -99,6 +101,56 @@ class Columns:
             for frame in rows.collect_batches(chunk_size=size, maintain_order=True):
                 if len(frame):
                     yield replace(self, frame=frame.lazy(), masks=())
+
+
+def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
+    """Make a column of cells; where no type holds them all exactly, they become text.
+
+    Args:
+        name: The column's name.
+        cells: Python or NumPy objects; None for a missing one.
+    """
+    if isinstance(cells, np.ndarray) and cells.dtype != object:
+        try:
+            return pl.Series(name, cells)
+        except ValueError:  # Times in seconds, or in units of years.
+            return pl.Series(name, cells.astype(str).tolist())
+    plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
+    known = [cell for cell in plain if cell is not None]
+    kinds = set(map(type, known))
+    # Whole numbers beside others become floats, which hold them up to 2**53.
+    largest = 2**53 if float in kinds else 2**63 - 1
+    same = len(kinds) < 2 or kinds == {int, float}
+    if same and not any(isinstance(cell, int) and abs(cell) > largest for cell in known):
+        try:
+            column = pl.Series(name, plain, strict=False)
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+            column = None
+        # polars replaces what does not fit by null, also inside lists and objects.
+        nested = bool(kinds & {list, tuple, dict})
+        if column is not None and (
+            not nested or _drop_nulls(column.to_list()) == _drop_nulls(plain)
+        ):
+            return column
+    texts = [cell if cell is None or isinstance(cell, str) else as_text(cell) for cell in plain]
+    return pl.Series(name, texts, pl.String)
+
+
+def as_text(cell: object) -> str:
+    """Write a cell as text: lists and objects as JSON."""
+    cell = cell.to_list() if isinstance(cell, pl.Series) else cell
+    return (
+        json.dumps(cell, default=str, ensure_ascii=False)
+        if isinstance(cell, list | dict)
+        else str(cell)
+    )
+
+
+def _drop_nulls(value: Any) -> Any:
+    """Leave out the keys of objects that have no value: polars gives all objects the same keys."""
+    if isinstance(value, dict):
+        return {key: _drop_nulls(part) for key, part in value.items() if part is not None}
+    return [_drop_nulls(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def as_list(cells: pl.Series) -> list:

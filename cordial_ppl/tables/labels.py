@@ -1,18 +1,18 @@
 """Tables of labels: one row for each labelled text, found by its `item_id`."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.errors import InputError, Where, naming, quote
+from cordial_ppl.errors import InputError, naming, quote
 from cordial_ppl.scale import Scale, SettingNeeded
-from cordial_ppl.tables.columns import filled, passed_through, read_items, select
+from cordial_ppl.tables.columns import filled, named, passed_through, read_items, select
 from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import ROW, list_names
+from cordial_ppl.tables.frame import Columns, list_names
 from cordial_ppl.tables.readings import ReadingTable, read_readings
 
 
@@ -21,34 +21,31 @@ class LabelTable:
     """The labels of a file.
 
     Attributes:
+        columns: The table.
         item_ids: The texts, each once.
         labels: Positions 0..K-1 on the scale, [n].
-        extras: Every other column, by name, with None for a missing cell.
-        rows: The number of each row in the file.
-        place: Names a row by its number.
     """
 
+    columns: Columns
     item_ids: list[str]
     labels: Int64[np.ndarray, " n"]
-    extras: dict[str, list]
-    rows: list[int]
-    place: Where
+
+    @property
+    def extras(self) -> dict[str, list]:
+        """The cells of every other column, by name, with None for a missing cell."""
+        return passed_through(self.columns, ["item_id", "label"])
 
     def where(self, position: int) -> str:
         """Name the place of a label in the file: "line 7"."""
-        return self.place(self.rows[position])
+        return self.columns.where(position)
 
     def among(self, item_ids: Collection[str]) -> "LabelTable":
         """Keep the labels of some texts."""
         known = set(item_ids)
         kept = [i for i, item in enumerate(self.item_ids) if item in known]
-        return LabelTable(
-            [self.item_ids[i] for i in kept],
-            self.labels[kept],
-            {name: [cells[i] for i in kept] for name, cells in self.extras.items()},
-            [self.rows[i] for i in kept],
-            self.place,
-        )
+        masks = *self.columns.masks, named("item_id").is_in(list(known))
+        items = [self.item_ids[i] for i in kept]
+        return LabelTable(replace(self.columns, masks=masks), items, self.labels[kept])
 
 
 def read_labels(
@@ -93,9 +90,7 @@ def read_labels(
             f"{error.problem} If your scale starts at 1, name the columns of the readings "
             f"{kind}_{first} to {kind}_{last}."
         ) from error
-    extras = passed_through(columns, ["item_id", "label"])
-    rows = columns.collect(ROW).to_series().to_list()
-    return LabelTable(items, labels, extras, rows, columns.place)
+    return LabelTable(columns, items, labels)
 
 
 def read_labelled(
