@@ -75,13 +75,26 @@ def warn_of_unread(found: Unread) -> None:
     )
 
 
+class Source(NamedTuple):
+    """Where readings come from, for messages.
+
+    Attributes:
+        where: names a row; by default its position, counted from 0.
+        columns: names of the columns; by default those of a data frame, or positions.
+        tell: called with the options without a reading.
+    """
+
+    where: Where = name_row
+    columns: Sequence[str] | None = None
+    tell: Callable[[Unread], None] = warn_of_unread
+
+
+GIVEN = Source()
+"""An array that the caller gives."""
+
+
 def as_logits(
-    values: Any,
-    *,
-    size: int | None = None,
-    where: Where | None = None,
-    columns: Sequence[str] | None = None,
-    tell: Callable[[Unread], None] = warn_of_unread,
+    values: Any, *, size: int | None = None, source: Source = GIVEN
 ) -> Float64[np.ndarray, "n K"]:
     """Validate logits and centre each row to mean 0: l_k - (1/K) sum_j l_j.
 
@@ -92,9 +105,7 @@ def as_logits(
     Args:
         values: logits or log-probabilities [n, K] (nats): NumPy, JAX, pandas, polars or lists.
         size: number of options K expected, if known.
-        where: names a row in messages; by default its position, counted from 0.
-        columns: names of the columns in messages; by default those of a data frame, or positions.
-        tell: is called with what was not read.
+        source: where the values come from.
 
     Returns:
         Centred finite logits [n, K].
@@ -103,7 +114,7 @@ def as_logits(
         InputError: the values are not a table of numbers with n >= 1 and K >= 2 (or K = `size`), a
             value is NaN or +inf, or a row is -inf throughout.
     """
-    table = _Table(values, "logits", where, columns, size)
+    table = _Table(values, "logits", source, size)
     numbers = table.numbers
     inside = len(numbers) >= SURE and numbers.min() >= 0 and numbers.max() <= 1
     if inside and np.allclose(numbers.sum(axis=1), 1):
@@ -114,7 +125,7 @@ def as_logits(
             stacklevel=3,
         )
     # Sums round by their order in memory, and a data frame is stored column by column.
-    logits = np.ascontiguousarray(table.floor(numbers, tell))
+    logits = np.ascontiguousarray(table.floor(numbers))
     return logits - logits.mean(axis=1, keepdims=True)
 
 
@@ -155,11 +166,8 @@ def as_logits_of_readers(
     for number, name in enumerate(names):
         rows = np.flatnonzero(present[:, number])
         if rows.size:
-            table[rows, number] = as_logits(
-                table[rows, number],
-                size=size,
-                where=lambda row, rows=rows, name=name: f"{name_row(int(rows[row]))} of {name!r}",
-            )
+            source = Source(lambda row, rows=rows, name=name: f"row {rows[row]} of {name!r}")
+            table[rows, number] = as_logits(table[rows, number], size=size, source=source)
     return table
 
 
@@ -168,20 +176,12 @@ def name_readers(count: int) -> tuple[str, ...]:
     return tuple(f"reader {number}" for number in range(count))
 
 
-def readings_from_probabilities(
-    p: Any,
-    *,
-    where: Where | None = None,
-    columns: Sequence[str] | None = None,
-    tell: Callable[[Unread], None] = warn_of_unread,
-) -> Float64[np.ndarray, "n K"]:
+def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np.ndarray, "n K"]:
     """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
 
     Args:
         p: probabilities [n, K].
-        where: names a row in messages, as in `as_logits`.
-        columns: names of the columns in messages.
-        tell: is called with probabilities of zero.
+        source: where they come from.
 
     Returns:
         Finite log-probabilities [n, K] (nats), not centred.
@@ -189,7 +189,7 @@ def readings_from_probabilities(
     Raises:
         InputError: a probability is negative or not finite, or a row does not sum to one.
     """
-    table = _Table(p, "probabilities", where, columns)
+    table = _Table(p, "probabilities", source)
     probs = table.numbers
     table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be 0..1")
     with np.errstate(over="ignore"):
@@ -198,26 +198,21 @@ def readings_from_probabilities(
     if off.size:
         raise InputError(
             f"probabilities must sum to one; they sum to {totals[off[0]]:.6g} in "
-            f"{name_rows(off, where)}. Divide each row by its sum, or give logits or counts."
+            f"{name_rows(off, source.where)}. Divide each row by its sum, or give logits or counts."
         )
     with np.errstate(divide="ignore"):
-        return table.floor(np.log(probs), tell)
+        return table.floor(np.log(probs))
 
 
 def readings_from_counts(
-    counts: Any,
-    pseudo_count: float = 0.5,
-    *,
-    where: Where | None = None,
-    columns: Sequence[str] | None = None,
+    counts: Any, pseudo_count: float = 0.5, *, source: Source = GIVEN
 ) -> Float64[np.ndarray, "n K"]:
     """Turn counts of sampled ratings into logits: log((c_k + a) / (sum_j c_j + a K)).
 
     Args:
         counts: how often each option was sampled, whole numbers [n, K].
         pseudo_count: the pseudo-count a of every option, above 0.
-        where: names a row in messages, as in `as_logits`.
-        columns: names of the columns in messages.
+        source: where they come from.
 
     Returns:
         Log-probabilities [n, K] (nats), not centred.
@@ -228,7 +223,7 @@ def readings_from_counts(
     """
     if not (pseudo_count > 0 and np.isfinite(pseudo_count)):
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
-    table = _Table(counts, "counts", where, columns)
+    table = _Table(counts, "counts", source)
     numbers = table.numbers
     whole = (numbers >= 0) & np.isfinite(numbers) & (np.floor(numbers) == numbers)
     table.reject(~whole, "counts must be whole numbers from 0 up")
@@ -237,7 +232,7 @@ def readings_from_counts(
     if empty.size:
         raise InputError(
             "a text needs at least one rating; all counts are 0 or empty in "
-            f"{name_rows(empty, where)}. Remove the rows without a rating."
+            f"{name_rows(empty, source.where)}. Remove the rows without a rating."
         )
     return np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
 
@@ -262,16 +257,10 @@ class _Table:
 
     numbers: Float64[np.ndarray, "n K"]
 
-    def __init__(
-        self,
-        values: Any,
-        noun: str,
-        where: Where | None,
-        columns: Sequence[str] | None,
-        size: int | None = None,
-    ):
-        names = getattr(values, "columns", None) if columns is None else columns
-        self.where, self.columns = where or name_row, names
+    def __init__(self, values: Any, noun: str, source: Source, size: int | None = None):
+        self.where, self.columns, self.tell = source
+        if self.columns is None:
+            self.columns = getattr(values, "columns", None)
         try:
             self.numbers = as_numbers(values)
         except ValueError as error:
@@ -301,9 +290,7 @@ class _Table:
             found = f"{self.numbers[first]:g} in {self.place(first)}{others}"
             raise InputError(f"{rule}; found {found}.")
 
-    def floor(
-        self, logits: np.ndarray, tell: Callable[[Unread], None]
-    ) -> Float64[np.ndarray, "n K"]:
+    def floor(self, logits: np.ndarray) -> Float64[np.ndarray, "n K"]:
         """Replace -inf by the smallest finite value of the row, and tell of it once."""
         rule = "logits must be finite (a missing option is -inf, in a file an empty cell)"
         self.reject(~(logits < LARGEST), rule)
@@ -320,7 +307,7 @@ class _Table:
         lowest = np.where(missing, np.inf, logits).min(axis=1)
         floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
         first = self.place(np.argwhere(missing)[0])
-        tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), first))
+        self.tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), first))
         return np.where(missing, floors[:, None], logits)
 
     def _not_numbers(self, values: Any, noun: str, error: Exception) -> str:

@@ -16,6 +16,7 @@ from jaxtyping import Float64
 
 from cordial_ppl.errors import naming
 from cordial_ppl.readings import (
+    Source,
     Unread,
     as_logits,
     readings_from_counts,
@@ -160,7 +161,7 @@ class ReadingTable:
 
     def _convert(self) -> Float64[np.ndarray, "n K"]:
         columns, names = self.columns, self.names
-        place: dict[str, Any] = {"where": columns.where, "columns": names}
+        source = Source(columns.where, names, self.tell)
         with naming(columns.path):
             if self.kind == "rating":
                 cells = filled(columns, "rating", "Remove the rows without a rating.")
@@ -169,10 +170,10 @@ class ReadingTable:
             cells = [numbers(columns, name, empty=EMPTY[self.kind]) for name in names]
             values = np.stack(cells, axis=1)
             if self.kind == "p":
-                values = readings_from_probabilities(values, **place, tell=self.tell)
+                values = readings_from_probabilities(values, source=source)
             elif self.kind == "n":
-                values = readings_from_counts(values, **place)
-            return as_logits(values, **place, tell=self.tell)
+                values = readings_from_counts(values, source=source)
+            return as_logits(values, source=source)
 
 
 def open_readings(
