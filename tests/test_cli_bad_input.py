@@ -125,8 +125,8 @@ BAD_LABELS = {
         "readings logit_1 to logit_5.$",
     ),
     "words": (lines(LABELS, [0, "good"]), "l.csv.*found 'good' in line 3"),
-    "NaN": (lines(LABELS, ["nan", 2]), "l.csv: line 2 has no value in column 'label'.*remove"),
-    "missing": (lines(LABELS, [1, ""]), "l.csv: line 3 has no value in column 'label'.*remove"),
+    "NaN": (lines(LABELS, ["nan", 2]), "l.csv: column 'label' has no value in line 2. .* remove"),
+    "missing": (lines(LABELS, [1, ""]), "l.csv: column 'label' has no value in line 3. .* remove"),
     "twice": ([LABELS, "text 0,1", "text 1,1", "text 0,2"], "l.csv.*'text 0' is in lines 2 and 4"),
     "unknown": (
         [LABELS, "text 0,1", *(f"{c},2" for c in "abcdefg")],

@@ -90,29 +90,23 @@ def test_one_table_of_several_readers(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("fuse readings labels --reader nobody", "there is no reader 'nobody'"),
-        ("fuse readings labels --also readings", "the reader 'logits' is in"),
-        ("fuse readings labels --also other", "options must name the columns"),
-        ("fuse readings labels --also apart", "'apart' has none"),
-        ("fuse readings labels --save j.csv", "must end in"),
-        ("predict j.cordial readings --reader hard", "leave out"),
-        ("predict k.cordial readings --also hard", "one reader"),
+        ("fuse r.csv l.csv --reader nobody", "there is no reader 'nobody'"),
+        ("fuse r.csv l.csv --also r.csv", "the reader 'logits' is in"),
+        ("fuse r.csv l.csv --also other.csv", "options must name the columns"),
+        ("fuse r.csv l.csv --also apart.csv", "'apart' has none"),
+        ("fuse r.csv l.csv --save j.csv", "must end in"),
+        ("predict several.cordial r.csv --reader hard", "leave out"),
+        ("predict one.cordial r.csv --also hard.csv", "one reader"),
     ],
 )
 def test_bad_input(cordial, files, tmp_path, words, message):
-    readings, labels, hard = files
     write_table(tmp_path / "other.csv", {"item_id": ["text 0"], "p_a": [0.5], "p_b": [0.5]})
     write_table(tmp_path / "apart.csv", {"item_id": ["somewhere else"], "rating": [3]})
-    if "j.cordial" in words.split():
-        settings = "--also", hard, "-o", "o.csv", "--save", "j.cordial"
-        cordial(*fast("fuse", readings, labels, *settings))
-    if "k.cordial" in words.split():
-        cordial(*fast("fit", readings, labels, "-o", "k.cordial"))
-    paths = {"readings": readings, "labels": labels, "other": "other.csv", "apart": "apart.csv"}
-    given = [*words.split(), "-o", "p.csv"]
-    for place, word in enumerate(given):
-        if word in paths or (word == "hard" and given[place - 1] == "--also"):
-            given[place] = paths.get(word, hard)
-    result = cordial(*given, status=2)
+    command, calibrator, *_ = words.split()
+    if calibrator == "several.cordial":
+        cordial(*fast("fuse", *files[:2], "--also", files[2], "-o", "o.csv", "--save", calibrator))
+    elif command == "predict":
+        cordial(*fast("fit", *files[:2], "-o", calibrator))
+    result = cordial(*words.split(), "-o", "p.csv", status=2)
     assert message in result.stderr and result.stderr.count("error:") == 1
     assert not (tmp_path / "p.csv").exists()

@@ -174,7 +174,7 @@ def test_a_fault_is_told_with_its_file(tmp_path):
         lengths = readings(length=["1"] * 99 + [last])
         write(folder / "a.parquet", lengths, 0, 40)
         refuse(f"'length' {message} row 59 of b.parquet", lengths, covariates=["length"])
-    refuse("no column 'width'.*there is 'length'", lengths, covariates=["width"])
+    refuse("no column 'width'; found .*'length'", lengths, covariates=["width"])
     refuse("b.parquet lacks 'length', unlike a.parquet", readings())
     refuse("b.parquet has further columns: 'x', unl", lengths.with_columns(x=pl.lit(1)))
     (folder / "b.parquet").write_text("{}\n")

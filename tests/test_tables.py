@@ -70,7 +70,7 @@ def test_a_byte_order_mark_and_cells_over_several_lines(tmp_path):
     np.testing.assert_array_equal(table.covariate("logit_2"), [2, 2])
     for name, message in (
         ("note", "column 'note' must be numbers; found .* in line 3"),
-        ("height", "no column 'height'; besides .* 'note'"),
+        ("height", "r.csv has no column 'height'; found 'item_id', 'note'"),
     ):
         with pytest.raises(InputError, match=message):
             table.covariate(name)

@@ -51,9 +51,8 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
     cells = as_list(columns.collect(name).to_series())
     empty = [i for i, cell in enumerate(cells) if is_missing(cell)]
     if empty:
-        verb = "has" if len(empty) == 1 else "have"
-        rows = name_rows(empty, columns.where)
-        raise InputError(f"{rows} {verb} no value in column {name!r}. {remedy}")
+        places = name_rows(empty, columns.where)
+        raise InputError(f"column {quote(name)} has no value in {places}. {remedy}")
     return cells
 
 
@@ -108,17 +107,12 @@ def finite(columns: Columns, name: str) -> Float64[np.ndarray, " n"]:
     Raises:
         InputError: There is no such column, or a cell is not a finite number.
     """
-    if name not in columns.schema:
-        others = [other for other in columns.schema if other != "item_id" and not is_reading(other)]
-        raise InputError(
-            f"there is no column {name!r}; besides item_id and the readings there is "
-            f"{list_names(others)}."
-        )
+    columns.require(name)
     values = numbers(columns, name)
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
         places = name_rows(wrong, columns.where)
-        raise InputError(f"column {name!r} must be finite numbers; it is not in {places}.")
+        raise InputError(f"column {quote(name)} must be finite numbers; it is not in {places}.")
     return values
 
 

@@ -120,7 +120,7 @@ class ReadingTable:
                 missing or not finite; with its row.
         """
         for name in covariates:
-            finite(self.columns.header, name)
+            self.columns.require(name)
         hashes: list[pl.Series] = []
         unread: list[Unread] = []
         for batch in self.batches(CHECKED, ("item_id", *self.names, *covariates), unread.append):
