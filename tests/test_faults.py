@@ -1,4 +1,4 @@
-"""Faults around the program: a full disk, a kill, two writers, a cache that cannot be used."""
+"""Faults around the program: a full disk, a folder that cannot be written to, Ctrl-C."""
 
 import errno
 import os
@@ -90,49 +90,6 @@ def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, save
     assert result.stderr == f"error: cannot write out.csv: {os.strerror(code)}.\n"
 
 
-WRITER = """
-import sys
-import numpy as np
-from cordial_ppl import storage
-
-path, value = sys.argv[1], float(sys.argv[2])
-array = np.full(100_000, value)
-while True:
-    storage.write(path, "thing", {"value": value}, {"array": array})
-"""
-
-
-@pytest.mark.nightly
-def test_two_writers_that_are_killed_leave_one_whole_file(tmp_path):
-    """Whenever the kill comes, the file is what one of them wrote, and what is half has no name."""
-    path = tmp_path / "saved.cordial"
-    command = [sys.executable, "-c", WRITER, str(path)]
-    writers = [subprocess.Popen([*command, value]) for value in ("1", "2")]
-    seen = set()
-    try:
-        deadline = time.monotonic() + 60
-        while len(seen) < 2 and time.monotonic() < deadline:
-            seen |= {_value(path)} - {None}
-    finally:
-        for writer in writers:
-            writer.kill()
-            writer.wait()
-    assert seen == {1.0, 2.0} and _value(path) in seen
-    others = [own for own in tmp_path.iterdir() if own != path]
-    assert len(others) <= 2 and all(own.name.startswith(".") for own in others)
-
-
-def _value(path):
-    """What is in the file, which has to be whole; None before it is there."""
-    from cordial_ppl import storage
-
-    if not path.exists():
-        return None
-    meta, arrays = storage.read(path, "thing")
-    assert (arrays["array"] == meta["value"]).all()
-    return meta["value"]
-
-
 TOML = """
 draws = 3
 budgets = [{budgets}]
@@ -172,37 +129,3 @@ def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
     assert {path: path.read_bytes() for path in done} == done
     whole = run_sweep(config, tmp_path / "whole")
     assert resumed.columns() == whole.columns()
-
-
-def predicting(folder, out, **environment):
-    kept = ("JAX_COMPILATION_CACHE_DIR", "CORDIAL_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
-    clean = {name: value for name, value in os.environ.items() if name not in kept}
-    command = [sys.executable, "-c", PROGRAM, "predict", "saved.cordial", "r.csv", "-o", out]
-    return subprocess.Popen(
-        command, cwd=folder, env=clean | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-
-
-@pytest.mark.nightly
-def test_a_cache_that_is_of_no_use_is_done_without(tmp_path):
-    """Half of every entry is lost, or a file is where the folder should be."""
-    effort = cp.Effort(particles=200, proposals=4)
-    fitted = cp.Cordial(STARS, effort=effort).fit(LOGITS[:5], [STARS[k] for k in LABELS[:5]])
-    fitted.save(tmp_path / "saved.cordial")
-    write_tables(tmp_path)
-    (tmp_path / "file").touch()
-    cache = tmp_path / "cache"
-    first = predicting(tmp_path, "first.csv", XDG_CACHE_HOME=str(cache))
-    assert first.communicate() == (b"", b"wrote first.csv: 60 texts\n")
-    entries = [path for path in cache.rglob("*") if path.is_file()]
-    assert entries
-    for path in entries:
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    others = {
-        "damaged.csv": {"XDG_CACHE_HOME": str(cache)},
-        "file.csv": {"XDG_CACHE_HOME": str(tmp_path / "file")},
-    }
-    running = {name: predicting(tmp_path, name, **own) for name, own in others.items()}
-    for name, process in running.items():
-        assert process.communicate() == (b"", f"wrote {name}: 60 texts\n".encode())
-        assert (tmp_path / name).read_bytes() == (tmp_path / "first.csv").read_bytes()

@@ -157,21 +157,12 @@ def test_outputs_that_can_and_cannot_be_written(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "link.csv").symlink_to(tmp_path / "pipe.csv")
     before = sorted(tmp_path.iterdir())
-    for name in (
-        "none/out.csv",
-        "file/out.csv",
-        "folder.csv",
-        "out.txt",
-        "out",
-        "pipe.csv",
-        "link.csv",
-    ):
-        for attempt in (
-            lambda path: check_writable(path, endings=ENDINGS),
-            lambda path: write_table(path, {"a": [1]}),
-        ):
-            with pytest.raises(FileError, match=name):
-                attempt(tmp_path / name)
+    names = "none/out.csv", "file/out.csv", "folder.csv", "out.txt", "out", "pipe.csv", "link.csv"
+    for path in (tmp_path / name for name in names):
+        with pytest.raises(FileError, match=path.name):
+            check_writable(path, endings=ENDINGS)
+        with pytest.raises(FileError, match=path.name):
+            write_table(path, {"a": [1]})
     assert sorted(tmp_path.iterdir()) == before and (tmp_path / "pipe.csv").is_fifo()
 
 
