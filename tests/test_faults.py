@@ -1,4 +1,4 @@
-"""Faults around the program: a full disk, a folder that cannot be written to, Ctrl-C."""
+"""Faults around the program: a full disk, two writers, a folder that cannot be written to."""
 
 import errno
 import os
@@ -88,6 +88,49 @@ def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, save
         check_writable(tmp_path / "x.csv")
     result = cordial("predict", saved, readings, "-o", "out.csv", status=2)
     assert result.stderr == f"error: cannot write out.csv: {os.strerror(code)}.\n"
+
+
+WRITER = """
+import sys
+import numpy as np
+from cordial_ppl import storage
+
+path, value = sys.argv[1], float(sys.argv[2])
+array = np.full(100_000, value)
+while True:
+    storage.write(path, "thing", {"value": value}, {"array": array})
+"""
+
+
+@pytest.mark.nightly
+def test_two_writers_that_are_killed_leave_one_whole_file(tmp_path):
+    """Whenever the kill comes, the file is what one of them wrote, and what is half has no name."""
+    path = tmp_path / "saved.cordial"
+    command = [sys.executable, "-c", WRITER, str(path)]
+    writers = [subprocess.Popen([*command, value]) for value in ("1", "2")]
+    seen = set()
+    try:
+        deadline = time.monotonic() + 60
+        while len(seen) < 2 and time.monotonic() < deadline:
+            seen |= {_value(path)} - {None}
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+    assert seen == {1.0, 2.0} and _value(path) in seen
+    others = [own for own in tmp_path.iterdir() if own != path]
+    assert len(others) <= 2 and all(own.name.startswith(".") for own in others)
+
+
+def _value(path):
+    """What is in the file, which has to be whole; None before it is there."""
+    from cordial_ppl import storage
+
+    if not path.exists():
+        return None
+    meta, arrays = storage.read(path, "thing")
+    assert (arrays["array"] == meta["value"]).all()
+    return meta["value"]
 
 
 TOML = """

@@ -32,6 +32,9 @@ from cordial_ppl.tables.frame import (
 
 __all__ = ["ENDINGS", "Columns", "is_filled", "list_names", "read_columns", "table_ending"]
 
+DENSEST = 4
+"""Rows a byte beyond which a Parquet file is refused: every text has a different name."""
+
 CHUNK = 1 << 16
 """Rows of a CSV file that are Python objects at a time."""
 
@@ -105,6 +108,8 @@ def _read_parquet(path: Path) -> Columns:
             scan = pl.scan_parquet(file, **settings, row_index_offset=starts[-1])
             names = scan.collect_schema().names()
             count = scan.select(pl.len()).collect().item()
+        if count > DENSEST * file.stat().st_size:
+            raise FileError(f"{file} claims {count} rows in {file.stat().st_size} bytes.")
         known = known or names
         for problem, others in (
             ("lacks", [name for name in known if name not in names]),
