@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.containers import unmasked
-from cordial_ppl.errors import InputError, Where, name_rows, quote, shorten
+from cordial_ppl.errors import InputError, Where, list_names, name_rows, quote, shorten
 
 SHOWN = 3
 """Wrong labels that a message quotes."""
@@ -94,7 +94,7 @@ class Scale:
         if scale.size != size:
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are named: "
-                f"{_quote(scale.options)}. Name one option for every column."
+                f"{list_names(scale.options)}. Name one option for every column."
             )
         return scale
 
@@ -213,7 +213,7 @@ class Scale:
         if self._counting:
             return f"whole numbers {self.options[0]}..{self.options[-1]}"
         positions = "" if self._numbers else f" (or their positions 0..{self.size - 1})"
-        return f"among the options {_quote(self.options)}{positions}"
+        return f"among the options {list_names(self.options)}{positions}"
 
 
 def _names(options: Any) -> tuple[str, ...]:
@@ -266,7 +266,3 @@ def _not_single(labels: Any, where: Where | None, noun: str) -> str:
         if isinstance(cell, list | tuple | dict | set | np.ndarray)
     )
     return f"{noun} must be one name or number each{next(found, '')}."
-
-
-def _quote(names: Iterable[str]) -> str:
-    return ", ".join(map(quote, names))

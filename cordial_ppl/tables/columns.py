@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError, name_rows, quote
+from cordial_ppl.errors import InputError, list_names, name_rows, quote
 from cordial_ppl.scale import SettingNeeded, is_missing
-from cordial_ppl.tables.frame import Columns, as_list, list_names
+from cordial_ppl.tables.frame import Columns, as_list
 
 KINDS = ("logit", "logprob", "p", "n")
 """Kinds of reading, each the prefix of its columns before an underscore."""

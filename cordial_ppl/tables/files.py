@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from cordial_ppl.errors import FileError, quote
+from cordial_ppl.errors import FileError, list_names, quote
 from cordial_ppl.outputs import name_endings
 from cordial_ppl.tables.frame import (
     ROW,
@@ -26,7 +26,6 @@ from cordial_ppl.tables.frame import (
     as_series,
     is_filled,
     list_files,
-    list_names,
     reading,
 )
 

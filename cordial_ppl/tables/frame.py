@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import FileError, InputError, Where, name_row, quote
+from cordial_ppl.errors import FileError, InputError, Where, list_names, name_row
 
 ROW = "\0row"
 """A hidden column: the number of each row in its file, or in the files of a folder together."""
@@ -159,13 +159,6 @@ def as_list(cells: pl.Series) -> list:
         return cells.to_list()
     except (OverflowError, ValueError):
         return cells.cast(pl.String).to_list()
-
-
-def list_names(names: Iterable[str], shown: int = 10) -> str:
-    """Quote names for a message, at most ten: "'a', 'b' and 3 more"; "nothing" if none."""
-    quoted = [quote(name) for name in names] or ["nothing"]
-    hidden = len(quoted) - shown
-    return ", ".join(quoted[:shown]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def list_files(folder: Path) -> list[Path]:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.errors import InputError, naming, quote
+from cordial_ppl.errors import InputError, list_names, naming, quote
 from cordial_ppl.scale import Scale, SettingNeeded
 from cordial_ppl.tables.columns import filled, named, passed_through, read_items, select
 from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import Columns, list_names
+from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.readings import ReadingTable, read_readings
 
 

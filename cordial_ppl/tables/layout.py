@@ -4,10 +4,10 @@ from typing import Any
 
 import polars as pl
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, list_names
 from cordial_ppl.scale import Scale, SettingNeeded, in_order
 from cordial_ppl.tables.columns import KINDS, is_reading, list_distinct
-from cordial_ppl.tables.frame import Columns, list_names
+from cordial_ppl.tables.frame import Columns
 
 EXAMPLE = "Name the options in order, for example"
 

@@ -8,11 +8,10 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError, list_names, naming
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables.columns import named, numbers, read_items
 from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import list_names
 
 FIELDS = ("task", "reader", "n", "draw")
 """Columns that may tell for which fit a row is; one that is not there holds for all."""

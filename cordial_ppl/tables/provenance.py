@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from cordial_ppl.errors import list_names
 from cordial_ppl.tables.columns import as_names
-from cordial_ppl.tables.frame import Columns, list_names
+from cordial_ppl.tables.frame import Columns
 
 MADE = ("model", "prompt", "decoding", "date")
 """What may be known of a reading; columns `reader_model`, ..."""
