@@ -1,4 +1,4 @@
-"""Validation of covariates: what is known of each text beside its reading, such as its length."""
+"""Validation of covariates: numbers known of each text, such as its length."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

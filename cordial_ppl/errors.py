@@ -4,7 +4,7 @@ Every exception derives from `CordialError`; if the input is at fault it is a `V
 message says what was expected, what came (with its row and column), and what to do.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
@@ -91,6 +91,13 @@ def quote(value: object) -> str:
         return f"a value of type {type(value).__name__}"
     text = " ".join(text.split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def list_names(names: Iterable[str], shown: int = 10) -> str:
+    """Quote names for a message, at most ten: "'a', 'b' and 3 more"; "nothing" if none."""
+    quoted = [quote(name) for name in names] or ["nothing"]
+    hidden = len(quoted) - shown
+    return ", ".join(quoted[:shown]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def name_row(position: int) -> str:

@@ -1,7 +1,7 @@
-"""Readings: a reader's opinion of each text, as centred logits; every input enters here.
+"""Readings: what a reader (an LLM judge) says of each text, as centred logits.
 
-Logits, probabilities and counts are validated once, and a message names the row and column at
-fault.  Adding a constant to a row's logits changes nothing, so rows are centred to mean 0.
+Logits, probabilities and counts are validated here; a message names the row and column at fault.
+Adding a constant to the logits of a row changes nothing, so rows are centred to mean 0.
 """
 
 import warnings
@@ -17,9 +17,6 @@ from cordial_ppl.errors import CordialWarning, InputError, Where, name_row, name
 LARGEST = 1e9
 """Logits this large are invalid; masks this low (the smallest float32, say) stand for -inf."""
 
-LARGEST_COUNT = 2.0**53
-"""Beyond it floats cannot tell neighbouring whole numbers apart."""
-
 MASKED = 1e3
 """Nats below the largest of its row at which a logit is a mask (-1e4, -1e9) and not a reading."""
 
@@ -30,7 +27,7 @@ ONE_OPTION_FLOOR = float(np.log(1e-4))
 """Distance (nats) to the other options of a row in which a single option was read."""
 
 SURE = 8
-"""From so many rows on, logits that all look like probabilities are no coincidence."""
+"""Rows from which on logits that all look like probabilities are no coincidence."""
 
 
 class Readings(NamedTuple):
@@ -66,27 +63,38 @@ class Unread(NamedTuple):
 
 def warn_of_unread(found: Unread) -> None:
     """Warn once of options without a reading, with their number and the first place."""
-    one = found.options == 1
-    cells = (
-        f"1 option in 1 of {found.texts} rows has no reading ({found.first}) and was"
-        if one
-        else f"{found.options} options in {found.rows} of {found.texts} rows have no reading "
-        f"(the first in {found.first}) and were"
-    )
+    cells = f"in {found.rows} of {found.texts} rows"
+    if found.options == 1:
+        words = f"1 option {cells} has no reading ({found.first}) and was"
+    else:
+        words = (
+            f"{found.options} options {cells} have no reading (the first in {found.first}) and were"
+        )
     warnings.warn(
-        f"{cells} floored at the smallest value of {'its' if one else 'their'} row.",
-        CordialWarning,
-        stacklevel=4,
+        f"{words} floored at the smallest value of the row.", CordialWarning, stacklevel=4
     )
+
+
+class Source(NamedTuple):
+    """Where readings come from, for messages.
+
+    Attributes:
+        where: names a row; by default its position, counted from 0.
+        columns: names of the columns; by default those of a data frame, or positions.
+        tell: called with the options without a reading.
+    """
+
+    where: Where = name_row
+    columns: Sequence[str] | None = None
+    tell: Callable[[Unread], None] = warn_of_unread
+
+
+GIVEN = Source()
+"""An array that the caller gives."""
 
 
 def as_logits(
-    values: Any,
-    *,
-    size: int | None = None,
-    where: Where | None = None,
-    columns: Sequence[str] | None = None,
-    tell: Callable[[Unread], None] = warn_of_unread,
+    values: Any, *, size: int | None = None, source: Source = GIVEN
 ) -> Float64[np.ndarray, "n K"]:
     """Validate logits and centre each row to mean 0: l_k - (1/K) sum_j l_j.
 
@@ -97,9 +105,7 @@ def as_logits(
     Args:
         values: logits or log-probabilities [n, K] (nats): NumPy, JAX, pandas, polars or lists.
         size: number of options K expected, if known.
-        where: names a row in messages; by default its position, counted from 0.
-        columns: names of the columns in messages; by default those of a data frame, or positions.
-        tell: is called with what was not read.
+        source: where the values come from.
 
     Returns:
         Centred finite logits [n, K].
@@ -108,7 +114,7 @@ def as_logits(
         InputError: the values are not a table of numbers with n >= 1 and K >= 2 (or K = `size`), a
             value is NaN or +inf, or a row is -inf throughout.
     """
-    table = _Table(values, "logits", where, columns, size)
+    table = _Table(values, "logits", source, size)
     numbers = table.numbers
     inside = len(numbers) >= SURE and numbers.min() >= 0 and numbers.max() <= 1
     if inside and np.allclose(numbers.sum(axis=1), 1):
@@ -119,7 +125,7 @@ def as_logits(
             stacklevel=3,
         )
     # Sums round by their order in memory, and a data frame is stored column by column.
-    logits = np.ascontiguousarray(table.floor(numbers, tell))
+    logits = np.ascontiguousarray(table.floor(numbers))
     return logits - logits.mean(axis=1, keepdims=True)
 
 
@@ -160,11 +166,8 @@ def as_logits_of_readers(
     for number, name in enumerate(names):
         rows = np.flatnonzero(present[:, number])
         if rows.size:
-            table[rows, number] = as_logits(
-                table[rows, number],
-                size=size,
-                where=lambda row, rows=rows, name=name: f"{name_row(int(rows[row]))} of {name!r}",
-            )
+            source = Source(lambda row, rows=rows, name=name: f"row {rows[row]} of {name!r}")
+            table[rows, number] = as_logits(table[rows, number], size=size, source=source)
     return table
 
 
@@ -173,22 +176,12 @@ def name_readers(count: int) -> tuple[str, ...]:
     return tuple(f"reader {number}" for number in range(count))
 
 
-def readings_from_probabilities(
-    p: Any,
-    *,
-    tolerance: float = SUM_TOLERANCE,
-    where: Where | None = None,
-    columns: Sequence[str] | None = None,
-    tell: Callable[[Unread], None] = warn_of_unread,
-) -> Float64[np.ndarray, "n K"]:
+def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np.ndarray, "n K"]:
     """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
 
     Args:
         p: probabilities [n, K].
-        tolerance: largest distance of a row's sum from one.
-        where: names a row in messages, as in `as_logits`.
-        columns: names of the columns in messages.
-        tell: is called with probabilities of zero.
+        source: where they come from.
 
     Returns:
         Finite log-probabilities [n, K] (nats), not centred.
@@ -196,37 +189,30 @@ def readings_from_probabilities(
     Raises:
         InputError: a probability is negative or not finite, or a row does not sum to one.
     """
-    table = _Table(p, "probabilities", where, columns)
+    table = _Table(p, "probabilities", source)
     probs = table.numbers
     table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be 0..1")
     with np.errstate(over="ignore"):
         totals = probs.sum(axis=1)
-    off = np.flatnonzero(np.abs(totals - 1) > tolerance)
+    off = np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE)
     if off.size:
-        percent = np.allclose(totals, 100, rtol=10 * tolerance)
-        advice = "each number by 100" if percent else "each row by its sum"
         raise InputError(
             f"probabilities must sum to one; they sum to {totals[off[0]]:.6g} in "
-            f"{name_rows(off, where)}. Divide {advice}, or give logits or counts."
+            f"{name_rows(off, source.where)}. Divide each row by its sum, or give logits or counts."
         )
     with np.errstate(divide="ignore"):
-        return table.floor(np.log(probs), tell)
+        return table.floor(np.log(probs))
 
 
 def readings_from_counts(
-    counts: Any,
-    pseudo_count: float = 0.5,
-    *,
-    where: Where | None = None,
-    columns: Sequence[str] | None = None,
+    counts: Any, pseudo_count: float = 0.5, *, source: Source = GIVEN
 ) -> Float64[np.ndarray, "n K"]:
     """Turn counts of sampled ratings into logits: log((c_k + a) / (sum_j c_j + a K)).
 
     Args:
         counts: how often each option was sampled, whole numbers [n, K].
         pseudo_count: the pseudo-count a of every option, above 0.
-        where: names a row in messages, as in `as_logits`.
-        columns: names of the columns in messages.
+        source: where they come from.
 
     Returns:
         Log-probabilities [n, K] (nats), not centred.
@@ -237,16 +223,16 @@ def readings_from_counts(
     """
     if not (pseudo_count > 0 and np.isfinite(pseudo_count)):
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
-    table = _Table(counts, "counts", where, columns)
+    table = _Table(counts, "counts", source)
     numbers = table.numbers
-    whole = (numbers >= 0) & (numbers <= LARGEST_COUNT) & (np.floor(numbers) == numbers)
+    whole = (numbers >= 0) & np.isfinite(numbers) & (np.floor(numbers) == numbers)
     table.reject(~whole, "counts must be whole numbers from 0 up")
     totals = numbers.sum(axis=1, keepdims=True)
     empty = np.flatnonzero(totals[:, 0] == 0)
     if empty.size:
         raise InputError(
             "a text needs at least one rating; all counts are 0 or empty in "
-            f"{name_rows(empty, where)}. Remove the rows without a rating."
+            f"{name_rows(empty, source.where)}. Remove the rows without a rating."
         )
     return np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
 
@@ -271,16 +257,10 @@ class _Table:
 
     numbers: Float64[np.ndarray, "n K"]
 
-    def __init__(
-        self,
-        values: Any,
-        noun: str,
-        where: Where | None,
-        columns: Sequence[str] | None,
-        size: int | None = None,
-    ):
-        names = getattr(values, "columns", None) if columns is None else columns
-        self.where, self.columns = where or name_row, names
+    def __init__(self, values: Any, noun: str, source: Source, size: int | None = None):
+        self.where, self.columns, self.tell = source
+        if self.columns is None:
+            self.columns = getattr(values, "columns", None)
         try:
             self.numbers = as_numbers(values)
         except ValueError as error:
@@ -310,9 +290,7 @@ class _Table:
             found = f"{self.numbers[first]:g} in {self.place(first)}{others}"
             raise InputError(f"{rule}; found {found}.")
 
-    def floor(
-        self, logits: np.ndarray, tell: Callable[[Unread], None]
-    ) -> Float64[np.ndarray, "n K"]:
+    def floor(self, logits: np.ndarray) -> Float64[np.ndarray, "n K"]:
         """Replace -inf by the smallest finite value of the row, and tell of it once."""
         rule = "logits must be finite (a missing option is -inf, in a file an empty cell)"
         self.reject(~(logits < LARGEST), rule)
@@ -329,7 +307,7 @@ class _Table:
         lowest = np.where(missing, np.inf, logits).min(axis=1)
         floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
         first = self.place(np.argwhere(missing)[0])
-        tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), first))
+        self.tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), first))
         return np.where(missing, floors[:, None], logits)
 
     def _not_numbers(self, values: Any, noun: str, error: Exception) -> str:

@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,16 +11,16 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.containers import unmasked
-from cordial_ppl.errors import InputError, Where, name_rows, quote, shorten
+from cordial_ppl.errors import InputError, Where, list_names, name_rows, quote, shorten
 
 SHOWN = 3
 """Wrong labels that a message quotes."""
 
 
 class SettingNeeded(InputError):
-    """Input that would be valid under another setting, such as other options or one reader.
+    """Input that another setting would make valid, such as other options or the choice of a reader.
 
-    The message names the setting as an argument of a function; the command line names its option.
+    The message names the setting as an argument of a function; the command line, as an option.
 
     Args:
         problem: what is wrong, in whole sentences.
@@ -45,8 +45,8 @@ class SettingNeeded(InputError):
 class Scale:
     """The K ordered options of a rating, worst (or least) first.
 
-    If every option's name is a number ('1'..'5'), the labels 3, 3.0, '3' and '3.0' all mean the
-    option of that name. Otherwise a label is an option's name, or its position 0..K-1.
+    If the name of every option is a number ('1'..'5'), the labels 3, 3.0, '3' and '3.0' all mean
+    the option of that name. Otherwise a label is the name of an option, or its position 0..K-1.
 
     Args:
         options: the K names, at least two, distinct and not empty.
@@ -94,7 +94,7 @@ class Scale:
         if scale.size != size:
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are named: "
-                f"{_quote(scale.options)}. Name one option for every column."
+                f"{list_names(scale.options)}. Name one option for every column."
             )
         return scale
 
@@ -199,29 +199,21 @@ class Scale:
         found = [f"{value} in {name_rows(rows, where)}" for value, rows in places.items()]
         others = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         message = f"{noun} must be {self._expected()}; found {', '.join(found[:SHOWN])}{others}."
+        numbers = {parse_number(cells[i]) for i in bad}
         from_zero = self.options == Scale.default(self.size).options
-        if from_zero and 0 not in codes and all(parse_number(cells[i]) == self.size for i in bad):
+        if from_zero and 0 not in codes and numbers == {self.size}:
             names = tuple(str(i + 1) for i in range(self.size))
             advice = "If your scale starts at 1, name the options"
             return SettingNeeded(message, advice, "options", names)
-        found = {parse_number(cells[i]) for i in bad}
-        if self._counting and found == {self.values[0] - 1} and self.size - 1 not in codes:
+        if self._counting and numbers == {self.values[0] - 1} and self.size - 1 not in codes:
             message += " If they start one lower than the options, add 1 to each."
-        numbers = list(self._numbers or (0.5,))
-        whole = all(number.is_integer() for number in numbers)
-        known = sorted(number for number in found if number is not None)
-        inside = (number for number in known if min(numbers) < number < max(numbers))
-        gaps = [number for number in inside if whole and number.is_integer()]
-        if gaps:
-            skipped = ", ".join(f"{number:g}" for number in gaps)
-            message += f" The options have a gap at {skipped}: is an option missing there?"
         return InputError(message)
 
     def _expected(self) -> str:
         if self._counting:
             return f"whole numbers {self.options[0]}..{self.options[-1]}"
         positions = "" if self._numbers else f" (or their positions 0..{self.size - 1})"
-        return f"among the options {_quote(self.options)}{positions}"
+        return f"among the options {list_names(self.options)}{positions}"
 
 
 def _names(options: Any) -> tuple[str, ...]:
@@ -274,7 +266,3 @@ def _not_single(labels: Any, where: Where | None, noun: str) -> str:
         if isinstance(cell, list | tuple | dict | set | np.ndarray)
     )
     return f"{noun} must be one name or number each{next(found, '')}."
-
-
-def _quote(names: Iterable[str]) -> str:
-    return ", ".join(map(quote, names))

@@ -2,14 +2,12 @@
 
 import re
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from cordial_ppl.bulk.local import survey
-from cordial_ppl.cli import fitting
+from cordial_ppl.cli import calibrate
 from cordial_ppl.errors import InputError
-from cordial_ppl.tables import write_table
+from cordial_ppl.tables import open_readings
 
 IDS = [*(f"text {i}" for i in range(5)), "7"]
 READINGS = "item_id,logit_0,logit_1,logit_2,logit_3,logit_4"
@@ -34,7 +32,7 @@ def cordial(cordial, monkeypatch):
     def fit(*arguments, **options):
         raise AssertionError("bad input went as far as the fit")
 
-    monkeypatch.setattr(fitting, "fit_calibrator", fit)
+    monkeypatch.setattr(calibrate, "fit_calibrator", fit)
     return partial(cordial, status=2)
 
 
@@ -69,19 +67,15 @@ def assert_one_message(result, folder, files, message):
     assert sorted(path.name for path in folder.iterdir()) == sorted(files)
 
 
+# What is wrong with a file, its lines, and what is said of it.
 BAD_READINGS = {
     "NaN": (lines(TWO, ["0,0", "0,nan"]), "r.csv.*nan in line 3, column 'logit_2'"),
     "no reading": (lines(TWO, ["0,0", "-inf,"]), "r.csv.*every option is -inf or empty in line 3"),
     "sums": (lines(PROBS, ["0.5,0.5", "0.7,0.7"]), "r.csv.*sum to 1.4 in line 3"),
     "negative": (lines(PROBS, ["0.5,0.5", "1.2,-0.2"]), "r.csv.*-0.2 in line 3, column 'p_1'"),
-    "left out": (
-        lines(PROBS + ",p_2", ["0.2,0.3,0.5", "0.2,,0.5"]),
-        "r.csv: line 3 has no value in column 'p_1', and the other probabilities sum to 0.7, not",
-    ),
-    "fraction": (lines("item_id,n_1,n_2", ["1.5,2"]), "r.csv.*1.5 in line 2, column 'n_1'"),
+    "left out": (lines(PROBS + ",p_2", ["0.2,0.3,0.5", "0.2,,0.5"]), "they sum to 0.7 in line 3"),
     "no number": (lines(TWO, ["0,0", "0,zero"]), "r.csv.*'logit_2'.*'zero' in line 3"),
     "comma": (lines(TWO, ['0,"1,5"']), "r.csv.*'1,5' in line 2. Write a point before decimals"),
-    "NA": (lines(TWO, ["0,NA"]), "r.csv.*'logit_2'.*'NA' in line 2"),
     "twice": ([TWO, "a,1,2", "b,1,2", "a,3,4"], "r.csv.*once; 'a' is in lines 2 and 4"),
     "no id": ([TWO, " ,1,2"], "r.csv: every row needs an item_id; there is none in line 2"),
     "no group": (lines("item_id,score", [1]), "r.csv.*one group of columns.*'item_id', 'score'"),
@@ -91,10 +85,9 @@ BAD_READINGS = {
     ),
     "a column twice": (lines(PROBS + ",p_1", ["0.5,0.5,0.5"]), "r.csv: column 'p_1' occurs twice"),
     "no name": (lines("item_id,logit_1,logit_", ["1,2"]), "empty name"),
-    "one option": (lines("item_id,p_0", ["1"]), "at least two options; found 'p_0'"),
+    "one option": (lines("item_id,p_0", ["1"]), "at least two options, .*; found 'p_0'"),
     "order": (lines("item_id,p_1,p_3,p_2", ["1,0,0"]), "'p_1', 'p_3', 'p_2' .* --options 1,2,3.$"),
     "short": (lines(READINGS, [SURE, "0,0,1"]), "line 3 has 4 cells, the header has 6"),
-    "long": (lines(TWO, ["1,2", "1,2,3"]), "line 3 has 4 cells, the header has 3"),
     "quotes": ([TWO, 'a,1,"2'], "r.csv is not a CSV table: .*, line 2"),
     "no rows": ([READINGS], "r.csv holds no rows"),
     "empty": ([], "r.csv is empty"),
@@ -113,13 +106,12 @@ BAD_READINGS = {
 
 BAD_JSON = {
     "lacking": (
-        ['{"item_id": 1, "p_0": 0, "p_1": 1}', '{"item_id": 2, "p_0": 1}'],
-        "'p_1'.*line 2",
+        ['{"item_id": 1, "p_0": 0, "p_1": 1}', '{"item_id": 2, "p_0": 0.5}'],
+        "they sum to 0.5 in line 2",
     ),
     "NaN": (['{"item_id": 1, "logit_1": NaN, "logit_2": 0}'], "nan in line 1, column 'logit_1'"),
     "list": (['{"item_id": 1, "logit_1": [1], "logit_2": 0}'], r"'logit_1'.*found \[1\] in line 1"),
     "object": (['{"item_id": 1, "logit_1": 0, "logit_2": {}}'], "'logit_2'.*{} in line 1"),
-    "key twice": (['{"item_id": 1, "x": {"p_0": 1, "p_0": 2}}'], "line 1 .*key 'p_0' occurs twice"),
     "surrogate": (['{"item_id": "\\ud800", "p_0": 1}'], "line 1 is not valid JSON: .*surrogates"),
     "not an object": (['{"item_id": 1}', "[1]"], "must be one object, {...}; line 2 is not"),
     "not JSON": (["item_id,p_0,p_1"], "r.jsonl: line 1 is not valid JSON"),
@@ -133,18 +125,16 @@ BAD_LABELS = {
         "readings logit_1 to logit_5.$",
     ),
     "words": (lines(LABELS, [0, "good"]), "l.csv.*found 'good' in line 3"),
-    "NaN": (lines(LABELS, ["nan", 2]), "l.csv: line 2 has no value in column 'label'.*remove"),
-    "missing": (lines(LABELS, [1, ""]), "l.csv: line 3 has no value in column 'label'.*remove"),
-    "infinite": (lines(LABELS, ["inf"]), "l.csv.*found 'inf' in line 2"),
+    "NaN": (lines(LABELS, ["nan", 2]), "l.csv: column 'label' has no value in line 2. .* remove"),
+    "missing": (lines(LABELS, [1, ""]), "l.csv: column 'label' has no value in line 3. .* remove"),
     "twice": ([LABELS, "text 0,1", "text 1,1", "text 0,2"], "l.csv.*'text 0' is in lines 2 and 4"),
     "unknown": (
         [LABELS, "text 0,1", *(f"{c},2" for c in "abcdefg")],
-        r"7 of 8 labels.*'a' \(line 3\).*'e' \(line 7\) and 2 more. Remove them",
+        r"7 of 8 labels.*'a' \(line 3\).*'e' \(line 7\) and 2 more. .* or remove these labels",
     ),
-    "decimals": ([LABELS, "x,1", "7.0,1"], "The readings write '7.0' as '7': write both alike.$"),
-    "zeros": (
-        [LABELS, "07,1"],
-        "'07' .line 2.. The readings write '07' as '7': write both alike.$",
+    "decimals": (
+        [LABELS, "7.0,1"],
+        "'7.0' .line 2.. The readings have items such as 'text 0', 'text 1' and 4 more: write",
     ),
     "weights": (
         [LABELS + ",weight", "text 0,1,2"],
@@ -156,24 +146,21 @@ BAD_LABELS = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_READINGS)
-def test_bad_readings(complain, name):
+@pytest.mark.parametrize(("content", "message"), BAD_READINGS.values(), ids=BAD_READINGS)
+def test_bad_readings(complain, content, message):
     """Where a table is read whole, and where it is read in batches."""
-    content, message = BAD_READINGS[name]
     complain(message, readings=content)
     with pytest.raises(InputError, match=re.sub(" --options.*| --(reader|task) .*", "", message)):
-        survey(Path("r.csv"), None)
+        open_readings("r.csv").check()
 
 
-@pytest.mark.parametrize("name", BAD_JSON)
-def test_bad_json_lines(complain, name):
-    content, message = BAD_JSON[name]
+@pytest.mark.parametrize(("content", "message"), BAD_JSON.values(), ids=BAD_JSON)
+def test_bad_json_lines(complain, content, message):
     complain(message, readings=content, name="r.jsonl")
 
 
-@pytest.mark.parametrize("name", BAD_LABELS)
-def test_bad_labels(complain, name):
-    content, message = BAD_LABELS[name]
+@pytest.mark.parametrize(("content", "message"), BAD_LABELS.values(), ids=BAD_LABELS)
+def test_bad_labels(complain, content, message):
     complain(message, labels=content)
 
 
@@ -184,6 +171,10 @@ def test_options_that_do_not_fit(complain):
     complain("names with commas between", "--options", '"0,1')
     complain("no column 'reader'", "--reader", "gpt")
     complain("no column 'task'", "--task", "fluency")
+    message = "If your scale starts at 1, name the options: --options 1,2,3.$"
+    ratings = lines("item_id,rating", [0, 1, 2])
+    complain(message, "--options", "0,1,2", readings=ratings, labels=lines(LABELS, [1, 3]))
+    complain("r.csv: ratings must be .* 1..3; found '0'", "--options", "1,2,3", readings=ratings)
 
 
 @pytest.mark.parametrize(
@@ -194,16 +185,6 @@ def test_outputs_that_cannot_be_written(complain, tmp_path, out):
     (tmp_path / "folder.csv").mkdir()
     complain(re.escape(out), out=out)
     assert (tmp_path / "r.csv").read_text().splitlines() == GOOD_READINGS
-
-
-def test_labels_between_and_beside_the_options(complain):
-    gap = lines("item_id,logit_1,logit_2,logit_4", ["0,1,2"] * 6)
-    message = "found '3' in line 4. The options have a gap at 3: is an option missing there"
-    complain(message, readings=gap, labels=lines(LABELS, [1, 2, 3]))
-    message = "If your scale starts at 1, name the options: --options 1,2,3.$"
-    ratings = lines("item_id,rating", [0, 1, 2])
-    complain(message, "--options", "0,1,2", readings=ratings, labels=lines(LABELS, [1, 3]))
-    complain("r.csv: ratings must be .* 1..3; found '0'", "--options", "1,2,3", readings=ratings)
 
 
 @pytest.mark.parametrize("missing", ["r.csv", "l.csv"])
@@ -239,12 +220,3 @@ def test_good_input_goes_as_far_as_the_fit(cordial, text):
     files = text("r.csv", GOOD_READINGS), text("l.csv", GOOD_LABELS)
     result = cordial("calibrate", *files, "-o", "o.csv", status=1)
     assert isinstance(result.exception, AssertionError)
-
-
-def test_parquet_counts_rows_from_zero(cordial, tmp_path):
-    cells = {"item_id": IDS[:2], "p_0": [0.5, 0.2], "p_1": [0.5, 0.2]}
-    write_table(tmp_path / "r.parquet", cells)
-    write_table(tmp_path / "l.parquet", {"item_id": IDS[:1], "label": [1]})
-    files = ["r.parquet", "l.parquet"]
-    result = cordial("calibrate", *files, "-o", "o.csv")
-    assert_one_message(result, tmp_path, files, "r.parquet.*sum to 0.4 in row 1")

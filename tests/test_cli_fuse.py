@@ -89,18 +89,18 @@ def test_one_table_of_several_readers(tmp_path):
         ("fuse r.csv l.csv --also other.csv", "options must name the columns"),
         ("fuse r.csv l.csv --also apart.csv", "'apart' has none"),
         ("fuse r.csv l.csv --save j.csv", "must end in"),
-        ("predict fused.cordial r.csv --reader hard", "leave out"),
-        ("predict single.cordial r.csv --also hard.csv", "one reader"),
+        ("predict several.cordial r.csv --reader hard", "leave out"),
+        ("predict one.cordial r.csv --also hard.csv", "one reader"),
     ],
 )
 def test_bad_input(cordial, files, tmp_path, words, message):
     write_table(tmp_path / "other.csv", {"item_id": ["text 0"], "p_a": [0.5], "p_b": [0.5]})
     write_table(tmp_path / "apart.csv", {"item_id": ["somewhere else"], "rating": [3]})
-    if "fused.cordial" in words:
-        save = "--save", "fused.cordial"
-        cordial(*fast("fuse", "r.csv", "l.csv", "--also", "hard.csv", "-o", "o.csv", *save))
-    if "single.cordial" in words:
-        cordial(*fast("fit", "r.csv", "l.csv", "-o", "single.cordial"))
+    command, calibrator, *_ = words.split()
+    if calibrator == "several.cordial":
+        cordial(*fast("fuse", *files[:2], "--also", files[2], "-o", "o.csv", "--save", calibrator))
+    elif command == "predict":
+        cordial(*fast("fit", *files[:2], "-o", calibrator))
     result = cordial(*words.split(), "-o", "p.csv", status=2)
     assert message in result.stderr and result.stderr.count("error:") == 1
     assert not (tmp_path / "p.csv").exists()

@@ -1,4 +1,4 @@
-"""Faults around the program: a full disk, a kill, two writers, a cache that cannot be used."""
+"""Faults around the program: a full disk, two writers, a folder that cannot be written to."""
 
 import errno
 import os
@@ -172,37 +172,3 @@ def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
     assert {path: path.read_bytes() for path in done} == done
     whole = run_sweep(config, tmp_path / "whole")
     assert resumed.columns() == whole.columns()
-
-
-def predicting(folder, out, **environment):
-    kept = ("JAX_COMPILATION_CACHE_DIR", "CORDIAL_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
-    clean = {name: value for name, value in os.environ.items() if name not in kept}
-    command = [sys.executable, "-c", PROGRAM, "predict", "saved.cordial", "r.csv", "-o", out]
-    return subprocess.Popen(
-        command, cwd=folder, env=clean | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-
-
-@pytest.mark.nightly
-def test_a_cache_that_is_of_no_use_is_done_without(tmp_path):
-    """Half of every entry is lost, or a file is where the folder should be."""
-    effort = cp.Effort(particles=200, proposals=4)
-    fitted = cp.Cordial(STARS, effort=effort).fit(LOGITS[:5], [STARS[k] for k in LABELS[:5]])
-    fitted.save(tmp_path / "saved.cordial")
-    write_tables(tmp_path)
-    (tmp_path / "file").touch()
-    cache = tmp_path / "cache"
-    first = predicting(tmp_path, "first.csv", XDG_CACHE_HOME=str(cache))
-    assert first.communicate() == (b"", b"wrote first.csv: 60 texts\n")
-    entries = [path for path in cache.rglob("*") if path.is_file()]
-    assert entries
-    for path in entries:
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    others = {
-        "damaged.csv": {"XDG_CACHE_HOME": str(cache)},
-        "file.csv": {"XDG_CACHE_HOME": str(tmp_path / "file")},
-    }
-    running = {name: predicting(tmp_path, name, **own) for name, own in others.items()}
-    for name, process in running.items():
-        assert process.communicate() == (b"", f"wrote {name}: 60 texts\n".encode())
-        assert (tmp_path / name).read_bytes() == (tmp_path / "first.csv").read_bytes()

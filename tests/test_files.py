@@ -80,20 +80,12 @@ def test_every_kind_of_value_is_written(tmp_path, ending):
         assert [*map(str, found[name])] == [
             str(c).replace("None", "") if ending == "csv" else str(c) for c in cells[name]
         ]
-    for name in ("lists", "objects"):
-        assert [*map(json.loads, found[name])] == cells[name]
+    assert [*map(json.loads, found["lists"])] == cells["lists"]
+    # Objects of one column get the same keys.
+    objects = [json.loads(o) if isinstance(o, str) else o for o in found["objects"]]
+    assert objects == [{"a": 1, "b": None}, {"a": None, "b": [2.5]}]
     assert json.loads(found["mixture"][1]) == {"x": 1}
     assert "2026-01-02" in str(found["day"][0]) and len(found) == len(cells)
-
-
-def test_other_types_of_a_frame_are_written_as_text(tmp_path):
-    frame = pl.LazyFrame({"list": [[1, 2]], "object": [{"a": None}], "bytes": [b"\xff"]})
-    write_table(tmp_path / "out.csv", frame)
-    found = read_columns(tmp_path / "out.csv").cells
-    assert found == {"list": ["[1, 2]"], "object": ['{"a": null}'], "bytes": ["b'\\xff'"]}
-    write_table(tmp_path / "out.jsonl", frame)
-    row = json.loads((tmp_path / "out.jsonl").read_text())
-    assert row == {"list": [1, 2], "object": {"a": None}, "bytes": "b'\\xff'"}
 
 
 def test_what_is_written_is_plain(tmp_path):
@@ -111,7 +103,15 @@ def test_what_is_written_is_plain(tmp_path):
 @pytest.mark.parametrize("name", ["r.csv", "r.jsonl", "r.parquet"])
 @pytest.mark.parametrize(
     "contents",
-    [b"", b"\n\n", b"\xef\xbb\xbf", b"\0\1\2\xff" * 300, b"\x1f\x8b\x08junk\xff\xfe", b"[1, 2]\n"],
+    [
+        b"",
+        b"\n\n",
+        b"\xef\xbb\xbf",
+        b"\0\1\2\xff" * 300,
+        b"\x1f\x8b\x08junk\xff\xfe",
+        b"[1, 2]\n",
+        b"PAR1",
+    ],
 )
 def test_contents_that_are_no_table(tmp_path, name, contents):
     path = tmp_path / name
@@ -120,31 +120,13 @@ def test_contents_that_are_no_table(tmp_path, name, contents):
         read_readings(path)
 
 
-@given(st.binary(max_size=200), st.sampled_from(FORMATS))
-def test_no_contents_raise_anything_else(tmp_path_factory, contents, ending):
-    path = tmp_path_factory.mktemp("junk") / f"r.{ending}"
-    path.write_bytes(contents)
-    with pytest.raises(InputError):
-        read_readings(path)
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-@pytest.mark.parametrize("contents", ["csv", "parquet", "jsonl"])
-def test_contents_are_what_the_ending_says(tmp_path, ending, contents):
-    path = tmp_path / f"r.{contents}"
-    write_table(path, columns_of(np.eye(2), "ab"))
-    path = path.rename(tmp_path / f"r.{ending}")
-    if ending == contents:
-        assert read_readings(path).item_ids == ["text 0", "text 1"]
-    else:
-        with pytest.raises(FileError, match=f"r.{ending}"):
-            read_readings(path)
-
-
 def test_files_that_cannot_be_read(tmp_path):
     path = tmp_path / "r.parquet"
     write_table(path, columns_of(np.eye(2), "ab"))
-    path.write_bytes(path.read_bytes()[:-20])
+    path.rename(tmp_path / "named.csv")
+    with pytest.raises(FileError, match="named.csv is not what its ending says: .* .parquet"):
+        read_readings(tmp_path / "named.csv")
+    path.write_bytes((tmp_path / "named.csv").read_bytes()[:-20])
     with pytest.raises(FileError, match="r.parquet is damaged"):
         read_readings(path)
     with pytest.raises(FileError, match="cannot read.*No such file"):
@@ -159,13 +141,12 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
     with pytest.raises(RuntimeError), replacing(path) as temporary:
         temporary.write_text("half")
         raise RuntimeError
-    with pytest.raises(InputError, match="one length"):
-        write_table(path, {"a": [1], "b": [1, 2]})
     with pytest.raises(FileError, match="cannot be encoded"):
         write_table(path, {"a": ["\ud800"]})
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
-    write_table(path, {"a": [1]})
-    assert [file.read_text() for file in tmp_path.iterdir()] == ["a\n1\n"]
+    (tmp_path / "link.csv").symlink_to(path)
+    write_table(tmp_path / "link.csv", {"a": [1]})
+    assert (tmp_path / "link.csv").is_symlink() and path.read_text() == "a\n1\n"
 
 
 def test_outputs_that_can_and_cannot_be_written(tmp_path):
@@ -176,36 +157,20 @@ def test_outputs_that_can_and_cannot_be_written(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "link.csv").symlink_to(tmp_path / "pipe.csv")
     before = sorted(tmp_path.iterdir())
-    for name in (
-        "none/out.csv",
-        "file/out.csv",
-        "folder.csv",
-        "out.txt",
-        "out",
-        "pipe.csv",
-        "link.csv",
-    ):
-        for attempt in (
-            lambda path: check_writable(path, endings=ENDINGS),
-            lambda path: write_table(path, {"a": [1]}),
-        ):
-            with pytest.raises(FileError, match=name):
-                attempt(tmp_path / name)
+    names = "none/out.csv", "file/out.csv", "folder.csv", "out.txt", "out", "pipe.csv", "link.csv"
+    for path in (tmp_path / name for name in names):
+        with pytest.raises(FileError, match=path.name):
+            check_writable(path, endings=ENDINGS)
+        with pytest.raises(FileError, match=path.name):
+            write_table(path, {"a": [1]})
     assert sorted(tmp_path.iterdir()) == before and (tmp_path / "pipe.csv").is_fifo()
-
-
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "real.csv").touch()
-    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
-    write_table(tmp_path / "link.csv", {"a": [1]})
-    assert (tmp_path / "link.csv").is_symlink()
-    assert (tmp_path / "real.csv").read_text() == "a\n1\n"
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_nested_types_are_written(tmp_path, ending):
     frame = pl.LazyFrame(
         {
+            "object": [{"a": None}],
             "array": pl.Series([[1.0, 2.0]], dtype=pl.Array(pl.Float64, 2)),
             "image": [{"bytes": b"x", "path": "é"}],
             "chunks": [[b"q"]],
@@ -213,8 +178,8 @@ def test_nested_types_are_written(tmp_path, ending):
     )
     write_table(tmp_path / f"out.{ending}", frame)
     cells = read_columns(tmp_path / f"out.{ending}").cells
-    (array,), (image,), (chunks,) = (cells[name] for name in ("array", "image", "chunks"))
-    assert array in ("[1.0, 2.0]", [1.0, 2.0])
+    (empty,), (array,), (image,), (chunks,) = cells.values()
+    assert empty in ('{"a": null}', {"a": None}) and array in ("[1.0, 2.0]", [1.0, 2.0])
     assert json.loads(image) == {"bytes": "b'x'", "path": "é"} and json.loads(chunks) == ["b'q'"]
 
 

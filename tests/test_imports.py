@@ -14,12 +14,17 @@ from cordial_ppl.garbage import paused
 HEAVY = {"arviz", "jax", "matplotlib", "openai", "pandas", "polars", "sklearn"}
 
 
-def test_importing_the_package_leaves_heavy_ones_alone():
-    program = "import sys, cordial_ppl; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+PROGRAM = "sys.argv = ['cordial', '{}']; atexit.register(show); cordial_ppl.cli.main()"
+
+
+@pytest.mark.parametrize("use", ["show()", PROGRAM.format("--help"), PROGRAM.format("--version")])
+def test_importing_the_package_leaves_heavy_ones_alone(use):
+    begin = "import atexit, sys, cordial_ppl.cli; show = lambda: print(*sys.modules)\n"
+    done = subprocess.run([sys.executable, "-c", begin + use], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
     assert "cordial_ppl" in loaded and not loaded & HEAVY
+    assert "--help" not in use or "calibrate" in loaded
 
 
 def test_garbage_is_looked_for_again_unless_the_user_looks_for_none():

@@ -16,8 +16,9 @@ from few_labels import LABELS, LOGITS, STARS, TEXTS
 
 from cordial_ppl import LogitStack, load
 from cordial_ppl.bulk.cluster import predict_on_ray
-from cordial_ppl.bulk.local import predict_table, survey
+from cordial_ppl.bulk.predictor import predict_table
 from cordial_ppl.errors import CordialError
+from cordial_ppl.tables import open_readings
 
 ray = pytest.importorskip("ray")
 
@@ -66,7 +67,7 @@ def workers():
 @pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes as Linux lists them")
 def test_a_worker_may_die(folder):
     fitted = load(folder / "judge.cordial")
-    found = survey(folder / "parts", fitted.scale_, reader="mine")
+    found = open_readings(folder / "parts", reader="mine")
     predict_table(fitted, found, folder / "whole.parquet")
     killed, shares = [], []
 
@@ -95,7 +96,7 @@ def test_the_command(folder, cordial):
 
 
 def test_nothing_is_left_of_work_that_fails(folder):
-    found = survey(folder / "parts", STARS, reader="mine")
+    found = open_readings(folder / "parts", reader="mine")
     (folder / "parts" / "1.parquet").unlink()
     before = sorted(folder.iterdir())
     with pytest.raises(CordialError, match="^cannot read [^\\n]*No such file[^\\n]*$"):

@@ -14,14 +14,13 @@ import pytest
 from few_labels import LABELS, LOGITS, STARS, TEXTS, lengthy, small
 
 from cordial_ppl import LogitStack
-from cordial_ppl.bulk import local
-from cordial_ppl.bulk.local import predict_table, survey
-from cordial_ppl.bulk.predictor import BatchPredictor
+from cordial_ppl.bulk import predictor
+from cordial_ppl.bulk.predictor import BatchPredictor, predict_batch, predict_table
 from cordial_ppl.channel import Channel
-from cordial_ppl.cli.output import calibrated_columns
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import CordialWarning, FileError, InputError
-from cordial_ppl.tables import read_readings, write_table
+from cordial_ppl.tables import open_readings, read_readings, write_table
+from cordial_ppl.tables import readings as tables
 
 MANY = TEXTS.logits[20:120]
 LABELLED = LOGITS, [STARS[k] for k in LABELS]
@@ -31,8 +30,8 @@ NAMES = [f"logit_{star}" for star in STARS]
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Check sixty rows at a time and predict thirteen: neither divides the tables."""
-    monkeypatch.setattr(local, "CHECKED", 60)
-    monkeypatch.setattr(local, "ROWS", 13)
+    monkeypatch.setattr(tables, "CHECKED", 60)
+    monkeypatch.setattr(predictor, "ROWS", 13)
 
 
 @pytest.fixture(scope="module")
@@ -60,22 +59,23 @@ def write(path, frame, start=0, stop=None):
 
 
 def stream(calibrator, path, output, **chosen):
-    found = survey(path, calibrator.scale_, **chosen, covariates=calibrator.covariates_)
+    table = open_readings(path, options=calibrator.scale_, **chosen)
+    table.check(calibrator.covariates_)
     shares = []
-    texts = predict_table(calibrator, found, output, lambda share, _: shares.append(share))
-    assert texts == found.texts
+    texts = predict_table(calibrator, table, output, lambda share, _: shares.append(share))
+    assert texts == len(table)
     assert shares[-1] == 1 and sorted(shares) == shares
     return pl.read_parquet(output) if output.suffix == ".parquet" else pl.DataFrame()
 
 
 def assert_same(found, expected):
     """All cells are equal; a mean may differ in the last digit of a product."""
-    assert found.columns == list(expected)
-    for name, cells in expected.items():
-        if name in ("mean", "low", "high"):
-            np.testing.assert_allclose(found[name], cells, rtol=0, atol=1e-12)
+    assert found.columns == expected.columns
+    for cells in expected:
+        if cells.name in ("mean", "low", "high"):
+            np.testing.assert_allclose(found[cells.name], cells, rtol=0, atol=1e-12)
         else:
-            assert found[name].to_list() == list(cells)
+            assert found[cells.name].to_list() == cells.to_list()
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
@@ -83,11 +83,11 @@ def test_batches_give_what_the_whole_table_gives(stack, tmp_path, ending):
     path = tmp_path / f"r.{ending}"
     notes = ["", "a, b", 'say "so"', "two\nlines", "é"] * 20
     write_table(path, readings(note=notes, share=[0.5, None] * 50).lazy())
-    expected = calibrated_columns(stack, read_readings(path))
+    expected = predict_batch(stack, read_readings(path))
     assert_same(stream(stack, path, tmp_path / "o.parquet"), expected)
     stream(stack, path, tmp_path / f"o.{ending}")
     again = read_readings(tmp_path / f"o.{ending}")
-    assert (again.item_ids, again.extras["note"]) == (expected["item_id"], notes)
+    assert (again.item_ids, again.extras["note"]) == (expected["item_id"].to_list(), notes)
 
 
 def test_a_folder_is_one_table_in_the_order_of_its_files(stack, tmp_path):
@@ -99,8 +99,9 @@ def test_a_folder_is_one_table_in_the_order_of_its_files(stack, tmp_path):
     write(folder / "a-nothing.parquet", notes, 0, 0)
     (folder / "_SUCCESS").touch()
     (folder / ".part.parquet").write_text("not finished")
-    expected = calibrated_columns(stack, read_readings(write(tmp_path / "whole.parquet", gaps)))
-    expected["note"] = [None] * 3 + [f"note {i}" for i in range(3, 100)]
+    expected = predict_batch(stack, read_readings(write(tmp_path / "whole.parquet", gaps)))
+    kept = [None] * 3 + [f"note {i}" for i in range(3, 100)]
+    expected = expected.with_columns(note=pl.Series(kept))
     assert_same(stream(stack, folder, tmp_path / "o.parquet"), expected)
 
 
@@ -114,7 +115,7 @@ def test_one_reader_of_several(stack, tmp_path):
         task=["it"] * 100,
     ).fill_nan(None)
     path = write(tmp_path / "r.parquet", table)
-    expected = calibrated_columns(stack, read_readings(path, reader="mine"))
+    expected = predict_batch(stack, read_readings(path, reader="mine"))
     assert_same(stream(stack, path, tmp_path / "o.parquet", reader="mine"), expected)
     assert len(expected["item_id"]) == mine.sum()
 
@@ -136,13 +137,18 @@ def test_other_columns_keep_their_types(light, tmp_path):
         assert kept.dtype == column.dtype and str(kept.to_list()) == str(column.to_list())
 
 
-def test_covariates(tmp_path):
-    lengths = np.linspace(-1.0, 1.0, 100)
+def test_covariates_and_options_without_a_reading(tmp_path):
+    lengths, logits = np.linspace(-1.0, 1.0, 100), MANY.copy()
+    logits[[3, 50, 99], [0, 1, 2]] = -np.inf
     fitted = Stack(STARS, channels=(Channel("lengthy", lengthy),), calibrators=(), inference="mode")
     fitted.fit(*LABELLED, covariates={"length": lengths[:20]})
-    path = write(tmp_path / "r.parquet", readings(length=lengths))
-    expected = calibrated_columns(fitted, read_readings(path))
-    assert_same(stream(fitted, path, tmp_path / "o.parquet"), expected)
+    path = write(tmp_path / "r.parquet", readings(logits, length=lengths))
+    with pytest.warns(CordialWarning) as expected:
+        table = read_readings(path)
+    with pytest.warns(CordialWarning) as told:
+        found = stream(fitted, path, tmp_path / "o.parquet")
+    assert [str(each.message) for each in told] == [str(each.message) for each in expected]
+    assert_same(found, predict_batch(fitted, table))
 
 
 def changed(name, row, value):
@@ -160,7 +166,7 @@ def test_a_fault_is_told_with_its_file(tmp_path):
     def refuse(message, table, **chosen):
         write(folder / "b.parquet", table, 40)
         with pytest.raises(InputError, match=message):
-            survey(folder, None, **chosen)
+            open_readings(folder).check(**chosen)
 
     refuse("parts: .* nan in row 4 of b.parquet, col", changed("logit_3", 44, float("nan")))
     refuse("'text 3' is in rows 3 of a.parquet and 20 of b.p", changed("item_id", 60, "text 3"))
@@ -168,32 +174,20 @@ def test_a_fault_is_told_with_its_file(tmp_path):
         lengths = readings(length=["1"] * 99 + [last])
         write(folder / "a.parquet", lengths, 0, 40)
         refuse(f"'length' {message} row 59 of b.parquet", lengths, covariates=["length"])
-    refuse("no column 'width'.*there is 'length'", lengths, covariates=["width"])
+    refuse("no column 'width'; found .*'length'", lengths, covariates=["width"])
     refuse("b.parquet lacks 'length', unlike a.parquet", readings())
     refuse("b.parquet has further columns: 'x', unl", lengths.with_columns(x=pl.lit(1)))
     (folder / "b.parquet").write_text("{}\n")
     with pytest.raises(FileError, match=r"b.parquet is not what its ending says: .*\.jsonl"):
-        survey(folder, None)
+        open_readings(folder)
     (tmp_path / "none").mkdir()
     with pytest.raises(FileError, match="none is a folder without a file .* .parquet"):
-        survey(tmp_path / "none", None)
-
-
-def test_missing_options_are_told_of_once(light, tmp_path):
-    logits = MANY.copy()
-    logits[[3, 50, 99], [0, 1, 2]] = -np.inf
-    path = write(tmp_path / "r.parquet", readings(logits))
-    with pytest.warns(CordialWarning) as expected:
-        table = read_readings(path)
-    with pytest.warns(CordialWarning) as told:
-        found = stream(light, path, tmp_path / "o.parquet")
-    assert [str(each.message) for each in told] == [str(each.message) for each in expected]
-    assert_same(found, calibrated_columns(light, table))
+        open_readings(tmp_path / "none")
 
 
 def test_a_batch_depends_on_no_other(stack, tmp_path):
     table = readings(note=[f"note {i}" for i in range(100)])
-    expected = calibrated_columns(stack, read_readings(write(tmp_path / "r.parquet", table)))
+    expected = predict_batch(stack, read_readings(write(tmp_path / "r.parquet", table)))
     predict = BatchPredictor(stack)
     backwards = [predict(table[start : start + 30]) for start in (90, 60, 30, 0)]
     assert_same(pl.concat(backwards[::-1]), expected)
@@ -245,7 +239,7 @@ def test_columns_of_other_names(cordial, folder):
 
 
 def test_nothing_is_left_of_a_table_that_is_damaged(cordial, folder, light, tmp_path):
-    before, found = names(tmp_path), survey(folder, STARS)
+    before, found = names(tmp_path), open_readings(folder)
     damaged = (folder / "b.parquet").read_bytes()
     (folder / "b.parquet").write_bytes(damaged[:4] + b"\xff" * 400 + damaged[404:])
     done = cordial("predict", "judge.cordial", "parts", "-o", "o.parquet", status=2)

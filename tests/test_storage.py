@@ -78,15 +78,6 @@ def test_damage_is_seen_wherever_it_is(saved):
             storage.read(saved, "calibrator")
 
 
-@given(st.binary(max_size=200))
-def test_no_contents_raise_anything_else(tmp_path_factory, contents):
-    path = tmp_path_factory.mktemp("junk") / "x"
-    for start in (b"", b"PK\3\4", b"\xff" * 8 + b'{"__metadata__":{"cordial":"'):
-        path.write_bytes(start + contents)
-        with pytest.raises(FileError):
-            storage.read(path, "calibrator")
-
-
 def forge(path, header=None, arrays=None):
     """Write a file with a digest that fits, unless the header gives another."""
     arrays = ARRAYS if arrays is None else arrays
@@ -102,10 +93,8 @@ def forge(path, header=None, arrays=None):
     [
         ({"version": 3}, None, "another version .* 3, this one reads 2.: upgrade with pip"),
         ({"version": 0}, None, "another version .* 0, this one reads 2.: fit again and save"),
-        ({"version": "nothing"}, None, "damaged or was changed: KeyError"),
         ({"kind": "prior"}, None, "holds a 'prior'; a 'calibrator' is needed, as `cordial fit`"),
         ({"meta": META | {"seed": 1}}, None, "do not match its digest"),
-        ({"digest": "0"}, None, "do not match its digest"),
         ({}, {"count": np.array(np.nan)}, "'count' does not hold finite numbers"),
         ({}, {"count": np.zeros(2, np.complex64)}, "finite numbers, but complex64"),
     ],

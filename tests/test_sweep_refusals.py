@@ -103,7 +103,7 @@ def model(readings, labels=None):
         ({"budgets": [4, 61]}, "budgets[1] is 61, but task 'stars' has only 60 texts"),
         ({"task": {"readers": ["a", "c"]}}, "task.stars: readers[1] must be one of a, b; got 'c'"),
         ({"task": {"report": 90}}, "task.stars: report is 90, but there are 90 labelled texts"),
-        ({"task": {"covariates": ["length"]}}, "task.stars: there is no column 'length'"),
+        ({"task": {"covariates": ["length"]}}, "no column 'length'"),
         ({"task": {"name": "other"}}, "task.stars: "),
         ({"task": {"readings": "one.csv", "readers": ["a"]}}, "has no column reader"),
         ({"task": {"readings": "two.csv"}}, 'Choose one, for example: name = "one"'),

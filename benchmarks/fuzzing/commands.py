@@ -33,7 +33,7 @@ def _without_fits() -> Iterator[None]:
     from cordial_ppl.fusion import Fusion
 
     with (
-        mock.patch("cordial_ppl.cli.fitting.fit_calibrator", _fit),
+        mock.patch("cordial_ppl.cli.calibrate.fit_calibrator", _fit),
         mock.patch("cordial_ppl.priors.learn_prior", _fit),
         mock.patch("cordial_ppl.sweep.run.make_cell", _fit),
         mock.patch.object(Fusion, "fit", _fit),

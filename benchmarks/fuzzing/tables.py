@@ -204,7 +204,7 @@ def _enter_readings(case: dict[str, Any], folder: Path) -> None:
     assert np.isfinite(table.logits).all() and abs(table.logits.mean(axis=1)).max() < 1e-6
     assert len(set(table.item_ids)) == len(table.item_ids) == rows and size == table.scale.size
     assert [table.where(i) for i in range(rows)]
-    read_provenance(table.extras)
+    read_provenance(table.columns)
     for name in table.extras:
         attempt(table.covariate, name)
     write_everywhere({"item_id": table.item_ids, "p_1": np.ones(rows)} | table.extras, folder)
@@ -294,7 +294,7 @@ def _make_written(rng: random.Random, folder: Path) -> dict[str, Any]:
     cells["other"] = [rng.choice((rng.choice(WORDS), rng.choice(VALUES))) for _ in IDS]
     kinds = ("f4", "i8", "u8", "?", "M8[s]", "m8[s]", "O", "U", "c16", "f2")
     cells["array"] = np.arange(ROWS).astype(rng.choice(kinds))
-    return cells | {rng.choice(WORDS[:20]): [rng.choice(VALUES)] * rng.choice((ROWS, 1))}
+    return cells | {rng.choice(WORDS[:20]): [rng.choice(VALUES)] * ROWS}
 
 
 def _enter_written(case: dict[str, Any], folder: Path) -> None:

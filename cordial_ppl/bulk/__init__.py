@@ -1,5 +1,1 @@
-"""Many texts: tables that need not fit in memory, predicted in batches here or on many machines.
-
-`predictor` predicts arrays and batches of a table, `local` a table on this machine and `cluster`
-one on Ray.
-"""
+"""Predictions for tables: batch by batch, on this machine (`predictor`) or on many (`cluster`)."""

@@ -14,28 +14,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import jax
+import polars as pl
 
-from cordial_ppl.bulk.local import Survey, predict_table
+from cordial_ppl.bulk.predictor import predict_table
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import CordialError, InputError
 from cordial_ppl.outputs import replacing
 from cordial_ppl.saved import load
+from cordial_ppl.tables.readings import ReadingTable
 
 PART = 1 << 17
 """Rows of a part, and of a file that is written: five seconds of a core."""
 
-KEPT = (
-    "jax_compilation_cache_dir",
-    "jax_persistent_cache_min_compile_time_secs",
-    "jax_persistent_cache_min_entry_size_bytes",
-)
-"""JAX's settings of where compiled programs are kept, which workers take over."""
-
 
 def predict_on_ray(
     calibrator: Path,
-    found: Survey,
+    table: ReadingTable,
     output: Path,
     show: Callable[[float, str], None],
     *,
@@ -48,7 +42,7 @@ def predict_on_ray(
 
     Args:
         calibrator: The calibrator's file.
-        found: The readings, under an absolute path.
+        table: The readings, checked, under an absolute path.
         output: The folder to make, with a file for each part in the order of the readings.
         show: Called with the share of the work that is done, and what it is.
         channels: The channel files that the calibrator was fitted with.
@@ -68,12 +62,11 @@ def predict_on_ray(
     if started:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
     files = calibrator.absolute(), tuple(channel.absolute() for channel in channels)
-    settings = {name: getattr(jax.config, name) for name in KEPT}
-    texts = 0
+    texts, total = 0, len(table)
     try:
         with replacing(output, folder=True) as folder:
-            task, given = ray.remote(predict_part), ray.put((files, settings, found, folder, size))
-            rows = found.columns.ends[-1][1]
+            task, given = ray.remote(predict_part), ray.put((files, table, folder, size))
+            rows = table.columns.frame.select(pl.len()).collect().item()
             waiting = [task.remote(given, part) for part in range(-(-rows // size))]
             while waiting:
                 (done,), waiting = ray.wait(waiting)
@@ -81,7 +74,7 @@ def predict_on_ray(
                 if fault:
                     raise CordialError(fault)
                 texts += part
-                show(texts / found.texts, "calibrating")
+                show(texts / total, "calibrating")
             # What a worker had begun when it died.
             for path in folder.glob(".*"):
                 path.unlink()
@@ -96,20 +89,18 @@ def predict_part(given: tuple[Any, ...], part: int) -> tuple[int, str]:
     """Predict a part, in a worker of Ray's.
 
     Args:
-        given: The calibrator's and the channels' files, JAX's settings, the readings, the folder to
-            write to and the rows of a part.
+        given: The calibrator's and the channels' files, the readings, the folder to write to and
+            the rows of a part.
         part: The number of the part.
 
     Returns:
         How many texts are in it, and what went wrong; Ray would print an exception's traceback.
     """
-    files, settings, found, folder, size = given
-    for name, value in settings.items():
-        jax.config.update(name, value)
+    files, table, folder, size = given
     path = folder / f"part-{part:05d}.parquet"
-    rows = replace(found.columns, frame=found.columns.frame.slice(part * size, size))
+    rows = replace(table.columns, frame=table.columns.frame.slice(part * size, size))
     try:
-        texts = predict_table(_load(*files), replace(found, columns=rows), path, jobs=1)
+        texts = predict_table(_load(*files), replace(table, columns=rows), path, jobs=1)
     except CordialError as error:
         return 0, str(error)
     if not texts:

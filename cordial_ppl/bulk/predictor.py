@@ -1,18 +1,23 @@
-"""A calibrator as a function of tables: a batch of readings in, a batch of predictions out."""
+"""A calibrator as a function of tables: readings in, predictions out, batch by batch."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float
+from polars.io.plugins import register_io_source
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.readings import Unread, warn_of_unread
-from cordial_ppl.tables.columns import Layout, find_layout, finite
+from cordial_ppl.tables.columns import is_reading, name_items
 from cordial_ppl.tables.frame import ROW, Columns
-from cordial_ppl.tables.rows import name_items
+from cordial_ppl.tables.layout import find_layout
+from cordial_ppl.tables.readings import ReadingTable
+from cordial_ppl.tables.writing import write_table
 
 if TYPE_CHECKING:
     from cordial_ppl.channel import Channel
@@ -71,20 +76,16 @@ class BatchPredictor:
         rows = pl.DataFrame(batch).with_row_index(ROW)
         columns = Columns(Path("the batch"), rows.lazy())
         layout = find_layout(columns, self.calibrator.scale_)
-        found = predict_columns(self.calibrator, columns, layout, warn_of_unread)
+        found = predict_batch(self.calibrator, ReadingTable(columns, *layout))
         return found if isinstance(batch, pl.DataFrame) else found.to_arrow()
 
 
-def predict_columns(
-    calibrator: "Stack", columns: Columns, layout: Layout, tell: Callable[[Unread], None]
-) -> pl.DataFrame:
-    """Predict the texts of a table.
+def predict_batch(calibrator: "Stack | Fusion", table: ReadingTable) -> pl.DataFrame:
+    """Predict the texts of a table in memory.
 
     Args:
-        calibrator: A fitted stack.
-        columns: The table.
-        layout: Where its readings are.
-        tell: Called with the options without a reading.
+        calibrator: A fitted calibrator.
+        table: The readings.
 
     Returns:
         The columns that `BatchPredictor` returns.
@@ -92,61 +93,93 @@ def predict_columns(
     Raises:
         InputError: A cell is invalid; with its row.
     """
-    covariates = {name: finite(columns, name) for name in calibrator.covariates_}
-    items = name_items(columns)
-    logits = layout.logits(columns, tell) if len(items) else np.empty((0, layout.scale.size))
-    found = pl.DataFrame({"item_id": items, **predict_texts(calibrator, logits, covariates)})
-    names = rename_extras(layout.extras(columns), found.columns, layout.kind)
-    return found.hstack(columns.collect(*names).rename(names)) if names else found
-
-
-def predict_texts(
-    calibrator: "Stack | Fusion",
-    logits: Float[np.ndarray, "n *readers K"],
-    covariates: Mapping[str, Float[np.ndarray, " n"]],
-) -> dict[str, Sequence | np.ndarray]:
-    """Predict texts, on all cores.
-
-    Args:
-        calibrator: A fitted calibrator.
-        logits: Centred logits (nats).
-        covariates: The covariates that it was fitted with, by name.
-
-    Returns:
-        The columns `p_<option>`, `mean`, `low`, `high` and `label`.
-    """
     scale = calibrator.scale_
-    if len(logits):
-        probs, *rest = calibrator.predict_all(logits, LEVEL, covariates)
+    covariates = {name: table.covariate(name) for name in calibrator.covariates_}
+    items = name_items(table.columns)
+    if len(items):
+        probs, mean, low, high = calibrator.predict_all(table.logits, LEVEL, covariates)
     else:
-        probs, rest = np.empty((0, scale.size)), np.empty((3, 0))
-    cells = {f"p_{option}": column for option, column in zip(scale.options, probs.T, strict=True)}
-    cells.update(zip(("mean", "low", "high"), rest, strict=True))
-    return {**cells, "label": np.array(scale.options)[probs.argmax(axis=1)]}
+        probs, (mean, low, high) = np.empty((0, scale.size)), np.empty((3, 0))
+    found = pl.DataFrame(
+        {
+            "item_id": items,
+            **{f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)},
+            "mean": mean,
+            "low": low,
+            "high": high,
+            "label": pl.Series(scale.options).gather(probs.argmax(axis=1)),
+        }
+    )
+    return add_extras(found, table)
 
 
-def rename_extras(
-    names: Iterable[str], taken: Collection[str], kind: str | None = None
-) -> dict[str, str]:
-    """Name the columns that are passed through.
-
-    A column whose name is taken becomes `input_...`.
+def add_extras(found: pl.DataFrame, table: ReadingTable, but: Collection[str] = ()) -> pl.DataFrame:
+    """Add the other columns of a table; one whose name is taken becomes `input_...`.
 
     Args:
-        names: The columns.
-        taken: The columns that are written.
-        kind: The kind of the readings; readings of options that only other tasks have are left
-            out.
-
-    Returns:
-        The new name of each column, by the old one.
+        found: What was predicted.
+        table: The readings.
+        but: Columns that are left out, as are readings of options that only other tasks have.
     """
-    found: dict[str, str] = {}
-    for name in names:
-        if kind is not None and name.startswith(f"{kind}_"):
+    names: dict[str, str] = {}
+    for name in table.columns.schema:
+        other = is_reading(name) and name.startswith(f"{table.kind}_")
+        if other or name in ("item_id", *table.names, *but):
             continue
         new = name
-        while new in taken or new in found.values():
+        while new in found.columns or new in names.values():
             new = f"input_{new}"
-        found[name] = new
-    return found
+        names[name] = new
+    return found.hstack(table.columns.collect(*names).rename(names)) if names else found
+
+
+def predict_table(
+    calibrator: "Stack | Fusion",
+    table: ReadingTable,
+    output: Path,
+    show: Callable[[float, str], None] = lambda *_: None,
+    *,
+    jobs: int | None = None,
+) -> int:
+    """Predict a table that has been checked, and need not fit in memory.
+
+    Args:
+        calibrator: The fitted calibrator.
+        table: The readings.
+        output: The table to write, in the order of the readings.
+        show: Called with the share of the work that is done, and what it is.
+        jobs: How many batches are predicted at a time; by default one a core.
+
+    Returns:
+        The number of texts predicted.
+
+    Raises:
+        FileError: A file cannot be read or written; nothing is left behind.
+    """
+    from cordial_ppl.compilation import workers
+
+    texts, done = len(table), 0
+    predict = partial(predict_batch, calibrator)
+
+    def predictions(*_: Any) -> Iterator[pl.DataFrame]:
+        nonlocal done
+        for part in _in_order(predict, table.batches(ROWS), jobs or workers(-(-texts // ROWS))):
+            yield part
+            done += len(part)
+            show(done / texts, "calibrating")
+
+    schema = predict(replace(table, columns=table.columns.header)).schema
+    write_table(output, register_io_source(predictions, schema=schema))
+    return done
+
+
+def _in_order[A, B](function: Callable[[A], B], items: Iterable[A], jobs: int) -> Iterator[B]:
+    """Map in threads, as `map` would, but few items ahead of what is asked for."""
+    running: deque[Future[B]] = deque()
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        for item in items:
+            running.append(pool.submit(function, item))
+            if len(running) > jobs:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()

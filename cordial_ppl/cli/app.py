@@ -3,6 +3,9 @@
 import gc
 import logging
 import os
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from inspect import Parameter, Signature, signature
 from typing import Annotated, Any
 
 import typer
@@ -29,6 +32,35 @@ class Commands(TyperGroup):
         """Run the command that was asked for."""
         with reporting():
             return super().invoke(ctx)
+
+
+def spread_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take groups of options: `how: Fitting` becomes an option for each field.
+
+    Args:
+        command: A function, some of whose parameters have a dataclass as their type.
+
+    Returns:
+        A function as typer needs it, with the options of groups last.
+    """
+    given = signature(command).parameters.values()
+    groups: dict[str, Any] = {p.name: p.annotation for p in given if is_dataclass(p.annotation)}
+    single = [p.replace(kind=p.KEYWORD_ONLY) for p in given if p.name not in groups]
+    parameters = single + [
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for kind in groups.values()
+        for field in fields(kind)
+    ]
+
+    def run(**values: Any) -> None:
+        for name, kind in groups.items():
+            values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
+        command(**values)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
 
 
 app = typer.Typer(
@@ -68,12 +100,12 @@ COMMANDS = (
     *(fuse, learn_prior, shift, check, sweep),
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(spread_options(command))
 
 
 def main() -> None:
     """Run the program with the arguments of the process."""
-    # A process of our own: importing and tracing make many objects, and little garbage.
+    # Importing and tracing make many objects, and little garbage.
     gc.set_threshold(50_000)
     # JAX's own log is silent, unless the environment asks for it.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -1,88 +1,153 @@
-"""`cordial calibrate` and its first half, `cordial fit`; the second half is `cordial predict`."""
+"""`cordial calibrate` and its first half, `cordial fit`: from two tables to a fitted calibrator."""
 
-from cordial_ppl.cli.messages import count, working
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cordial_ppl.cli.messages import count, leaving_at_once, say, working
 from cordial_ppl.cli.options import (
     ENDING,
     CalibratorOut,
-    Channels,
-    Inference,
-    Json,
+    Chosen,
+    Fitting,
     LabelsPath,
-    Method,
-    Options,
-    PriorOf,
-    PriorPath,
-    Quiet,
-    Reader,
     ReadingsPath,
-    Seed,
+    Shown,
     TableOut,
-    Task,
-    choose_prior,
-    split_options,
 )
+from cordial_ppl.errors import naming
+
+if TYPE_CHECKING:
+    from cordial_ppl.cordial.stack import Stack
+    from cordial_ppl.inference.data import Labelled
+    from cordial_ppl.scale import Scale
+    from cordial_ppl.tables import ReadingTable
 
 
 def calibrate(
     readings: ReadingsPath,
     labels: LabelsPath,
     output: TableOut,
-    options: Options = None,
-    reader: Reader = None,
-    task: Task = None,
-    channel: Channels = None,
-    prior: PriorPath = None,
-    prior_of: PriorOf = None,
-    seed: Seed = 0,
-    inference: Method = Inference.DEFAULT,
-    json: Json = False,
-    quiet: Quiet = False,
+    chosen: Chosen,
+    fitting: Fitting,
+    shown: Shown,
 ) -> None:
     """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
-    from cordial_ppl.cli.fitting import fit_tables
-    from cordial_ppl.cli.output import calibrated_columns, check_output, show_fit
-    from cordial_ppl.tables import write_table
+    from cordial_ppl.cli.output import check_output
 
-    settings = {"prior": choose_prior(prior, prior_of), "seed": seed, "inference": inference.value}
-    chosen = {"options": split_options(options), "reader": reader, "task": task}
-    check_output(output, [readings, labels, *([prior] if prior else [])])
-    table, labelled, calibrator = fit_tables(
-        readings, labels, chosen, settings, channels=channel, quiet=quiet
-    )
-    with working("calibrating", quiet):
-        write_table(output, calibrated_columns(calibrator, table))
-    texts = len(table.item_ids)
+    check_output(output, [readings, labels, *fitting.inputs])
+    table, labelled, calibrator = fit_tables(readings, labels, chosen, fitting, shown.quiet)
+    with working("calibrating", shown.quiet):
+        from cordial_ppl.bulk.predictor import predict_table
+
+        texts = predict_table(calibrator, table, output)
     done = f"wrote {output}: {count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
-    counts = {"output": str(output), "texts": texts, "labels": labelled}
-    show_fit(calibrator, counts, done, json=json, quiet=quiet)
+    _show(calibrator, {"output": str(output), "texts": texts, "labels": labelled}, done, shown)
 
 
 def fit(
     readings: ReadingsPath,
     labels: LabelsPath,
     output: CalibratorOut,
-    options: Options = None,
-    reader: Reader = None,
-    task: Task = None,
-    channel: Channels = None,
-    prior: PriorPath = None,
-    prior_of: PriorOf = None,
-    seed: Seed = 0,
-    inference: Method = Inference.DEFAULT,
-    json: Json = False,
-    quiet: Quiet = False,
+    chosen: Chosen,
+    fitting: Fitting,
+    shown: Shown,
 ) -> None:
     """Fit on the labelled texts of READINGS and save the calibrator."""
-    from cordial_ppl.cli.fitting import fit_tables
-    from cordial_ppl.cli.output import check_output, show_fit
+    from cordial_ppl.cli.output import check_output
 
-    settings = {"prior": choose_prior(prior, prior_of), "seed": seed, "inference": inference.value}
-    chosen = {"options": split_options(options), "reader": reader, "task": task}
-    check_output(output, [readings, labels, *([prior] if prior else [])], endings=[ENDING])
-    _, labelled, calibrator = fit_tables(
-        readings, labels, chosen, settings, channels=channel, quiet=quiet
-    )
+    check_output(output, [readings, labels, *fitting.inputs], endings=[ENDING])
+    _, labelled, calibrator = fit_tables(readings, labels, chosen, fitting, shown.quiet)
     calibrator.save(output)
     done = f"wrote {output}: a calibrator fitted on {count(labelled, 'label')}"
-    counts = {"output": str(output), "labels": labelled}
-    show_fit(calibrator, counts, done, json=json, quiet=quiet)
+    _show(calibrator, {"output": str(output), "labels": labelled}, done, shown)
+
+
+def fit_tables(
+    readings: Path, labels: Path, chosen: Chosen, fitting: Fitting, quiet: bool
+) -> tuple["ReadingTable", int, "Stack"]:
+    """Read both tables and fit a calibrator on the texts that have labels.
+
+    Returns:
+        The readings of all texts, the number of labels, and the calibrator.
+
+    Raises:
+        InputError: A table is not as it must be, or they do not fit together.
+        ChannelError: A file's model breaks the contract of a channel.
+    """
+    from cordial_ppl.tables import match_labels, read_labelled, read_provenance
+
+    settings = fitting.settings
+    table, found = read_labelled(readings, labels, **chosen.settings)
+    rows = match_labels(table, found)
+    texts = take_labelled(table, rows, found.labels, fitting.channel)
+    calibrator = fit_calibrator(texts, table.scale, settings, quiet)
+    calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
+    return table, len(rows), calibrator
+
+
+def take_labelled(
+    table: "ReadingTable",
+    rows: np.ndarray,
+    labels: np.ndarray,
+    channels: Sequence[str | Path] | None,
+) -> "Labelled":
+    """Take the labelled texts of a table, with the covariates that channels ask for.
+
+    Args:
+        table: The readings, checked.
+        rows: Positions of the labelled texts.
+        labels: Their labels, 0..K-1.
+        channels: Names or files of channels.
+
+    Raises:
+        InputError: A column is missing, or does not hold finite numbers.
+        ChannelError: A file does not hold a channel.
+    """
+    from cordial_ppl.inference.data import Labelled
+
+    covariates: dict[str, np.ndarray] = {}
+    if channels:
+        from cordial_ppl.inference.tracing import find_covariates
+        from cordial_ppl.loading import load_channel
+
+        for channel in map(load_channel, channels):
+            with naming(f"channel {channel.name!r}"):
+                for name in find_covariates(channel, table.scale.size):
+                    covariates[name] = table.covariate(name)[rows]
+    return Labelled(table.logits[rows], labels, covariates)
+
+
+def fit_calibrator(
+    texts: "Labelled", scale: "Scale", settings: Mapping[str, Any], quiet: bool
+) -> "Stack":
+    """Fit a calibrator to checked texts, with a sign of life on stderr.
+
+    Args:
+        texts: The labelled texts.
+        scale: The options.
+        settings: Settings of `Cordial`.
+        quiet: Whether to show nothing.
+
+    Raises:
+        InputError: Nothing can be learned from these labels.
+        ChannelError: A file's model breaks the contract of a channel.
+    """
+    with working("fitting", quiet), leaving_at_once():
+        from cordial_ppl.cordial import Cordial
+
+        return Cordial(scale.options, **settings).fit_labelled(texts, scale)
+
+
+def _show(calibrator: "Stack", counts: dict, done: str, shown: Shown) -> None:
+    """Print the summary and one line on stderr, or all of it as JSON."""
+    from cordial_ppl.cli.output import STDOUT, show_json
+
+    summary = calibrator.describe()
+    if shown.json:
+        show_json({**counts, "summary": summary.to_dict()})
+    elif not shown.quiet:
+        STDOUT.print(summary.text)
+        say(done)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cordial_ppl.cli.options import Inference, Json, Method, Quiet, Seed
+from cordial_ppl.cli.options import Fitting, Inference, Method, Seed, Shown
 
 LABELS = 20
 """Texts that the demonstration takes the labels of."""
@@ -12,30 +12,22 @@ Now with your own readings and labels (one row a text; item_id, logit_1 ... and 
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
 
-def demo(
-    seed: Seed = 0,
-    inference: Method = Inference.DEFAULT,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+def demo(shown: Shown, seed: Seed = 0, inference: Method = Inference.DEFAULT) -> None:
     """Show it: fit on 20 labels of made-up reviews, and score the other reviews."""
     from cordial_ppl import scores, synthetic
-    from cordial_ppl.cli.fitting import fit_calibrator
-    from cordial_ppl.cli.output import show_json, show_summary, show_table
+    from cordial_ppl.cli.calibrate import fit_calibrator
+    from cordial_ppl.cli.output import STDOUT, show_json, show_table
     from cordial_ppl.cordial.weighing import stated
-    from cordial_ppl.readings import label_histogram
+    from cordial_ppl.inference.data import Labelled
+    from cordial_ppl.readings import as_logits, label_histogram
+    from cordial_ppl.scale import Scale
 
     reviews = synthetic.reviews()
-    logits, unseen = reviews.logits[:LABELS], reviews.logits[LABELS:]
+    logits, unseen = as_logits(reviews.logits[:LABELS]), reviews.logits[LABELS:]
     labels, truth = reviews.labels[:LABELS], reviews.labels[LABELS:]
-    calibrator = fit_calibrator(
-        logits,
-        [reviews.options[z] for z in labels],
-        reviews.options,
-        inference=inference.value,
-        seed=seed,
-        quiet=quiet,
-    )
+    settings = Fitting(seed=seed, inference=inference).settings
+    texts, scale = Labelled(logits, labels, {}), Scale(reviews.options)
+    calibrator = fit_calibrator(texts, scale, settings, shown.quiet)
     histogram = label_histogram(labels, len(reviews.options))
     predictions = {
         "raw reading": stated(unseen),
@@ -51,11 +43,11 @@ def demo(
         for name, probs in predictions.items()
     }
     summary = calibrator.describe()
-    if json:
+    if shown.json:
         counts = {"labels": LABELS, "held_out": len(unseen)}
         show_json({**counts, "scores": scored, "summary": summary.to_dict()})
-    elif not quiet:
-        show_summary(summary)
+    elif not shown.quiet:
+        STDOUT.print(summary.text)
         title = f"\nOn {len(unseen)} held-out texts, after {LABELS} labels"
         measures = ("log_loss", "accuracy", "confidence")
         rows = [(name, *(f"{row[m]:.3f}" for m in measures)) for name, row in scored.items()]

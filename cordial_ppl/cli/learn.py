@@ -1,54 +1,50 @@
 """`cordial learn-prior`: what readers get wrong, learned from tasks with many labels."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import typer
 
 from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
 from cordial_ppl.cli.options import (
     ENDING,
     Channels,
-    Json,
     Options,
-    Quiet,
     Rule,
     Seed,
+    Shown,
+    argument,
+    option,
+    output,
     split_options,
 )
 from cordial_ppl.errors import InputError, naming
 
 Key = tuple[str, str]
-Texts = tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]
+Texts = tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]
 Names = list[str] | None
 TABLES = (
     "Tables of readings and of labels in turn, as for calibrate; for several tasks and readers."
 )
-OUTPUT = f"The prior to write ({ENDING})."
 RULE = (
     "How far to trust the tasks: as far as they agree with each other (cautious), or as the paper."
 )
-UNIT = (
-    "The power of classes in the unit of a parameter of your channel, such as drift=1; repeatable."
-)
+UNIT = "The power of K in the unit of a parameter of your channel: drift=1; may be repeated."
 
 
 def learn_prior(
-    tables: Annotated[list[Path], typer.Argument(metavar="READINGS LABELS ...", help=TABLES)],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT)],
+    tables: Annotated[list[Path], argument("READINGS LABELS ...", TABLES)],
+    out: Annotated[Path, output("FILE", f"The prior to write ({ENDING}).")],
+    shown: Shown,
     options: Options = None,
-    reader: Annotated[Names, typer.Option(metavar="NAME", help="A reader; repeatable.")] = None,
-    task: Annotated[Names, typer.Option(metavar="NAME", help="A task; repeatable.")] = None,
-    leave_out: Annotated[
-        Names, typer.Option(metavar="TASK", help="A task to leave out; repeatable.")
-    ] = None,
+    reader: Annotated[Names, option("NAME", "A reader; may be repeated.")] = None,
+    task: Annotated[Names, option("NAME", "A task; may be repeated.")] = None,
+    leave_out: Annotated[Names, option("TASK", "A task to leave out; may be repeated.")] = None,
     channel: Channels = None,
-    unit: Annotated[Names, typer.Option(metavar="NAME=POWER", help=UNIT)] = None,
-    rule: Annotated[Rule, typer.Option(help=RULE)] = Rule.CAUTIOUS,
+    unit: Annotated[Names, option("NAME=POWER", UNIT)] = None,
+    rule: Annotated[Rule, option(None, RULE)] = Rule.CAUTIOUS,
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Learn a prior from tasks with many labels, for `--prior` of the other commands.
 
@@ -60,9 +56,9 @@ def learn_prior(
     names, units = split_options(options), dict(map(_split_unit, unit or ()))
     if len(tables) % 2:
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
-    check_output(output, tables, endings=[ENDING])
+    check_output(out, tables, endings=[ENDING])
     found: dict[Key, Texts] = {}
-    with working("reading", quiet):
+    with working("reading", shown.quiet):
         for readings, labels in zip(tables[::2], tables[1::2], strict=True):
             for key, texts in _read_tasks(readings, labels, names, reader, task, channel).items():
                 if key in found:
@@ -73,13 +69,13 @@ def learn_prior(
         missing = set(chosen or ()) - {key[place] for key in found}
         if missing:
             raise InputError(f"--{setting} {min(missing)}: no table holds labelled texts of it.")
-    with working("loading", quiet), leaving_at_once():
+    with working("loading", shown.quiet), leaving_at_once():
         from cordial_ppl import priors
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.loading import load_channel
 
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel or ()))]
-    with leaving_at_once(), progressing(quiet) as show:
+    with leaving_at_once(), progressing(shown.quiet) as show:
         prior = priors.learn_prior(
             found,
             channels=models,
@@ -90,18 +86,18 @@ def learn_prior(
             seed=seed,
             on_done=show,
         )
-    prior.save(output)
+    prior.save(out)
     sizes = sorted(fit.size for fit in prior.fits)
     size = max(sizes, key=sizes.count)
     rows = prior.describe(models, size)
-    if json:
+    if shown.json:
         fits = [
             {"task": fit.task, "reader": fit.reader or None, "labels": sum(fit.counts)}
             for fit in prior.fits
         ]
-        content = {"output": str(output), "options": size, "fits": fits}
+        content = {"output": str(out), "options": size, "fits": fits}
         show_json(content | {"parameters": rows})
-    elif not quiet:
+    elif not shown.quiet:
         cells = [
             (
                 f"{row['channel']}  {row['parameter']}",
@@ -113,7 +109,7 @@ def learn_prior(
         title = f"Prior for {size} options, in the numbers that --prior-of takes"
         show_table(title, ("", "learned", "default"), cells)
         fits, tasks = count(len(prior.fits), "fit"), count(len(prior.tasks), "task")
-        say(f"wrote {output}: {fits} of {tasks}")
+        say(f"wrote {out}: {fits} of {tasks}")
 
 
 def _read_tasks(
@@ -125,8 +121,8 @@ def _read_tasks(
     channels: list[Path] | None,
 ) -> dict[Key, Texts]:
     """Logits, labels and covariates of the chosen tasks and readers of two tables."""
-    from cordial_ppl.cli.fitting import covariates_of, read_labelled
-    from cordial_ppl.tables import list_values, match_labels
+    from cordial_ppl.cli.calibrate import take_labelled
+    from cordial_ppl.tables import list_values, match_labels, read_labelled
 
     here, there = (list_values(path, "task") for path in (readings, labels))
     wanted = [name for name in here if not tasks or name in tasks]
@@ -157,9 +153,9 @@ def _read_tasks(
             if not len(rated.labels):
                 raise InputError(f"{readings}: none of the labelled texts of {who} has a reading.")
             with naming(f"{readings}: {who}"):
-                rows, extra = match_labels(table, rated), covariates_of(table, channels)
-            extra = {key: values[rows] for key, values in extra.items()}
-            found[name, reader or ""] = table.logits[rows], rated.labels, extra
+                rows = match_labels(table, rated)
+                texts = take_labelled(table, rows, rated.labels, channels)
+            found[name, reader or ""] = texts
     return found
 
 

@@ -1,6 +1,9 @@
 """What the user is told on stderr: errors, warnings and progress, each in one line."""
 
+import csv
+import io
 import os
+import shlex
 import signal
 import threading
 import warnings
@@ -10,7 +13,6 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
-from cordial_ppl.cli.options import as_option
 from cordial_ppl.errors import ChannelError, CordialError, CordialWarning, InputError, shorten
 from cordial_ppl.scale import SettingNeeded
 
@@ -29,7 +31,7 @@ def say(message: str) -> None:
 
 @contextmanager
 def working(on: str, quiet: bool) -> Iterator[None]:
-    """Show on a terminal that something takes a moment."""
+    """Show on a terminal what the program is doing."""
     if quiet or not STDERR.is_terminal:
         yield
     else:
@@ -55,7 +57,7 @@ def progressing(quiet: bool) -> Iterator[Callable[[float, str], None]]:
 def leaving_at_once() -> Iterator[None]:
     """Let Ctrl-C end the program there and then, with status 130.
 
-    Threads that compile would otherwise be waited for.  What is only half written is removed.
+    Python would otherwise wait for threads that compile. Unfinished files are removed.
     """
     from cordial_ppl.tables import discard_unfinished
 
@@ -80,7 +82,7 @@ def reporting() -> Iterator[None]:
 
     Raises:
         typer.Exit: 2 where the input is at fault, 130 after Ctrl-C, 1 for another error of the
-            package; what nobody raised on purpose is let through.
+            package; any other exception passes through.
     """
     shown: set[str] = set()
 
@@ -90,23 +92,33 @@ def reporting() -> Iterator[None]:
             say(f"warning: {message}")
 
     with warnings.catch_warnings():
-        # What libraries warn of each other is nothing that a user of the program can act on.
+        # A user of the program can do nothing about other libraries' warnings.
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", CordialWarning)
         warnings.showwarning = show
         try:
             yield
         except CordialError as error:
-            say(f"error: {_to_typist(error)}")
+            say(f"error: {_in_options(error)}")
             at_fault = isinstance(error, InputError | ChannelError)
             raise typer.Exit(2 if at_fault else 1) from error
         except KeyboardInterrupt as error:
             raise typer.Exit(130) from error
 
 
-def _to_typist(error: CordialError) -> str:
+def _in_options(error: CordialError) -> str:
     """The message, with the options of the program in place of arguments of functions."""
     if isinstance(error, SettingNeeded):
         setting = as_option(error.setting, error.value)
         return shorten(f"{error.problem} {error.advice}: {setting}.")
     return str(error)
+
+
+def as_option(setting: str, value: str | tuple[str, ...]) -> str:
+    """Write a setting as it is typed in a shell: "--options 1,2,3"."""
+    text = io.StringIO()
+    if isinstance(value, str):
+        text.write(value)
+    else:
+        csv.writer(text, lineterminator="").writerow(value)
+    return f"--{setting} {shlex.quote(text.getvalue())}"

@@ -1,11 +1,10 @@
 """What the commands are told: their arguments and options, each declared once."""
 
 import csv
-import io
-import shlex
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,12 +13,8 @@ from cordial_ppl.errors import InputError
 ENDING = ".cordial"
 """The ending of a calibrator's file."""
 
-
-PriorChoice = Path | str | dict[str, tuple[float, float]] | None
-"""A learned prior's file, the word "own", location and scale by parameter, or neither."""
-
 OWN_PRIOR = "own"
-"""Stands for the prior in each channel's own file."""
+"""Stands for the prior in each channel's file."""
 
 
 class Inference(StrEnum):
@@ -45,129 +40,142 @@ class Engine(StrEnum):
     RAY = "ray"
 
 
+def argument(metavar: str, text: str) -> Any:
+    """Declare an argument with its help."""
+    return typer.Argument(metavar=metavar, help=text)
+
+
+def option(metavar: str | None, text: str, *names: str, **rest: Any) -> Any:
+    """Declare an option with its help; by default the parameter gives its name."""
+    return typer.Option(*names, metavar=metavar, help=text, **rest)
+
+
+def output(metavar: str, text: str) -> Any:
+    """Declare the option that names the output."""
+    return option(metavar, text, "--output", "-o")
+
+
 ReadingsPath = Annotated[
     Path,
-    typer.Argument(
-        metavar="READINGS",
-        help="Table of readings (.csv, .parquet, .jsonl): item_id and one column an option, "
+    argument(
+        "READINGS",
+        "Table of readings (.csv, .parquet, .jsonl): item_id and one column an option, "
         "logit_..., logprob_..., p_... or n_... (or one column `rating`).",
     ),
 ]
-ManyReadings = Annotated[
-    Path,
-    typer.Argument(
-        metavar="READINGS",
-        help="Table of readings, as `cordial fit` reads it, or a folder of Parquet files.",
-    ),
-]
+MANY = "Table of readings, as `cordial fit` reads it, or a folder of Parquet files."
+ManyReadings = Annotated[Path, argument("READINGS", MANY)]
 Also = Annotated[
     list[Path] | None,
-    typer.Option(
-        metavar="READINGS",
-        help="A further table of readings, of other readers; may be repeated. A table without a "
-        "column `reader` is of one, who goes by the file's name.",
+    option(
+        "READINGS",
+        "A further table of readings, of other readers; may be repeated. A table without a "
+        "column `reader` is of one reader, named after the file.",
     ),
 ]
-LabelsPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="LABELS",
-        help="Table of labels: item_id and label, one row for each labelled text.",
-    ),
-]
-CalibratorPath = Annotated[
-    Path, typer.Argument(metavar="CALIBRATOR", help="A fitted calibrator, from `cordial fit`.")
-]
-CalibratorOut = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="CALIBRATOR", help=f"The calibrator to write ({ENDING})."
-    ),
-]
-TableOut = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        help="Table to write (.csv, .parquet, .jsonl): p_..., mean, its 90 % interval, label.",
-    ),
-]
-READINGS_OUT = typer.Option(
-    "--output", "-o", metavar="OUT", help="Table of readings (.csv, .parquet, .jsonl)."
-)
+LABELS = "Table of labels: item_id and label, one row for each labelled text."
+LabelsPath = Annotated[Path, argument("LABELS", LABELS)]
+CalibratorPath = Annotated[Path, argument("CALIBRATOR", "A fitted calibrator, from `cordial fit`.")]
+CalibratorOut = Annotated[Path, output("CALIBRATOR", f"The calibrator to write ({ENDING}).")]
+TABLE = "Table to write (.csv, .parquet, .jsonl): p_..., mean, its 90 % interval, label."
+TableOut = Annotated[Path, output("OUT", TABLE)]
+READINGS_OUT = output("OUT", "Table of readings (.csv, .parquet, .jsonl).")
 ReadingsOut = Annotated[Path, READINGS_OUT]
 ReadingsOrNot = Annotated[Path | None, READINGS_OUT]
-Spelled = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="OPTION=TEXT",
-        help="Another way in which the model writes an option, such as 1=A; may be repeated.",
-    ),
-]
-After = Annotated[
-    str | None,
-    typer.Option(
-        metavar="REGEX", help="What the answer follows, where it cannot be found without."
-    ),
-]
-Explain = Annotated[
-    int,
-    typer.Option(min=0, metavar="N", help="Show for N texts which tokens fed which option."),
-]
-Options = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="The options in the scale's order, such as 1,2,3,4,5; by default as in READINGS.",
-    ),
-]
-Reader = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The reader to take, if there are several.")
-]
-Task = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The task to take, if there are several.")
-]
+SPELL = "Another way in which the model writes an option, such as 1=A; may be repeated."
+Spelled = Annotated[list[str] | None, option("OPTION=TEXT", SPELL)]
+AFTER = "What the answer follows, where it cannot be found without."
+After = Annotated[str | None, option("REGEX", AFTER)]
+EXPLAIN = "Show for N texts which tokens fed which option."
+Explain = Annotated[int, option("N", EXPLAIN, min=0)]
+OPTIONS = "The options in the scale's order, such as 1,2,3,4,5; by default as in READINGS."
+Options = Annotated[str | None, option("A,B,...", OPTIONS)]
+Reader = Annotated[str | None, option("NAME", "The reader to take, if there are several.")]
+Task = Annotated[str | None, option("NAME", "The task to take, if there are several.")]
 Channels = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
+        "PATH",
+        "A channel file to weigh in; may be repeated. The code in the file is run: use only "
+        "files that you trust.",
         "--channel",
-        metavar="PATH",
-        help="A channel model of your own to weigh in; may be repeated. The code in the file is "
-        "run: use only files that you trust.",
     ),
 ]
 PriorPath = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "FILE",
+        "A prior learned from other tasks, as `cordial learn-prior` writes it, in place of the "
+        "one that comes with the package; or the word `own`, for the one in each channel's file.",
         "--prior",
-        metavar="FILE",
-        help="A prior learned from other tasks, as `cordial learn-prior` writes it, in place of "
-        "the one that comes with the package; or the word `own`, for the one in each channel's "
-        "file.",
     ),
 ]
 PriorOf = Annotated[
     list[str] | None,
-    typer.Option(
-        "--prior-of",
-        metavar="NAME=LOC,SCALE",
-        help="The prior of one parameter: location and scale of an offset or bias itself, of the "
+    option(
+        "NAME=LOC,SCALE",
+        "The prior of one parameter: location and scale of an offset or bias itself, of the "
         "logarithm of what is positive (temperature, gain, concentration), of the log odds of a "
         "strength; may be repeated.",
+        "--prior-of",
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
-Method = Annotated[Inference, typer.Option("--inference", help="How posteriors are found.")]
-EngineName = Annotated[
-    Engine,
-    typer.Option(
-        "--engine",
-        help="This machine, or Ray, for Parquet that many machines see: OUT is then a folder.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]
+SEED = "Seed of everything random."
+Seed = Annotated[int, option(None, SEED, min=0, max=2**32 - 1)]
+Method = Annotated[Inference, option(None, "How posteriors are found.", "--inference")]
+ENGINE = "This machine, or Ray, for Parquet that many machines see: OUT is then a folder."
+EngineName = Annotated[Engine, option(None, ENGINE, "--engine")]
+Json = Annotated[bool, option(None, "Print the results as JSON, nothing else.", "--json")]
+Quiet = Annotated[bool, option(None, "Print only warnings and errors.", "--quiet", "-q")]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is read of the tables."""
+
+    options: Options = None
+    reader: Reader = None
+    task: Task = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of the functions that read tables."""
+        names = split_options(self.options)
+        return {"options": names, "reader": self.reader, "task": self.task}
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How a calibrator is fitted."""
+
+    channel: Channels = None
+    prior: PriorPath = None
+    prior_of: PriorOf = None
+    seed: Seed = 0
+    inference: Method = Inference.DEFAULT
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of an estimator."""
+        return {
+            "channels": tuple(map(str, self.channel or ())),
+            "prior": choose_prior(self.prior, self.prior_of),
+            "seed": self.seed,
+            "inference": self.inference.value,
+        }
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read for it."""
+        return [self.prior] if self.prior else []
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is printed."""
+
+    json: Json = False
+    quiet: Quiet = False
 
 
 def split_options(text: str | None) -> tuple[str, ...] | None:
@@ -191,8 +199,8 @@ def split_options(text: str | None) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def choose_prior(path: Path | None, named: list[str] | None) -> PriorChoice:
-    """Read what --prior and --prior-of say.
+def choose_prior(path: Path | None, named: list[str] | None) -> Any:
+    """Read --prior and --prior-of.
 
     Args:
         path: File of a learned prior.
@@ -222,21 +230,3 @@ def choose_prior(path: Path | None, named: list[str] | None) -> PriorChoice:
             raise InputError(f"--prior-of names {name.strip()!r} twice.")
         found[name.strip()] = loc, scale
     return found
-
-
-def as_option(setting: str, value: str | tuple[str, ...]) -> str:
-    """Write a setting as it is typed: "--options 1,2,3"; `split_options` reads it back.
-
-    Args:
-        setting: Name of the setting.
-        value: Its value, a name or several.
-
-    Returns:
-        The words, quoted for a shell where they need it.
-    """
-    text = io.StringIO()
-    if isinstance(value, str):
-        text.write(value)
-    else:
-        csv.writer(text, lineterminator="").writerow(value)
-    return f"--{setting} {shlex.quote(text.getvalue())}"

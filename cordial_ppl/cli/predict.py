@@ -1,6 +1,7 @@
 """`cordial predict`: the second half of `cordial calibrate`, with a calibrator fitted before."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,36 +12,30 @@ from cordial_ppl.cli.options import (
     Also,
     CalibratorPath,
     Channels,
+    Chosen,
     Engine,
     EngineName,
-    Json,
     ManyReadings,
-    Options,
-    Quiet,
-    Reader,
+    Shown,
     TableOut,
-    Task,
-    split_options,
 )
 from cordial_ppl.errors import CordialWarning, InputError
 
 if TYPE_CHECKING:
+    from cordial_ppl.cordial.stack import Stack
     from cordial_ppl.fusion import Fusion
-    from cordial_ppl.tables import ReaderTables
+    from cordial_ppl.tables import ReadingTable
 
 
 def predict(
-    judge: CalibratorPath,
+    calibrator: CalibratorPath,
     readings: ManyReadings,
     output: TableOut,
+    chosen: Chosen,
+    shown: Shown,
     also: Also = None,
-    options: Options = None,
-    reader: Reader = None,
-    task: Task = None,
     channel: Channels = None,
     engine: EngineName = Engine.LOCAL,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Calibrate every text of READINGS with a calibrator that was fitted before.
 
@@ -49,78 +44,96 @@ def predict(
     them again, as --channel. A calibrator of several readers, from `cordial fuse`, takes those of
     them that READINGS holds. Parquet need not fit in memory.
     """
-    from cordial_ppl.cli.output import calibrated_columns, check_output, show_json
-    from cordial_ppl.tables import check_writable, write_table
+    from cordial_ppl.cli.output import check_output, show_json
+    from cordial_ppl.outputs import check_writable
+    from cordial_ppl.tables import open_readings
 
-    names, paths = split_options(options), [readings, *(also or [])]
+    settings, paths = chosen.settings, [readings, *(also or [])]
     if engine is Engine.LOCAL:
-        check_output(output, [judge, *paths])
+        parts = readings.iterdir() if readings.is_dir() else ()
+        check_output(output, [calibrator, *paths, *parts])
     elif not (readings.is_dir() or readings.suffix.lower() == ".parquet"):
         raise InputError(f"--engine {engine} reads Parquet, a file or a folder; got {readings}.")
     elif output.exists():
         raise InputError(f"cannot write {output}: it is there already. Remove it or name another.")
     else:
         check_writable(output)
-    with working("loading", quiet):
-        from cordial_ppl.cordial.stack import Stack
+    with working("loading", shown.quiet):
+        from cordial_ppl.bulk.cluster import predict_on_ray
+        from cordial_ppl.bulk.predictor import predict_table
         from cordial_ppl.fusion import Fusion
-        from cordial_ppl.saved import load
 
-        fitted = load(judge, channels=channel or ())
+        fitted, settings["options"] = load_calibrator(calibrator, settings["options"], channel)
+    several = isinstance(fitted, Fusion)
+    if several and (readings.is_dir() or engine is not Engine.LOCAL or chosen.reader is not None):
+        raise InputError(
+            f"{calibrator} was fitted on several readers and takes all of them that the tables "
+            f"hold: give files, and leave out --reader and --engine {Engine.RAY}."
+        )
+    if also and not several:
+        raise InputError(
+            f"{calibrator} was fitted on one reader, so there is nothing that --also could add to."
+        )
+    with working("reading", shown.quiet):
+        if isinstance(fitted, Fusion):
+            table = _read_several(fitted, paths, settings)
+        else:
+            path = readings if engine is Engine.LOCAL else readings.absolute()
+            table = open_readings(path, **settings)
+            table.check(fitted.covariates_)
+            _warn_of_others(calibrator, fitted, readings, table)
+    with progressing(shown.quiet) as show, leaving_at_once():
+        if engine is Engine.RAY:
+            predict_on_ray(calibrator, table, output, show, channels=channel or [])
+        else:
+            predict_table(fitted, table, output, show)
+    if shown.json:
+        options = fitted.scale_.options
+        show_json({"output": str(output), "texts": len(table), "options": options})
+    elif not shown.quiet:
+        say(f"wrote {output}: {count(len(table), 'text')}")
+
+
+def load_calibrator(
+    path: Path, options: tuple[str, ...] | None, channels: Sequence[Path] | None
+) -> tuple["Stack | Fusion", Any]:
+    """Load a calibrator, and find the names that its options have in a table of readings.
+
+    Args:
+        path: The calibrator's file.
+        options: What --options names; by default those of the calibrator.
+        channels: The channel files that it was fitted with.
+
+    Returns:
+        The calibrator, and the options of the table.
+
+    Raises:
+        InputError: The file holds something else, or `options` are more or fewer than its options.
+    """
+    from cordial_ppl.cordial.stack import Stack
+    from cordial_ppl.fusion import Fusion
+    from cordial_ppl.saved import load
+
+    fitted = load(path, channels=channels or ())
     if not isinstance(fitted, Stack | Fusion):
         raise InputError(
-            f"{judge} holds shifts of users, from which `cordial shift` predicts; give a "
+            f"{path} holds shifts of users, from which `cordial shift` predicts; give a "
             "calibrator, from `cordial fit` or `cordial fuse --save`."
         )
     scale = fitted.scale_
-    if names is not None and len(names) != scale.size:
+    if options is not None and len(options) != scale.size:
         raise InputError(
-            f"--options names {len(names)} options, but {judge} was fitted on {scale.size}: "
+            f"--options names {len(options)} options, but {path} was fitted on {scale.size}: "
             f"{', '.join(scale.options)}."
         )
-    if isinstance(fitted, Fusion):
-        if readings.is_dir() or engine is not Engine.LOCAL or reader is not None:
-            raise InputError(
-                f"{judge} was fitted on several readers and takes all of them that the tables "
-                f"hold: give files, and leave out --reader and --engine {Engine.RAY}."
-            )
-        table = _read_several(fitted, paths, names or scale, task)
-        with working("calibrating", quiet):
-            write_table(output, calibrated_columns(fitted, table))
-        texts = len(table.item_ids)
-    else:
-        if also:
-            raise InputError(
-                f"{judge} was fitted on one reader, so there is nothing that --also could add to."
-            )
-        from cordial_ppl.bulk.cluster import predict_on_ray
-        from cordial_ppl.bulk.local import predict_table, survey
-
-        with working("reading", quiet):
-            chosen: dict[str, Any] = {"reader": reader, "task": task}
-            path = readings if engine is Engine.LOCAL else readings.absolute()
-            found = survey(path, names or scale, **chosen, covariates=fitted.covariates_)
-            if engine is Engine.LOCAL:
-                check_output(output, [file for file, _ in found.columns.ends])
-        _warn_of_others(judge, fitted.provenance_, readings, found.provenance)
-        with progressing(quiet) as show, leaving_at_once():
-            if engine is Engine.RAY:
-                predict_on_ray(judge, found, output, show, channels=channel or [])
-            else:
-                predict_table(fitted, found, output, show)
-        texts = found.texts
-    if json:
-        show_json({"output": str(output), "texts": texts, "options": scale.options})
-    elif not quiet:
-        say(f"wrote {output}: {count(texts, 'text')}")
+    return fitted, options or scale
 
 
-def _read_several(
-    fitted: "Fusion", paths: list[Path], options: Any, task: str | None
-) -> "ReaderTables":
+def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any]) -> "ReadingTable":
     from cordial_ppl.tables import read_several
 
-    table = read_several(paths, options=options, task=task, readers=fitted.readers_, gaps=True)
+    settings = {"options": settings["options"], "task": settings["task"]}
+    table = read_several(paths, **settings, readers=fitted.readers_, gaps=True)
     silent = np.isnan(table.logits).all(axis=(0, 2))
     if silent.any():
         absent = [name for name, gone in zip(table.readers, silent, strict=True) if gone]
@@ -133,16 +146,14 @@ def _read_several(
     return table
 
 
-def _warn_of_others(
-    judge: Path, known: dict[str, list[str]], readings: Path, new: dict[str, list[str]]
-) -> None:
+def _warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "ReadingTable") -> None:
     """Warn of readings that were made in another way than those that the calibrator knows."""
-    from cordial_ppl.tables import differences
+    from cordial_ppl.tables import differences, read_provenance
 
-    others = differences(known, new)
+    others = differences(fitted.provenance_, read_provenance(table.columns))
     if others:
         warnings.warn(
-            f"{readings} has readings of another kind than {judge} was fitted on: "
+            f"{readings} has readings of another kind than {path} was fitted on: "
             f"{'; '.join(others)}. A calibrator corrects the faults of one model under one "
             "prompt: fit another on labels of these.",
             CordialWarning,

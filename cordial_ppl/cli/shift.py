@@ -1,137 +1,107 @@
 """`cordial shift`: calibrated probabilities of what each user would say."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated
 
 from cordial_ppl.cli.messages import count, say, working
 from cordial_ppl.cli.options import (
-    Channels,
-    Inference,
-    Json,
+    Chosen,
+    Fitting,
     LabelsPath,
-    Method,
-    Options,
-    PriorOf,
-    PriorPath,
-    Quiet,
-    Reader,
     ReadingsPath,
-    Seed,
-    Task,
-    choose_prior,
-    split_options,
+    Shown,
+    option,
+    output,
 )
 from cordial_ppl.errors import InputError, naming
 
 SHOWN = 10
 """Users that the summary names: those who differ most."""
 
-Population = Annotated[
-    Path | None,
-    typer.Option(
-        "--calibrator",
-        metavar="CALIBRATOR",
-        help="A calibrator fitted to other labels, as `cordial fit` writes it, for the population; "
-        "by default one is fitted to LABELS, as --inference, --seed, --prior and --channel say.",
-    ),
-]
-
-Output = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        help="Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label, extras.",
-    ),
-]
+POPULATION = (
+    "A calibrator fitted to other labels, as `cordial fit` writes it, for the population; by "
+    "default one is fitted to LABELS, as --inference, --seed, --prior and --channel say."
+)
+TABLE = "Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label, extras."
 
 
 def shift(
     readings: ReadingsPath,
     labels: LabelsPath,
-    output: Output,
-    calibrator_path: Population = None,
-    options: Options = None,
-    reader: Reader = None,
-    task: Task = None,
-    channel: Channels = None,
-    prior: PriorPath = None,
-    prior_of: PriorOf = None,
-    seed: Seed = 0,
-    inference: Method = Inference.DEFAULT,
-    json: Json = False,
-    quiet: Quiet = False,
+    out: Annotated[Path, output("OUT", TABLE)],
+    chosen: Chosen,
+    fitting: Fitting,
+    shown: Shown,
+    calibrator_path: Annotated[
+        Path | None, option("CALIBRATOR", POPULATION, "--calibrator")
+    ] = None,
 ) -> None:
     """Calibrate every text of READINGS for its user: some rate higher than others, some lower.
 
     READINGS has a column `user`, whose label is predicted. LABELS may have a column `user` too, and
     a column `order`: numbers that grow with time, or dates in ISO 8601.
     """
+    import polars as pl
+
     from cordial_ppl import scores
-    from cordial_ppl.cli.fitting import covariates_of, fit_calibrator, read_labelled
-    from cordial_ppl.cli.output import check_output, passed_on, show_json, show_table
+    from cordial_ppl.bulk.predictor import add_extras
+    from cordial_ppl.cli.calibrate import fit_calibrator, take_labelled
+    from cordial_ppl.cli.output import check_output, show_json, show_table
     from cordial_ppl.personal import UserShift
     from cordial_ppl.personal.validation import as_order, as_users
     from cordial_ppl.stacking import MIN_LABELS
-    from cordial_ppl.tables import match_labels, write_table
+    from cordial_ppl.tables import match_labels, read_labelled, write_table
 
-    names, chosen, calibrator = split_options(options), choose_prior(prior, prior_of), None
-    if calibrator_path is not None and chosen is not None:
+    settings, tables, calibrator = fitting.settings, chosen.settings, None
+    if calibrator_path is not None and settings["prior"] is not None:
         raise InputError("--calibrator is fitted already: leave out --prior and --prior-of.")
-    check_output(output, [readings, labels, *(path for path in (calibrator_path, prior) if path)])
+    given = [calibrator_path] if calibrator_path else []
+    check_output(out, [readings, labels, *given, *fitting.inputs])
     if calibrator_path is not None:
-        with working("loading", quiet):
+        with working("loading", shown.quiet):
             from cordial_ppl.cordial import load
 
-            calibrator = load(calibrator_path, channels=channel or ())
-            names = names or calibrator.scale_.options
-    table, found = read_labelled(readings, labels, options=names, reader=reader, task=task)
-    scale = table.scale
-    rows, order = match_labels(table, found), found.extras.get("order")
-    extras = dict(table.extras)
+            calibrator = load(calibrator_path, channels=fitting.channel or ())
+            tables["options"] = tables["options"] or calibrator.scale_
+    table, found = read_labelled(readings, labels, **tables)
+    scale, rows, extras = table.scale, match_labels(table, found), table.extras
     if "user" not in extras:
         raise InputError(f"{readings} needs a column user: whose label is predicted.")
     with naming(readings):
-        users = as_users(extras.pop("user"), len(table.item_ids), table.where)
+        users = as_users(extras["user"], len(table), table.where)
     with naming(labels):
+        order = found.extras.get("order")
         as_order(order, len(rows), found.where)
         raters = found.extras.get("user") or [users[row] for row in rows]
         raters = as_users(raters, len(rows), found.where)
-    given = scale.decode(found.labels)
     if calibrator is None:
         if len(rows) < MIN_LABELS:
             raise InputError(
                 f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are "
                 "needed, or a calibrator fitted to other labels (--calibrator)."
             )
-        extra = {name: own[rows] for name, own in covariates_of(table, channel).items()}
-        settings = {"prior": chosen, "inference": inference, "seed": seed, "channels": channel}
-        calibrator = fit_calibrator(
-            table.logits[rows], given, scale.options, covariates=extra, quiet=quiet, **settings
-        )
+        texts = take_labelled(table, rows, found.labels, fitting.channel)
+        calibrator = fit_calibrator(texts, scale, settings, shown.quiet)
     extra = {name: table.covariate(name) for name in calibrator.covariates_}
     population = calibrator.predict_proba(table.logits, extra)
     known = population[rows] if calibrator_path else calibrator.out_of_fold_
     assert known is not None  # with so many labels
-    with working("comparing users", quiet):
-        shifts = UserShift(scale).fit(known, given, raters, order)
+    with working("comparing users", shown.quiet):
+        rated = scale.decode(found.labels)
+        shifts = UserShift(scale).fit(known, rated, raters, order)
         probs = shifts.predict_proba(population, users)
-        in_order, _ = shifts.predict_in_order(known, given, raters, order, afresh=True)
+        in_order, _ = shifts.predict_in_order(known, rated, raters, order, afresh=True)
         before, after = (scores.log_loss(part, found.labels) for part in (known, in_order))
-        columns: dict[str, Any] = {"item_id": table.item_ids, "user": users}
+        columns = {"item_id": table.item_ids, "user": users}
         columns |= {f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)}
         columns |= {"mean": probs @ scale.values, "label": scale.decode(probs.argmax(axis=1))}
-        write_table(output, columns | passed_on(replace(table, extras=extras), columns))
+        write_table(out, add_extras(pl.DataFrame(columns), table, ["user"]).lazy())
     values, counts = shifts.values_, shifts.counts_
-    if json:
-        content = {"output": str(output), "texts": len(users), "labels": len(rows)}
+    if shown.json:
+        content = {"output": str(out), "texts": len(users), "labels": len(rows)}
         content |= {"spread": shifts.sigma_, "shifts": values, "labels_of": counts}
         show_json({**content, "log_loss_population": before, "log_loss_in_order": after})
-    elif not quiet:
+    elif not shown.quiet:
         furthest = sorted(values, key=lambda user: -abs(values[user]))[:SHOWN]
         lines = [(user, str(counts[user]), f"{values[user]:+.2f}") for user in furthest]
         title = f"{count(len(values), 'user')}: shifts with standard deviation {shifts.sigma_:.2f}"
@@ -146,4 +116,4 @@ def shift(
         )
         if after >= before:
             say("earlier labels of a user do not help to predict the later ones here")
-        say(f"wrote {output}: {count(len(users), 'text')}")
+        say(f"wrote {out}: {count(len(users), 'text')}")

@@ -4,48 +4,26 @@ import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
-from cordial_ppl.cli.options import Json, Quiet
+from cordial_ppl.cli.options import Shown, argument, option, output
 from cordial_ppl.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from cordial_ppl.sweep import Results
 
-ConfigPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="CONFIG",
-        help="What is compared, in TOML: tasks, methods, budgets, draws, seed. Channel files that "
-        "it names are run: use only files that you trust.",
-    ),
-]
-Folder = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="DIR",
-        help="Where results go; a run that was interrupted goes on from what is there.",
-    ),
-]
-Analyse = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--analyse",
-        metavar="NAME",
-        help="Write a table and figure of the results: all, or one of them; may be repeated.",
-    ),
-]
+CONFIG = (
+    "What is compared, in TOML: tasks, methods, budgets, draws, seed. Channel files that it names "
+    "are run: use only files that you trust."
+)
+FOLDER = "Where results go; a run that was interrupted goes on from what is there."
+ANALYSE = "Write a table and figure of the results: all, or one of them; may be repeated."
 
 
 def sweep(
-    config: ConfigPath,
-    output: Folder,
-    analyse: Analyse = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    config: Annotated[Path, argument("CONFIG", CONFIG)],
+    folder: Annotated[Path, output("DIR", FOLDER)],
+    shown: Shown,
+    analyse: Annotated[list[str] | None, option("NAME", ANALYSE)] = None,
 ) -> None:
     """Compare calibrators: every method on the same subsets of the labels, task by task.
 
@@ -62,17 +40,17 @@ def sweep(
         raise InputError(f"--analyse may be all, {', '.join(PRODUCTS)}; got {unknown[0]!r}.")
     asked = tuple(dict.fromkeys(analyse or ()))
     wanted = tuple(PRODUCTS) if "all" in asked else asked
-    with working("loading", quiet), leaving_at_once():
+    with working("loading", shown.quiet), leaving_at_once():
         from cordial_ppl.sweep import read_config, run_sweep
 
         plan = read_config(config)
-    with leaving_at_once(), progressing(quiet) as show:
-        results = run_sweep(plan, output, show)
+    with leaving_at_once(), progressing(shown.quiet) as show:
+        results = run_sweep(plan, folder, show)
     written, left_out = [], {}
     for name in wanted:
         try:
-            with working(f"analysing: {name}", quiet):
-                written += write_product(PRODUCTS[name](results), output)
+            with working(f"analysing: {name}", shown.quiet):
+                written += write_product(PRODUCTS[name](results), folder)
         except FileError:
             raise
         except InputError as error:
@@ -85,18 +63,18 @@ def sweep(
     ]
     outcomes = [outcome for cell in results.cells.values() for outcome in cell.values()]
     failed = sum(map(bool, itertools.chain.from_iterable(o.reasons for o in outcomes)))
-    if json:
-        content = {"output": str(output), "cells": len(results.cells), "failed_fits": failed}
+    if shown.json:
+        content = {"output": str(folder), "cells": len(results.cells), "failed_fits": failed}
         products = {"written": list(map(str, written)), "left_out": left_out}
         show_json(content | {"mean_log_loss": means} | products)
-    elif not quiet:
+    elif not shown.quiet:
         _show_means(results, {tuple(row.values())[:4]: row["log_loss"] for row in means})
         for name, why in left_out.items():
             say(f"left out {name}: {why}")
         if failed:
             say(f"{count(failed, 'fit')} failed: see the column reason of results.parquet")
         files = "".join(f", {path.name}" for path in written)
-        say(f"wrote {output}: {count(len(results.cells), 'cell')}{files}")
+        say(f"wrote {folder}: {count(len(results.cells), 'cell')}{files}")
     for name in asked:
         # What can be shown has been; what was asked for by name and cannot be is an error.
         if name in left_out:

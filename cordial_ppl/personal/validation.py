@@ -11,7 +11,7 @@ from cordial_ppl.cordial.frames import check_columns
 from cordial_ppl.errors import InputError, Where, name_rows, quote
 from cordial_ppl.scale import Scale, parse_number
 from cordial_ppl.scores import as_probabilities
-from cordial_ppl.tables.rows import as_name
+from cordial_ppl.tables.columns import as_name
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 

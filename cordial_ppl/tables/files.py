@@ -1,8 +1,7 @@
 """The file formats: a CSV, Parquet or JSON Lines file as named columns, whatever they mean.
 
-Parquet is read when it is needed and need not fit in memory. CSV and JSON Lines are read at once,
-by the readers of the standard library: these tell the line of every row, and refuse rows of another
-length and keys that occur twice.
+polars reads Parquet when it is needed, and it need not fit in memory. The standard library reads
+CSV and JSON Lines at once: it tells the line of each row, and polars would accept too short a row.
 
 A message names the line of a text file, where the first is 1, or the row of a Parquet file, where
 the first is 0.
@@ -10,22 +9,23 @@ the first is 0.
 
 import csv
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import batched
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from cordial_ppl.errors import FileError, quote
+from cordial_ppl.errors import FileError, list_names, quote
 from cordial_ppl.outputs import name_endings
 from cordial_ppl.tables.frame import (
-    LACKING,
     ROW,
     Columns,
     as_series,
     is_filled,
-    list_names,
+    list_files,
     reading,
 )
 
@@ -36,6 +36,9 @@ DENSEST = 4
 
 CHUNK = 1 << 16
 """Rows of a CSV file that are Python objects at a time."""
+
+LONGEST = 2**31 - 1
+"""Characters of a cell of a CSV file, at most; the standard library refuses more than 2**17."""
 
 
 def read_columns(path: str | Path) -> Columns:
@@ -61,7 +64,7 @@ def read_columns(path: str | Path) -> Columns:
 
 
 def table_ending(path: str | Path) -> str:
-    """Find the ending of a table's name, in lower case; one not among `ENDINGS`: `FileError`."""
+    """Find the ending of a table's name, in lower case; raise a `FileError` if it is unknown."""
     ending = Path(path).suffix.lower()
     if ending not in _READERS:
         raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
@@ -69,7 +72,7 @@ def table_ending(path: str | Path) -> str:
 
 
 def _check(path: Path) -> str:
-    """Look at the first bytes of a file: is it there, and of the kind that its name says?"""
+    """Check that a file is there and looks like what its ending says; return the ending."""
     ending = table_ending(path)
     try:
         with path.open("rb") as file:
@@ -90,17 +93,18 @@ def _check(path: Path) -> str:
 
 
 def _read_parquet(path: Path) -> Columns:
+    files = list_files(path) if path.is_dir() else [path]
+    if not files:
+        raise FileError(f"{path} is a folder without a file whose name ends in .parquet.")
     scans: list[pl.LazyFrame] = []
-    ends: list[tuple[Path, int]] = []
+    starts = [0]
     known: list[str] = []
-    rows = 0
-    for file in _list_files(path) if path.is_dir() else [path]:
+    for file in files:
         _check(file)
         with reading(file):
             # One file, also in a folder whose name looks like a partition ("task=fluency").
-            scan = pl.scan_parquet(
-                file, glob=False, hive_partitioning=False, row_index_name=ROW, row_index_offset=rows
-            )
+            settings = {"glob": False, "hive_partitioning": False, "row_index_name": ROW}
+            scan = pl.scan_parquet(file, **settings, row_index_offset=starts[-1])
             names = scan.collect_schema().names()
             count = scan.select(pl.len()).collect().item()
         if count > DENSEST * file.stat().st_size:
@@ -111,30 +115,24 @@ def _read_parquet(path: Path) -> Columns:
             ("has further columns:", [name for name in names if name not in known]),
         ):
             if others:
-                first = ends[0][0].name
+                first = files[0].name
                 raise FileError(f"{file} {problem} {list_names(others)}, unlike {first}.")
         scans.append(scan.select(known))
-        rows += count
-        ends.append((file, rows))
+        starts.append(starts[-1] + count)
+
+    def place(row: int) -> str:
+        number = bisect_right(starts, row) - 1
+        return f"row {row - starts[number]}" + (f" of {files[number].name}" * path.is_dir())
+
     # A column without a value, or of whole numbers, may be of another type in another file.
     frame = scans[0] if len(scans) == 1 else pl.concat(scans, how="vertical_relaxed")
     with reading(path):
         frame.collect_schema()
-    return Columns(path, frame, ends=tuple(ends))
-
-
-def _list_files(folder: Path) -> list[Path]:
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    found = [f for f in files if f.suffix.lower() == ".parquet" and f.name[0] not in "._"]
-    if not found:
-        raise FileError(f"{folder} is a folder without a file whose name ends in .parquet.")
-    return found
+    return Columns(path, frame, place)
 
 
 def _read_csv(path: Path) -> Columns:
-    frames: list[pl.DataFrame] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
+    limit = csv.field_size_limit(LONGEST)
     with _text(path) as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -145,68 +143,51 @@ def _read_csv(path: Path) -> Columns:
             doubled = [name for name in header if header.count(name) > 1]
             if doubled:
                 raise FileError(f"{path}: column {quote(doubled[0])} occurs twice in the header.")
-            schema = [*((name, pl.String) for name in header), (ROW, pl.Int64)]
-
-            def keep() -> None:
-                columns = zip(*rows, strict=True) if rows else ((),) * len(header)
-                frames.append(pl.DataFrame([*columns, lines], schema))
-                rows.clear()
-                lines.clear()
-
-            line = reader.line_num
-            for row in reader:
-                start, line = line + 1, reader.line_num
-                if len(row) == len(header):
-                    rows.append(row)
-                    lines.append(start)
-                elif row:
-                    raise FileError(
-                        f"{path}: line {start} has {len(row)} cells, the header has {len(header)}."
-                    )
-                if len(rows) == CHUNK:
-                    keep()
-            keep()
+            schema = dict.fromkeys(header, pl.String) | {ROW: pl.Int64}
+            frames = [pl.DataFrame(schema=schema)]
+            for rows in batched(_numbered(path, reader, len(header)), CHUNK):
+                frames.append(pl.DataFrame(list(zip(*rows, strict=True)), schema))
         except csv.Error as error:
-            raise FileError(
-                f"{path} is not a CSV table: {error}, line {reader.line_num}."
-            ) from error
-    return Columns(path, pl.concat(frames).lazy(), "line")
+            place = f"line {reader.line_num}"
+            raise FileError(f"{path} is not a CSV table: {error}, {place}.") from error
+        finally:
+            csv.field_size_limit(limit)
+    return Columns(path, pl.concat(frames).lazy(), "line {}".format)
+
+
+def _numbered(path: Path, reader: Any, size: int) -> Iterator[list]:
+    """Rows with the line in which each begins; blank lines are skipped."""
+    line = reader.line_num
+    for row in reader:
+        start, line = line + 1, reader.line_num
+        if row and len(row) != size:
+            raise FileError(f"{path}: line {start} has {len(row)} cells, the header has {size}.")
+        if row:
+            yield [*row, start]
 
 
 def _read_json_lines(path: Path) -> Columns:
-    records: list[dict] = []
-    lines: list[int] = []
+    records: dict[int, dict] = {}
     with _text(path) as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
+        for line, text in enumerate(file, start=1):
+            if not text.strip():
                 continue
             try:
-                record = json.loads(line, object_pairs_hook=_record)
+                record = json.loads(text)
                 # Half a surrogate pair, escaped, is text that no file can hold.
-                if "\\u" in line:
+                if "\\u" in text:
                     json.dumps(record, ensure_ascii=False).encode()
             except (ValueError, RecursionError) as error:
-                raise FileError(f"{path}: line {number} is not valid JSON: {error}.") from error
+                raise FileError(f"{path}: line {line} is not valid JSON: {error}.") from error
             if not isinstance(record, dict):
                 raise FileError(
-                    f"{path}: every line must be one object, {{...}}; line {number} is not."
+                    f"{path}: every line must be one object, {{...}}; line {line} is not."
                 )
-            records.append(record)
-            lines.append(number)
-    names = dict.fromkeys(name for record in records for name in record)
-    columns = [as_series(name, [record.get(name) for record in records]) for name in names]
-    lacking = [list(names.keys() - record.keys()) for record in records]
-    hidden = pl.Series(ROW, lines, pl.Int64), pl.Series(LACKING, lacking, pl.List(pl.String))
-    return Columns(path, pl.DataFrame([*columns, *hidden]).lazy(), "line")
-
-
-def _record(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        doubled = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {quote(doubled)} occurs twice")
-    return record
+            records[line] = record
+    names = dict.fromkeys(name for record in records.values() for name in record)
+    columns = [as_series(name, [row.get(name) for row in records.values()]) for name in names]
+    lines = pl.Series(ROW, list(records), pl.Int64)
+    return Columns(path, pl.DataFrame([*columns, lines]).lazy(), "line {}".format)
 
 
 @contextmanager
@@ -227,6 +208,5 @@ _READERS: dict[str, Callable[[Path], Columns]] = {
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,
 }
-
 ENDINGS = tuple(_READERS)
 """The endings of a table's name."""

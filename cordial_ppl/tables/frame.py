@@ -1,7 +1,6 @@
 """A table as named columns: a lazy frame of polars that knows where each row stands in its file."""
 
 import json
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,13 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import FileError, InputError, quote
+from cordial_ppl.errors import FileError, InputError, Where, list_names, name_row
 
 ROW = "\0row"
-"""A hidden column: where each row stands in its file, or in the files of a folder together."""
-
-LACKING = "\0lacking"
-"""A hidden column of JSON Lines: the names that a row does not have."""
+"""A hidden column: the number of each row in its file, or in the files of a folder together."""
 
 
 @dataclass(frozen=True)
@@ -27,58 +23,46 @@ class Columns:
 
     Attributes:
         path: The file or the folder.
-        frame: The cells, with the hidden column `ROW`; text if they come from CSV.
-        unit: What `ROW` counts, "line" or "row".
-        ends: The Parquet files, and the number of rows up to the end of each.
-        masks: Conditions that the rows which count meet.
-        silent: Columns that are empty in the rows which count, but not in others.
+        frame: The cells and the hidden column `ROW`; all cells of a CSV file are text.
+        place: Names a row by its number in `ROW`: "line 7", "row 7 of part-2.parquet".
+        masks: Conditions that select rows; by default all rows count.
     """
 
     path: Path
     frame: pl.LazyFrame
-    unit: str = "row"
-    ends: tuple[tuple[Path, int], ...] = ()
+    place: Where = name_row
     masks: tuple[pl.Expr, ...] = ()
-    silent: frozenset[str] = frozenset()
 
     @cached_property
     def schema(self) -> dict[str, Any]:
         """Names and types of the columns, in file order."""
-        with reading(self.path, self.ends):
+        with reading(self.path):
             found = self.frame.collect_schema().items()
-        return {name: kind for name, kind in found if name not in (ROW, LACKING)}
+        return {name: kind for name, kind in found if name != ROW}
 
     @property
     def header(self) -> "Columns":
         """The columns without a row."""
-        with reading(self.path, self.ends):
-            return replace(self, frame=self.frame.clear())
+        return replace(self, frame=self.frame.clear())
 
     @cached_property
     def cells(self) -> dict[str, list]:
         """The cells of each column as Python objects; None for a missing one."""
-        found = self.collect(*self.schema)
-        with reading(self.path, self.ends):
-            return found.to_dict(as_series=False)
+        return {cells.name: as_list(cells) for cells in self.collect(*self.schema)}
 
     def __len__(self) -> int:
-        """The number of rows that count."""
+        """The number of selected rows."""
         return self.collect(pl.len()).item()
 
     def where(self, position: int) -> str:
-        """Name the place of a row: "line 7", or in a folder "row 7 of part-2.parquet"."""
-        row = self.collect(pl.col(ROW).get(position)).item()
-        if not self.path.is_dir():
-            return f"{self.unit} {row}"
-        ends = [0, *(end for _, end in self.ends)]
-        number = bisect_right(ends, row) - 1
-        return f"{self.unit} {row - ends[number]} of {self.ends[number][0].name}"
+        """Name the place of a selected row, counted from 0: "line 7"."""
+        return self.place(self.collect(pl.col(ROW).get(position)).item())
 
     def require(self, name: str) -> None:
-        """Refuse a table without a column.
+        """Check that there is a column.
 
         Raises:
-            InputError: There is no such column.
+            InputError: There is none of that name.
         """
         if name not in self.schema:
             raise InputError(
@@ -86,7 +70,7 @@ class Columns:
             )
 
     def column(self, name: str) -> list:
-        """List the cells of a column that has to be there.
+        """List the cells of a column.
 
         Raises:
             InputError: There is no such column.
@@ -95,12 +79,12 @@ class Columns:
         return self.cells[name]
 
     def collect(self, *what: str | pl.Expr) -> pl.DataFrame:
-        """Compute expressions from the rows that count; a file cannot be read: `FileError`."""
-        with reading(self.path, self.ends):
+        """Compute expressions from the selected rows; raise a `FileError` for a damaged file."""
+        with reading(self.path):
             return self.frame.filter(*self.masks).select(*what).collect()
 
     def batches(self, size: int, names: Iterable[str] | None = None) -> Iterator["Columns"]:
-        """Read the rows that count in order, some at a time.
+        """Read the selected rows in order, some at a time.
 
         Args:
             size: The most rows of a batch.
@@ -112,9 +96,8 @@ class Columns:
         Raises:
             FileError: A file cannot be read.
         """
-        unused = [name for name in self.schema if names is not None and name not in names]
-        rows = self.frame.filter(*self.masks).drop(unused)
-        with reading(self.path, self.ends):
+        rows = self.frame.filter(*self.masks).select(ROW, *(names or self.schema))
+        with reading(self.path):
             for frame in rows.collect_batches(chunk_size=size, maintain_order=True):
                 if len(frame):
                     yield replace(self, frame=frame.lazy(), masks=())
@@ -145,7 +128,9 @@ def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:
             column = None
         # polars replaces what does not fit by null, also inside lists and objects.
         nested = bool(kinds & {list, tuple, dict})
-        if column is not None and (not nested or column.to_list() == plain):
+        if column is not None and (
+            not nested or _drop_nulls(column.to_list()) == _drop_nulls(plain)
+        ):
             return column
     texts = [cell if cell is None or isinstance(cell, str) else as_text(cell) for cell in plain]
     return pl.Series(name, texts, pl.String)
@@ -161,11 +146,25 @@ def as_text(cell: object) -> str:
     )
 
 
-def list_names(names: Iterable[str], shown: int = 10) -> str:
-    """Quote names for a message, at most ten: "'a', 'b' and 3 more"; "nothing" if none."""
-    quoted = [quote(name) for name in names] or ["nothing"]
-    hidden = len(quoted) - shown
-    return ", ".join(quoted[:shown]) + (f" and {hidden} more" if hidden > 0 else "")
+def _drop_nulls(value: Any) -> Any:
+    """Leave out the keys of objects that have no value: polars gives all objects the same keys."""
+    if isinstance(value, dict):
+        return {key: _drop_nulls(part) for key, part in value.items() if part is not None}
+    return [_drop_nulls(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def as_list(cells: pl.Series) -> list:
+    """The cells of a column as Python objects; dates outside the range of Python's as text."""
+    try:
+        return cells.to_list()
+    except (OverflowError, ValueError):
+        return cells.cast(pl.String).to_list()
+
+
+def list_files(folder: Path) -> list[Path]:
+    """List the Parquet files of a folder by name, without hidden ones and those that begin "_"."""
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    return [f for f in files if f.suffix.lower() == ".parquet" and f.name[0] not in "._"]
 
 
 def is_filled(cell: object) -> bool:
@@ -174,15 +173,11 @@ def is_filled(cell: object) -> bool:
 
 
 @contextmanager
-def reading(path: Path, ends: Iterable[tuple[Path, int]] = ()) -> Iterator[None]:
-    """Turn what goes wrong in polars into a message about a file.
-
-    Args:
-        path: The file or the folder.
-        ends: The files of a folder: the one at fault is looked for.
+def reading(path: Path) -> Iterator[None]:
+    """Turn an exception of polars into a message about a file, or about one file of a folder.
 
     Raises:
-        FileError: A file cannot be read.
+        FileError: The file cannot be read.
     """
     try:
         yield
@@ -190,11 +185,15 @@ def reading(path: Path, ends: Iterable[tuple[Path, int]] = ()) -> Iterator[None]
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except InputError:
         raise
-    # Besides damage, dates that Python does not have.
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
-        for file, _ in ends if path.is_dir() else ():
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        for file in list_files(path) if path.is_dir() else ():
             with reading(file):
                 for _ in pl.scan_parquet(file, glob=False).collect_batches():
                     pass
-        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        reason = first_line(error)
         raise FileError(f"{path} is damaged or holds what cannot be read: {reason}.") from error
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, without a full stop."""
+    return str(error).strip().partition("\n")[0].rstrip(".")

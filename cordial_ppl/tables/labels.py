@@ -1,20 +1,19 @@
 """Tables of labels: one row for each labelled text, found by its `item_id`."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.errors import InputError, naming, quote
-from cordial_ppl.scale import Scale, parse_number
-from cordial_ppl.tables.columns import filled, passed_through
+from cordial_ppl.errors import InputError, list_names, naming, quote
+from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.tables.columns import filled, named, passed_through, read_items, select
 from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import ROW
-from cordial_ppl.tables.readings import ReadingTable
-from cordial_ppl.tables.rows import read_items, select
-from cordial_ppl.tables.several import ReaderTables
+from cordial_ppl.tables.frame import Columns
+from cordial_ppl.tables.readings import ReadingTable, read_readings
 
 
 @dataclass(frozen=True)
@@ -22,40 +21,43 @@ class LabelTable:
     """The labels of a file.
 
     Attributes:
+        columns: The table.
         item_ids: The texts, each once.
         labels: Positions 0..K-1 on the scale, [n].
-        extras: Every other column, by name, with None for a missing cell.
-        places: Where each row stands in the file: "line 7".
     """
 
+    columns: Columns
     item_ids: list[str]
     labels: Int64[np.ndarray, " n"]
-    extras: dict[str, list]
-    places: list[str]
+
+    @property
+    def extras(self) -> dict[str, list]:
+        """The cells of every other column, by name, with None for a missing cell."""
+        return passed_through(self.columns, ["item_id", "label"])
 
     def where(self, position: int) -> str:
-        """Name the place of a row in the file: "line 7"."""
-        return self.places[position]
+        """Name the place of a label in the file: "line 7"."""
+        return self.columns.where(position)
 
     def among(self, item_ids: Collection[str]) -> "LabelTable":
         """Keep the labels of some texts."""
         known = set(item_ids)
         kept = [i for i, item in enumerate(self.item_ids) if item in known]
-        return LabelTable(
-            [self.item_ids[i] for i in kept],
-            self.labels[kept],
-            {name: [cells[i] for i in kept] for name, cells in self.extras.items()},
-            [self.places[i] for i in kept],
-        )
+        masks = *self.columns.masks, named("item_id").is_in(list(known))
+        items = [self.item_ids[i] for i in kept]
+        return LabelTable(replace(self.columns, masks=masks), items, self.labels[kept])
 
 
-def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> LabelTable:
+def read_labels(
+    path: str | Path, scale: Scale, *, task: str | None = None, kind: str = "rating"
+) -> LabelTable:
     """Read the labels of some texts: one row for each labelled text, none for the others.
 
     Args:
         path: A .csv, .parquet, .jsonl or .ndjson file with `item_id` and `label`.
         scale: The options that labels are names or positions of.
         task: The task to take, where the file has a column `task`.
+        kind: What the readings hold; options that their columns name cannot be renamed otherwise.
 
     Returns:
         The labels.
@@ -75,18 +77,38 @@ def read_labels(path: str | Path, scale: Scale, *, task: str | None = None) -> L
             "once. Remove or rename the column."
         )
     columns = select(columns, "task", task if "task" in columns.schema else None)
-    item_ids = read_items(columns)
     remedy = "A table of labels has rows for the labelled texts alone: remove the others."
-    with naming(path):
-        labels = scale.encode(filled(columns, "label", remedy), where=columns.where)
-    rows = columns.collect(ROW).to_series()
-    places = [f"{columns.unit} {row}" for row in rows]
-    return LabelTable(item_ids, labels, passed_through(columns, ["item_id", "label"]), places)
+    items = read_items(columns)
+    try:
+        with naming(path):
+            labels = scale.encode(filled(columns, "label", remedy), where=columns.where)
+    except SettingNeeded as error:
+        if kind == "rating":
+            raise
+        first, last = error.value[0], error.value[-1]
+        raise InputError(
+            f"{error.problem} If your scale starts at 1, name the columns of the readings "
+            f"{kind}_{first} to {kind}_{last}."
+        ) from error
+    return LabelTable(columns, items, labels)
 
 
-def match_labels(
-    readings: ReadingTable | ReaderTables, labels: LabelTable
-) -> Int64[np.ndarray, " n"]:
+def read_labelled(
+    readings: Path, labels: Path, *, task: str | None = None, **chosen: Any
+) -> tuple[ReadingTable, LabelTable]:
+    """Read readings and labels; raise what `read_readings` and `read_labels` raise.
+
+    Args:
+        readings: The table of readings.
+        labels: The table of labels.
+        task: The task to take.
+        chosen: The `options` and the `reader` to take.
+    """
+    table = read_readings(readings, task=task, **chosen)
+    return table, read_labels(labels, table.scale, task=task, kind=table.kind)
+
+
+def match_labels(readings: ReadingTable, labels: LabelTable) -> Int64[np.ndarray, " n"]:
     """Find the reading of each labelled text.
 
     Args:
@@ -106,22 +128,7 @@ def match_labels(
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         raise InputError(
             f"{len(unknown)} of {len(labels.item_ids)} labels are for items without a reading: "
-            f"{shown}{more}. {_remedy([labels.item_ids[i] for i in unknown], readings.item_ids)}"
+            f"{shown}{more}. The readings have items such as {list_names(readings.item_ids, 2)}: "
+            "write them alike, or remove these labels."
         )
     return np.array([positions[item] for item in labels.item_ids], np.int64)
-
-
-def _remedy(unknown: list[str], known: list[str]) -> str:
-    """What to do about unknown items: the other file may differ in capitals or decimals."""
-    same = {_plainly(item): item for item in known}
-    for item in unknown:
-        if _plainly(item) in same:
-            other = quote(same[_plainly(item)])
-            return f"The readings write {quote(item)} as {other}: write both alike."
-    return "Remove them, or check that both files belong together."
-
-
-def _plainly(item: str) -> float | str:
-    """An id as a number if it is one, or else in small letters."""
-    number = parse_number(item)
-    return item.strip().casefold() if number is None else number

@@ -8,12 +8,10 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError, list_names, naming
 from cordial_ppl.scale import Scale
-from cordial_ppl.tables.columns import numbers
+from cordial_ppl.tables.columns import named, numbers, read_items
 from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import list_names
-from cordial_ppl.tables.rows import as_names, read_items
 
 FIELDS = ("task", "reader", "n", "draw")
 """Columns that may tell for which fit a row is; one that is not there holds for all."""
@@ -36,19 +34,15 @@ class Predictions:
         self._columns = read_columns(path)
         self._columns.require("item_id")
         self._fields = [field for field in FIELDS if field in self._columns.schema]
-        table = self._columns.collect(pl.all())
-        table = table.with_columns(as_names(table[name]) for name in ("item_id", *self._fields))
+        names = [named(name) for name in ("item_id", *self._fields)]
+        table = self._columns.collect(pl.all()).with_columns(names)
         self._none = table.clear()
-        self._parts: dict[tuple, pl.DataFrame] = {(): table}
-        if self._fields:
-            self._parts = table.partition_by(self._fields, as_dict=True)
+        self._parts: dict[tuple, pl.DataFrame] = (
+            table.partition_by(self._fields, as_dict=True) if self._fields else {(): table}
+        )
 
     def check(self, scale: Scale) -> None:
-        """Check before the work that every option has a column.
-
-        Raises:
-            InputError: One has none.
-        """
+        """Check that every option has a column; raise an `InputError` if one has none."""
         for option in scale.options:
             self._columns.require(f"p_{option}")
 

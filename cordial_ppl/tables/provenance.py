@@ -1,8 +1,12 @@
 """How readings were made: columns that say by which model, with which prompt, and how decoded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from cordial_ppl.tables.frame import list_names
+import polars as pl
+
+from cordial_ppl.errors import list_names
+from cordial_ppl.tables.columns import as_names
+from cordial_ppl.tables.frame import Columns
 
 MADE = ("model", "prompt", "decoding", "date")
 """What may be known of a reading; columns `reader_model`, ..."""
@@ -14,13 +18,11 @@ Provenance = dict[str, list[str]]
 """By `LASTING`, the different values there are."""
 
 
-def read_provenance(
-    extras: Mapping[str, Sequence], rows: Sequence[int] | None = None
-) -> Provenance:
+def read_provenance(columns: Columns, rows: Sequence[int] | None = None) -> Provenance:
     """Find out how the readings of a table were made.
 
     Args:
-        extras: Its columns besides the readings.
+        columns: The table.
         rows: The rows that count; by default all.
 
     Returns:
@@ -29,11 +31,12 @@ def read_provenance(
     """
     found: Provenance = {}
     for name in LASTING:
-        cells = extras.get(f"reader_{name}", ())
-        chosen = (cells[row] for row in rows) if rows is not None and len(cells) else cells
-        values = dict.fromkeys(str(cell) for cell in chosen if cell not in (None, ""))
-        if values:
-            found[name] = list(values)
+        if f"reader_{name}" in columns.schema:
+            cell = pl.col(f"reader_{name}")
+            cell = cell if rows is None else cell.gather(rows)
+            cells = columns.collect(cell.unique(maintain_order=True)).to_series()
+            if values := [value for value in as_names(cells) if value]:
+                found[name] = values
     return found
 
 

@@ -4,48 +4,99 @@ A file may hold several readers and tasks; one of each is chosen by name. Column
 readings are passed through.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from jaxtyping import Float64
 
-from cordial_ppl.errors import Where
+from cordial_ppl.errors import naming
+from cordial_ppl.readings import (
+    Source,
+    Unread,
+    as_logits,
+    readings_from_counts,
+    readings_from_probabilities,
+    warn_of_unread,
+)
 from cordial_ppl.scale import Scale
-from cordial_ppl.tables.columns import Layout, find_layout, finite, passed_through
+from cordial_ppl.tables.columns import (
+    filled,
+    finite,
+    list_distinct,
+    name_items,
+    numbers,
+    passed_through,
+    read_items,
+    select,
+)
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
-from cordial_ppl.tables.rows import read_items, select
+from cordial_ppl.tables.layout import find_layout
+
+EMPTY = {"logit": -np.inf, "logprob": -np.inf, "p": 0.0, "n": 0.0}
+"""What an empty cell means: an option without a reading, or one that was never rated."""
+
+CHECKED = 1 << 18
+"""Rows that are checked at a time; a message counts the faults among these."""
 
 
 @dataclass(frozen=True)
 class ReadingTable:
-    """The readings of a file.
+    """The readings of a table, which are read and checked when they are first used.
 
     Attributes:
-        item_ids: The texts, each once.
-        logits: Centred logits [n, K] (nats).
+        columns: The table.
         scale: The K options.
-        kind: What the file holds: "logit", "logprob", "p", "n" or "rating".
-        extras: Every other column, by name, with None for a missing cell.
-        columns: The file.
+        kind: What the table holds: "logit", "logprob", "p", "n" or "rating".
+        names: The columns of readings, in the scale's order; "rating" alone; none if `known`.
+        known: The centred logits, if they have been checked already.
+        readers: The readers' names, if there are several.
+        tell: Called with the options without a reading.
     """
 
-    item_ids: list[str]
-    logits: Float64[np.ndarray, "n K"]
+    columns: Columns
     scale: Scale
     kind: str
-    extras: dict[str, list]
-    columns: Columns
+    names: tuple[str, ...] = ()
+    known: Float64[np.ndarray, "n *readers K"] | None = None
+    readers: tuple[str, ...] = ()
+    tell: Callable[[Unread], None] = warn_of_unread
+
+    def __len__(self) -> int:
+        """The number of texts."""
+        return len(self.columns) if self.known is None else len(self.known)
+
+    @cached_property
+    def item_ids(self) -> list[str]:
+        """The texts' ids; raise an `InputError` if one is missing or occurs twice."""
+        return read_items(self.columns)
+
+    @cached_property
+    def logits(self) -> Float64[np.ndarray, "n *readers K"]:
+        """Centred logits [n, K] (nats), or [n, R, K] with NaN where a reader has not read a text.
+
+        Raises:
+            InputError: A cell is no number, or the readings are not what their kind says; with the
+                row and the column.
+        """
+        return self._convert() if self.known is None else self.known
 
     @property
-    def where(self) -> Where:
-        """Names the place of a row in the file: "line 7"."""
-        return self.columns.where
+    def extras(self) -> dict[str, list]:
+        """The cells of every other column, by name, with None for a missing cell."""
+        return passed_through(self.columns, ["item_id", *self.names])
+
+    def where(self, position: int) -> str:
+        """Name the place of a text in the file: "line 7"."""
+        return self.columns.where(position)
 
     def covariate(self, name: str) -> Float64[np.ndarray, " n"]:
-        """Read an extra column as numbers.
+        """Read another column as numbers.
 
         Args:
             name: The column.
@@ -58,10 +109,76 @@ class ReadingTable:
         """
         return finite(self.columns, name)
 
+    def check(self, covariates: Sequence[str] = ()) -> None:
+        """Check everything, in batches, and warn once of options without a reading.
+
+        Args:
+            covariates: Columns that must be finite numbers.
+
+        Raises:
+            InputError: An id is missing or occurs twice, a reading is invalid, or a covariate is
+                missing or not finite; with its row.
+        """
+        for name in covariates:
+            self.columns.require(name)
+        hashes: list[pl.Series] = []
+        unread: list[Unread] = []
+        for batch in self.batches(CHECKED, ("item_id", *self.names, *covariates), unread.append):
+            # Eight bytes a text; two ids may have one hash, so `read_items` has the last word.
+            hashes.append(name_items(batch.columns).hash())
+            batch.logits  # noqa: B018
+            for name in covariates:
+                batch.covariate(name)
+        ids = pl.concat(hashes)
+        if ids.n_unique() < len(ids):
+            read_items(self.columns)
+        if unread:
+            cells, rows = sum(each.options for each in unread), sum(each.rows for each in unread)
+            self.tell(Unread(cells, rows, len(ids), unread[0].first))
+
+    def batches(
+        self,
+        size: int,
+        names: Iterable[str] | None = None,
+        tell: Callable[[Unread], None] = lambda _: None,
+    ) -> Iterator["ReadingTable"]:
+        """Read the texts in order, some at a time.
+
+        Args:
+            size: The most texts of a batch.
+            names: The columns to read; by default all.
+            tell: Called with the options without a reading of a batch.
+
+        Yields:
+            Tables in memory.
+        """
+        start, known = 0, vars(self).get("logits", self.known)
+        for columns in self.columns.batches(size, names):
+            stop = start + len(columns)
+            part = None if known is None else known[start:stop]
+            yield replace(self, columns=columns, known=part, tell=tell)
+            start = stop
+
+    def _convert(self) -> Float64[np.ndarray, "n K"]:
+        columns, names = self.columns, self.names
+        source = Source(columns.where, names, self.tell)
+        with naming(columns.path):
+            if self.kind == "rating":
+                cells = filled(columns, "rating", "Remove the rows without a rating.")
+                rated = self.scale.encode(cells, where=columns.where, noun="ratings")
+                return as_logits(readings_from_counts(np.eye(self.scale.size)[rated]))
+            cells = [numbers(columns, name, empty=EMPTY[self.kind]) for name in names]
+            values = np.stack(cells, axis=1)
+            if self.kind == "p":
+                values = readings_from_probabilities(values, source=source)
+            elif self.kind == "n":
+                values = readings_from_counts(values, source=source)
+            return as_logits(values, source=source)
+
 
 def open_readings(
     path: str | Path, *, options: Any = None, reader: str | None = None, task: str | None = None
-) -> tuple[Columns, Layout]:
+) -> ReadingTable:
     """Find the readings of a table, which need not fit in memory.
 
     Args:
@@ -73,7 +190,7 @@ def open_readings(
         task: The task to take, where the file holds several.
 
     Returns:
-        The rows of that reader and task, and where their readings are.
+        The readings of that reader and task, not yet checked.
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
@@ -83,22 +200,13 @@ def open_readings(
     columns = read_columns(path)
     columns.require("item_id")
     columns = select(select(columns, "task", task), "reader", reader)
-    return columns, find_layout(columns, options)
+    return ReadingTable(columns, *find_layout(columns, options))
 
 
 def read_readings(
     path: str | Path, *, options: Any = None, reader: str | None = None, task: str | None = None
 ) -> ReadingTable:
-    """Read the readings of all texts.
-
-    Args:
-        path: As in `open_readings`.
-        options: As in `open_readings`.
-        reader: As in `open_readings`.
-        task: As in `open_readings`.
-
-    Returns:
-        The readings.
+    """Read and check the readings of all texts, as `open_readings` finds them.
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
@@ -106,7 +214,27 @@ def read_readings(
             with its row and column.
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
-    columns, layout = open_readings(path, options=options, reader=reader, task=task)
-    item_ids, logits = read_items(columns), layout.logits(columns)
-    extras = passed_through(columns, ["item_id", *layout.readings])
-    return ReadingTable(item_ids, logits, layout.scale, layout.kind, extras, columns)
+    table = open_readings(path, options=options, reader=reader, task=task)
+    _ = table.item_ids, table.logits
+    return table
+
+
+def list_values(path: str | Path, field: str, task: str | None = None) -> list[str]:
+    """List the names in a column of a table, such as `reader`, in the order of the file.
+
+    Args:
+        path: A .csv, .parquet, .jsonl or .ndjson file.
+        field: The column.
+        task: The task whose rows count; by default all do.
+
+    Returns:
+        The names, each once; none if there is no such column.
+
+    Raises:
+        FileError: The file cannot be read or is not what its ending says.
+        InputError: There is no such task.
+    """
+    columns = read_columns(path)
+    if task is not None:
+        columns = select(columns, "task", task)
+    return list_distinct(columns, field) if field in columns.schema else []

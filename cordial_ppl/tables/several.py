@@ -1,48 +1,17 @@
 """Readings by several readers, from one table or from a table each, joined by `item_id`."""
 
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError
-from cordial_ppl.scale import Scale, SettingNeeded
-from cordial_ppl.tables.columns import finite, is_reading
-from cordial_ppl.tables.frame import ROW, Columns, as_series, list_names
-from cordial_ppl.tables.readings import ReadingTable, read_readings
-from cordial_ppl.tables.rows import list_values
-
-
-@dataclass(frozen=True)
-class ReaderTables:
-    """Readings of the same texts by R readers.
-
-    Attributes:
-        item_ids: The texts that any reader has read, each once, in the order of the files.
-        logits: Centred logits [n, R, K] (nats); NaN where a reader has not read a text.
-        scale: The K options, the same for all readers.
-        readers: The readers' names.
-        kind: What the first reader with columns has: "logit", ...; "rating" if none has.
-        extras: Every other column, by name, from the first reader who has something in a cell.
-    """
-
-    item_ids: list[str]
-    logits: Float64[np.ndarray, "n R K"]
-    scale: Scale
-    readers: tuple[str, ...]
-    kind: str
-    extras: dict[str, list]
-
-    def covariate(self, name: str) -> Float64[np.ndarray, " n"]:
-        """Read an extra column as numbers, as `ReadingTable.covariate` does."""
-        cells = self.extras | {ROW: list(map(repr, self.item_ids))}
-        frame = pl.DataFrame([as_series(*column) for column in cells.items()])
-        return finite(Columns(Path("the readings"), frame.lazy(), "item_id"), name)
+from cordial_ppl.errors import InputError, list_names
+from cordial_ppl.scale import SettingNeeded
+from cordial_ppl.tables.columns import is_reading, named
+from cordial_ppl.tables.frame import ROW, Columns, reading
+from cordial_ppl.tables.readings import ReadingTable, list_values, read_readings
 
 
 def read_several(
@@ -52,7 +21,7 @@ def read_several(
     readers: Sequence[str] | None = None,
     task: str | None = None,
     gaps: bool = False,
-) -> ReaderTables:
+) -> ReadingTable:
     """Read the readings of the same texts by several readers, of whatever kind each gave.
 
     Args:
@@ -65,7 +34,9 @@ def read_several(
         gaps: Whether some of the readers that are asked for may be in no file.
 
     Returns:
-        The readings, side by side.
+        The texts that any reader has read, in the order of the files, with logits [n, R, K] that
+        are NaN where a reader has not read a text. Another column has, for each text, the value
+        from the first reader that has one.
 
     Raises:
         FileError: A file cannot be read or is not what its ending says.
@@ -84,29 +55,26 @@ def read_several(
             f"{list_names(homes)}."
         )
     tables: dict[str, ReadingTable] = {}
-    waiting = deque(name for name in names if name in homes)
-    # Ratings do not say what could have been rated, so readers with columns come first.
-    postponed: set[str] = set()
-    while waiting:
-        name = waiting.popleft()
-        path, named = homes[name]
-        try:
-            tables[name] = read_readings(
-                path, options=options, reader=name if named else None, task=task
-            )
-        except SettingNeeded as error:
-            if error.setting != "options" or name in postponed:
-                raise
-            postponed.add(name)
-            waiting.append(name)
-        else:
-            options = tables[name].scale
+    # Ratings do not say what could have been rated: readers with columns of options come first.
+    for last in (False, True):
+        for name in names:
+            if name in homes and name not in tables:
+                path, reader = homes[name]
+                try:
+                    table = read_readings(path, options=options, reader=reader, task=task)
+                except SettingNeeded as error:
+                    if last or error.setting != "options":
+                        raise
+                else:
+                    tables[name], options = table, table.scale
     return _join(tables, names)
 
 
-def _find_homes(paths: Sequence[str | Path], task: str | None) -> dict[str, tuple[Path, bool]]:
-    """The file of each reader, and whether the file has a column for its name."""
-    homes: dict[str, tuple[Path, bool]] = {}
+def _find_homes(
+    paths: Sequence[str | Path], task: str | None
+) -> dict[str, tuple[Path, str | None]]:
+    """The file of each reader, and its name there if the file has a column for it."""
+    homes: dict[str, tuple[Path, str | None]] = {}
     for path in map(Path, paths):
         found = list_values(path, "reader", task if list_values(path, "task") else None)
         if len(found) > 1 and "" in found:
@@ -117,26 +85,28 @@ def _find_homes(paths: Sequence[str | Path], task: str | None) -> dict[str, tupl
                     f"the reader {name!r} is in {homes[name][0]} and in {path}: rename one, or "
                     "put all its readings into one file."
                 )
-            homes[name] = path, bool(found)
+            homes[name] = path, name if found else None
     return homes
 
 
-def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReaderTables:
-    found = [(k, tables[name]) for k, name in enumerate(names) if name in tables]
-    scale = found[0][1].scale
-    items = list(dict.fromkeys(item for _, table in found for item in table.item_ids))
+def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTable:
+    found = [tables[name] for name in names if name in tables]
+    parts = []
+    for table in found:
+        # Without the reader's name, and readings of options that only other rows have.
+        extras = [name for name in table.columns.schema if name not in ("item_id", "reader")]
+        kept = [pl.col(name) for name in extras if not is_reading(name)]
+        kept = [pl.when(cell.cast(pl.String, strict=False) != "").then(cell) for cell in kept]
+        parts.append(table.columns.collect(named("item_id"), *kept))
+    with reading(Path("the readings")):
+        rows = pl.concat(parts, how="diagonal_relaxed").group_by("item_id", maintain_order=True)
+        frame = rows.agg(pl.all().drop_nulls().first()).with_row_index(ROW)
+    items = frame["item_id"].to_list()
     places = {item: row for row, item in enumerate(items)}
-    logits = np.full((len(items), len(names), scale.size), np.nan)
-    extras: dict[str, list] = {}
-    for k, table in found:
-        rows = [places[item] for item in table.item_ids]
-        logits[rows, k] = table.logits
-        for name, cells in table.extras.items():
-            # The reader's name, and readings of options that only other rows of the file have.
-            if name == "reader" or is_reading(name):
-                continue
-            column = extras.setdefault(name, [None] * len(items))
-            for row, cell in zip(rows, cells, strict=True):
-                column[row] = cell if column[row] in (None, "") else column[row]
-    kinds = [table.kind for _, table in found if table.kind != "rating"]
-    return ReaderTables(items, logits, scale, names, [*kinds, "rating"][0], extras)
+    logits = np.full((len(items), len(names), found[0].scale.size), np.nan)
+    for k, name in enumerate(names):
+        if name in tables:
+            logits[[places[item] for item in tables[name].item_ids], k] = tables[name].logits
+    kind = next((table.kind for table in found if table.kind != "rating"), "rating")
+    columns = Columns(Path("the readings"), frame.lazy(), lambda row: f"item_id {items[row]!r}")
+    return ReadingTable(columns, found[0].scale, kind, known=logits, readers=names)

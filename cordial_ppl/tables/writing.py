@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.errors import FileError
 from cordial_ppl.outputs import replacing
 from cordial_ppl.tables.files import table_ending
-from cordial_ppl.tables.frame import as_series, as_text
+from cordial_ppl.tables.frame import as_series, as_text, first_line
 
-SINKS = {".csv": "sink_csv", ".parquet": "sink_parquet"}
+SINKS = {".csv": pl.LazyFrame.sink_csv, ".parquet": pl.LazyFrame.sink_parquet}
 
 
 def write_table(
@@ -32,16 +32,12 @@ def write_table(
 
     Raises:
         FileError: The ending is unknown or the file cannot be written; nothing is left behind.
-        InputError: The columns differ in length.
     """
     ending = table_ending(path)
     with replacing(path) as temporary:
         if isinstance(columns, pl.LazyFrame):
             frame = columns
         else:
-            lengths = {name: len(column) for name, column in columns.items()}
-            if len(set(lengths.values())) > 1:
-                raise InputError(f"columns must have one length; found {lengths}.")
             frame = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()
         frame = frame.with_columns(
             # An element of an array reaches Python as an internal object of polars.
@@ -51,14 +47,12 @@ def write_table(
             for name, kind in frame.collect_schema().items()
             if not _fits(kind, ending)
         )
-        sink = getattr(frame, SINKS.get(ending, "sink_ndjson"))
         try:
             # polars would hold back Ctrl-C in the thread that calls it.
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(sink, temporary).result()
+                pool.submit(SINKS.get(ending, pl.LazyFrame.sink_ndjson), frame, temporary).result()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            reason = str(error).strip().partition("\n")[0].rstrip(".")
-            raise FileError(f"cannot write {path}: {reason}.") from error
+            raise FileError(f"cannot write {path}: {first_line(error)}.") from error
 
 
 def _fits(kind: Any, ending: str) -> bool:
