@@ -103,16 +103,19 @@ def _from_entry(entry: Body) -> Position:
     if "probs" in entry:
         return make_position(entry["content"], None, _scored(entry["probs"], "tok_str"))
     others = entry.get("top_logprobs", entry.get("top_probs")) or []
-    ((token, score),) = _scored([entry])
-    return make_position(token, score, _scored(others))
+    return make_position(*_scored([entry])[0], _scored(others))
 
 
-def _scored(entries: Iterable[Body], name: str = "token") -> Iterator[tuple[str, float | None]]:
+def _scored(entries: Iterable[Body], name: str = "token") -> list[tuple[str, float | None]]:
     """Tokens with their log-probabilities; a sampler gives those that it cuts off none."""
-    for entry in entries:
-        prob = entry.get("prob")
-        score = entry["logprob"] if prob is None else log(prob) if prob > 0 else None
-        yield entry[name], score
+    return [
+        (entry[name], _log(entry["prob"]) if "prob" in entry else entry["logprob"])
+        for entry in entries
+    ]
+
+
+def _log(prob: float) -> float | None:
+    return log(prob) if prob > 0 else None
 
 
 def _read_output(output: Body) -> Answer:
@@ -122,7 +125,7 @@ def _read_output(output: Body) -> Answer:
     chosen = output.get("token_ids") or [next(iter(step), None) for step in steps]
     positions = []
     for step, number in zip(steps, chosen, strict=False):
-        tokens = {key: (own["decoded_token"], own["logprob"]) for key, own in step.items()}
+        tokens = {key: (token["decoded_token"], token["logprob"]) for key, token in step.items()}
         positions.append(make_position(*tokens[str(number)], tokens.values()))
     return Answer(str(output.get("text") or ""), positions, output.get("finish_reason") == "stop")
 
@@ -131,7 +134,7 @@ def _is_openai(value: Body) -> bool:
     # Questions have choices too, and samples outputs: texts, not objects.
     for name in ("choices", "output"):
         found = value.get(name)
-        if isinstance(found, list) and all(isinstance(own, Mapping) for own in found):
+        if isinstance(found, list) and all(isinstance(choice, Mapping) for choice in found):
             return name == "choices" or value.get("object") in (None, "response")
     return False
 
