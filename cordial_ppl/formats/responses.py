@@ -4,7 +4,7 @@ OpenAI's protocols, as vLLM, SGLang and llama.cpp serve them too: chat completio
 (`choices[].logprobs.content[].top_logprobs`), Responses (`output[].content[].logprobs`), legacy
 completions (`choices[].logprobs.top_logprobs`), and results of the batch interface. vLLM's offline
 outputs as dictionaries: `outputs`, each with `text`, `token_ids` and `logprobs`, a dictionary a
-token: {"19": {"logprob": -0.1, "decoded_token": "4"}}. llama.cpp's own `/completion` with
+token: {"19": {"logprob": -0.1, "decoded_token": "4"}}. llama.cpp's native `/completion` with
 `n_probs`. Several choices or outputs are several answers to one prompt.
 """
 
@@ -31,7 +31,7 @@ LONG = 200
 """Characters of an error that are quoted."""
 
 LLAMA = frozenset(("completion_probabilities", "generation_settings", "tokens_predicted"))
-"""Fields of llama.cpp's own completions."""
+"""Fields of llama.cpp's native completions."""
 
 Body = Mapping[str, Any]
 
@@ -231,7 +231,7 @@ VLLM = _format(
 )
 LLAMA_CPP = _format(
     "llama-cpp",
-    "llama.cpp's own completions",
+    "llama.cpp's native completions",
     "a completion with `content`",
     _is_llama_cpp,
     '"n_probs": 20',
