@@ -86,7 +86,7 @@ def read_choice(choice: Body, told: int | None = None) -> Answer:
     """
     message, logprobs = choice.get("message") or {}, choice.get("logprobs") or {}
     text = message.get("content") or choice.get("text") or message.get("refusal") or ""
-    if not isinstance(text, str):
+    if isinstance(text, list):
         text = "".join(part.get("text") or "" for part in text if part.get("type") == "text")
     positions = [*map(_from_entry, logprobs.get("content") or [])]
     if tokens := logprobs.get("tokens"):
@@ -95,7 +95,7 @@ def read_choice(choice: Body, told: int | None = None) -> Answer:
         start = max(len(tokens) - told, 0) if told and scores[0] is None else 0
         listed = list(zip(tokens, scores, tops, strict=True))[start:]
         positions = [make_position(t, score, (top or {}).items()) for t, score, top in listed]
-    return Answer(text, positions, choice.get("finish_reason") == "stop")
+    return Answer(str(text), positions, choice.get("finish_reason") == "stop")
 
 
 def _from_entry(entry: Body) -> Position:
