@@ -52,7 +52,7 @@ def _read_tokens(answer: Answer, finder: Finder) -> Reading | None:
     text, masses = "".join(pieces), Masses(spellings)
     if len(pieces) == 1 and finder.before is None:
         # A single token is the answer, whatever it is: its alternatives may be options.
-        said = text if spellings.whole(text) is not None else None
+        said = text if spellings.match(text) is not None else None
         masses.follow(positions, answer=said, ended=answer.ended)
         reading = masses.reading()
         finder.counts["alone" if reading else "prose"] += 1

@@ -117,11 +117,6 @@ class Spellings:
             return None if plain[0] == "+" else self._numbers.get(float(plain))
         return found
 
-    def whole(self, text: str) -> int | None:
-        """Find the option that is all of an answer; "#4" and "4 %" are none."""
-        counted = COUNTED.search(text) and not any(map(COUNTED.search, self.scale.options))
-        return None if counted else self.match(text)
-
     def pattern(self, cased: bool = True) -> re.Pattern[str]:
         """Make the expression that finds a spelling as a whole word.
 
