@@ -109,7 +109,7 @@ def serving():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     # Clients may hang up.
-    server.handle_error = lambda *_: None
+    server.handle_error = lambda request, client_address: None
     loopback.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

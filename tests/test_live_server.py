@@ -63,31 +63,24 @@ def test_a_cache_of_an_earlier_release_is_read(ask, server):
     assert column("reader_decoding") == ["temperature 0, max_tokens 16, top_logprobs 5"]
 
 
+FEWER = {"top_logprobs must be at most 5": lambda asked: asked["top_logprobs"] > 5}
+OTHERS = {
+    "use 'max_completion_tokens' instead": lambda asked: "max_tokens" in asked,
+    "'temperature' does not support 1.0": lambda asked: "temperature" in asked,
+}
+
+
 @pytest.mark.parametrize(
-    ("refused", "words", "arguments", "decoding"),
+    ("refused", "arguments", "decoding"),
     [
-        (
-            [lambda asked: asked["top_logprobs"] > 5],
-            ["top_logprobs must be at most 5"],
-            [],
-            "temperature 0, max_tokens 16, top_logprobs 5",
-        ),
-        (
-            [lambda asked: "max_tokens" in asked, lambda asked: "temperature" in asked],
-            ["use 'max_completion_tokens' instead", "'temperature' does not support 1.0"],
-            ["--samples", "3"],
-            "max_completion_tokens 16, samples 3",
-        ),
+        (FEWER, [], "temperature 0, max_tokens 16, top_logprobs 5"),
+        (OTHERS, ["--samples", "3"], "max_completion_tokens 16, samples 3"),
     ],
 )
-def test_less_is_asked_of_a_server_that_understands_less(
-    ask, server, refused, words, arguments, decoding
-):
+def test_less_is_asked_of_a_server_that_understands_less(ask, server, refused, arguments, decoding):
     def respond(request):
-        for is_refused, message in zip(refused, words, strict=True):
-            if is_refused(request):
-                return 400, {"error": {"message": message}}
-        return server.usual(request)
+        words = [message for message, is_refused in refused.items() if is_refused(request)]
+        return (400, {"error": {"message": words[0]}}) if words else server.usual(request)
 
     server.respond = respond
     ask(*arguments)

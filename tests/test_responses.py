@@ -43,7 +43,7 @@ def legacy(tokens, scores):
         (chat({"4": 0.5}), "line 1: log-probabilities must be 0 or below; found 0.5 of '4'"),
         (
             {"content": "4", "completion_probabilities": [{"token": "4"}]},
-            "line 1 \\(there is no 'logprob'\\) is not as expected of llama.cpp's own",
+            "line 1 \\(there is no 'logprob'\\) is not as expected of llama.cpp's native",
         ),
     ],
 )

@@ -43,7 +43,7 @@ def _read_argilla(row: Row) -> Iterator[Record]:
             user = f"person {number}" if user is None and len(kept) > 1 else user
             named = {question: label}
             if question is None:
-                named = {name: own.get("value") for name, own in (label or {}).items()}
+                named = {name: answer.get("value") for name, answer in (label or {}).items()}
             for task, text in named.items():
                 if isinstance(text, str | int | float):
                     label, user = as_text(text), as_text(user)
@@ -61,7 +61,7 @@ def _responses(value: Object) -> Iterator[tuple[str | None, list[tuple[Any, Any,
         if name.endswith(FLAT):
             given = value[name] or []
             columns = (
-                value.get(f"{name}.{own}") or [None] * len(given) for own in ("users", "status")
+                value.get(f"{name}.{field}") or [None] * len(given) for field in ("users", "status")
             )
             yield name.removesuffix(FLAT), list(zip(given, *columns, strict=False))
 

@@ -201,7 +201,7 @@ class Finder:
                 return None
             if unit["top"] is None or self.spellings.match(unit["top"]) == self.spellings.top:
                 also = ALSO.match(text, unit.end())
-                several = also and any(own.match(text, also.end()) for own in (self._cased, DIGIT))
+                several = also and any(one.match(text, also.end()) for one in (self._cased, DIGIT))
                 alone = not several and (source == "pattern" or STOP.match(text, unit.end()))
                 option = self.spellings.match(found[0]) if alone else None
                 return Place(option, *found.span(), source=source)
@@ -233,7 +233,7 @@ class Finder:
         named = list(self._cased.finditer(text))
         options = {self.spellings.match(found[0]) for found in named}
         if self.spellings.numeric:
-            options |= {self.spellings.match(own[0]) for own in NUMBER.finditer(text)}
+            options |= {self.spellings.match(number[0]) for number in NUMBER.finditer(text)}
         if len(options) != 1 or not named or NEGATED.search(text[: named[-1].start()][-60:]):
             return None
         return Place(options.pop(), *named[-1].span(), source="guess")

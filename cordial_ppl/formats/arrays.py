@@ -35,7 +35,7 @@ def _read(path: Path) -> Iterator[Record]:
         found = f"{values.dtype} {list(values.shape)}"
         raise InputError(f"`{name}` must be numbers [n, K]; found {found}.")
     n, size = values.shape
-    items, labels = (_column(arrays, own, n) or [None] * n for own in ("item_id", "labels"))
+    items, labels = (_column(arrays, field, n) or [None] * n for field in ("item_id", "labels"))
     options = _column(arrays, "options", size)
     rows = zip(items, labels, np.asarray(values, np.float64).tolist(), strict=True)
     for i, (item, label, row) in enumerate(rows):

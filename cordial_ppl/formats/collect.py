@@ -58,7 +58,13 @@ def collect(
             different kinds or options, or a label is no option.
         SettingNeeded: The log does not name the options.
     """
-    chosen = (record for record in records if _is_about(record, task, reader))
+    chosen = (
+        record
+        for record in records
+        if task in (None, record.task)
+        # A request that failed may not know its reader.
+        and (reader in (None, record.reader) or record.failed and record.reader is None)
+    )
     # Requests that failed before the first answer have to wait for the options.
     failed: list[Record] = []
     for first in chosen:
@@ -129,12 +135,6 @@ def collect(
     # A label without a reading would be refused beside these.
     found.labels = people.columns(found.readings["item_id"] if places else None)
     return found
-
-
-def _is_about(record: Record, task: str | None, reader: str | None) -> bool:
-    """Whether a record is of the task and the reader chosen; a failure may not know its reader."""
-    unknown = record.failed is not None and record.reader is None
-    return task in (None, record.task) and (unknown or reader in (None, record.reader))
 
 
 def _nothing(failed: Sequence[Record], task: str | None, reader: str | None) -> str:

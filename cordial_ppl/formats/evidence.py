@@ -48,18 +48,18 @@ def make_position(
     """
     top: dict[str, float] = {}
     for text, found in others:
-        if found is None or is_absent(text, found):
+        if found is None or not ABSENT < found <= ROUNDING and is_absent(text, found):
             continue
-        known = top.get(text)
-        top[text] = float(found if known in (None, found) else np.logaddexp(known, found))
+        if top.get(text, found) != found:
+            found = np.logaddexp(top[text], found)
+        top[text] = float(found)
     if score is not None and not is_absent(token, score):
         top.setdefault(token, float(score))
-    for text in (token, *top):
-        if not isinstance(text, str) or text.startswith(NAMELESS):
-            raise InputError(
-                f"tokens must be text; found {text!r}. Generate with detokenize=True, and run the "
-                "server without --return-tokens-as-token-ids."
-            )
+    if {type(token), *map(type, top)} != {str} or token.startswith(NAMELESS):
+        raise InputError(
+            f"tokens must be text; found {token!r}. Generate with detokenize=True, and run the "
+            "server without --return-tokens-as-token-ids."
+        )
     return Position(token, top)
 
 

@@ -118,11 +118,14 @@ def _record(log: Object, place: str, epochs: list[Object]) -> Record:
     made = {"model": as_text(log.get("model")), "date": str(log.get("created") or "")[:10]}
     if config := log.get("model_generate_config"):
         made["decoding"] = json.dumps(config, sort_keys=True)
-    answers = [
-        _with_attachment(read_choice(choice), sample)
-        for sample in epochs
-        for choice in (sample.get("output") or {}).get("choices") or []
-    ]
+    answers: list[Answer] = []
+    for sample in epochs:
+        for choice in (sample.get("output") or {}).get("choices") or []:
+            answer = read_choice(choice)
+            # Long texts are kept apart.
+            _, attached, name = answer.text.partition("attachment://")
+            text = str((sample.get("attachments") or {}).get(name, ""))
+            answers.append(answer._replace(text=text) if attached else answer)
     return Record(
         place,
         as_text(epochs[0].get("id")),
@@ -132,13 +135,6 @@ def _record(log: Object, place: str, epochs: list[Object]) -> Record:
         label=as_text(targets[0]) if len(targets) == 1 else None,
         made={name: value for name, value in made.items() if value},
     )
-
-
-def _with_attachment(answer: Answer, sample: Object) -> Answer:
-    """Long texts are kept apart."""
-    _, attached, name = answer.text.partition("attachment://")
-    text = str((sample.get("attachments") or {}).get(name, ""))
-    return answer._replace(text=text) if attached else answer
 
 
 FORMAT = Format(

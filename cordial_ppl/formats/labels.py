@@ -41,7 +41,15 @@ class Labels:
         """
         if isinstance(text, InputError):
             raise text
-        label = self._option(text)
+        label = text.strip()
+        if self.spellings is not None and self.given is not None:
+            place = self.spellings.match(text)
+            options = self.given if place is None else self.spellings.scale
+            try:
+                label = options.decode(self.given.encode([text]) if place is None else [place])[0]
+            except InputError:
+                names = ", ".join(self.given.options)
+                raise InputError(f"a label must be one of {names}; found {text!r}.") from None
         known = self._found.setdefault((item, task), {}).setdefault(user, label)
         if known != label:
             by = "" if user is None else f" of {quote(user)}"
@@ -71,18 +79,6 @@ class Labels:
             columns["user"] = users
         columns["label"] = [self._median(list(said.values())) for said in found.values()]
         return columns
-
-    def _option(self, text: str) -> str:
-        if self.spellings is None or self.given is None:
-            return text.strip()
-        place = self.spellings.match(text)
-        if place is not None:
-            return self.spellings.scale.options[place]
-        try:
-            return self.given.decode(self.given.encode([text]))[0]
-        except InputError:
-            options = ", ".join(self.given.options)
-            raise InputError(f"a label must be one of {options}; found {text!r}.") from None
 
     def _median(self, labels: list[str]) -> str:
         if len(set(labels)) == 1:

@@ -65,7 +65,7 @@ class Masses:
                 token: said + fold(token).removeprefix("" if said else prefix) for token in top
             }
             means = {token: meaning(text, cased) for token, text in texts.items()}
-            seen = {own.whole for own in means.values()}
+            seen = {one.whole for one in means.values()}
             stopped, rest, chosen = (match(said) if said else None), 1.0, None
             # "1" is no beginning of "10" if the answer ends there.
             known = means.get(position.token)

@@ -52,7 +52,7 @@ def _read_tokens(answer: Answer, finder: Finder) -> Reading | None:
     text, masses = "".join(pieces), Masses(spellings)
     if len(pieces) == 1 and finder.before is None:
         # A single token is the answer, whatever it is: its alternatives may be options.
-        said = text if spellings.whole(text) is not None else None
+        said = text if spellings.match(text) is not None else None
         masses.follow(positions, answer=said, ended=answer.ended)
         reading = masses.reading()
         finder.counts["alone" if reading else "prose"] += 1
@@ -112,9 +112,11 @@ def _read_scores(scores: Scores, spellings: Spellings) -> Reading | None:
         if option is not None and value > ABSENT:
             parts[option].append((text, value))
     add = np.logaddexp if kind in ("logit", "logprob") else np.add
-    values = np.array([add.reduce([n for _, n in own]) if own else np.nan for own in parts])
+    found = [[value for _, value in pairs] for pairs in parts]
+    values = np.array([add.reduce(numbers) if numbers else np.nan for numbers in found])
     if np.isnan(values).all():
         return None
     # An option without a number is no likelier than the least likely text that has one.
-    values[np.isnan(values)] = min(value for own in parts for _, value in own)
-    return Reading(kind, values, parts, floored=[k for k, own in enumerate(parts) if not own])
+    floored = np.flatnonzero(np.isnan(values)).tolist()
+    values[floored] = min(map(min, filter(None, found)))
+    return Reading(kind, values, parts, floored=floored)

@@ -4,7 +4,7 @@ OpenAI's protocols, as vLLM, SGLang and llama.cpp serve them too: chat completio
 (`choices[].logprobs.content[].top_logprobs`), Responses (`output[].content[].logprobs`), legacy
 completions (`choices[].logprobs.top_logprobs`), and results of the batch interface. vLLM's offline
 outputs as dictionaries: `outputs`, each with `text`, `token_ids` and `logprobs`, a dictionary a
-token: {"19": {"logprob": -0.1, "decoded_token": "4"}}. llama.cpp's own `/completion` with
+token: {"19": {"logprob": -0.1, "decoded_token": "4"}}. llama.cpp's native `/completion` with
 `n_probs`. Several choices or outputs are several answers to one prompt.
 """
 
@@ -31,7 +31,7 @@ LONG = 200
 """Characters of an error that are quoted."""
 
 LLAMA = frozenset(("completion_probabilities", "generation_settings", "tokens_predicted"))
-"""Fields of llama.cpp's own completions."""
+"""Fields of llama.cpp's native completions."""
 
 Body = Mapping[str, Any]
 
@@ -86,7 +86,7 @@ def read_choice(choice: Body, told: int | None = None) -> Answer:
     """
     message, logprobs = choice.get("message") or {}, choice.get("logprobs") or {}
     text = message.get("content") or choice.get("text") or message.get("refusal") or ""
-    if not isinstance(text, str):
+    if isinstance(text, list):
         text = "".join(part.get("text") or "" for part in text if part.get("type") == "text")
     positions = [*map(_from_entry, logprobs.get("content") or [])]
     if tokens := logprobs.get("tokens"):
@@ -95,7 +95,7 @@ def read_choice(choice: Body, told: int | None = None) -> Answer:
         start = max(len(tokens) - told, 0) if told and scores[0] is None else 0
         listed = list(zip(tokens, scores, tops, strict=True))[start:]
         positions = [make_position(t, score, (top or {}).items()) for t, score, top in listed]
-    return Answer(text, positions, choice.get("finish_reason") == "stop")
+    return Answer(str(text), positions, choice.get("finish_reason") == "stop")
 
 
 def _from_entry(entry: Body) -> Position:
@@ -103,16 +103,19 @@ def _from_entry(entry: Body) -> Position:
     if "probs" in entry:
         return make_position(entry["content"], None, _scored(entry["probs"], "tok_str"))
     others = entry.get("top_logprobs", entry.get("top_probs")) or []
-    ((token, score),) = _scored([entry])
-    return make_position(token, score, _scored(others))
+    return make_position(*_scored([entry])[0], _scored(others))
 
 
-def _scored(entries: Iterable[Body], name: str = "token") -> Iterator[tuple[str, float | None]]:
+def _scored(entries: Iterable[Body], name: str = "token") -> list[tuple[str, float | None]]:
     """Tokens with their log-probabilities; a sampler gives those that it cuts off none."""
-    for entry in entries:
-        prob = entry.get("prob")
-        score = entry["logprob"] if prob is None else log(prob) if prob > 0 else None
-        yield entry[name], score
+    return [
+        (entry[name], _log(entry["prob"]) if "prob" in entry else entry["logprob"])
+        for entry in entries
+    ]
+
+
+def _log(prob: float) -> float | None:
+    return log(prob) if prob > 0 else None
 
 
 def _read_output(output: Body) -> Answer:
@@ -122,7 +125,7 @@ def _read_output(output: Body) -> Answer:
     chosen = output.get("token_ids") or [next(iter(step), None) for step in steps]
     positions = []
     for step, number in zip(steps, chosen, strict=False):
-        tokens = {key: (own["decoded_token"], own["logprob"]) for key, own in step.items()}
+        tokens = {key: (token["decoded_token"], token["logprob"]) for key, token in step.items()}
         positions.append(make_position(*tokens[str(number)], tokens.values()))
     return Answer(str(output.get("text") or ""), positions, output.get("finish_reason") == "stop")
 
@@ -131,7 +134,7 @@ def _is_openai(value: Body) -> bool:
     # Questions have choices too, and samples outputs: texts, not objects.
     for name in ("choices", "output"):
         found = value.get(name)
-        if isinstance(found, list) and all(isinstance(own, Mapping) for own in found):
+        if isinstance(found, list) and all(isinstance(choice, Mapping) for choice in found):
             return name == "choices" or value.get("object") in (None, "response")
     return False
 
@@ -228,7 +231,7 @@ VLLM = _format(
 )
 LLAMA_CPP = _format(
     "llama-cpp",
-    "llama.cpp's own completions",
+    "llama.cpp's native completions",
     "a completion with `content`",
     _is_llama_cpp,
     '"n_probs": 20',

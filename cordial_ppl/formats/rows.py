@@ -12,9 +12,10 @@ from typing import Any, BinaryIO, NamedTuple
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
 from cordial_ppl.formats.records import Record
 from cordial_ppl.tables.files import is_filled, read_columns
+from cordial_ppl.tables.frame import ROW
 
-TABLES = (".csv", ".parquet")
-"""Endings of files that are no JSON."""
+TABLES = {".csv": "line", ".parquet": "row"}
+"""Endings of files that are no JSON, and what their rows are called."""
 
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"}
 """First bytes of files that have to be unpacked."""
@@ -61,10 +62,11 @@ def read_rows(path: Path) -> Iterator[Row]:
         FileError: The file cannot be read, is not JSON, ends in the middle of an object, or holds
             something that is no object.
     """
-    if path.suffix.lower() in TABLES:
+    if noun := TABLES.get(path.suffix.lower()):
         columns = read_columns(path)
-        for number, cells in enumerate(zip(*columns.cells.values(), strict=True)):
-            yield Row(columns.where(number), dict(zip(columns.cells, cells, strict=True)))
+        numbers = columns.collect(ROW).to_series()
+        for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
+            yield Row(f"{noun} {number}", dict(zip(columns.cells, cells, strict=True)))
         return
     with _opened(path) as file:
         found = _elements if _first_character(path, file) == b"[" else _lines

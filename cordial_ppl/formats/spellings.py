@@ -78,7 +78,7 @@ class Spellings:
                     f"for {scale.options[known]!r}."
                 )
         letters = [strict(text) for text, _ in given]
-        self._letters = {self.plain(own): own for own in letters if len(own) == 1 and own.isalpha()}
+        self._letters = {self.plain(one): one for one in letters if len(one) == 1 and one.isalpha()}
         self._numbers: dict[float, int] = {}
         for text, option in given:
             if NUMBER.fullmatch(plain := self.plain(text)):
@@ -117,11 +117,6 @@ class Spellings:
             return None if plain[0] == "+" else self._numbers.get(float(plain))
         return found
 
-    def whole(self, text: str) -> int | None:
-        """Find the option that is all of an answer; "#4" and "4 %" are none."""
-        counted = COUNTED.search(text) and not any(map(COUNTED.search, self.scale.options))
-        return None if counted else self.match(text)
-
     def pattern(self, cased: bool = True) -> re.Pattern[str]:
         """Make the expression that finds a spelling as a whole word.
 
@@ -135,11 +130,11 @@ class Spellings:
         words = sorted(self._texts.keys() - letters.keys(), key=len, reverse=True)
         either = "|".join(re.escape(text).replace(r"\ ", r"\s+") for text in words) or "(?!)"
         # "B-" is another grade.
-        own = rf"|(?:{'|'.join(letters.values())})(?!-)" if letters else ""
+        letter = rf"|(?:{'|'.join(letters.values())})(?!-)" if letters else ""
         flag = "" if self._exact else "i"
         counted = r"\s?%?" if any(map(COUNTED.search, self.scale.options)) else r"(?!\s?%)"
         return re.compile(
-            rf"{BEFORE}(?:(?{flag}:{either}){own})(?:(?<=\d)\.0+|(?<=\.\d)0+)?{AFTER}{counted}"
+            rf"{BEFORE}(?:(?{flag}:{either}){letter})(?:(?<=\d)\.0+|(?<=\.\d)0+)?{AFTER}{counted}"
         )
 
     def _meaning(self, text: str, cased: bool = True) -> Meaning:
@@ -160,7 +155,7 @@ class Spellings:
                 inside = text[:end] in self._texts and text[end - 1 : end + 1].isalpha()
                 mute = inside or text in self._worded
                 found.setdefault(text[:end], (set(), set()))[mute].add(option)
-        return {text: (frozenset(own), frozenset(mute)) for text, (own, mute) in found.items()}
+        return {text: (frozenset(begun), frozenset(mute)) for text, (begun, mute) in found.items()}
 
 
 def fold(text: str) -> str:

@@ -55,7 +55,7 @@ class Chat(Model):
             try:
                 body = await self.server.complete(messages, sent, self.has_answered)
             except Refused as refusal:
-                less = None if self._is_known else concede(settings, str(refusal))
+                less = None if self._is_known else _concede(settings, str(refusal))
                 if less is not None:
                     settings = less
                 elif "logprob" in str(refusal) and not self._is_known:
@@ -103,16 +103,8 @@ class Chat(Model):
         )
 
 
-def concede(settings: Mapping[str, Any], refusal: str) -> dict[str, Any] | None:
-    """Ask for less after a server refused a request.
-
-    Args:
-        settings: What was asked for.
-        refusal: What the server said.
-
-    Returns:
-        What to ask for instead; None if nothing is left to give up.
-    """
+def _concede(settings: Mapping[str, Any], refusal: str) -> dict[str, Any] | None:
+    """Ask for less after a server refused a request; None if nothing is left to give up."""
     rest = dict(settings)
     if "max_tokens" in rest and "max_completion_tokens" in refusal:
         rest["max_completion_tokens"] = rest.pop("max_tokens")

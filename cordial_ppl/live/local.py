@@ -140,7 +140,7 @@ class LocalModel:
             The model.
 
         Raises:
-            InputError: There is no such model, or it needs code of its own.
+            InputError: There is no such model, or it comes with code.
         """
         torch, transformers = load("torch", "local"), load("transformers", "local")
         transformers.utils.logging.set_verbosity_error()
@@ -184,8 +184,8 @@ class LocalModel:
         torch, size = self._torch, len(questions[0].options)
         width = max(len(question.prompt) for question in questions)
         # Padding goes before the prompts, so that all of them end together.
-        prompts = [[0] * (width - len(own.prompt)) + own.prompt for own in questions]
-        masks = [[0] * (width - len(own.prompt)) + [1] * len(own.prompt) for own in questions]
+        prompts = [[0] * (width - len(one.prompt)) + one.prompt for one in questions]
+        masks = [[0] * (width - len(one.prompt)) + [1] * len(one.prompt) for one in questions]
         mask = self._tensor(masks)
         places = (mask.cumsum(1) - 1).clamp(min=0)
         out = self.model(
@@ -203,7 +203,7 @@ class LocalModel:
             # The further tokens of each option, given those before them.
             given = [(option + [0] * width)[:width] for option in options]
             then = [(option + [0] * width)[1 : width + 1] for option in options]
-            real = self._tensor([[i + 1 < len(own) for i in range(width)] for own in options])
+            real = self._tensor([[i + 1 < len(option) for i in range(width)] for option in options])
             out.past_key_values.batch_repeat_interleave(size)
             last = places[:, -1:].repeat_interleave(size, 0)
             further = self.model(

@@ -55,7 +55,7 @@ class Prompt:
     """A prompt for texts.
 
     Examples are earlier turns of the conversation: the same prompt with another text, and its
-    answer. A text is never shown as its own example; texts are compared by name and by content.
+    answer. A text is never an example for itself; texts are compared by name and by content.
 
     Args:
         scale: The options.
