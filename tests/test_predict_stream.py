@@ -232,6 +232,8 @@ def test_columns_of_other_names(cordial, folder):
     write(Path("letters.parquet"), letters.with_columns(logit_f=pl.lit(None, pl.Float64)))
     predict = "predict", "judge.cordial", "letters.parquet", "--options", "a,b,c,d,e", "-o"
     assert "the options are 'a', 'b'" in cordial(*predict, "o.parquet", status=2).stderr
+    few = cordial(*predict[:3], "--options", "a,b", "-o", "o.parquet", status=2)
+    assert "2 options, but judge.cordial was fitted on 5" in few.stderr
     write(Path("letters.parquet"), letters)
     cordial(*predict, "o.parquet")
     cordial("predict", "judge.cordial", "parts", "-o", "same.parquet")
