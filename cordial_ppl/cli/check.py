@@ -1,4 +1,4 @@
-"""`cordial check`: whether a channel deserves belief."""
+"""`cordial check`: tests of a channel."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -16,7 +16,7 @@ CONFIG = (
     "What is compared, in TOML: tasks, methods, budgets, draws, seed. Channel files that it names "
     "are run: use only files that you trust."
 )
-FOLDER = "Where results go; a run that was interrupted goes on from what is there."
+FOLDER = "Folder of the results; an interrupted run resumes."
 ANALYSE = "Write a table and figure of the results: all, or one of them; may be repeated."
 
 
@@ -68,7 +68,7 @@ def sweep(
     elif not shown.quiet:
         _summarise(results, folder, written, left_out, failed)
     if missing:
-        # What can be shown has been; what was asked for by name and cannot be is an error.
+        # The other analyses are written; a named one that cannot be made is an error.
         raise InputError(f"--analyse {missing[0]}: {left_out[missing[0]]}")
 
 
