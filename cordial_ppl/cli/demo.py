@@ -13,7 +13,7 @@ Now with your own readings and labels (one row a text; item_id, logit_1 ... and 
 
 
 def demo(shown: Shown, seed: Seed = 0, inference: Method = Inference.DEFAULT) -> None:
-    """Fit on 20 labels of made-up reviews, and score the other reviews."""
+    """Show it: fit on 20 labels of made-up reviews, and score the other reviews."""
     from scipy.special import softmax
 
     from cordial_ppl import scores, synthetic

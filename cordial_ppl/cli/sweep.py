@@ -68,7 +68,7 @@ def sweep(
     elif not shown.quiet:
         _summarise(results, folder, written, left_out, failed)
     if missing:
-        # The other analyses are written; a named one that cannot be made is an error.
+        # What can be shown has been; what was asked for by name and cannot be is an error.
         raise InputError(f"--analyse {missing[0]}: {left_out[missing[0]]}")
 
 
