@@ -225,7 +225,8 @@ def readings_from_counts(
         raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
     table = _Table(counts, "counts", source)
     numbers = table.numbers
-    whole = (numbers >= 0) & np.isfinite(numbers) & (np.floor(numbers) == numbers)
+    # Beyond 2**53 floats cannot tell neighbouring whole numbers apart.
+    whole = (numbers >= 0) & (numbers <= 2.0**53) & (np.floor(numbers) == numbers)
     table.reject(~whole, "counts must be whole numbers from 0 up")
     totals = numbers.sum(axis=1, keepdims=True)
     empty = np.flatnonzero(totals[:, 0] == 0)

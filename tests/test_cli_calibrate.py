@@ -33,30 +33,22 @@ def test_the_calibrated_table(cordial, tmp_path):
     assert read_readings("o.csv").kind == "p"
 
 
-def test_one_of_several_readers_and_tasks(cordial, tmp_path):
+def test_what_is_chosen_of_a_table(cordial, tmp_path):
+    """One reader and one task of several, and the order of the options."""
     readings, labels = write_tables(tmp_path)
     cordial(*fast("calibrate", readings, labels, "-o", "alone.csv"))
     one = read(readings)
-    wrong = {name: cells[::-1] if name != "item_id" else cells for name, cells in one.items()}
-    both = {name: one[name] + wrong[name] + wrong[name] for name in one}
+    turned = {name: one[name] for name in ["item_id", *list(one)[:0:-1]]}
+    wrong = {n: cells[::-1] if n != "item_id" else cells for n, cells in turned.items()}
+    both = {name: turned[name] + wrong[name] + wrong[name] for name in turned}
     names = {"reader": ["a", "b", "a"], "task": ["x", "x", "y"]}
-    for field, values in names.items():
-        both[field] = np.repeat(values, TEXTS).tolist()
+    both |= {field: np.repeat(values, TEXTS).tolist() for field, values in names.items()}
     write_table("both.csv", both)
-    cordial(*fast("calibrate", "both.csv", labels, "-o", "o.csv", "--reader", "a", "--task", "x"))
+    chosen = "--reader", "a", "--task", "x", "--options", "1, 2, 3, 4, 5"
+    cordial(*fast("calibrate", "both.csv", labels, "-o", "o.csv", *chosen))
     out, alone = read("o.csv"), read("alone.csv")
     assert set(out.pop("reader")) == {"a"} and set(out.pop("task")) == {"x"}
     assert out == alone
-
-
-def test_options_give_the_order_of_the_scale(cordial, tmp_path):
-    readings, labels = write_tables(tmp_path)
-    cells = read(readings)
-    names = list(cells)
-    write_table("turned.csv", {name: cells[name] for name in names[:1] + names[:0:-1]})
-    cordial(*fast("calibrate", readings, labels, "-o", "a.csv"))
-    cordial(*fast("calibrate", "turned.csv", labels, "-o", "b.csv", "--options", "1, 2, 3, 4, 5"))
-    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -95,17 +87,6 @@ def test_unicode_options_with_blanks(cordial):
     assert f"p_{options[1]}" in out
 
 
-def test_a_missing_option_is_counted_in_one_warning(cordial, tmp_path):
-    readings, labels = write_tables(tmp_path)
-    cells = read(readings)
-    cells["logit_1"][3] = cells["logit_2"][3] = cells["logit_1"][30] = "-inf"
-    write_table(readings, cells)
-    result = cordial(*fast("calibrate", readings, labels, "-o", "o.csv"))
-    assert result.stderr.count("warning: ") == result.stderr.count("\n") == 1
-    assert "3 options in 2 of 60 rows" in result.stderr
-    assert "the first in line 5, column 'logit_1'" in result.stderr
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_fit_and_predict_are_calibrate(cordial, tmp_path, ending):
     files = write_tables(tmp_path, ending)
@@ -114,21 +95,6 @@ def test_fit_and_predict_are_calibrate(cordial, tmp_path, ending):
     cordial("fit", *files, "-o", "judge.cordial", "--seed", 5, *more)
     cordial("predict", "judge.cordial", files[0], "-o", f"halves.{ending}")
     assert Path(f"halves.{ending}").read_bytes() == Path(f"whole.{ending}").read_bytes()
-
-
-def test_columns_of_other_names_are_refused(cordial, tmp_path):
-    readings, labels = write_tables(tmp_path)
-    cordial(*fast("fit", readings, labels, "-o", "judge.cordial"))
-    cells = read(readings)
-    write_table("letters.csv", dict(zip(["item_id", *(f"logit_{c}" for c in "abcde")],
-                                        cells.values(), strict=True)))  # fmt: skip
-    wrong = cordial("predict", "judge.cordial", "letters.csv", "-o", "o.csv", status=2)
-    assert "must name the columns of letters.csv" in wrong.stderr
-    few = cordial(
-        "predict", "judge.cordial", "letters.csv", "-o", "o.csv", "--options", "a,b", status=2
-    )
-    assert "2 options, but judge.cordial was fitted on 5" in few.stderr
-    assert not Path("o.csv").exists()
 
 
 def test_the_summary_and_json(cordial, tmp_path):

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEXTS, lengthy, small
+from polars.testing import assert_frame_equal
 
 from cordial_ppl import LogitStack
 from cordial_ppl.bulk import predictor
@@ -68,14 +69,8 @@ def stream(calibrator, path, output, **chosen):
     return pl.read_parquet(output) if output.suffix == ".parquet" else pl.DataFrame()
 
 
-def assert_same(found, expected):
-    """All cells are equal; a mean may differ in the last digit of a product."""
-    assert found.columns == expected.columns
-    for cells in expected:
-        if cells.name in ("mean", "low", "high"):
-            np.testing.assert_allclose(found[cells.name], cells, rtol=0, atol=1e-12)
-        else:
-            assert found[cells.name].to_list() == cells.to_list()
+# A mean may differ in the last digit of a product.
+assert_same = partial(assert_frame_equal, check_dtypes=False, rel_tol=0, abs_tol=1e-12)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
@@ -232,6 +227,8 @@ def test_columns_of_other_names(cordial, folder):
     write(Path("letters.parquet"), letters.with_columns(logit_f=pl.lit(None, pl.Float64)))
     predict = "predict", "judge.cordial", "letters.parquet", "--options", "a,b,c,d,e", "-o"
     assert "the options are 'a', 'b'" in cordial(*predict, "o.parquet", status=2).stderr
+    few = cordial(*predict[:3], "--options", "a,b", "-o", "o.parquet", status=2)
+    assert "2 options, but judge.cordial was fitted on 5" in few.stderr
     write(Path("letters.parquet"), letters)
     cordial(*predict, "o.parquet")
     cordial("predict", "judge.cordial", "parts", "-o", "same.parquet")

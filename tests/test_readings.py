@@ -127,6 +127,7 @@ def test_counts_enter_as_smoothed_shares(counts, pseudo_count):
         (readings_from_counts, [[1, -1]], "found -1 in row 0, column 1"),
         (readings_from_counts, [[1, 0.5]], "found 0.5 in row 0, column 1"),
         (readings_from_counts, [[1, np.nan]], "found nan in row 0, column 1"),
+        (readings_from_counts, [[1, 1e300]], "found 1e[+]300 in row 0, column 1"),
     ],
 )
 def test_bad_probabilities_and_counts(enter, values, message):

@@ -1,4 +1,4 @@
-"""A large table on Ray: parts of it are predicted by workers wherever there is a core.
+"""A large table on Ray: workers predict its parts, one a core.
 
 A part is a range of rows that a worker reads, predicts and writes to a file of its own; Ray moves
 only its number. When a worker dies, Ray repeats the part under the same name, so that nothing is
@@ -75,7 +75,7 @@ def predict_on_ray(
                     raise CordialError(fault)
                 texts += part
                 show(texts / total, "calibrating")
-            # What a worker had begun when it died.
+            # Unfinished files of workers that died.
             for path in folder.glob(".*"):
                 path.unlink()
     except ray.exceptions.RayError as error:
@@ -86,7 +86,7 @@ def predict_on_ray(
 
 
 def predict_part(given: tuple[Any, ...], part: int) -> tuple[int, str]:
-    """Predict a part, in a worker of Ray's.
+    """Predict one part, in a Ray worker.
 
     Args:
         given: The calibrator's and the channels' files, the readings, the folder to write to and

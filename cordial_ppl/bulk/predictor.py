@@ -174,7 +174,7 @@ def predict_table(
 
 
 def _in_order[A, B](function: Callable[[A], B], items: Iterable[A], jobs: int) -> Iterator[B]:
-    """Map in threads, as `map` would, but few items ahead of what is asked for."""
+    """Map in threads and in order, reading only a few items ahead."""
     running: deque[Future[B]] = deque()
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         for item in items:

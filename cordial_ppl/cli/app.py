@@ -26,10 +26,10 @@ from cordial_ppl.cli.sweep import sweep
 
 
 class Commands(TyperGroup):
-    """The commands; what one of them raises on purpose becomes a message and an exit status."""
+    """The commands; an error of the package becomes a message and an exit status."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run a command."""
         with reporting():
             return super().invoke(ctx)
 

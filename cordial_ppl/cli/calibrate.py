@@ -123,7 +123,7 @@ def take_labelled(
 def fit_calibrator(
     texts: "Labelled", scale: "Scale", settings: Mapping[str, Any], quiet: bool
 ) -> "Stack":
-    """Fit a calibrator to checked texts, with a sign of life on stderr.
+    """Fit a calibrator to checked texts, and show on stderr that it takes a moment.
 
     Args:
         texts: The labelled texts.

@@ -1,6 +1,5 @@
-"""`cordial check`: whether a channel deserves belief."""
+"""`cordial check`: tests of a channel."""
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +53,7 @@ def check(
         title = f"Simulation-based calibration of {report.channel}, {simulations} data sets"
         write_ranks(plot, report.ranks, title)
     if shown.json:
-        show_json(_finite(report.to_dict()))
+        show_json(report.to_dict())
     else:
         STDOUT.print(report.text)
         if plot is not None and report.ranks and not shown.quiet:
@@ -77,12 +76,3 @@ def _read(
     order = np.concatenate([rows, np.setdiff1d(np.arange(len(table)), rows)])
     texts = take_labelled(table, order, found.labels, [channel])
     return texts
-
-
-def _finite(value: Any) -> Any:
-    """Replace the numbers that JSON does not have by None."""
-    if isinstance(value, dict):
-        return {str(key): _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

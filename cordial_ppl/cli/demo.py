@@ -1,11 +1,11 @@
-"""`cordial demo`: the main job on embedded data, scored on texts that the fit has not seen."""
+"""`cordial demo`: calibration of made-up reviews, scored on reviews that the fit has not seen."""
 
 import numpy as np
 
 from cordial_ppl.cli.options import Fitting, Inference, Method, Seed, Shown
 
 LABELS = 20
-"""Texts that the demonstration takes the labels of."""
+"""Reviews whose labels are used."""
 
 NEXT = """\
 Now with your own readings and labels (one row a text; item_id, logit_1 ... and item_id, label):

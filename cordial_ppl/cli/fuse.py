@@ -64,12 +64,10 @@ def fuse(
 
         predict_table(fusion, table, output)
     if shown.json:
-        # A loss is NaN if there are no folds, which JSON does not have.
-        expected = {k: v if v == v else None for k, v in fusion.expected_._asdict().items()}
         content = {"output": str(output), "texts": len(table), "labels": len(texts.labels)}
-        content |= {"weights": fusion.weights_, "shares": fusion.shares_, "expected": expected}
+        content |= {"weights": fusion.weights_, "shares": fusion.shares_}
         readers = {name: stack.describe().to_dict() for name, stack in fusion.stacks_.items()}
-        show_json(content | {"readers": readers})
+        show_json(content | {"expected": fusion.expected_._asdict(), "readers": readers})
     elif not shown.quiet:
         STDOUT.print(fusion.summary())
         kept = "" if save is None else f", and the calibrator to {save}"

@@ -1,4 +1,4 @@
-"""What the user is told on stderr: errors, warnings and progress, each in one line."""
+"""Messages on stderr: errors, warnings and progress, one line each."""
 
 import csv
 import io
@@ -41,7 +41,7 @@ def working(on: str, quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def progressing(quiet: bool) -> Iterator[Callable[[float, str], None]]:
-    """Show on a terminal how far long work is, and how long it may still take."""
+    """Show progress and the remaining time on a terminal."""
     if quiet or not STDERR.is_terminal:
         yield lambda share, label: None
         return
@@ -55,7 +55,7 @@ def progressing(quiet: bool) -> Iterator[Callable[[float, str], None]]:
 
 @contextmanager
 def leaving_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the program there and then, with status 130.
+    """Let Ctrl-C end the program at once, with status 130.
 
     Python would otherwise wait for threads that compile. Unfinished files are removed.
     """

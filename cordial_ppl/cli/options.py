@@ -1,4 +1,4 @@
-"""What the commands are told: their arguments and options, each declared once."""
+"""Arguments and options of the commands, each declared once."""
 
 import csv
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ ENDING = ".cordial"
 """The ending of a calibrator's file."""
 
 OWN_PRIOR = "own"
-"""Stands for the prior in each channel's file."""
+"""The value of --prior that chooses the prior in each channel's file."""
 
 
 class Inference(StrEnum):
@@ -120,7 +120,7 @@ PriorOf = Annotated[
         "--prior-of",
     ),
 ]
-SEED = "Seed of everything random."
+SEED = "Seed of all random numbers."
 Seed = Annotated[int, option(None, SEED, min=0, max=2**32 - 1)]
 Method = Annotated[Inference, option(None, "How posteriors are found.", "--inference")]
 ENGINE = "This machine, or Ray, for Parquet that many machines see: OUT is then a folder."
@@ -131,7 +131,7 @@ Quiet = Annotated[bool, option(None, "Print only warnings and errors.", "--quiet
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is read of the tables."""
+    """What is read from the tables."""
 
     options: Options = None
     reader: Reader = None
@@ -166,7 +166,7 @@ class Fitting:
 
     @property
     def inputs(self) -> list[Path]:
-        """The files that are read for it."""
+        """The files that the fit reads."""
         return [self.prior] if self.prior else []
 
 

@@ -1,11 +1,12 @@
 """Output of the commands: where it goes, small tables, and JSON for programs."""
 
-import json
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -45,5 +46,9 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]])
 
 
 def show_json(content: dict[str, Any]) -> None:
-    """Print JSON on stdout."""
-    typer.echo(json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2))
+    """Print JSON on stdout; NaN and infinity, which JSON lacks, become null."""
+    typer.echo(
+        msgspec.json.format(
+            msgspec.json.encode(content, enc_hook=np.generic.item), indent=2
+        ).decode()
+    )

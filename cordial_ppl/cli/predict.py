@@ -1,4 +1,4 @@
-"""`cordial predict`: the second half of `cordial calibrate`, with a calibrator fitted before."""
+"""`cordial predict`: the second half of `cordial calibrate`, with a saved calibrator."""
 
 import warnings
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def predict(
     channel: Channels = None,
     engine: EngineName = Engine.LOCAL,
 ) -> None:
-    """Calibrate every text of READINGS with a calibrator that was fitted before.
+    """Calibrate every text of READINGS with a saved calibrator.
 
     The columns of READINGS must be the calibrator's options; --options gives their names, in the
     order of its scale, where they differ. A calibrator that was fitted with channel files needs
@@ -147,7 +147,7 @@ def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any])
 
 
 def _warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "ReadingTable") -> None:
-    """Warn of readings that were made in another way than those that the calibrator knows."""
+    """Warn of readings that were made in another way than those of the fit."""
     from cordial_ppl.tables import differences, read_provenance
 
     others = differences(fitted.provenance_, read_provenance(table.columns))

@@ -16,7 +16,7 @@ from cordial_ppl.cli.options import (
 from cordial_ppl.errors import InputError, naming
 
 SHOWN = 10
-"""Users that the summary names: those who differ most."""
+"""Users in the summary: those who differ most from the population."""
 
 POPULATION = (
     "A calibrator fitted to other labels, as `cordial fit` writes it, for the population; by "

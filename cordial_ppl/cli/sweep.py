@@ -15,7 +15,7 @@ CONFIG = (
     "What is compared, in TOML: tasks, methods, budgets, draws, seed. Channel files that it names "
     "are run: use only files that you trust."
 )
-FOLDER = "Where results go; a run that was interrupted goes on from what is there."
+FOLDER = "Folder of the results; an interrupted run resumes."
 ANALYSE = "Write a table and figure of the results: all, or one of them; may be repeated."
 
 
