@@ -8,9 +8,8 @@ import numpy as np
 from cordial_ppl.errors import InputError, name_rows, naming
 from cordial_ppl.live.prompt import Example
 from cordial_ppl.scale import Scale
-from cordial_ppl.tables.columns import filled
+from cordial_ppl.tables.columns import as_name, filled
 from cordial_ppl.tables.files import Columns, is_filled, list_names, read_columns
-from cordial_ppl.tables.rows import as_name
 
 
 def read_examples(

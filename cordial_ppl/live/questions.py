@@ -11,9 +11,8 @@ import numpy as np
 from cordial_ppl.errors import InputError
 from cordial_ppl.live.examples import read_cells, read_examples
 from cordial_ppl.live.prompt import Messages, Order, Prompt, find_fields
-from cordial_ppl.tables.columns import is_reading, passed_through
+from cordial_ppl.tables.columns import is_reading, passed_through, read_items
 from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.rows import read_items
 
 
 class Question(NamedTuple):
