@@ -170,7 +170,7 @@ BAD = {
     "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found 3"),
     "empty": ("", GOOD, "log.jsonl is empty"),
     "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
-    "unknown": ('{"a": 1, "b": 2}\n', GOOD, "not a log of a known format: its first object has a, b"),
+    "unknown": ('{"a": 1, "b": 2}\n', GOOD, "a known format: its first object has a, b"),
     "unknown tokens": (CHAT, [*GOOD[:3], "good,bad"], "none of its 20 answers names an option"),
     "no options": (CHAT, GOOD[:2], "does not say which .*: --options 1,2,3"),
     "labels of another scale": (
