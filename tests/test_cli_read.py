@@ -96,20 +96,20 @@ HARD = "the log has no log-probabilities.*"
 LOOKS = [
     (
         [chat({"4": -0.3}), chat({"I": -0.1}, {" pass": -0.1})], [],
-        ["1 answer that name no option are left out: line 2", "1 text in which a single option"],
+        ["1 answer without an option left out: line 2", "1 text with a single option returned"],
     ),
     (
         [chat({"9": -0.5, "1": -1.2})], ["--options", ",".join(map(str, range(1, 11)))],
-        ["1 text in which the first token had to speak for an option of several"],
+        ["1 text in which the first token had to stand for an option of several"],
     ),
     (
         [chat({"No": -0.1, "5": -7.0, "4": -8.0})], [],
         ["the options have 0.00 of the probability on average"],
     ),
-    ([{"item_id": "a", "samples": ["4", "?"]}], [], ["1 sample that name no option are not count"]),
+    ([{"item_id": "a", "samples": ["4", "?"]}], [], ["1 sample without an option not counted"]),
     (
         [*[LOST] * 4, {"custom_id": "a", "response": {"body": chat({"4": -0.1, "5": -3.0})}}], [],
-        ["4 requests without an answer are left out: line 1 \\(It expired\\), line 2.*and 1"],
+        ["4 requests without an answer left out: line 1 \\(It expired\\), line 2.*and 1"],
     ),
     ([{"choices": [{"message": {"content": "4"}, "logprobs": None}]}], [], [HARD + "top_logp"]),
     ([{"content": "4", "tokens_predicted": 1}], [], [HARD + '"n_probs": 20']),
@@ -170,7 +170,7 @@ BAD = {
     "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found 3"),
     "empty": ("", GOOD, "log.jsonl is empty"),
     "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
-    "unknown": ('{"a": 1, "b": 2}\n', GOOD, "known by its contents: its first object has a, b"),
+    "unknown": ('{"a": 1, "b": 2}\n', GOOD, "a known format: its first object has a, b"),
     "unknown tokens": (CHAT, [*GOOD[:3], "good,bad"], "none of its 20 answers names an option"),
     "no options": (CHAT, GOOD[:2], "does not say which .*: --options 1,2,3"),
     "labels of another scale": (

@@ -104,7 +104,9 @@ def test_an_order_without_an_answer_is_counted_and_said(capsys, dropped):
     np.testing.assert_allclose(found.readings["logprob_4"], -0.1)
     warn(found, guess=False)
     said = capsys.readouterr().err
-    assert (f"{dropped} answer" in said and "name no option in some order" in said) == (dropped > 0)
+    assert (f"{dropped} answer" in said and "without an option in some order" in said) == (
+        dropped > 0
+    )
 
 
 def test_an_option_floored_in_any_order_is_floored():

@@ -162,10 +162,10 @@ def test_an_answer_without_an_option_is_left_out(ask, server):
     mute = of_message({"role": "assistant", "content": None, "refusal": "I will not."})
     server.script = {0: mute, 5: mute}
     shown = ask("--concurrency", "1").output
-    assert "2 answers that name no option are left out" in shown and len(logprobs()) == 10
+    assert "2 answers without an option left out" in shown and len(logprobs()) == 10
     server.script = {13: of_message({"content": "Let us think of"})}
     shown = ask("--samples", "1", "--concurrency", "1").output
-    assert "1 answer that name no option" in shown and "raise --max-tokens" in shown
+    assert "1 answer without an option" in shown and "raise --max-tokens" in shown
 
 
 @pytest.mark.parametrize("written", [KEY, KEY.replace("-", "\\u002d")])

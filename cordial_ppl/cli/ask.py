@@ -151,9 +151,8 @@ def ask(
             say(asking.progress[1])
         report(found, model, out, None)
     if asking.failures:
-        texts_lost = count(len(asking.failures), "text")
-        named = name_failures(asking.failures)
-        say(f"warning: {texts_lost} without an answer are left out: {named}")
+        lost = count(len(asking.failures), "text")
+        say(f"warning: {lost} without an answer left out: {name_failures(asking.failures)}")
     warn(found, guess)
     if samples and (found.unread or found.count("unread")):
         say("warning: if answers ended before they named an option, raise --max-tokens")

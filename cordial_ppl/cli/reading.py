@@ -15,14 +15,14 @@ SHARE = 0.5
 """Probability of the options below which the reader mostly says something else."""
 
 DOUBTS = {
-    "unread": ("sample", "that name no option are not counted"),
-    "several": ("answer", "announce several options; the last is taken (--after)"),
-    "dropped": ("answer", "name no option in some order of the options, so that position effects "
-    "do not cancel there"),
-    "guessed": ("text", "in which the first token had to speak for an option of several, or for "
-    "options that begin alike"),
-    "lone": ("text", "in which a single option was returned, and the others share what it leaves. "
-    "Ask for more alternatives (top_logprobs) if the log has few."),
+    "unread": ("sample", "{} without an option not counted"),
+    "several": ("answer", "{} announcing several options; the last is taken (--after)"),
+    "dropped": ("answer", "{} without an option in some order of the options: position effects do "
+    "not cancel there"),
+    "guessed": ("text", "{} in which the first token had to stand for an option of several tokens, "
+    "or for options that begin alike"),
+    "lone": ("text", "{} with a single option returned; the others share what it leaves. Ask for "
+    "more alternatives (top_logprobs) if the log has few."),
 }  # fmt: skip
 """Attributes of readings that deserve a look, and how they are told."""
 
@@ -64,27 +64,26 @@ def warn(found: Collected, guess: bool, remedy: str = "") -> None:
         guess: Whether answers were taken from prose.
         remedy: How to have the tool log log-probabilities, if it can.
     """
-    left_out = (
-        ("request", "without an answer are left out", found.failed),
-        ("answer", "that name no option are left out", found.unread),
-    )
-    for noun, words, places in left_out:
+    for noun, words, places in (
+        ("request", "without an answer", found.failed),
+        ("answer", "without an option", found.unread),
+    ):
         if places:
             rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
             first = ", ".join(places[:3])
-            say(f"warning: {count(len(places), noun)} {words}: {first}{rest}")
+            say(f"warning: {count(len(places), noun)} {words} left out: {first}{rest}")
     for name, (noun, words) in DOUBTS.items():
         if number := found.count(name):
-            say(f"warning: {count(number, noun)} {words}")
+            say(f"warning: {words.format(count(number, noun))}")
     if lost := _tell(found, LOST):
         say(
-            f"warning: of answers without an option {' and '.join(lost)}. --after says what "
+            f"warning: of the answers without an option {' and '.join(lost)}. --after says what "
             "answers follow, --spell how options are written"
             + ("." if guess else "; --guess takes answers from prose that announces none.")
         )
     if found.hard and remedy and len(found):
         say(
-            "warning: the log has no log-probabilities, so that every reading is one answer, which "
+            "warning: the log has no log-probabilities: every reading is a single answer, which "
             f"says much less. Ask for them: {remedy}."
         )
     if found.share < SHARE:
@@ -136,12 +135,12 @@ def explain_text(text: Explained, options: Sequence[str]) -> str:
     """Which tokens fed which option, a line an option; in every order, if there are several."""
     name, orders = f"{text.item_id} ({text.place})", _orders(text)
     if text.reading is None:
-        return f"{name}: names no option"
+        return f"{name}: no option"
     if len(orders) == 1:
         return "\n".join([name, *_lines(text.reading, options)])
     lines = [f"{name}: the mean of {len(orders)} orders"]
     for number, order in enumerate(orders, start=1):
-        lines.append(f"  order {number}" + ("" if order else ": names no option"))
+        lines.append(f"  order {number}" + ("" if order else ": no option"))
         lines += _lines(order, options) if order else []
     return "\n".join(lines)
 

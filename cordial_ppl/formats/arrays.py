@@ -53,8 +53,8 @@ def _load(path: Path) -> dict[str, np.ndarray]:
         raise
     except (ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
         raise FileError(
-            f"{path} must be an .npz of numbers and texts; it is none, was cut off, or holds "
-            "objects, which are not loaded."
+            f"{path} must be an .npz of numbers and texts; it is something else, was cut off, "
+            "or holds objects, which are not loaded."
         ) from error
 
 

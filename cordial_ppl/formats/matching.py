@@ -8,7 +8,7 @@ import numpy as np
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.answers import Finder
 from cordial_ppl.formats.evidence import ABSENT, ROUNDING, Answer, Evidence, Orders, Scores
-from cordial_ppl.formats.masses import Masses
+from cordial_ppl.formats.masses import read_masses
 from cordial_ppl.formats.reading import Reading, average, mix
 from cordial_ppl.formats.spellings import Spellings, fold
 
@@ -49,12 +49,11 @@ def _read_tokens(answer: Answer, finder: Finder) -> Reading | None:
     """Read the options' log-probabilities where the answer starts."""
     positions, spellings = answer.positions, finder.spellings
     pieces = [fold(position.token) for position in positions]
-    text, masses = "".join(pieces), Masses(spellings)
+    text = "".join(pieces)
     if len(pieces) == 1 and finder.before is None:
         # A single token is the answer, whatever it is: its alternatives may be options.
         said = text if spellings.match(text) is not None else None
-        masses.follow(positions, answer=said, ended=answer.ended)
-        reading = masses.reading()
+        reading = read_masses(spellings, positions, answer=said, ended=answer.ended)
         finder.counts["alone" if reading else "prose"] += 1
         return reading
     place = finder.find(text)
@@ -69,8 +68,7 @@ def _read_tokens(answer: Answer, finder: Finder) -> Reading | None:
         others = map(fold, positions[number - 1].top)
         number -= any(spellings.meaning(other).whole is not None for other in others)
     said = text[place.start : place.end]
-    masses.follow(positions[number:], prefix, said, ended=answer.ended)
-    reading = masses.reading()
+    reading = read_masses(spellings, positions[number:], prefix, said, ended=answer.ended)
     if reading is not None:
         reading.several = int(place.several)
     return reading

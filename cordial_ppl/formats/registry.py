@@ -52,11 +52,11 @@ def find_format(path: Path, name: str = "auto") -> Format:
             return form
     if samples.holds_texts(fields):
         raise FileError(
-            f"{path} is a table of texts, which nobody has read yet: `cordial ask {path} --model "
-            "NAME`. If the words are a judge's answers, say so: --from samples."
+            f"{path} is a table of texts without readings: ask a model, `cordial ask {path} "
+            "--model NAME`. If the words are a judge's answers, say so: --from samples."
         )
     shown = f"its first object has {first.fields}" if first else "it is not JSON"
     raise FileError(
-        f"{path} is no log that is known by its contents: {shown}. "
+        f"{path} is not a log of a known format: {shown}. "
         f"Say what it is: --from {', '.join(FORMATS)}."
     )
