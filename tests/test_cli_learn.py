@@ -18,7 +18,7 @@ from cordial_ppl.sweep.plan import _digest_method
 from cordial_ppl.tables import read_labels, read_readings, write_table
 from cordial_ppl.tables.files import read_columns
 
-PAIR = "many.csv", "known.csv"
+PAIR = "many.csv known.csv"
 
 
 @pytest.fixture
@@ -71,11 +71,11 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["many.csv"], "tables come in pairs, READINGS LABELS; got 1"),
-        ([*PAIR, *PAIR], "many.csv: wit by a was in an earlier"),
-        ([*PAIR, "--task", "odd"], "--task odd: no table holds labelled texts"),
-        ([*PAIR, "--leave-out", "odd"], "a list of tasks among wit, tone; got 'odd'"),
-        (["r.csv", "l.csv"], "at least; there is r. Leave out fewer, or add tasks"),
+        ("many.csv", "tables come in pairs, READINGS LABELS; got 1"),
+        (f"{PAIR} {PAIR}", "many.csv: wit by a was in an earlier"),
+        (f"{PAIR} --task odd", "--task odd: no table holds labelled texts"),
+        (f"{PAIR} --leave-out odd", "a list of tasks among wit, tone; got 'odd'"),
+        ("r.csv l.csv", "at least; there is r. Leave out fewer, or add tasks"),
     ],
 )
 def test_bad_input_is_one_message(arguments, message, cordial, tables):
