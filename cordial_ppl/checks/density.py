@@ -121,7 +121,7 @@ def _gradients(texts: Texts, rng: np.random.Generator) -> Finding:
     difference = (above - below) / (2 * STEP)
     errors = np.abs(slope - difference) / (1.0 + np.abs(difference))
     errors = np.where(np.isfinite(errors), errors, np.inf)
-    # Of the coordinate that is wrong most often: one that is cut off is one of many.
+    # Of the coordinate that is wrong most often: a single one may be cut off.
     share = float((errors > SLOPE_TOLERANCE).mean(axis=0).max())
     worst = float(errors.max())
     figures = {"worst_error": worst, "share_beyond": share, "tolerance": SLOPE_TOLERANCE}
@@ -129,7 +129,7 @@ def _gradients(texts: Texts, rng: np.random.Generator) -> Finding:
     if worst > SLOPE_TOLERANCE:
         place = target.coordinates[int(errors.max(axis=0).argmax())]
         words = f"off by {worst:.1e} in {place}; wrong at {100 * share:.0f} % of points"
-        # A kink is met by few points; a gradient that was cut off is wrong at most.
+        # Few points meet a kink; a gradient that is cut off is wrong at most points.
         status = FAIL if share > 0.1 else WARN
     return Finding("gradients", status, words, figures)
 
@@ -142,7 +142,7 @@ def _rows(texts: Texts, rng: np.random.Generator) -> Finding:
     order = rng.permutation(count)
     extra = {name: values[order] for name, values in whole.covariates.items()}
     mixed = whole._replace(logits=whole.logits[order], covariates=extra)
-    # As data sets are padded where they are fitted.
+    # Padded as for a fit.
     rows = count + PADDING
     extra = {name: repeat_rows(values, rows) for name, values in whole.covariates.items()}
     padded = whole._replace(logits=pad_rows(whole.logits, rows, 0.0), covariates=extra)

@@ -7,7 +7,7 @@ from typing import Any
 PASS, WARN, FAIL = "pass", "warn", "fail"
 
 
-def judge(p_value: float) -> str:
+def verdict(p_value: float) -> str:
     """The verdict on a p-value: doubtful below .05, wrong below .005."""
     return FAIL if p_value < 0.005 else WARN if p_value < 0.05 else PASS
 

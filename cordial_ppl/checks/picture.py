@@ -34,8 +34,8 @@ def draw_ranks(ranks: Ranks, title: str) -> Figure:
         figure = new_figure(PAGE, 1.1 * rows + 0.5)
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
         band = float(kstwo.ppf(LEVEL, count))
-        for panel, name, own in zip(panels, ranks.names, ranks.values.T, strict=False):
-            below = np.concatenate([[0.0], np.sort(own), [1.0]])
+        for panel, name, values in zip(panels, ranks.names, ranks.values.T, strict=False):
+            below = np.concatenate([[0.0], np.sort(values), [1.0]])
             excess = np.concatenate([np.arange(count + 1) / count, [1.0]]) - below
             outside = np.abs(excess).max() > band
             panel.axhspan(-band, band, color=PALE, alpha=0.4, linewidth=0)

@@ -1,4 +1,4 @@
-"""`UserShift`: what users' labels say of how each differs from the population.
+"""`UserShift`: how each user differs from the population, learned from labels.
 
 With one value per user, a grid does without error what sampling would do: the log likelihood of a
 user's labels is a row, one number per value, to which each further label adds one more row.
@@ -168,18 +168,18 @@ class UserShift(Parameters):
         found, earlier = population.copy(), np.zeros(len(codes), np.int64)
         groups = np.unique(names, return_inverse=True)[1]
         rows = np.lexsort((times, groups))
-        for own in np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1):
-            # A user keeps the number afresh too: what the labels told of sigma must not count.
-            number = self._index.get(names[own[0]], -1)
-            logs = self.effect.log_likelihoods(population[own], codes[own])
-            before = np.searchsorted(times[own], times[own])
+        for texts in np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1):
+            # Afresh too: a fitted user's labels are taken out of the posterior of sigma.
+            number = self._index.get(names[texts[0]], -1)
+            logs = self.effect.log_likelihoods(population[texts], codes[texts])
+            before = np.searchsorted(times[texts], times[texts])
             totals = np.vstack([np.zeros_like(logs[:1]), logs.cumsum(axis=0)])[before]
             if number >= 0 and not afresh:
                 totals, before = totals + self._totals[number], before + self._counts[number]
-            earlier[own], told = before, before > 0
+            earlier[texts], told = before, before > 0
             if told.any():
                 weights = self._weigh(totals[told], np.full(told.sum(), number))
-                found[own[told]] = self.effect.average(population[own[told]], weights)
+                found[texts[told]] = self.effect.average(population[texts[told]], weights)
         return like(probs, found, self.classes_), like(probs, earlier, "earlier")
 
     @property
@@ -262,11 +262,11 @@ class UserShift(Parameters):
     def _weigh(
         self, totals: Float[np.ndarray, "n G"], users: Int[np.ndarray, " n"]
     ) -> Float[np.ndarray, "n G"]:
-        """Weights of the values of users, whose labels have these log likelihoods."""
+        """Posterior probabilities of users' values, by the log likelihoods of their labels."""
         return self._spreads.weigh(totals, users)
 
     def _posteriors(self) -> Float[np.ndarray, "U G"]:
-        """Weights of the values of all users."""
+        """Posterior probabilities of all users' values."""
         self._check_fitted()
         count = len(self._totals)
         some = np.array_split(np.arange(count), 1 + count // CHUNK_ROWS)
@@ -279,7 +279,7 @@ class UserShift(Parameters):
     def _add(
         self, probs: Float[np.ndarray, "n K"], codes: Int[np.ndarray, " n"], names: list[str]
     ) -> None:
-        """Add labels to their users'."""
+        """Add the log likelihoods of labels to those of their users."""
         for name in names:
             self._index.setdefault(name, len(self._index))
         numbers, new = self._number(names), len(self._index) - len(self._totals)
