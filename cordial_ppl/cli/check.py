@@ -1,6 +1,5 @@
 """`cordial check`: whether a channel deserves belief."""
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,7 +80,7 @@ def check(
         title = f"Simulation-based calibration of {report.channel}, {simulations} data sets"
         write_ranks(plot, report.ranks, title)
     if json:
-        show_json(_finite(report.to_dict()))
+        show_json(report.to_dict())
     else:
         STDOUT.print(report.text)
         if plot is not None and report.ranks and not quiet:
@@ -109,12 +108,3 @@ def _read(
     order = np.concatenate([rows, np.setdiff1d(np.arange(len(table.item_ids)), rows)])
     extra = covariates_of(table, [channel])
     return table.logits[order], found.labels, {k: values[order] for k, values in extra.items()}
-
-
-def _finite(value: Any) -> Any:
-    """Replace the numbers that JSON does not have by None."""
-    if isinstance(value, dict):
-        return {str(key): _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
