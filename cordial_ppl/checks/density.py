@@ -28,6 +28,14 @@ TOLERANCE = 1e-6
 """Largest difference of probabilities, and relative one of densities, that should be equal."""
 
 PADDING = 5
+MISSES = {
+    "padding": "padding moves probabilities",
+    "density": "padding moves the log density or its gradient",
+    "order": "the order of texts moves probabilities",
+    "labels": "the labels move what is predicted of their texts",
+    "sum": "probabilities miss one",
+}
+"""What is wrong with a text's probabilities that do not depend on it alone."""
 
 
 SIZES = (2, 3, 5, 7)
@@ -151,28 +159,17 @@ def _rows(texts: Texts, rng: np.random.Generator) -> Finding:
         for given in ((whole, labels), (padded, pad_rows(labels, rows, -1)))
     )
     _, seen = over_draws(target.pointwise)(points, whole, labels)
-    # What is wrong, and by how much.
     misses = {
-        "padding": (
-            "padding moves probabilities",
-            texts.predict(points, padded)[:, :count] - expected,
-        ),
-        "density": (
-            "padding moves the log density or its gradient",
-            (with_padding - plain) / (1.0 + np.abs(plain)),
-        ),
-        "order": (
-            "the order of texts moves probabilities",
-            texts.predict(points, mixed) - expected[:, order],
-        ),
-        "labels": ("the labels move what is predicted of their texts", seen - expected),
-        "sum": ("probabilities miss one", expected.sum(axis=2) - 1),
+        "padding": texts.predict(points, padded)[:, :count] - expected,
+        "density": (with_padding - plain) / (1.0 + np.abs(plain)),
+        "order": texts.predict(points, mixed) - expected[:, order],
+        "labels": seen - expected,
+        "sum": expected.sum(axis=2) - 1,
     }
-    figures, wrong = {}, []
-    for name, (words, difference) in misses.items():
-        finite = np.where(np.isfinite(difference), np.abs(difference), np.inf)
-        figures[name] = float(finite.max())
-        if figures[name] > TOLERANCE:
-            wrong.append(f"{words} by {figures[name]:.1e}")
+    figures = {
+        name: float(np.where(np.isfinite(miss), np.abs(miss), np.inf).max())
+        for name, miss in misses.items()
+    }
+    wrong = [f"{MISSES[k]} by {worst:.1e}" for k, worst in figures.items() if worst > TOLERANCE]
     words = "; ".join(wrong) or "padding and the order of texts change nothing; they sum to one"
     return Finding("single texts", FAIL if wrong else PASS, words, figures)

@@ -151,7 +151,8 @@ def _choose(name: str, texts: Labelled, rng: np.random.Generator) -> Labelled:
 
 def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[float]]:
     """Posterior mode of each unconstrained parameter, by site."""
-    found = fit_cases(target, [Case(texts)], method="mode")[0].fitted
+    with naming(task):
+        found = fit_cases(target, [Case(texts)], method="mode")[0].fitted
     gradient = found.diagnostics.gradient_norm
     if not gradient < STEEPEST:
         warnings.warn(
