@@ -41,8 +41,8 @@ def check_prior_predictive(texts: Texts, seed: int) -> Finding:
     right = float(np.mean(np.diag(probs)))
     figures = {"least": least, "span": span, "agreement": right, "finite": finite}
     words = (
-        f"labels agree with a reading that is fairly sure with {right:.2f}; from the first option "
-        f"to the last they rise by {span:.1f} of {size - 1} classes"
+        f"a fairly sure reading is right with probability {right:.2f}; labels rise by {span:.1f} of "
+        f"{size - 1} classes from readings of the first option to those of the last"
     )
     status, hint = PASS, ""
     if not span > 0:
@@ -79,8 +79,8 @@ def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
     place = int(np.abs(distances).argmax())
     name, distance = target.coordinates[place], float(distances[place])
     words = (
-        f"{100 * p_value:.3g} % of label sets simulated from the prior are as unlikely under it "
-        f"as these; furthest is {name}, {distance:+.1f} prior deviations from its prior location"
+        f"{100 * p_value:.3g} % of label sets drawn from the prior are as unlikely as these; "
+        f"{name} is furthest from its prior's location, {distance:+.1f} standard deviations"
     )
     status = verdict(p_value)
     hint = "" if status == PASS else "prior and labels disagree: "
