@@ -41,8 +41,8 @@ def check_prior_predictive(texts: Texts, seed: int) -> Finding:
     right = float(np.mean(np.diag(probs)))
     figures = {"least": least, "span": span, "agreement": right, "finite": finite}
     words = (
-        f"a fairly sure reading is right with probability {right:.2f}; from the first option to the "
-        f"last, labels rise by {span:.1f} of {size - 1} classes"
+        f"a fairly sure reading is right with probability {right:.2f}; from the first option "
+        f"to the last, labels rise by {span:.1f} of {size - 1} classes"
     )
     status, hint = PASS, ""
     if not span > 0:
