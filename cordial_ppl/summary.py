@@ -25,7 +25,7 @@ LEVELS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 LIKELY = 0.8
 """Probability from which a direction is called probable although the interval leaves it open."""
 
-SPEAKERS = ("mixture", "location")
+REPORTED = ("mixture", "location")
 """Channels whose parameters are reported; without them, those of all channels are."""
 
 Draws = Float[np.ndarray, " S"]
@@ -201,7 +201,7 @@ def channel_shares(
     posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
 ) -> dict[str, float]:
     """Stack weights of the channels whose parameters are reported, scaled to sum to one."""
-    channels = [name for name in SPEAKERS if name in posteriors] or list(posteriors)
+    channels = [name for name in REPORTED if name in posteriors] or list(posteriors)
     shares = np.array([weights.get(name, 0.0) for name in channels], np.float64)
     shares = shares / shares.sum() if shares.sum() > 0 else np.ones(len(shares)) / len(shares)
     return dict(zip(channels, shares.tolist(), strict=True))
@@ -217,17 +217,17 @@ def pool_draws(
         weights: stack weight of each member.
 
     Returns:
-        Draws of each parameter in its own units, and the draws' weights, which sum to one.
+        Draws of each parameter in its units, and the draws' weights, which sum to one.
     """
     channels = channel_shares(posteriors, weights)
     drawn = [
         {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
         for name in channels
     ]
-    shared = [key for key in drawn[0] if all(key in own and own[key].ndim == 1 for own in drawn)]
-    pooled = {key: np.concatenate([own[key] for own in drawn]) for key in shared}
-    own = [share * np.asarray(posteriors[name].weights) for name, share in channels.items()]
-    return pooled, np.concatenate(own)
+    shared = [key for key in drawn[0] if all(key in of and of[key].ndim == 1 for of in drawn)]
+    pooled = {key: np.concatenate([of[key] for of in drawn]) for key in shared}
+    weighted = [share * np.asarray(posteriors[name].weights) for name, share in channels.items()]
+    return pooled, np.concatenate(weighted)
 
 
 def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -251,7 +251,9 @@ def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) 
                 f"{cordial:.2f} against {histogram:.2f} nats. Label more texts, or take another "
                 "reader."
             )
-    doubtful = [f"{n}: {_quality(own)}" for n, own in diagnostics.items() if not own["trusted"]]
+    doubtful = [
+        f"{k}: {_quality(found)}" for k, found in diagnostics.items() if not found["trusted"]
+    ]
     if doubtful:
         warnings.append(
             f"some posteriors are not to be trusted ({'; '.join(doubtful)}). Compare with NUTS as "

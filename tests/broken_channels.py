@@ -23,30 +23,23 @@ TAILS = END.replace(
     "-2.0 * (options[None] - centre[:, None]) ** 2",
     "-3.0 * jnp.log1p(4.0 * (options[None] - centre[:, None]) ** 2)",
 )
-TWICE = "    observe(None, labels, probs=kernel)\n"
 PLAIN = "    centre = mean + offset\n"
 LONGER = '    centre = mean + offset - 0.1 * jnp.log(readings.covariates["length"] - 1.5)\n'
 BODIES = {
     "sound": PLAIN + END,
     "no_label": PLAIN,
     "two_labels": PLAIN + END + '    numpyro.sample("more", dist.Normal(offset, 1.0), obs=0.0)\n',
-    "two_observes": PLAIN + END + TWICE,
     "discrete": '    kind = numpyro.sample("kind", dist.Bernoulli(0.5))\n'
     "    centre = mean + offset * kind\n" + END,
     "branch": "    centre = mean + (offset if offset > 0 else 0.0)\n" + END,
     "shape": PLAIN + "    observe(jnp.zeros((3, 2)), labels)\n",
     "slash": PLAIN.replace("offset", "numpyro.sample('a/b', dist.Normal(0.0, 1.0))") + END,
-    "dimension": PLAIN.replace("offset", "numpyro.sample('text', dist.Normal(0.0, 1.0))") + END,
     "every_text": PLAIN.replace(
         "offset", "numpyro.sample('own', dist.Normal(jnp.zeros(mean.shape), 1.0))"
     )
     + END,
     "factor": PLAIN + "    numpyro.factor('more', -(offset**2))\n" + END,
     "not_normalised": PLAIN + END.replace("0.97", "1.97"),
-    "number": "    centre = mean + offset + readings.covariates[0]\n" + END,
-    "improper": "    numpyro.sample('a', dist.ImproperUniform(dist.constraints.real, (), ()))\n"
-    + PLAIN
-    + END,
     "peeks": "    centre = mean + (offset if labels is None else offset + labels.mean())\n" + END,
     "not_finite": "    centre = mean + offset / 0.0\n" + END,
     "tails": PLAIN + TAILS,
@@ -54,7 +47,6 @@ BODIES = {
     "backward": "    centre = offset + options[-1] - mean\n" + END,
     "neighbours": "    centre = mean + offset + 0.1 * jnp.mean(mean)\n" + END,
     "cut_gradient": "    centre = mean + jax.lax.stop_gradient(offset)\n" + END,
-    "stubborn": PLAIN + END.replace("0.97", "0.999").replace("0.03", "0.001"),
 }
 
 

@@ -229,6 +229,7 @@ def test_arviz_sees_every_member(fusion):
         ({}, THREE[:, :2], "each of 3 readers, plain, lower, noise; found 2"),
         ({}, {"plain": THREE[:, 0], "other": THREE[:, 1]}, "found plain, other"),
         ({}, {"plain": THREE[:, 0], "lower": THREE[1:, 1]}, "one shape .* 'plain', .* of 'lower'"),
+        ({}, {"plain": 1, "lower": 2, "noise": 3}, r"one shape \[n, K\]; found \[\] of 'plain'"),
         ({}, {}, "must be those of the readers plain, lower, noise; found none"),
         ({"readers": ("a", "a", "b")}, THREE, "rename 'a'"),
         ({"readers": ("a", "b", "joint channel")}, THREE, "rename 'joint channel'"),

@@ -28,6 +28,14 @@ TOLERANCE = 1e-6
 """Largest difference of probabilities, and relative one of densities, that should be equal."""
 
 PADDING = 5
+MISSES = {
+    "padding": "padding moves probabilities",
+    "density": "padding moves the log density or its gradient",
+    "order": "the order of texts moves probabilities",
+    "labels": "the labels move what is predicted of their texts",
+    "sum": "probabilities miss one",
+}
+"""What is wrong with a text's probabilities that do not depend on it alone."""
 
 
 SIZES = (2, 3, 5, 7)
@@ -121,7 +129,7 @@ def _gradients(texts: Texts, rng: np.random.Generator) -> Finding:
     difference = (above - below) / (2 * STEP)
     errors = np.abs(slope - difference) / (1.0 + np.abs(difference))
     errors = np.where(np.isfinite(errors), errors, np.inf)
-    # Of the coordinate that is wrong most often: one that is cut off is one of many.
+    # Of the coordinate that is wrong most often: a single one may be cut off.
     share = float((errors > SLOPE_TOLERANCE).mean(axis=0).max())
     worst = float(errors.max())
     figures = {"worst_error": worst, "share_beyond": share, "tolerance": SLOPE_TOLERANCE}
@@ -129,7 +137,7 @@ def _gradients(texts: Texts, rng: np.random.Generator) -> Finding:
     if worst > SLOPE_TOLERANCE:
         place = target.coordinates[int(errors.max(axis=0).argmax())]
         words = f"off by {worst:.1e} in {place}; wrong at {100 * share:.0f} % of points"
-        # A kink is met by few points; a gradient that was cut off is wrong at most.
+        # Few points meet a kink; a gradient that is cut off is wrong at most points.
         status = FAIL if share > 0.1 else WARN
     return Finding("gradients", status, words, figures)
 
@@ -142,7 +150,7 @@ def _rows(texts: Texts, rng: np.random.Generator) -> Finding:
     order = rng.permutation(count)
     extra = {name: values[order] for name, values in whole.covariates.items()}
     mixed = whole._replace(logits=whole.logits[order], covariates=extra)
-    # As data sets are padded where they are fitted.
+    # Padded as for a fit.
     rows = count + PADDING
     extra = {name: repeat_rows(values, rows) for name, values in whole.covariates.items()}
     padded = whole._replace(logits=pad_rows(whole.logits, rows, 0.0), covariates=extra)
@@ -151,28 +159,17 @@ def _rows(texts: Texts, rng: np.random.Generator) -> Finding:
         for given in ((whole, labels), (padded, pad_rows(labels, rows, -1)))
     )
     _, seen = over_draws(target.pointwise)(points, whole, labels)
-    # What is wrong, and by how much.
     misses = {
-        "padding": (
-            "padding moves probabilities",
-            texts.predict(points, padded)[:, :count] - expected,
-        ),
-        "density": (
-            "padding moves the log density or its gradient",
-            (with_padding - plain) / (1.0 + np.abs(plain)),
-        ),
-        "order": (
-            "the order of texts moves probabilities",
-            texts.predict(points, mixed) - expected[:, order],
-        ),
-        "labels": ("the labels move what is predicted of their texts", seen - expected),
-        "sum": ("probabilities miss one", expected.sum(axis=2) - 1),
+        "padding": texts.predict(points, padded)[:, :count] - expected,
+        "density": (with_padding - plain) / (1.0 + np.abs(plain)),
+        "order": texts.predict(points, mixed) - expected[:, order],
+        "labels": seen - expected,
+        "sum": expected.sum(axis=2) - 1,
     }
-    figures, wrong = {}, []
-    for name, (words, difference) in misses.items():
-        finite = np.where(np.isfinite(difference), np.abs(difference), np.inf)
-        figures[name] = float(finite.max())
-        if figures[name] > TOLERANCE:
-            wrong.append(f"{words} by {figures[name]:.1e}")
+    figures = {
+        name: float(np.where(np.isfinite(miss), np.abs(miss), np.inf).max())
+        for name, miss in misses.items()
+    }
+    wrong = [f"{MISSES[k]} by {worst:.1e}" for k, worst in figures.items() if worst > TOLERANCE]
     words = "; ".join(wrong) or "padding and the order of texts change nothing; they sum to one"
     return Finding("single texts", FAIL if wrong else PASS, words, figures)

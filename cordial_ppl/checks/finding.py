@@ -1,13 +1,16 @@
 """What a check found: one line with a verdict, and the figures behind it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
+import numpy as np
 
 PASS, WARN, FAIL = "pass", "warn", "fail"
 
 
-def judge(p_value: float) -> str:
+def verdict(p_value: float) -> str:
     """The verdict on a p-value: doubtful below .05, wrong below .005."""
     return FAIL if p_value < 0.005 else WARN if p_value < 0.05 else PASS
 
@@ -63,6 +66,6 @@ class Report:
         return {each.name: each for each in self.findings}[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as values that JSON can express."""
-        lines = [asdict(each) for each in self.findings]
-        return {"channel": self.channel, "status": self.status, "findings": lines}
+        """Everything as values that JSON can express; what is not finite is None."""
+        content = {"channel": self.channel, "status": self.status, "findings": self.findings}
+        return msgspec.json.decode(msgspec.json.encode(content, enc_hook=np.generic.item))

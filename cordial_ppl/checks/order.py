@@ -26,9 +26,9 @@ def check_order(texts: Texts, rng: np.random.Generator) -> list[Finding]:
     steps = rng.exponential(2.0, low.shape) * rng.integers(0, 2, low.shape)
     high = low + np.cumsum(steps, axis=1)
     return [
-        # What the proposition promises of every channel of the paper.
+        # The proposition promises this of every channel of the paper,
         _search("order of saturated readings", FAIL, texts, rng, ladder[:-1], ladder[1:]),
-        # What it does not promise of the vector-scaled ones.
+        # but not this of the vector-scaled ones.
         _search("order of unsaturated readings", WARN, texts, rng, low, high),
     ]
 
@@ -64,7 +64,7 @@ def _search(
     undefined = float((~np.isfinite(found)).mean())
     if undefined:
         words = f"predictions are not finite for {100 * undefined:.2g} % of draws and readings"
-        # Within the contract's range another line fails for that.
+        # Within the contract's range "finite density" fails for that.
         return Finding(name, WARN, words, {"not_finite": undefined})
     draw, pair = np.unravel_index(found.argmax(), found.shape)
     worst, share = float(found[draw, pair]), float((found > TOLERANCE).any(axis=1).mean())

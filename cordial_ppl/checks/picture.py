@@ -8,24 +8,26 @@ from scipy.stats import kstwo
 
 from cordial_ppl.checks.simulation import Ranks
 from cordial_ppl.outputs import replacing
-from cordial_ppl.products.figure import INK, PAGE, PALE, Figure, looking, new_figure
+from cordial_ppl.products.figure import INK, PAGE, PALE, looking, new_figure
 
 COLUMNS = 5
 LEVEL = 0.95
 
 
-def draw_ranks(ranks: Ranks, title: str) -> Figure:
+def write_ranks(path: Path, ranks: Ranks, title: str) -> None:
     """Draw how far the distribution of the ranks of each quantity is from uniform.
 
     A curve above zero has too many small ranks; one that stays inside the band has no more of any
     than chance gives, in 95 % of right posteriors (the band of Kolmogorov and Smirnov).
 
     Args:
+        path: the figure to write; its ending says in which format.
         ranks: the ranks.
-        title: what the figure says of itself.
+        title: the figure's title.
 
     Raises:
         InputError: matplotlib is not installed.
+        FileError: the figure cannot be written.
     """
     with looking():
         count, quantities = ranks.values.shape
@@ -34,8 +36,8 @@ def draw_ranks(ranks: Ranks, title: str) -> Figure:
         figure = new_figure(PAGE, 1.1 * rows + 0.5)
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
         band = float(kstwo.ppf(LEVEL, count))
-        for panel, name, own in zip(panels, ranks.names, ranks.values.T, strict=False):
-            below = np.concatenate([[0.0], np.sort(own), [1.0]])
+        for panel, name, values in zip(panels, ranks.names, ranks.values.T, strict=False):
+            below = np.concatenate([[0.0], np.sort(values), [1.0]])
             excess = np.concatenate([np.arange(count + 1) / count, [1.0]]) - below
             outside = np.abs(excess).max() > band
             panel.axhspan(-band, band, color=PALE, alpha=0.4, linewidth=0)
@@ -49,11 +51,5 @@ def draw_ranks(ranks: Ranks, title: str) -> Figure:
         figure.supxlabel("rank of the truth among the draws", fontsize=7)
         figure.supylabel("share below, minus uniform", fontsize=7)
         figure.suptitle(title, fontsize=8)
-        return figure
-
-
-def write_ranks(path: Path, ranks: Ranks, title: str) -> None:
-    """Write the figure; the ending of the path says as what."""
-    figure = draw_ranks(ranks, title)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=path.suffix.removeprefix("."))
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format=path.suffix.removeprefix("."))

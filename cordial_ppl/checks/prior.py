@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
-from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding, judge
+from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding, verdict
 from cordial_ppl.checks.texts import Texts
 from cordial_ppl.inference.posterior import Posterior
 
@@ -41,8 +41,8 @@ def check_prior_predictive(texts: Texts, seed: int) -> Finding:
     right = float(np.mean(np.diag(probs)))
     figures = {"least": least, "span": span, "agreement": right, "finite": finite}
     words = (
-        f"labels agree with a reading that is fairly sure with {right:.2f}; from the first option "
-        f"to the last they rise by {span:.1f} of {size - 1} classes"
+        f"a fairly sure reading is right with probability {right:.2f}; from the first option "
+        f"to the last, labels rise by {span:.1f} of {size - 1} classes"
     )
     status, hint = PASS, ""
     if not span > 0:
@@ -79,12 +79,12 @@ def check_conflict(texts: Texts, posterior: Posterior, seed: int) -> Finding:
     place = int(np.abs(distances).argmax())
     name, distance = target.coordinates[place], float(distances[place])
     words = (
-        f"{100 * p_value:.3g} % of label sets simulated from the prior are as unlikely under it "
-        f"as these; furthest is {name}, {distance:+.1f} prior deviations from its prior location"
+        f"{100 * p_value:.3g} % of label sets drawn from the prior are as unlikely as these; "
+        f"{name} is furthest from its prior's location, {distance:+.1f} standard deviations"
     )
-    verdict = judge(p_value)
-    hint = "" if verdict == PASS else "prior and labels disagree: "
-    return Finding("prior against labels", verdict, hint + words, {"p": p_value, name: distance})
+    status = verdict(p_value)
+    hint = "" if status == PASS else "prior and labels disagree: "
+    return Finding("prior against labels", status, hint + words, {"p": p_value, name: distance})
 
 
 def _evidence(
@@ -131,5 +131,5 @@ def check_sensitivity(posterior: Posterior, conflict: Finding, seed: int) -> Fin
     words = f"scaling the prior moves the probability of a label by {moved:.2f} at most"
     words += f"; the labels say little of {', '.join(led)}" if led else ""
     words += f"; both prior and labels move {', '.join(torn)}" if torn else ""
-    verdict = WARN if torn and conflict.status != PASS else PASS
-    return Finding("sensitivity", verdict, words, {"predictions": moved, **figures})
+    status = WARN if torn and conflict.status != PASS else PASS
+    return Finding("sensitivity", status, words, {"predictions": moved, **figures})

@@ -77,13 +77,12 @@ def check_channel(
     posterior, times = check_times(texts, seed)
     progress(4 / steps, "NUTS")
     with ThreadPoolExecutor(max_workers=1) as pool:
-        # NUTS takes longest, and most of that is XLA's time.
+        # NUTS takes longest, most of it to compile.
         compared = pool.submit(lambda: [*check_posteriors(texts, posterior, seed)])
         conflict = check_conflict(texts, posterior, seed)
         sensitivity = check_sensitivity(posterior, conflict, seed)
     findings += [times, *compared.result(), sensitivity, conflict]
-    # Leaving out simulated labels says nothing, nor does leaving out one of two; and the package's
-    # channels, which it is compared with, read one reader.
+    # Simulated labels, or two, say nothing here, and the package's channels are of one reader.
     if given and not chosen.several and len(texts.known.labels) > 2:
         progress(5 / steps, "comparison")
         findings += check_comparison(texts, posterior, seed)

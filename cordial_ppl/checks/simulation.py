@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import chi2, kstest, norm
 
-from cordial_ppl.checks.finding import Finding, judge
+from cordial_ppl.checks.finding import Finding, verdict
 from cordial_ppl.checks.texts import Texts, over_draws
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case, fit_cases
@@ -63,11 +63,11 @@ def simulate(
     labels = texts.draw_labels(truth, rng)
     cases = [
         Case(
-            Labelled(readings.logits, own, readings.covariates),
+            Labelled(readings.logits, drawn, readings.covariates),
             seed=(seed, 9, number),
             histogram=np.asarray(readings.histogram),
         )
-        for number, own in enumerate(labels)
+        for number, drawn in enumerate(labels)
     ]
     ranks = []
     for start in range(0, sets, BLOCK):
@@ -111,4 +111,4 @@ def check_simulation(ranks: Ranks) -> Finding:
     figures: dict[str, Any] = {"p": worst}
     for name, each in tests.items():
         figures[name] = dict(zip(ranks.names, each.tolist(), strict=True))
-    return Finding("simulation-based calibration", judge(worst), words, figures)
+    return Finding("simulation-based calibration", verdict(worst), words, figures)

@@ -140,7 +140,7 @@ def as_texts(
         target = build_target(channel, size, tuple(covariates), *readers)
     count = len(labels)
     rest = slice(count, count + UNSEEN) if count < len(logits) else slice(UNSEEN)
-    first, unseen = ({k: v[own] for k, v in covariates.items()} for own in (slice(count), rest))
+    first, unseen = ({k: v[rows] for k, v in covariates.items()} for rows in (slice(count), rest))
     readings = Readings(logits[rest], label_histogram(labels, size), unseen)
     return Texts(target, Labelled(logits[:count], labels, first), readings, synthetic)
 

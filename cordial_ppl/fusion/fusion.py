@@ -1,4 +1,4 @@
-"""`Fusion`: several readers of the same texts, each with its own stack, weighted together."""
+"""`Fusion`: several readers of the same texts, each with a stack, weighted together."""
 
 import math
 import warnings
@@ -280,7 +280,7 @@ class Fusion(Estimator):
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
             """A fitted member, and its out-of-fold predictions of the texts that it sees."""
             if members[place] == JOINT.name:
-                each = [reading_spread(own) for own in logits.swapaxes(0, 1)]
+                each = [reading_spread(view) for view in views[: len(readers)]]
                 prior = joint_prior(whole.prior, size, each, tuple(covariates))
                 joint = ChannelMember(JOINT, 0, self.inference, prior, self.effort)
                 return joint.fit([Case(texts, folds, (seeds[place],))])[0]
@@ -326,7 +326,7 @@ class Fusion(Estimator):
 
 def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:
     """Refuse a reader without a labelled text; warn of two that share none."""
-    idle = [name for name, own in zip(readers, present.T, strict=True) if not own.any()]
+    idle = [name for name, read in zip(readers, present.T, strict=True) if not read.any()]
     if idle:
         raise InputError(
             f"every reader needs a reading of a labelled text; {idle[0]!r} has none. Leave it out, "

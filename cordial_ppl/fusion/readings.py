@@ -41,7 +41,7 @@ def as_reader_logits(
             known, found = ", ".join(readers) or "there are", ", ".join(tables) or "none"
             raise InputError(f"logits must be those of the readers {known}; found {found}.")
         shapes = {name: table.shape for name, table in tables.items()}
-        if len(set(shapes.values())) > 1:
+        if {len(shape) for shape in shapes.values()} != {2} or len(set(shapes.values())) > 1:
             found = ", ".join(f"{list(shape)} of {name!r}" for name, shape in shapes.items())
             raise InputError(f"the readers' logits must have one shape [n, K]; found {found}.")
         unread = np.full(shapes.popitem()[1], np.nan)

@@ -1,4 +1,4 @@
-"""What sets users apart: what their earlier labels say of how they differ from the population."""
+"""Users who differ from the population, as far as their earlier labels tell."""
 
 from cordial_ppl.personal.users import UserShift, load
 

@@ -1,4 +1,4 @@
-"""`UserShift`: what users' labels say of how each differs from the population.
+"""`UserShift`: how each user differs from the population, learned from labels.
 
 With one value per user, a grid does without error what sampling would do: the log likelihood of a
 user's labels is a row, one number per value, to which each further label adds one more row.
@@ -58,6 +58,7 @@ class UserShift(Parameters):
 
     scale_: Scale
     sigma_: float
+    counts_: dict[str, int]
 
     def __init__(self, options: Any = None, *, sigma: Any = "posterior"):
         """Remember the settings."""
@@ -85,9 +86,8 @@ class UserShift(Parameters):
         deviations, prior = self._deviations(scale.size)
         labelled = _as_labelled(probs, labels, users, scale)
         as_order(order, len(labelled[0]))
-        self.scale_, self._index = scale, {}
+        self.scale_, self.counts_ = scale, {}
         self._totals = np.zeros((0, len(self._grid)))
-        self._counts = np.zeros(0, np.int64)
         self._add(*labelled)
         self._spreads = Spreads.learn(self._totals, self._grid, deviations, prior)
         self.sigma_ = self._spreads.mean
@@ -167,19 +167,20 @@ class UserShift(Parameters):
         times = as_order(order, len(codes))
         found, earlier = population.copy(), np.zeros(len(codes), np.int64)
         groups = np.unique(names, return_inverse=True)[1]
-        rows = np.lexsort((times, groups))
-        for own in np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1):
-            # A user keeps the number afresh too: what the labels told of sigma must not count.
-            number = self._index.get(names[own[0]], -1)
-            logs = self.effect.log_likelihoods(population[own], codes[own])
-            before = np.searchsorted(times[own], times[own])
+        rows, numbers = np.lexsort((times, groups)), self._number(names)
+        for texts in np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1):
+            # Afresh too: a fitted user's labels are taken out of the posterior of sigma.
+            number = numbers[texts[0]]
+            logs = self.effect.log_likelihoods(population[texts], codes[texts])
+            before = np.searchsorted(times[texts], times[texts])
             totals = np.vstack([np.zeros_like(logs[:1]), logs.cumsum(axis=0)])[before]
             if number >= 0 and not afresh:
-                totals, before = totals + self._totals[number], before + self._counts[number]
-            earlier[own], told = before, before > 0
+                totals = totals + self._totals[number]
+                before = before + self.counts_[names[texts[0]]]
+            earlier[texts], told = before, before > 0
             if told.any():
                 weights = self._weigh(totals[told], np.full(told.sum(), number))
-                found[own[told]] = self.effect.average(population[own[told]], weights)
+                found[texts[told]] = self.effect.average(population[texts[told]], weights)
         return like(probs, found, self.classes_), like(probs, earlier, "earlier")
 
     @property
@@ -191,20 +192,15 @@ class UserShift(Parameters):
     @property
     def users_(self) -> list[str]:
         """Names of the users with labels."""
-        return list(self.counts_)
-
-    @property
-    def counts_(self) -> dict[str, int]:
-        """Each user's number of labels."""
         self._check_fitted()
-        return dict(zip(self._index, self._counts.tolist(), strict=True))
+        return list(self.counts_)
 
     @property
     @on_one_core
     def values_(self) -> dict[str, float]:
         """Posterior mean of each user's value."""
         means = self._posteriors() @ self._grid
-        return dict(zip(self._index, means.tolist(), strict=True))
+        return dict(zip(self.counts_, means.tolist(), strict=True))
 
     @on_one_core
     def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
@@ -220,7 +216,7 @@ class UserShift(Parameters):
         tails = (1 - check_level(level)) / 2, (1 + level) / 2
         total = np.cumsum(self._posteriors(), axis=1)
         ends = [self._grid[np.argmax(total >= tail, axis=1)].tolist() for tail in tails]
-        return dict(zip(self._index, zip(*ends, strict=True), strict=True))
+        return dict(zip(self.counts_, zip(*ends, strict=True), strict=True))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one file of plain data; ``cp.load`` reads it back.
@@ -243,7 +239,7 @@ class UserShift(Parameters):
             settings={"named": self.options is not None, "average": True, "sigma": sigma},
             names=self.users_,
             totals=self._totals,
-            counts=self._counts,
+            counts=np.array(list(self.counts_.values())),
             spreads=self._spreads._replace(logs=self._spreads.logs[:, :0]),
         )
         storage.write(path, files.KIND, *storage.pack(state))
@@ -262,11 +258,11 @@ class UserShift(Parameters):
     def _weigh(
         self, totals: Float[np.ndarray, "n G"], users: Int[np.ndarray, " n"]
     ) -> Float[np.ndarray, "n G"]:
-        """Weights of the values of users, whose labels have these log likelihoods."""
+        """Posterior probabilities of users' values, by the log likelihoods of their labels."""
         return self._spreads.weigh(totals, users)
 
     def _posteriors(self) -> Float[np.ndarray, "U G"]:
-        """Weights of the values of all users."""
+        """Posterior probabilities of all users' values."""
         self._check_fitted()
         count = len(self._totals)
         some = np.array_split(np.arange(count), 1 + count // CHUNK_ROWS)
@@ -274,18 +270,17 @@ class UserShift(Parameters):
 
     def _number(self, names: list[str]) -> Int[np.ndarray, " n"]:
         """Numbers of users by name; -1 for one without labels."""
-        return np.array([self._index.get(name, -1) for name in names], np.int64)
+        index = {name: number for number, name in enumerate(self.counts_)}
+        return np.array([index.get(name, -1) for name in names], np.int64)
 
     def _add(
         self, probs: Float[np.ndarray, "n K"], codes: Int[np.ndarray, " n"], names: list[str]
     ) -> None:
-        """Add labels to their users'."""
+        """Add the log likelihoods of labels to those of their users."""
         for name in names:
-            self._index.setdefault(name, len(self._index))
-        numbers, new = self._number(names), len(self._index) - len(self._totals)
-        self._totals = np.pad(self._totals, ((0, new), (0, 0)))
-        self._counts = np.pad(self._counts, (0, new))
-        self._counts += np.bincount(numbers, minlength=len(self._counts))
+            self.counts_[name] = self.counts_.get(name, 0) + 1
+        self._totals = np.pad(self._totals, ((0, len(self.counts_) - len(self._totals)), (0, 0)))
+        numbers = self._number(names)
         for texts in _by_user(numbers):
             who, first = np.unique(numbers[texts], return_index=True)
             rows = self.effect.log_likelihoods(probs[texts], codes[texts])
@@ -306,8 +301,8 @@ def load(path: str | Path) -> UserShift:
         options = state.scale.options if settings["named"] else None
         found = UserShift(options, sigma=settings["sigma"])
         found.scale_ = state.scale
-        found._index = {name: number for number, name in enumerate(state.names)}
-        found._totals, found._counts = state.totals, state.counts
+        found.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
+        found._totals = state.totals
         known = found._deviations(state.scale.size)[0]
         if state.totals.shape[1] != len(found._grid) or not np.array_equal(
             spreads.deviations, known

@@ -19,7 +19,7 @@ CAUTION = {"cautious": 3, "paper": 0}
 
 
 class TaskFit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a prior learns from one task as one reader reads it.
+    """The fits to one task as one reader reads it.
 
     Attributes:
         task: name of the task.

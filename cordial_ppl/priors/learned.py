@@ -19,7 +19,7 @@ from cordial_ppl.priors.units import LONGEST, TEMPERATURE, TYPICAL_SPREAD, check
 
 KIND = "prior"
 FEWEST = 2
-"""Fits without which nothing is known of how tasks differ."""
+"""Fits below which nothing is known of how tasks differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +155,10 @@ class LearnedPrior:
 
 
 def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
-    """Refuse names to leave out that no task has.
+    """Refuse to leave out tasks that are not there.
 
     Raises:
-        InputError: there is one, or the names are no list.
+        InputError: a name is not among the tasks, or the names are no list.
     """
     unknown = [names] if isinstance(names, str) else [name for name in names if name not in tasks]
     if unknown:

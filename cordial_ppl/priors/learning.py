@@ -31,7 +31,7 @@ FEWEST_LABELS = 20
 """Labels below which a task's fit leans too much on the prior in the channel's file."""
 
 STEEPEST = 1e-4
-"""Largest component of the whitened gradient at what is called a mode."""
+"""Largest component of the whitened gradient at a mode."""
 
 
 def learn_prior(
@@ -94,7 +94,7 @@ def learn_prior(
         raise InputError("all tasks must come with the same covariates.")
     settings = Rule(rule, vector, dict(units or {}))
     learned = {model.name: LearnedChannel(model.digest, covariates) for model in models}
-    # What is wrong with the rule, the units or a channel shows before anything is fitted.
+    # A wrong rule, unit or channel is refused before anything is fitted.
     LearnedPrior(tuple(fit for fit, _ in data), learned, settings)
     sizes = {fit.size for fit, _ in data}
     with jax.enable_x64(True):
@@ -151,7 +151,8 @@ def _choose(name: str, texts: Labelled, rng: np.random.Generator) -> Labelled:
 
 def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[float]]:
     """Posterior mode of each unconstrained parameter, by site."""
-    found = fit_cases(target, [Case(texts)], method="mode")[0].fitted
+    with naming(task):
+        found = fit_cases(target, [Case(texts)], method="mode")[0].fitted
     gradient = found.diagnostics.gradient_norm
     if not gradient < STEEPEST:
         warnings.warn(

@@ -17,7 +17,7 @@ from cordial_ppl.priors.learned import LearnedPrior
 from cordial_ppl.priors.units import TYPICAL_SPREAD
 
 OWN = "own"
-"""Says that every channel is to keep the prior of its file."""
+"""Names the priors in the channels' files."""
 
 
 class NamedPrior:
@@ -44,7 +44,7 @@ class NamedPrior:
 
     @property
     def key(self) -> tuple:
-        """Identifies the prior: equal for equal numbers."""
+        """Equal for priors with equal numbers."""
         # Distributions compare by identity; their parameters do not.
         leaves, structure = jax.tree.flatten(self.values)
         numbers = [(np.shape(leaf), np.asarray(leaf).tobytes()) for leaf in leaves]
@@ -132,7 +132,7 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
     Args:
         prior: a mapping by the name of a channel (to a ``Prior`` or to a mapping by the name of a
             parameter) or of a parameter of any channel; a learned prior; the path of one's file;
-            "own" for that of each channel's file; None for the default; or checked already.
+            "own" for that of each channel's file; None for the default; or checked ``Priors``.
         channels: names of the estimator's channels.
         default: a learned prior, also of what a mapping does not name.
 
