@@ -11,9 +11,9 @@ from planted import DRAWS, cell, drawn, row, rows, sweep, two_tasks
 from cordial_ppl import plots
 from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.products import PRODUCTS, write_product
-from cordial_ppl.products.differences import intervals
 from cordial_ppl.products.figure import looking
 from cordial_ppl.products.product import Product, tabulate
+from cordial_ppl.products.table import intervals
 from cordial_ppl.scores import paired_bootstrap
 from cordial_ppl.sweep import Results
 

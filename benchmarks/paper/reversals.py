@@ -3,8 +3,8 @@
 import polars as pl
 
 from cordial_ppl.products.comparison import count_failures, mean_scores, our_method
+from cordial_ppl.products.curves import draw_panels, split_panels
 from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.panels import draw_panels, split_panels
 from cordial_ppl.products.product import NOTHING, Product, Record, spread, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing
 from cordial_ppl.products.comparison import need_methods
-from cordial_ppl.products.curves import curve_table
+from cordial_ppl.products.curves import curve_table, draw_lines, split_panels
 from cordial_ppl.products.figure import literal, styles
-from cordial_ppl.products.panels import draw_lines, split_panels
 from cordial_ppl.sweep import Results
 
 
