@@ -154,8 +154,9 @@ def test_curves_are_the_means_with_their_errors(results):
         plots.learning_curve(results, "film", methods=["odds"])
 
 
-@pytest.mark.parametrize("name", ["curves", "reliability"])
-@pytest.mark.parametrize("readers", [2, 3])
+@pytest.mark.parametrize(
+    ("name", "readers"), [("curves", 3), ("reliability", 2), ("reliability", 3)]
+)
 def test_long_names_are_whole_and_apart(name, readers):
     losses = {"raw": 2.0, "logit-stack": 0.6, "dirichlet": 0.7, "cordial": 0.5}
     long = "coherence-of-the-whole", "deepseek-r1-distill-qwen-32b"

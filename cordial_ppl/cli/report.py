@@ -26,7 +26,7 @@ PageOut = Annotated[
 
 
 def report(
-    judge: CalibratorPath,
+    calibrator: CalibratorPath,
     readings: ReadingsPath,
     labels: LabelsPath,
     output: PageOut,
@@ -48,7 +48,7 @@ def report(
     from cordial_ppl.tables import match_labels, read_readings
 
     names = split_options(options)
-    check_output(output, [judge, readings, labels], endings=[".html"])
+    check_output(output, [calibrator, readings, labels], endings=[".html"])
     if not can_draw():
         raise InputError(f"a report needs {NEEDED}")
     with working("loading", quiet):
@@ -56,12 +56,12 @@ def report(
         from cordial_ppl.report import Texts, gather, write_report
         from cordial_ppl.saved import load
 
-        fitted = load(judge, channels=channel or ())
+        fitted = load(calibrator, channels=channel or ())
     if not isinstance(fitted, Stack):
-        raise InputError(f"{judge} is not a calibrator of one reader: make one with `cordial fit`.")
+        raise InputError(f"{calibrator} is not of one reader: make one with `cordial fit`.")
     if names is not None and len(names) != fitted.scale_.size:
         raise InputError(
-            f"--options names {len(names)} options, but {judge} was fitted on "
+            f"--options names {len(names)} options, but {calibrator} was fitted on "
             f"{fitted.scale_.size}: {', '.join(fitted.scale_.options)}."
         )
     table = read_readings(readings, options=names or fitted.scale_, reader=reader, task=task)
@@ -76,7 +76,7 @@ def report(
     )
     with working("measuring and drawing", quiet):
         facts = gather(fitted, texts)
-        write_report(output, facts, of=f"{judge} on {readings}")
+        write_report(output, facts, of=f"{calibrator} on {readings}")
     if json:
         show_json({"output": str(output), **facts.to_dict()})
     elif not quiet:
