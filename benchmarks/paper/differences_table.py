@@ -94,7 +94,9 @@ def difference_panels(results: Results, table: pl.DataFrame, banded: Sequence[st
         table: its differences.
         banded: the methods that get bands.
     """
-    return split_panels(results, table, "difference", banded, _limits)
+    ends = pl.when(pl.col("method").is_in(list(banded))).then(pl.col("lower", "upper"))
+    drawn = table.drop_nulls("difference").with_columns(ends, value="difference")
+    return split_panels(results, drawn, _limits)
 
 
 def describe_range(panels: Sequence[Panel]) -> str:

@@ -50,8 +50,9 @@ def reversal_shares(results: Results, *, ours: str | None = None) -> Product:
 
 def _draw(results: Results, table: pl.DataFrame, ours: str) -> Figure:
     ever = table.filter(pl.col("reversed") > 0)["method"]
-    shown = table.filter(pl.col("method").is_in([ours, *ever]))
-    panels = split_panels(results, shown, "reversed", limits=lambda part: LIMITS)
+    shown = table.filter(pl.col("method").is_in([ours, *ever])).drop_nulls("reversed")
+    shown = shown.with_columns(value="reversed", lower=None, upper=None)
+    panels = split_panels(results, shown, lambda part: LIMITS)
     return draw_panels(results, panels, "share of fits reversed")
 
 

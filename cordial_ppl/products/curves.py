@@ -1,13 +1,13 @@
 """Learning curves, and other lines against the number of labels, a panel a task and reader."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from cordial_ppl.products.comparison import count_failures, mean_scores, our_method
+from cordial_ppl.products.comparison import count_failures, mean_scores
 from cordial_ppl.products.figure import (
     COLUMN,
     INK,
@@ -40,8 +40,8 @@ class Panel:
 
     Attributes:
         title: its heading.
-        table: a row for each method and number of labels, with `value` and, for methods that have
-            a band, `lower` and `upper`.
+        table: a row for each `method` and number of labels `n`, with the `value` and the ends of
+            its band, `lower` and `upper`; null where there is none.
         limits: least and largest value that is in sight; None for all.
     """
 
@@ -56,30 +56,18 @@ class Panel:
         return least.filter(pl.col("value") >= most)["method"].to_list()
 
 
-def loss_curves(results: Results, *, ours: str | None = None) -> Product:
-    """Return each method's mean log loss by number of labels.
-
-    Args:
-        results: the sweep.
-        ours: a method that the sweep must have.
-
-    Returns:
-        The product `curves`.
-
-    Raises:
-        InputError: the sweep lacks ours.
-    """
-    our_method(results, ours)
+def loss_curves(results: Results) -> Product:
+    """Return each method's mean log loss by number of labels, the product `curves`."""
     table = curve_table(results, results.pairs, results.methods)
-    panels = split_panels(results, table, "log_loss", results.methods, _limits)
+    panels = split_panels(results, table, _limits)
     return Product(
         name="curves",
         title="Log loss by number of labels",
         caption="Mean log loss (nats) on the report texts by number of labels, over the draws of "
         "labels, with bands of one standard error; the figure cuts what is far above most values.",
-        table=table.drop("lower", "upper"),
+        table=table.rename({"value": "log_loss"}).drop("lower", "upper"),
         shown=spread(
-            table, ("task", "reader", "method"), ("n",), lambda record: number(record["log_loss"])
+            table, ("task", "reader", "method"), ("n",), lambda record: number(record["value"])
         ),
         notes=(count_failures(results.cells.values(), results.methods),),
         draw=lambda: draw_panels(results, panels, "log loss (nats)"),
@@ -96,45 +84,35 @@ def curve_table(
         pairs: tasks and readers.
         methods: what is compared.
     """
+    value, error = pl.col("value"), pl.col("standard_error")
     return tabulate(
         {"task": task, "reader": reader, "n": n, "method": method}
-        | {"log_loss": found.mean, "standard_error": found.error if found.draws > 1 else 0.0}
+        | {"value": found.mean, "standard_error": found.error if found.draws > 1 else 0.0}
         for task, reader in pairs
         for n in results.budgets(task, reader)
         for method, found in mean_scores(results.cells[task, reader, n], methods).items()
         if found.draws
-    ).with_columns(
-        lower=pl.col("log_loss") - pl.col("standard_error"),
-        upper=pl.col("log_loss") + pl.col("standard_error"),
-    )
+    ).with_columns(lower=value - error, upper=value + error)
 
 
 def split_panels(
     results: Results,
     table: pl.DataFrame,
-    value: str,
-    banded: Collection[str] = (),
-    limits: Callable[[pl.DataFrame], tuple[float, float] | None] = lambda table: None,
+    limits: Callable[[pl.DataFrame], tuple[float, float] | None],
 ) -> list[Panel]:
     """Split a table into panels, a task and reader each.
 
     Args:
         results: the sweep.
-        table: a row for each task, reader, method and number of labels.
-        value: the column that is drawn; rows without a value are left out.
-        banded: methods that get bands, from the columns `lower` and `upper`.
+        table: a row for each task, reader, method and number of labels, as a panel's.
         limits: gives the range of a panel's table.
     """
     several = len({reader for _, reader in results.pairs}) > 1
-    drawn = table.drop_nulls(value).with_columns(value=value)
-    if "lower" in table.columns:
-        kept = pl.when(pl.col("method").is_in(list(banded)))
-        drawn = drawn.with_columns(kept.then(pl.col("lower", "upper")))
-    panels = []
-    for task, reader in results.pairs:
-        part = drawn.filter(task=task, reader=reader)
-        panels.append(Panel(f"{task}, {reader}" if several else task, part, limits(part)))
-    return panels
+    parts = {pair: table.filter(task=pair[0], reader=pair[1]) for pair in results.pairs}
+    return [
+        Panel(", ".join(pair) if several else pair[0], part, limits(part))
+        for pair, part in parts.items()
+    ]
 
 
 def draw_panels(
@@ -197,9 +175,10 @@ def draw_lines(axis: Any, table: pl.DataFrame, looks: Mapping[str, Style]) -> di
             mfc="none",  # Methods that coincide stay in sight.
             label=wrap(label(str(method)), NAME),
         )
-        if "lower" in rows.columns and rows["lower"].null_count() < len(rows):
-            band = rows["n"], rows["lower"], rows["upper"]
-            axis.fill_between(*band, color=look.color, alpha=0.2, lw=0)
+        band = rows.drop_nulls("lower")
+        if len(band):
+            ends = band["lower"], band["upper"]
+            axis.fill_between(band["n"], *ends, color=look.color, alpha=0.2, lw=0)
     budgets = table["n"].unique().sort().to_list()
     shown = budgets[:: max(1, -(-len(budgets) // TICKS))]
     axis.set_xscale("log")
