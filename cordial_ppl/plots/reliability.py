@@ -129,5 +129,5 @@ def thresholds(
         axis.set_title(literal(title))
         axis.set_xlabel("predicted P(label ≤ t)")
         axis.set_ylabel("observed share")
-        axis.legend(loc="lower right")
+        axis.legend(loc="best")
     return axis

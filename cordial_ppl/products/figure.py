@@ -123,13 +123,6 @@ def new_figure(width: float, height: float) -> Figure:
     return figure.Figure(figsize=(width, height), layout="constrained")
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure by the ending of a file's name; the same figure gives the same file."""
-    with looking():
-        dated = path.suffix == ".pdf"
-        figure.savefig(path, metadata={"CreationDate": None} if dated else None)
-
-
 def draw_heatmap(axis: Any, probs: Float[np.ndarray, "K K"]) -> None:
     """Draw a distribution over labels for each stated class, on a colour scale from 0 to 1.
 
