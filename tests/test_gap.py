@@ -52,7 +52,7 @@ def test_the_affine_fit_is_where_general_optimisers_end(populations):
     gap, rng = populations[0.02], np.random.default_rng(1)
     reading, rows = softmax(gap.logits, axis=1), rng.integers(0, TEXTS, 2000)
     folds = np.zeros((1, FOLDS, TEXTS, K))
-    np.add.at(folds, (0, np.arange(2000) % FOLDS, rows, gap.draw(rng, rows)), 1)
+    np.add.at(folds[0], (np.arange(2000) % FOLDS, rows, gap.draw(rng, rows)), 1)
     counts = folds[0].sum(axis=0)
 
     def loss(phi):

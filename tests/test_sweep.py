@@ -220,6 +220,7 @@ def test_the_command(folder, cordial):
     both = ("--analyse", "table", "--analyse", "curves")
     named = cordial("sweep", path, "-o", "out", *both, status=2)
     assert "--analyse table: the sweep has none" in named.stderr
+    assert Path("out/curves.md").exists()
     assert "stars, a: mean log loss" in named.stdout
     path.write_text(toml.replace("temperature", "platt"))
     result = cordial("sweep", path, "-o", "other", status=2)

@@ -82,7 +82,7 @@ def test_damaged_results_are_found(folder):
     # A run that stops between the configuration and the fits leaves those of an earlier one.
     config = folder / "out" / "sweep.json"
     config.write_text(config.read_text().replace('"raw"', '"others"'))
-    with pytest.raises(FileError, match="holds no finished cell yet"):
+    with pytest.raises(FileError, match="holds no finished results"):
         Results.load(folder / "out")
 
 

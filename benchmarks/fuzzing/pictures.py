@@ -52,11 +52,11 @@ def _fitted() -> cp.LogitStack:
 
 def _named(case: Case) -> cp.LogitStack:
     """The stack, with the options of the case: to fit it again would take longer."""
-    judge = cp.LogitStack(case["options"])
-    vars(judge).update(
+    calibrator = cp.LogitStack(case["options"])
+    vars(calibrator).update(
         vars(_fitted()) | {"options": case["options"], "scale_": Scale.of(case["options"], 5)}
     )
-    return judge
+    return calibrator
 
 
 def _transfer(case: Case) -> Axes:

@@ -10,8 +10,8 @@ from ranking import base_of
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.products.comparison import count_failures, our_method
-from cordial_ppl.products.differences import difference_record, note_few_draws
 from cordial_ppl.products.product import Product, tabulate
+from cordial_ppl.products.table import difference_record, note_few_draws
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 

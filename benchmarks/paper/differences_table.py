@@ -8,10 +8,10 @@ import polars as pl
 from ranking import rivals
 
 from cordial_ppl.products.comparison import count_failures, our_method
-from cordial_ppl.products.differences import difference_record, intervals, note_few_draws
+from cordial_ppl.products.curves import Panel, draw_panels, split_panels
 from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.panels import Panel, draw_panels, split_panels
 from cordial_ppl.products.product import Product, Record, number, spread, tabulate
+from cordial_ppl.products.table import difference_record, intervals, note_few_draws
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 
@@ -94,7 +94,9 @@ def difference_panels(results: Results, table: pl.DataFrame, banded: Sequence[st
         table: its differences.
         banded: the methods that get bands.
     """
-    return split_panels(results, table, "difference", banded, _limits)
+    ends = pl.when(pl.col("method").is_in(list(banded))).then(pl.col("lower", "upper"))
+    drawn = table.drop_nulls("difference").with_columns(ends, value="difference")
+    return split_panels(results, drawn, _limits)
 
 
 def describe_range(panels: Sequence[Panel]) -> str:

@@ -12,8 +12,8 @@ from cordial_ppl.products.comparison import (
     need_methods,
     our_method,
 )
-from cordial_ppl.products.differences import difference_record, note_few_draws
 from cordial_ppl.products.product import NOTHING, Product, Record, number, tabulate
+from cordial_ppl.products.table import difference_record, note_few_draws
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
 

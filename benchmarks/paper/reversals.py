@@ -3,8 +3,8 @@
 import polars as pl
 
 from cordial_ppl.products.comparison import count_failures, mean_scores, our_method
+from cordial_ppl.products.curves import draw_panels, split_panels
 from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.panels import draw_panels, split_panels
 from cordial_ppl.products.product import NOTHING, Product, Record, spread, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label
@@ -50,8 +50,9 @@ def reversal_shares(results: Results, *, ours: str | None = None) -> Product:
 
 def _draw(results: Results, table: pl.DataFrame, ours: str) -> Figure:
     ever = table.filter(pl.col("reversed") > 0)["method"]
-    shown = table.filter(pl.col("method").is_in([ours, *ever]))
-    panels = split_panels(results, shown, "reversed", limits=lambda part: LIMITS)
+    shown = table.filter(pl.col("method").is_in([ours, *ever])).drop_nulls("reversed")
+    shown = shown.with_columns(value="reversed", lower=None, upper=None)
+    panels = split_panels(results, shown, lambda part: LIMITS)
     return draw_panels(results, panels, "share of fits reversed")
 
 

@@ -1,15 +1,11 @@
 """`cordial sweep`: calibrators compared on many subsets of the labels, and what that shows."""
 
-import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
 from cordial_ppl.cli.options import Shown, argument, option, output
 from cordial_ppl.errors import FileError, InputError
-
-if TYPE_CHECKING:
-    from cordial_ppl.sweep import Results
 
 CONFIG = (
     "What is compared, in TOML: tasks, methods, budgets, draws, seed. Channel files that it names "
@@ -31,9 +27,10 @@ def sweep(
     and scored, sweep.json with the configuration, and a file for each task, reader, number of
     labels and method.
     """
-    from cordial_ppl.cli.output import show_json
+    from cordial_ppl.cli.output import show_json, show_table
     from cordial_ppl.products import PRODUCTS, write_product
-    from cordial_ppl.products.comparison import mean_scores
+    from cordial_ppl.products.product import number, spread, tabulate
+    from cordial_ppl.products.table import loss_records
 
     unknown = [name for name in analyse or () if name not in (*PRODUCTS, "all")]
     if unknown:
@@ -55,20 +52,30 @@ def sweep(
             raise
         except InputError as error:
             left_out[name] = str(error)
-    means = [
-        {"task": task, "reader": reader, "n": n, "method": method}
-        | {"log_loss": found.mean if found.draws else None}
-        for (task, reader, n), cell in results.cells.items()
-        for method, found in mean_scores(cell, results.methods).items()
-    ]
-    outcomes = [outcome for cell in results.cells.values() for outcome in cell.values()]
-    failed = sum(map(bool, itertools.chain.from_iterable(o.reasons for o in outcomes)))
+    means = tabulate(row for key in results.cells for row in loss_records(results, key))
+    means = means.select("task", "reader", "n", "method", "log_loss")
+    failures = {
+        (*key, method): sum(map(bool, outcome.reasons))
+        for key, cell in results.cells.items()
+        for method, outcome in cell.items()
+    }
+    failed = sum(failures.values())
+
+    def cell(row: dict[str, Any]) -> str:
+        """A mean; without one, how many of the fits failed."""
+        lost = failures[row["task"], row["reader"], row["n"], row["method"]]
+        return f"{lost} failed" if row["log_loss"] is None and lost else number(row["log_loss"])
+
     if shown.json:
         content = {"output": str(folder), "cells": len(results.cells), "failed_fits": failed}
         products = {"written": list(map(str, written)), "left_out": left_out}
-        show_json(content | {"mean_log_loss": means} | products)
+        show_json(content | {"mean_log_loss": means.to_dicts()} | products)
     elif not shown.quiet:
-        _show_means(results, {tuple(row.values())[:4]: row["log_loss"] for row in means})
+        for task, reader in results.pairs:
+            part, names = means.filter(task=task, reader=reader), {m: m for m in results.methods}
+            table = spread(part, ("method",), ("n",), cell, names)
+            title = f"\n{task}, {reader}: mean log loss by number of labels"
+            show_table(title, ("", *table.columns[1:]), table.rows())
         for name, why in left_out.items():
             say(f"left out {name}: {why}")
         if failed:
@@ -79,20 +86,3 @@ def sweep(
         # What can be shown has been; what was asked for by name and cannot be is an error.
         if name in left_out:
             raise InputError(f"--analyse {name}: {left_out[name]}")
-
-
-def _show_means(results: "Results", means: dict[tuple, float | None]) -> None:
-    """Print a table for each task and reader; without a mean, how many of the fits failed."""
-    from cordial_ppl.cli.output import show_table
-
-    def shown(*key) -> str:
-        *place, method = key
-        loss, reasons = means[key], results.cells[tuple(place)][method].reasons
-        failed = sum(map(bool, reasons))
-        return f"{loss:.3f}" if loss is not None else f"{failed} failed" if failed else "-"
-
-    for pair in results.pairs:
-        budgets = results.budgets(*pair)
-        rows = [(m, *(shown(*pair, n, m) for n in budgets)) for m in results.methods]
-        title = f"\n{', '.join(pair)}: mean log loss by number of labels"
-        show_table(title, ("", *map(str, budgets)), rows)

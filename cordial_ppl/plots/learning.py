@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing
 from cordial_ppl.products.comparison import need_methods
-from cordial_ppl.products.curves import curve_table
+from cordial_ppl.products.curves import curve_table, draw_lines
 from cordial_ppl.products.figure import literal, styles
-from cordial_ppl.products.panels import draw_lines, split_panels
 from cordial_ppl.sweep import Results
 
 
@@ -47,9 +46,8 @@ def learning_curve(
     chosen = tuple(methods or results.methods)
     need_methods(results, *chosen)
     table = curve_table(results, pairs, chosen)
-    panel = next(p for p in split_panels(results, table, "log_loss", chosen) if len(p.table))
     with drawing(ax, height=3.2) as axis:
-        draw_lines(axis, panel.table, styles(results.methods))
+        draw_lines(axis, table, styles(results.methods))
         axis.set_xlabel("number of labels")
         axis.set_title(literal(", ".join(pairs[0])))
         axis.set_ylabel("log loss (nats)")

@@ -7,7 +7,7 @@ import numpy as np
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, check_stack, drawing
-from cordial_ppl.products.figure import INK, PAGE, Figure, literal, looking
+from cordial_ppl.products.figure import INK, PAGE, Figure, literal, looking, new_figure
 from cordial_ppl.summary import LEVELS, PARAMETERS, PHRASES, channel_shares, pool_draws
 
 UNITS = {
@@ -104,11 +104,9 @@ def parameters(calibrator: Stack) -> Figure:
         raise InputError("the stack has no channels whose parameters could be drawn.")
     names = sorted(known, key=lambda name: [*PARAMETERS, name].index(name))
     with looking():
-        from matplotlib import figure
-
         across = min(3, len(names))
         down = -(-len(names) // across)
-        page = figure.Figure(figsize=(PAGE, 1.5 * down), layout="constrained")
+        page = new_figure(PAGE, 1.5 * down)
         panels = page.subplots(down, across, squeeze=False).ravel()
         for name, axis in zip(names, panels, strict=False):
             parameter(calibrator, name, ax=axis)

@@ -8,8 +8,7 @@ from scipy.stats import beta
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import Axes, drawing, group, name_options, short
-from cordial_ppl.products.figure import INK, literal
-from cordial_ppl.products.heatmaps import draw_heatmap
+from cordial_ppl.products.figure import INK, draw_heatmap, literal
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities, means_given_stated
@@ -130,5 +129,5 @@ def thresholds(
         axis.set_title(literal(title))
         axis.set_xlabel("predicted P(label ≤ t)")
         axis.set_ylabel("observed share")
-        axis.legend(loc="lower right")
+        axis.legend(loc="best")
     return axis

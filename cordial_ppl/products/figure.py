@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from jaxtyping import Float
+
 from cordial_ppl.errors import InputError
 
 Figure = Any
@@ -120,8 +123,23 @@ def new_figure(width: float, height: float) -> Figure:
     return figure.Figure(figsize=(width, height), layout="constrained")
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure by the ending of a file's name; the same figure gives the same file."""
-    with looking():
-        dated = path.suffix == ".pdf"
-        figure.savefig(path, metadata={"CreationDate": None} if dated else None)
+def draw_heatmap(axis: Any, probs: Float[np.ndarray, "K K"]) -> None:
+    """Draw a distribution over labels for each stated class, on a colour scale from 0 to 1.
+
+    Squares where label and stated class agree are outlined; rows of NaN are hatched.
+
+    Args:
+        axis: where to draw.
+        probs: probabilities, row y for stated class y; NaN where no text has it.
+    """
+    axis.imshow(probs, cmap="Blues", vmin=0, vmax=1)
+    for y, row in enumerate(probs):
+        if np.isnan(row).all():
+            axis.axhspan(y - 0.5, y + 0.5, fill=False, hatch="/////", ec=PALE, lw=0)
+        else:
+            edges = y + np.array([-0.5, 0.5, 0.5, -0.5, -0.5])
+            axis.plot(
+                edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=min(0.8, 8 / len(probs)), marker=""
+            )
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(True)

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.products.figure import NEEDED, Figure, can_draw, save_figure
+from cordial_ppl.products.figure import NEEDED, Figure, can_draw, looking
 from cordial_ppl.sweep.methods import label
 from cordial_ppl.tables import replacing, write_table
 
@@ -107,7 +107,7 @@ def write_product(product: Product, folder: str | Path) -> list[Path]:
         # The same words each time: a program shows them once.
         warnings.warn(f"figures are left out; they need {NEEDED}", CordialWarning, stacklevel=2)
         draw = None
-    figure = draw() if draw else None
+    figure: Any = draw() if draw else None
     endings = (".csv", ".md", *((".png", ".pdf") if figure else ()))
     paths = [Path(folder) / f"{product.name}{ending}" for ending in endings]
     with ExitStack() as stack:
@@ -115,7 +115,10 @@ def write_product(product: Product, folder: str | Path) -> list[Path]:
         write_table(table, product.table.lazy())
         page.write_text(product.markdown(figure is not None), "utf-8")
         for picture in pictures:
-            save_figure(figure, picture)
+            with looking():
+                # The same figure gives the same file.
+                dated = picture.suffix == ".pdf"
+                figure.savefig(picture, metadata={"CreationDate": None} if dated else None)
     return paths
 
 

@@ -11,8 +11,16 @@ from cordial_ppl.products.comparison import (
     our_method,
     shared_draws,
 )
-from cordial_ppl.products.figure import COLUMN, PAGE, Figure, literal, looking, new_figure, wrap
-from cordial_ppl.products.heatmaps import draw_heatmap
+from cordial_ppl.products.figure import (
+    COLUMN,
+    PAGE,
+    Figure,
+    draw_heatmap,
+    literal,
+    looking,
+    new_figure,
+    wrap,
+)
 from cordial_ppl.products.product import Product, number, tabulate
 from cordial_ppl.sweep import Results
 from cordial_ppl.sweep.methods import label

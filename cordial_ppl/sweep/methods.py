@@ -39,8 +39,6 @@ class Kind(NamedTuple):
     settings: tuple[str, ...] = ()
 
 
-WEIGHING = ("weight_counts",)
-
 METHODS: Mapping[str, Kind] = {
     "raw": Kind("Raw reading", RawReading),
     "histogram": Kind("Label histogram", LabelHistogram),
@@ -50,16 +48,18 @@ METHODS: Mapping[str, Kind] = {
     "odds": Kind("Ordinal regression", partial(ProportionalOdds, penalty="cv")),
     "odds-fixed": Kind("Ordinal, fixed penalty", ProportionalOdds),
     "dirichlet": Kind("Dirichlet", DirichletCalibration),
-    "logit-stack": Kind("Logit stack (LS)", LogitStack, WEIGHING),
+    "logit-stack": Kind("Logit stack (LS)", LogitStack, ("weight_counts",)),
     "scalar-stack": Kind(
         "LS + scalar channels",
         partial(ScalarStack, inference="laplace"),
-        ("inference", *WEIGHING),
+        ("inference", "weight_counts"),
     ),
-    "full-stack": Kind("LS + full channels", FullChannelStack, WEIGHING),
+    "full-stack": Kind("LS + full channels", FullChannelStack, ("weight_counts",)),
     "paper": Kind("CORDIAL, literal", Cordial.paper),
     "paper-one-count": Kind("CORDIAL, one count", partial(Cordial.paper, weights="one-count")),
-    "cordial": Kind("CORDIAL, default", Cordial, ("inference", "channels", "prior", *WEIGHING)),
+    "cordial": Kind(
+        "CORDIAL, default", Cordial, ("inference", "channels", "prior", "weight_counts")
+    ),
     "channel": Kind("channel", ChannelCalibrator, ("channel", "inference", "prior")),
 }
 """What each name stands for."""

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from functools import lru_cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -137,14 +136,8 @@ def _digest_method(method: Method | External) -> dict[str, Any]:
 
     settings = {key: contents(value) for key, value in method.settings.items()}
     if method.base == "cordial" and settings.get("prior") is None:
-        settings["prior"] = _digest_shipped()
+        settings["prior"] = _digest((files("cordial_ppl.priors") / FILE).read_bytes())
     return {"name": method.name, "base": method.base, "settings": settings}
-
-
-@lru_cache(maxsize=1)
-def _digest_shipped() -> str:
-    """What the default's prior follows from."""
-    return _digest((files("cordial_ppl.priors") / FILE).read_bytes())
 
 
 def _digest_data(reading: Reading) -> str:

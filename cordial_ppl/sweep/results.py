@@ -131,7 +131,9 @@ class Results:
             if methods and all(path.exists() for path in kept.values())
         }
         if not cells:
-            raise FileError(f"{folder} holds no finished cell yet: run the sweep first.")
+            raise FileError(
+                f"{folder} holds no finished results of this version: run the sweep first."
+            )
         return cls(config, cells)
 
     @cached_property
