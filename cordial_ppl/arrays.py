@@ -42,7 +42,10 @@ def repeat_rows(x: AnyArray, size: int) -> np.ndarray:
     What a model does with a text's values (a logarithm, say) may be undefined for a constant.
     """
     rows = np.asarray(x)
-    return np.pad(rows, [(0, size - len(rows))] + [(0, 0)] * (rows.ndim - 1), mode="edge")
+    if len(rows) == size:
+        return rows
+    # NumPy's `pad` takes longer than what is done with the rows.
+    return np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), axis=0)])
 
 
 def pad_rows(x: AnyArray, size: int, fill: float) -> np.ndarray:
@@ -52,9 +55,10 @@ def pad_rows(x: AnyArray, size: int, fill: float) -> np.ndarray:
         ValueError: there are more rows.
     """
     rows = np.asarray(x)
+    if len(rows) == size:
+        return rows
     if len(rows) > size:
         raise ValueError(f"cannot pad {len(rows)} rows to {size}: choose a size of {len(rows)} up.")
-    # NumPy's `pad` takes longer than what is done with the rows.
     padded = np.full((size, *rows.shape[1:]), fill, rows.dtype)
     padded[: len(rows)] = rows
     return padded

@@ -143,7 +143,7 @@ class Posterior:
         """Weights of the draws that predict."""
         return self.kept[1]
 
-    @property
+    @cached_property
     def kept(self) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, " D"]]:
         """The draws that predict, and their weights."""
         rows = np.flatnonzero(self.shares)

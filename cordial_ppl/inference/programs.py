@@ -170,13 +170,13 @@ def predict(
     """
     run, kind = _predict(target), readings.logits.dtype
     count, *_, size = readings.logits.shape
-    short = -len(draws) % DRAWS
-    draws = np.pad(draws.astype(kind), ((0, short), (0, 0)), mode="edge")
-    weights = np.pad(weights.astype(kind), (0, short))
+    whole = -(-len(draws) // DRAWS) * DRAWS
+    flat = repeat_rows(draws.astype(kind), whole)
+    weights = pad_rows(weights.astype(kind), whole, 0.0)
     given = np.zeros(size) if values is None else values
     places = np.broadcast_to(given, (count, size)).astype(kind)
     probs = np.zeros((count, size))
-    means = None if values is None else np.empty((len(draws), count), kind)
+    means = None if values is None else np.empty((whole, count), kind)
     for first in range(0, count, TEXTS):
         rows = slice(first, min(first + TEXTS, count))
         texts = rows.stop - first
@@ -188,14 +188,14 @@ def predict(
             np.int32(-(-texts // tile_of(TEXTS))),
         )
         scores = texts_last(pad_rows(places[rows], TEXTS, 0.0))
-        for start in range(0, len(draws), DRAWS):
+        for start in range(0, whole, DRAWS):
             some = slice(start, start + DRAWS)
-            found = run(draws[some], weights[some], data, scores)
+            found = run(flat[some], weights[some], data, scores)
             probs[rows] += np.asarray(found[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(found[1])[:, :texts]
     probs /= probs.sum(axis=1, keepdims=True)
-    return probs, None if means is None else means[: len(draws) - short]
+    return probs, None if means is None else means[: len(draws)]
 
 
 @lru_cache(maxsize=512)
