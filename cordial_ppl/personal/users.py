@@ -166,21 +166,28 @@ class UserShift(Parameters):
         population, codes, names = _as_labelled(probs, labels, users, self.scale_)
         times = as_order(order, len(codes))
         found, earlier = population.copy(), np.zeros(len(codes), np.int64)
+        # Afresh too, users have their numbers: their labels are taken out of sigma's posterior.
+        numbers, counts = self._number(names), np.array([*self.counts_.values(), 0])
         groups = np.unique(names, return_inverse=True)[1]
-        rows, numbers = np.lexsort((times, groups)), self._number(names)
-        for texts in np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1):
-            # Afresh too: a fitted user's labels are taken out of the posterior of sigma.
-            number = numbers[texts[0]]
+        rows = np.lexsort((times, groups))
+        who, when = groups[rows], times[rows]
+        moments = np.cumsum(np.append(True, (who[1:] != who[:-1]) | (when[1:] != when[:-1])))
+        # Some users at a time, whole ones.
+        starts = np.flatnonzero(np.diff(who, prepend=-1))
+        ends = np.searchsorted(starts, np.arange(0, len(rows), CHUNK_ROWS), side="right") - 1
+        for place in np.split(np.arange(len(rows)), np.unique(starts[ends])[1:]):
+            texts = rows[place]
             logs = self.effect.log_likelihoods(population[texts], codes[texts])
-            before = np.searchsorted(times[texts], times[texts])
-            totals = np.vstack([np.zeros_like(logs[:1]), logs.cumsum(axis=0)])[before]
-            if number >= 0 and not afresh:
-                totals = totals + self._totals[number]
-                before = before + self.counts_[names[texts[0]]]
+            sums = np.vstack([np.zeros_like(logs[:1]), logs.cumsum(axis=0)])
+            first, moment = (np.searchsorted(key[place], key[place]) for key in (who, moments))
+            totals, before = sums[moment] - sums[first], moment - first
+            if not afresh:
+                known = numbers[texts] >= 0
+                totals[known] += self._totals[numbers[texts[known]]]
+                before = before + counts[numbers[texts]]
             earlier[texts], told = before, before > 0
-            if told.any():
-                weights = self._weigh(totals[told], np.full(told.sum(), number))
-                found[texts[told]] = self.effect.average(population[texts[told]], weights)
+            weights = self._weigh(totals[told], numbers[texts][told])
+            found[texts[told]] = self.effect.average(population[texts[told]], weights)
         return like(probs, found, self.classes_), like(probs, earlier, "earlier")
 
     @property
