@@ -178,7 +178,7 @@ def crossover(d_u: float, d_s: float, delta: float) -> float:
 class Interval(NamedTuple):
     """A mean difference with its bootstrap interval, in the units of the scores.
 
-    Args:
+    Attributes:
         mean: mean difference over texts and subsets.
         lower: lower end.
         upper: upper end.

@@ -21,8 +21,8 @@ from cordial_ppl.tables.writing import write_table
 
 if TYPE_CHECKING:
     from cordial_ppl.channel import Channel
+    from cordial_ppl.cordial.estimator import Estimator
     from cordial_ppl.cordial.stack import Stack
-    from cordial_ppl.fusion import Fusion
 
 LEVEL = 0.9
 """Probability that the mean lies between `low` and `high`."""
@@ -80,7 +80,7 @@ class BatchPredictor:
         return found if isinstance(batch, pl.DataFrame) else found.to_arrow()
 
 
-def predict_batch(calibrator: "Stack | Fusion", table: ReadingTable) -> pl.DataFrame:
+def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
     """Predict the texts of a table in memory.
 
     Args:
@@ -134,7 +134,7 @@ def add_extras(found: pl.DataFrame, table: ReadingTable, but: Collection[str] = 
 
 
 def predict_table(
-    calibrator: "Stack | Fusion",
+    calibrator: "Estimator",
     table: ReadingTable,
     output: Path,
     show: Callable[[float, str], None] = lambda *_: None,

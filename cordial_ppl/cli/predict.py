@@ -96,7 +96,7 @@ def predict(
 
 def load_calibrator(
     path: Path, options: tuple[str, ...] | None, channels: Sequence[Path] | None
-) -> tuple["Stack | Fusion", Any]:
+) -> tuple[Any, Any]:
     """Load a calibrator, and find the names that its options have in a table of readings.
 
     Args:

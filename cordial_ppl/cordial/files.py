@@ -128,7 +128,7 @@ class StackRecord(Record):
         self,
         path: str | Path,
         channels: Iterable[str | Path | Channel],
-        kinds: Mapping[str, type["Stack"]],
+        kinds: Mapping[str, type],
     ) -> "Stack":
         """Make the stack, ready to predict.
 
