@@ -287,13 +287,16 @@ class _Table:
         """Raise for the first cell that breaks a rule."""
         if wrong.any():
             first = tuple(np.argwhere(wrong)[0])
-            others = f" and {wrong.sum() - 1} more cells" if wrong.sum() > 1 else ""
+            more = int(wrong.sum()) - 1
+            others = f" and {more} more {'cell' if more == 1 else 'cells'}" if more else ""
             found = f"{self.numbers[first]:g} in {self.place(first)}{others}"
             raise InputError(f"{rule}; found {found}.")
 
     def floor(self, logits: np.ndarray) -> Float64[np.ndarray, "n K"]:
         """Replace -inf by the smallest finite value of the row, and tell of it once."""
-        rule = "logits must be finite (a missing option is -inf, in a file an empty cell)"
+        rule = (
+            "logits must be finite, below 1e9 (a missing option is -inf, in a file an empty cell)"
+        )
         self.reject(~(logits < LARGEST), rule)
         missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
         if not missing.any():

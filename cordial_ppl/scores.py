@@ -219,8 +219,18 @@ def paired_bootstrap(
         The mean difference and the ends of its interval: numbers, or arrays with one a method.
 
     Raises:
-        InputError: a difference is not finite, there is none, or an option is out of range.
+        InputError: the differences are no such array or not all finite, or an option is out of
+            range.
     """
+    try:
+        differences = as_numbers(differences)
+    except ValueError as error:
+        raise InputError(f"differences must be numbers: {error}") from error
+    if differences.ndim < 2:
+        raise InputError(
+            "differences must be of S subsets and n texts, an array [S, n] or [methods, S, n]; got "
+            f"shape {differences.shape}."
+        )
     *methods, subsets, n = differences.shape
     if not differences.size or not np.isfinite(differences).all():
         raise InputError(
@@ -231,12 +241,13 @@ def paired_bootstrap(
         raise InputError(
             f"level must lie between 0 and 1 and draws be positive; got {level} and {draws}."
         )
-    rng, chunk, parts = np.random.default_rng(seed), max(1, CHUNK // n), []
+    rng, parts = np.random.default_rng(seed), []
+    chunk = max(1, CHUNK // max(n, differences.size // n))
     for start in range(0, draws, chunk):
         count = min(chunk, draws - start)
         texts, rows = _times_taken(rng, count, n), _times_taken(rng, count, subsets)
         sums = (texts @ differences.reshape(-1, n).T).reshape(count, -1, subsets)
-        parts.append((sums * rows[:, None]).sum(axis=2) / (subsets * n))
+        parts.append(np.einsum("cms,cs->cm", sums, rows) / (subsets * n))
     ends = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2], axis=0)
     found = [differences.mean(axis=(-2, -1)), *ends.reshape(2, *methods)]
     return Interval(*(found if methods else map(float, found)))
@@ -282,10 +293,10 @@ def _predictions(
     try:
         z = np.asarray(unmasked(labels))
     except Exception as error:  # A container may raise anything when it is made an array.
-        raise InputError(f"{name} must be one a row of probs: {error}.") from error
+        raise InputError(f"{name} must have one value per row of probs: {error}.") from error
     if z.shape != p.shape[:1]:
         raise InputError(
-            f"{name} must be one a row of probs, shape ({len(p)},); got shape {z.shape}."
+            f"{name} must have one value per row of probs, shape ({len(p)},); got shape {z.shape}."
         )
     return p, Scale.default(p.shape[1]).encode(z, noun=name)
 

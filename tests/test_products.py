@@ -52,6 +52,12 @@ def test_the_table_has_means_errors_and_paired_intervals(results):
     assert stack["standard_error"] == pytest.approx(np.std([1, 2, 3, 4], ddof=1) / 2)
 
 
+def test_a_sweep_whose_fits_all_failed_has_no_curves():
+    lost = {"losses": {"raw": 1.0}, "failed": [("raw", draw) for draw in range(DRAWS)]}
+    with pytest.raises(InputError, match="no fit succeeded"):
+        PRODUCTS["curves"](sweep({KEY: lost}))
+
+
 def test_means_are_over_the_draws_that_all_share():
     losses = {"raw": [9.0, 1.0, 1.0, 5.0], "shots": 1.0, "cordial": [7.0, 2.0, 4.0, 9.0]}
     failed = [("cordial", 0), ("raw", 3), *(("shots", draw) for draw in range(DRAWS))]

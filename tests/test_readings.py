@@ -79,7 +79,7 @@ def test_missing_options_are_floored_and_counted_once():
     ("values", "message"),
     [
         ([[0, 1], [np.nan, 0]], "found nan in row 1, column 0"),
-        ([[0, np.inf], [np.nan, 0]], "found inf in row 0, column 1 and 1 more cells"),
+        ([[0, np.inf], [np.nan, 0]], "found inf in row 0, column 1 and 1 more cell"),
         ([[0, 1e38]], "found 1e[+]38 in row 0, column 1"),
         ([[0, 1], [-np.inf, -np.inf]], "every option is -inf or empty in row 1"),
         (pd.DataFrame({"logit_1": [0, 1], "logit_2": [0, None]}), "nan in row 1, column 'logit_2'"),

@@ -95,7 +95,9 @@ def test_every_score_is_what_its_name_says(judge, facts):
         losses = {"raw": measure(raw), "calibrated": measure(probs), "histogram": measure(flat)}
         expected = {name: each.mean() for name, each in losses.items()}
         assert score.means == pytest.approx(expected, rel=1e-5)
-        for name, gain in (("raw", score.gain), ("histogram", score.over_histogram)):
+        gains = {"raw": score.gain, "histogram": score.over_histogram}
+        assert (gains["histogram"] is None) == (score is not facts.scores["log loss"])
+        for name, gain in ((k, v) for k, v in gains.items() if v is not None):
             difference = paired_bootstrap((losses[name] - losses["calibrated"])[None], level=0.9)
             np.testing.assert_allclose(gain, difference, rtol=1e-4, atol=1e-6)
 
@@ -233,6 +235,13 @@ def test_fingerprints_know_texts_again_and_tell_copies_by_their_number():
     assert find_unseen(centred(LOGITS), (LABELS + 1) % 5, seen).sum() >= 19
     twice = np.vstack([LOGITS, LOGITS[:3]]), np.concatenate([LABELS, LABELS[:3]])
     assert find_unseen(centred(twice[0]), twice[1], seen).tolist() == [False] * 20 + [True] * 3
+    # Near copies of one text, which lie in different cells, stand for one text too.
+    for size in (2, 5):
+        rng = np.random.default_rng(size)
+        one = centred(rng.normal(size=(1, size)))
+        copies = centred(one + 2e-3 * rng.normal(size=(50, size)))
+        seen = fingerprints(one, np.zeros(1, int))
+        assert (~find_unseen(copies, np.zeros(50, int), seen)).sum() == 1
 
 
 @pytest.mark.parametrize("size", [2, 11, 101])

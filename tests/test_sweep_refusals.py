@@ -34,7 +34,7 @@ def write_two(folder):
 def test_results_of_another_sweep_are_not_mixed_in(folder, changes):
     run_sweep(plan(folder, **QUICK), folder / "out")
     before = sorted(folder.rglob("*"))
-    with pytest.raises(InputError, match="was made with other methods, draws, seed, data"):
+    with pytest.raises(InputError, match="was made with another method of the name"):
         run_sweep(plan(folder, **QUICK, **changes), folder / "out")
     assert sorted(folder.rglob("*")) == before
 
@@ -58,7 +58,7 @@ def test_any_change_of_the_data_is_noticed(folder, column):
         new = line.replace(scored, "renamed") if column == "item_id" else f"{line}9"
         if name == "one.csv" or column == "item_id":
             (folder / name).write_text(text.replace(line, new))
-    with pytest.raises(InputError, match="was made with other methods, draws, seed, data"):
+    with pytest.raises(InputError, match="was made with another method of the name"):
         run_sweep(config, folder / "out")
 
 

@@ -16,8 +16,11 @@ DOWN = 1e-4
 STALE = 8
 """Steps in a row that change the value by no more than rounding, after which a search ends."""
 
-MAX_ROUNDS, MAX_LENGTH = 1000, 10.0
-"""Evaluations of a function at most, and the longest step in the Euclidean norm."""
+MAX_ROUNDS = 1000
+"""Evaluations of a function at most."""
+
+MAX_LENGTH = 10.0
+"""Longest step in the Euclidean norm."""
 
 
 @np.errstate(all="ignore")
@@ -69,5 +72,5 @@ def newton(
         some = going[taken]
         x[some], value[some], slope[some] = trial[taken], found[taken], its_slope[taken]
         done = np.abs(slope[going]).max(axis=1) <= tolerance
-        going = going[~(done | (stale[going] >= STALE) | (share[going] < EPS))]
+        going = going[~(done | (stale[going] >= STALE) | ~(share[going] >= EPS))]
     return x, value

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int64, Num
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import CHANNELS
+from cordial_ppl.cordial.fingerprints import grids
 from cordial_ppl.cordial.members import CalibratorFit, Fitted
 from cordial_ppl.cordial.weighing import ExpectedLoss
 from cordial_ppl.errors import InputError
@@ -151,6 +152,8 @@ class StackRecord(Record):
             priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
             given = {name: prior for name, prior in priors.items() if prior is not None}
             learned = [name for name in self.__struct_fields__ if name.endswith("_")]
+            if len(self.seen_) != counts.sum() * grids(scale.size):
+                self.seen_ = self.seen_[:0]  # Of an earlier version.
             stack = object.__new__(kinds[self.estimator])
             vars(stack).update(
                 # The channels and calibrators of the file are all that there are.

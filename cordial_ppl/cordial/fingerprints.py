@@ -8,7 +8,7 @@ other: a small change crosses borders of all but one of them at most.
 """
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,30 +18,36 @@ TOLERANCE = 1.1e-3
 as many, but centring spreads them; the rest is for 32 bits."""
 
 DIRECTIONS = 4
-"""Projections of the logits that a grid has an axis for: one more than these is enough grids."""
+"""Projections of the logits, at most, that a grid has an axis for: one more is enough grids."""
+
+
+def grids(numbers: int) -> int:
+    """Number of grids for texts whose readings are so many numbers, which sum to zero."""
+    return 1 + min(DIRECTIONS, max(1, numbers - 1))
 
 
 def fingerprints(
     logits: Float[np.ndarray, "n *readers K"], labels: Int[np.ndarray, " n"]
 ) -> Int[np.ndarray, "n grids"]:
-    """Five numbers for each labelled text, which tell no reading and no label.
+    """Up to five numbers for each labelled text, which tell no reading and no label.
 
     Args:
         logits: centred logits, nats.
         labels: options of the texts, 0..K-1.
     """
     rows = np.nan_to_num(logits).reshape(len(labels), -1)
-    axes = np.random.default_rng(0).normal(size=(rows.shape[1], DIRECTIONS))
+    count = grids(rows.shape[1])
+    axes = np.random.default_rng(0).normal(size=(rows.shape[1], count - 1))
+    axes -= axes.mean(axis=0)
     axes /= np.linalg.norm(axes, axis=0)
-    grids = DIRECTIONS + 1
-    width = 2 * grids * TOLERANCE * rows.shape[1] ** 0.5
-    shifts = np.arange(grids)[:, None]
-    cells = np.floor((rows @ axes / width)[:, None] + shifts / grids)
+    width = 2 * count * TOLERANCE * rows.shape[1] ** 0.5
+    shifts = np.arange(count)[:, None]
+    cells = np.floor((rows @ axes / width)[:, None] + shifts / count)
     marks = np.broadcast_to(labels[:, None, None], (*cells.shape[:2], 1))
     whole = np.concatenate([cells, marks, np.broadcast_to(shifts, marks.shape)], axis=2)
     numbers = whole.astype("<i8").reshape(-1, whole.shape[2])
     digests = b"".join(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in numbers)
-    return np.frombuffer(digests, "<i8").astype(np.int64).reshape(len(labels), grids)
+    return np.frombuffer(digests, "<i8").astype(np.int64).reshape(len(labels), count)
 
 
 def find_unseen(
@@ -51,17 +57,23 @@ def find_unseen(
 ) -> Bool[np.ndarray, " n"]:
     """Which labelled texts are others than those of a fit.
 
-    A text is recognised if no logit has moved by more than `TOLERANCE`.  Texts with the same
-    reading and label cannot be told apart: as many of them are left out as the fit had.
+    A text is recognised if no logit has moved by more than `TOLERANCE`, and may be if its reading
+    is hardly further from one of the same label; with two options, readings are that close more
+    often.  Of texts that may be the same one, as many are left out as the fit had.
 
     Args:
         logits: centred logits, nats.
         labels: options of the texts, 0..K-1.
-        seen: fingerprints of the texts of the fit.
+        seen: fingerprints of the texts of the fit, as they are or one text's after the other's.
     """
-    left, unseen = Counter(seen.ravel().tolist()), np.ones(len(labels), bool)
-    for row, own in enumerate(fingerprints(logits, labels).tolist()):
-        if known := [digest for digest in own if left[digest] > 0]:
-            left.subtract(known)
+    given = fingerprints(logits, labels)
+    places = defaultdict(list)
+    for place, digest in enumerate(seen.ravel().tolist()):
+        places[digest].append(place // given.shape[1])
+    taken, unseen = set(), np.ones(len(labels), bool)
+    for row, digests in enumerate(given.tolist()):
+        near = Counter(text for digest in digests for text in places[digest] if text not in taken)
+        if near:
+            taken.add(near.most_common(1)[0][0])
             unseen[row] = False
     return unseen

@@ -87,8 +87,8 @@ class Stack(Estimator):
             fewer than eight labels, or for a stack that was loaded.
         provenance_: how the readings were made: lists of values under "model", "prompt" and
             "decoding".  The command line sets it; a file keeps it.
-        seen_: fingerprints of the labelled texts, by which a report recognises them; of no use in
-            old files.
+        seen_: fingerprints of the labelled texts, by which a report recognises them; empty for
+            files of earlier versions.
         label_counts_: number of labels with each option, shape ``[K]``; empty for old files.
     """
 

@@ -29,7 +29,7 @@ NEAR = 0.01
 """Difference of values that does not matter between the searches of a problem."""
 
 MAX_LENGTH = 10.0
-"""Longest step in the Euclidean norm; the first one, without second derivatives, is at most 1."""
+"""Longest step in the Euclidean norm, unless a function bends downwards; the first is at most 1."""
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -123,7 +123,7 @@ def search(
         x = jnp.where(taken[:, None], x + move, x)
         gradient = jnp.where(taken[:, None], slopes, gradient)
         value = jnp.where(taken, found, value)
-        expected, lost = -0.5 * slope, share < EPS
+        expected, lost = -0.5 * slope, ~(share >= EPS)
         flat = jnp.isfinite(value) & (jnp.abs(gradient).max(axis=1) <= TOLERANCE)
         done = flat | (stale >= STALE) | lost | jnp.isinf(value)
         # Once near its end, only the lowest search of a problem goes on.

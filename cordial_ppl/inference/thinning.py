@@ -57,7 +57,7 @@ def make_probes(logits: Float[np.ndarray, "n *readers K"], count: int = PROBES) 
     profiles = -((np.arange(size) - peaks) ** 2)
     profiles -= profiles.mean(axis=1, keepdims=True)
     # Where a reader has not read a text, its logits are NaN.
-    profiles *= (np.nanstd(logits) or 1.0) / profiles.std(axis=1, keepdims=True)
+    profiles *= (np.nanstd(logits) or 1.0) / np.maximum(profiles.std(axis=1, keepdims=True), TINY)
     made[-peaked:] = profiles[spread]
     scales[-peaked:] = np.repeat(SCALES, -(-peaked // 3))[:peaked]
     made = made * scales.reshape(count, *(1,) * (logits.ndim - 1))

@@ -206,7 +206,7 @@ class UserShift(Parameters):
     @on_one_core
     def values_(self) -> dict[str, float]:
         """Posterior mean of each user's value."""
-        means = self._posteriors() @ self._grid
+        means = np.concatenate([weights @ self._grid for weights in self._posteriors()])
         return dict(zip(self.counts_, means.tolist(), strict=True))
 
     @on_one_core
@@ -221,9 +221,10 @@ class UserShift(Parameters):
             InputError: ``level`` is not between 0 and 1.
         """
         tails = (1 - check_level(level)) / 2, (1 + level) / 2
-        total = np.cumsum(self._posteriors(), axis=1)
-        ends = [self._grid[np.argmax(total >= tail, axis=1)].tolist() for tail in tails]
-        return dict(zip(self.counts_, zip(*ends, strict=True), strict=True))
+        totals = (np.cumsum(weights, axis=1) for weights in self._posteriors())
+        each = [[np.argmax(total >= tail, axis=1) for tail in tails] for total in totals]
+        ends = self._grid[np.concatenate(each, axis=1)].T.tolist()
+        return dict(zip(self.counts_, map(tuple, ends), strict=True))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one file of plain data; ``cp.load`` reads it back.
@@ -268,12 +269,12 @@ class UserShift(Parameters):
         """Posterior probabilities of users' values, by the log likelihoods of their labels."""
         return self._spreads.weigh(totals, users)
 
-    def _posteriors(self) -> Float[np.ndarray, "U G"]:
-        """Posterior probabilities of all users' values."""
+    def _posteriors(self) -> Iterator[Float[np.ndarray, "u G"]]:
+        """Posterior probabilities of all users' values, some users at a time."""
         self._check_fitted()
         count = len(self._totals)
         some = np.array_split(np.arange(count), 1 + count // CHUNK_ROWS)
-        return np.concatenate([self._weigh(self._totals[rows], rows) for rows in some])
+        return (self._weigh(self._totals[rows], rows) for rows in some)
 
     def _number(self, names: list[str]) -> Int[np.ndarray, " n"]:
         """Numbers of users by name; -1 for one without labels."""

@@ -85,8 +85,13 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def combine(self, modes: Float[np.ndarray, "T P"], tasks: int, default: Prior) -> Prior:
         r"""The prior of a new task's parameters from those of other tasks: see ``learn_prior``.
 
-        The paper takes the fits' mean; the cautious rule trusts it as far as tasks agree, by the
-        third power of its weight w by precision beside the channel's prior.  Where tasks differ as
+        .. math:: \mu_0 + w^c (\bar\mu - \mu_0), \qquad
+            \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4}), \qquad
+            w = \sigma_0^2 / (\sigma_0^2 + v (1 + 1 / T))
+
+        Here the fits have mean :math:`\bar\mu` and variance v over T tasks, and the channel's prior
+        location :math:`\mu_0` and scale :math:`\sigma_0`.  The paper's rule has c = 0; the cautious
+        one has c = 3, and trusts the mean as far as tasks agree.  Where tasks differ as
         much as that prior expects, they may fall into groups, and the mean of a few misleads; where
         they agree, w is one.  The power is empirical: on tasks that were left out, w itself lost
         where there are groups, and higher powers lost nothing where tasks agree
@@ -96,6 +101,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             modes: posterior modes of at least two fits, in the unconstrained units of the new task.
             tasks: number of tasks that they are of.
             default: location and scale in the channel's file.
+
+        Returns:
+            Location and scale of each parameter.
         """
         variance, known = modes.var(axis=0, ddof=1), np.square(default.scale)
         weight = (known / (known + variance * (1 + 1 / tasks))) ** CAUTION[self.name]

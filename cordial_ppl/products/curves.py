@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cordial_ppl.errors import InputError
 from cordial_ppl.products.comparison import count_failures, mean_scores
 from cordial_ppl.products.figure import (
     COLUMN,
@@ -83,16 +84,22 @@ def curve_table(
         results: the sweep.
         pairs: tasks and readers.
         methods: what is compared.
+
+    Raises:
+        InputError: no method has a loss.
     """
     value, error = pl.col("value"), pl.col("standard_error")
-    return tabulate(
+    rows = [
         {"task": task, "reader": reader, "n": n, "method": method}
         | {"value": found.mean, "standard_error": found.error if found.draws > 1 else 0.0}
         for task, reader in pairs
         for n in results.budgets(task, reader)
         for method, found in mean_scores(results.cells[task, reader, n], methods).items()
         if found.draws
-    ).with_columns(lower=value - error, upper=value + error)
+    ]
+    if not rows:
+        raise InputError("no fit succeeded: see the column reason of results.parquet.")
+    return tabulate(rows).with_columns(lower=value - error, upper=value + error)
 
 
 def split_panels(

@@ -1,5 +1,6 @@
 """What a report says: how good a calibrator is, and which texts it changes most."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from cordial_ppl import scores
 from cordial_ppl.cordial.fingerprints import find_unseen
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.summary import LEVEL, Summary
 
 FEWEST = 8
@@ -48,7 +49,7 @@ class Score(NamedTuple):
     Attributes:
         means: by "raw", "calibrated" and, if the file holds it, "histogram".
         gain: by how much the calibrator is better than the raw reading, with its 90 % interval.
-        over_histogram: by how much it is better than the histogram; None if that is not known.
+        over_histogram: by how much it is better than the histogram; of the log loss alone.
     """
 
     means: dict[str, float]
@@ -132,7 +133,14 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
         InputError: no text is labelled.
     """
     if not len(texts.rows):
-        raise InputError("a report needs labels of some of the texts; none came.")
+        raise InputError("a report needs at least one labelled text; got none.")
+    if not calibrator.seen_.size:
+        warnings.warn(
+            "an earlier version saved this calibrator, so the texts of its fit are not recognised: "
+            "if some of them are labelled here, the scores flatter. Fit it again.",
+            CordialWarning,
+            stacklevel=2,
+        )
     raw, probs = stated(texts.logits), calibrator.predict_proba(texts.logits, texts.covariates)
     unseen = find_unseen(texts.logits[texts.rows], texts.labels, calibrator.seen_)
     return Facts(
@@ -162,16 +170,17 @@ def _score(
         "most probable option is wrong": lambda p: (p.argmax(axis=1) != labels).astype(float),
     }
 
-    def compare(measure: Callable[[np.ndarray], np.ndarray]) -> Score:
-        found = {name: measure(p) for name, p in predictions.items()}
-        gains = {
-            name: scores.paired_bootstrap((values - found["calibrated"])[None], level=LEVEL)
-            for name, values in found.items()
-        }
-        means = {name: float(values.mean()) for name, values in found.items()}
-        return Score(means, gains["raw"], gains.get("histogram"))
+    def compare(name: str) -> Score:
+        losses = {of: measures[name](p) for of, p in predictions.items()}
 
-    return {name: compare(measure) for name, measure in measures.items()}
+        def gain(of: str) -> scores.Interval:
+            return scores.paired_bootstrap((losses[of] - losses["calibrated"])[None], level=LEVEL)
+
+        over_histogram = "histogram" in losses and name == "log loss"
+        means = {of: float(each.mean()) for of, each in losses.items()}
+        return Score(means, gain("raw"), gain("histogram") if over_histogram else None)
+
+    return {name: compare(name) for name in measures}
 
 
 def _list_moved(

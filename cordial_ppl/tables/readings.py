@@ -123,7 +123,8 @@ class ReadingTable:
             self.columns.require(name)
         hashes: list[pl.Series] = []
         unread: list[Unread] = []
-        for batch in self.batches(CHECKED, ("item_id", *self.names, *covariates), unread.append):
+        used = tuple(dict.fromkeys(("item_id", *self.names, *covariates)))
+        for batch in self.batches(CHECKED, used, unread.append):
             # Eight bytes a text; two ids may have one hash, so `read_items` has the last word.
             hashes.append(name_items(batch.columns).hash())
             batch.logits  # noqa: B018
