@@ -105,7 +105,7 @@ def test_crossover_comes_later_for_a_smaller_gap_and_never_without_one():
         ([[1.5, -0.5]], [0], "not negative"),
         ([[np.nan, 1.0]], [0], "finite"),
         ([["a", "b"]], [0], "numbers"),
-        ([[0.5, 0.5]], [0, 1], "labels must be one a row"),
+        ([[0.5, 0.5]], [0, 1], "labels must have one value per row"),
         ([[0.5, 0.5]], [2], "2"),
         ([[0.5, 0.5]], [0.5], "0.5"),
     ],

@@ -43,7 +43,7 @@ def test_results_of_an_earlier_version_are_refused(folder):
     old = folder / "out" / "cells" / "stars" / "a" / "4.cell"
     old.parent.mkdir(parents=True)
     old.write_text("one file for all methods")
-    with pytest.raises(InputError, match="4.cell was made with .* another version"):
+    with pytest.raises(InputError, match="4.cell was made with .* data or version"):
         run_sweep(plan(folder, **QUICK), folder / "out")
 
 

@@ -116,8 +116,8 @@ def _find(path: Path, fingerprint: str, external: bool) -> Outcome | None:
         return outcome
     if not external and (outcome or old.exists()):
         raise InputError(
-            f"{path if outcome else old} was made with another method of the name, other draws, seed, data or another "
-            "version: choose another folder, or remove the old results."
+            f"{path if outcome else old} was made with another method of the name, other draws, "
+            "seed, data or version: choose another folder, or remove the old results."
         )
     return None
 
