@@ -187,7 +187,7 @@ def test_files_count_by_their_contents(folder, monkeypatch):
     monkeypatch.setattr(running, "make_cell", lambda *_: pytest.fail("all is fitted"))
     run_sweep(plan(folder, **mine), folder / "mine")
     (folder / "mine.py").write_text(MINE + "# changed\n")
-    with pytest.raises(InputError, match="was made with other methods"):
+    with pytest.raises(InputError, match="was made with another method of the name"):
         run_sweep(plan(folder, **mine), folder / "mine")
 
 
