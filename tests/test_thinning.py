@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.thinning import PROBES, make_probes, thin
+from cordial_ppl.inference.thinning import MOST, PROBES, make_probes, thin
 
 
 def cloud(seed: int, count: int, width: int, weighted: bool):
@@ -78,6 +78,20 @@ def test_means_of_the_features_are_kept(weighted, size):
         sampling = np.sqrt(weights @ (features - mean) ** 2 / size)
         off = (own @ features[rows] - mean) / sampling
         assert np.sqrt(np.mean(off**2)) < 0.25 and np.abs(off).max() < 0.75
+
+
+def test_of_very_many_draws_some_are_compared():
+    """The rest are resampled, which costs about as much as a sample of so many does."""
+    rng = np.random.default_rng(0)
+    draws, weights = cloud(0, 2 * MOST, 16, weighted=True)
+    weights[::3] = 0
+    weights /= weights.sum()
+    features = curves(draws, rng.normal(size=(16, 40)) / 8)
+    rows, own = thin(features, weights, 128)
+    assert len(rows) <= 128 and (rows % 3 > 0).all()
+    mean = weights @ features
+    spread = np.sqrt(weights @ (features - mean) ** 2)
+    assert (np.abs(own @ features[rows] - mean) < 5 * spread / np.sqrt(MOST)).all()
 
 
 def test_functions_like_the_features_keep_their_means_too():

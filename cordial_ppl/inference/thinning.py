@@ -98,9 +98,7 @@ def thin(
     if len(used) <= size:
         return used, weights[used] / weights[used].sum()
     if len(used) > MOST:
-        used = resample(
-            0.5, np.log(weights, where=weights > 0, out=np.full(len(weights), -np.inf)), MOST
-        )
+        used = used[resample(0.5, np.log(weights[used]), MOST)]
         weights = np.ones(len(weights))
     share = (weights[used] / weights[used].sum()).astype(np.float32)
     centred = features[used].astype(np.float32)
