@@ -53,6 +53,8 @@ def test_a_calibrator_comes_back_bit_for_bit(judge, saved, tmp_path):
     for name, posterior in judge.posteriors_.items():
         np.testing.assert_array_equal(found.posteriors_[name].draws, posterior.draws)
         np.testing.assert_equal(found.posteriors_[name].diagnostics, posterior.diagnostics)
+    np.testing.assert_array_equal(found.out_of_fold_, judge.out_of_fold_)
+    np.testing.assert_array_equal(found.labels_, LABELS)
     found.save(tmp_path / "again.cordial")
     assert (tmp_path / "again.cordial").read_bytes() == saved.read_bytes()
 
@@ -150,6 +152,8 @@ DRAWS, WEIGHTS = "posteriors.mixture.draws", "posteriors.mixture.weights"
         ({}, {"posteriors.mixture.prior": -np.ones((2, 5))}),
         ({}, {"regressions.vector.weights": np.ones(4)}),
         ({}, {"seen_": np.ones(20)}),
+        ({}, {"labels_": np.zeros(20, np.int64)}),
+        ({}, {"out_of_fold_": np.ones((20, 5))}),
         ({}, {"more": np.ones(4)}),
     ],
     ids=lambda changes: "-".join(changes),

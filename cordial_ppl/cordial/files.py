@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int64, Num
+from jaxtyping import Float, Float64, Int64, Num
 
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
@@ -103,8 +103,10 @@ class StackRecord(Record):
     losses_: dict[str, float]
     expected_: ExpectedLoss
     provenance_: dict[str, list[str]]
-    seen_: Int64[np.ndarray, " _n"]
+    seen_: Int64[np.ndarray, " _prints"]
     label_counts_: Int64[np.ndarray, " _K"]
+    labels_: Int64[np.ndarray, " _n"] | None = None
+    out_of_fold_: Float64[np.ndarray, "_n _K"] | None = None
 
     @classmethod
     def of(cls, stack: "Stack") -> "StackRecord":
@@ -149,6 +151,13 @@ class StackRecord(Record):
             counts = self.label_counts_
             if len(counts) != scale.size or counts.min() < 0 or self.weights_.keys() != fits.keys():
                 raise ValueError("the weights or the counts of labels are of another fit")
+            if self.labels_ is not None and (
+                self.labels_.min(initial=0) < 0
+                or not np.array_equal(np.bincount(self.labels_, minlength=scale.size), counts)
+            ):
+                raise ValueError("the labels are of another fit")
+            for probs in () if self.out_of_fold_ is None else self.out_of_fold_:
+                check_shares("out-of-fold probabilities", probs)
             priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
             given = {name: prior for name, prior in priors.items() if prior is not None}
             learned = [name for name in self.__struct_fields__ if name.endswith("_")]

@@ -83,8 +83,11 @@ class Stack(Estimator):
         losses_: out-of-fold log loss of each member alone; empty with fewer than eight labels.
         fits_: fitted members by name.
         posteriors_: posterior of each channel by name.
-        out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``; None with
-            fewer than eight labels, or for a stack that was loaded.
+        labels_: labels of the fit, positions 0..K-1, shape ``[n]``; None for files of earlier
+            versions.
+        out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
+            order of ``labels_``; None with fewer than eight labels, or for files of earlier
+            versions.
         provenance_: how the readings were made: lists of values under "model", "prompt" and
             "decoding".  The command line sets it; a file keeps it.
         seen_: fingerprints of the labelled texts, by which a report recognises them; empty for
@@ -130,6 +133,7 @@ class Stack(Estimator):
     provenance_: dict[str, list[str]]
     seen_: Int[np.ndarray, " prints"]
     label_counts_: Int[np.ndarray, " K"]
+    labels_: Int[np.ndarray, " n"] | None = None
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
     def __init_subclass__(cls, named: bool = False, **rest: Any):
@@ -360,6 +364,7 @@ class Stack(Estimator):
         self.losses_ = dict(zip(names, mixture.losses, strict=False))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
         self.provenance_, self.seen_ = {}, fingerprints(logits, labels).ravel()
+        self.labels_ = np.asarray(labels, np.int64)
         self.label_counts_ = np.bincount(labels, minlength=logits.shape[-1])
         for posterior in self.posteriors_.values():
             warn_if_doubtful(posterior)
