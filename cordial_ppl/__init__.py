@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from cordial_ppl.inference.target import Prior as Prior
     from cordial_ppl.personal import UserShift as UserShift
     from cordial_ppl.personal.model import user_channel as user_channel
+    from cordial_ppl.planning import Plan as Plan
+    from cordial_ppl.planning import plan as plan
     from cordial_ppl.priors import LearnedPrior as LearnedPrior
     from cordial_ppl.priors import learn_prior as learn_prior
     from cordial_ppl.priors import shipped_prior as shipped_prior
@@ -83,6 +85,7 @@ _ROOMS = {
     "cordial_ppl.inference.sampler": ("Effort",),
     "cordial_ppl.personal": ("UserShift",),
     "cordial_ppl.personal.model": ("user_channel",),
+    "cordial_ppl.planning": ("Plan", "plan"),
     "cordial_ppl.priors": ("LearnedPrior", "learn_prior", "shipped_prior"),
     "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
     "cordial_ppl.saved": ("load",),

@@ -125,8 +125,7 @@ BAD_LABELS = {
         "readings logit_1 to logit_5.$",
     ),
     "words": (lines(LABELS, [0, "good"]), "l.csv.*found 'good' in line 3"),
-    "NaN": (lines(LABELS, ["nan", 2]), "l.csv: column 'label' has no value in line 2. .* remove"),
-    "missing": (lines(LABELS, [1, ""]), "l.csv: column 'label' has no value in line 3. .* remove"),
+    "blank": (lines(LABELS, ["nan", ""]), "l.csv has no label: column 'label' .* all 2 rows"),
     "twice": ([LABELS, "text 0,1", "text 1,1", "text 0,2"], "l.csv.*'text 0' is in lines 2 and 4"),
     "unknown": (
         [LABELS, "text 0,1", *(f"{c},2" for c in "abcdefg")],

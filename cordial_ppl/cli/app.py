@@ -18,6 +18,7 @@ from cordial_ppl.cli.demo import demo
 from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
+from cordial_ppl.cli.plan import plan
 from cordial_ppl.cli.predict import predict
 from cordial_ppl.cli.read import read
 from cordial_ppl.cli.report import report
@@ -96,7 +97,7 @@ def cordial(
 
 
 COMMANDS = (
-    *(demo, read, ask, calibrate, fit, predict, report),
+    *(demo, read, ask, plan, calibrate, fit, predict, report),
     *(fuse, learn_prior, shift, check, sweep),
 )
 for command in COMMANDS:

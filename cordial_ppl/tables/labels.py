@@ -1,5 +1,6 @@
 """Tables of labels: one row for each labelled text, found by its `item_id`."""
 
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.errors import InputError, list_names, naming, quote
+from cordial_ppl.errors import CordialWarning, InputError, list_names, naming, quote
 from cordial_ppl.scale import Scale, SettingNeeded
-from cordial_ppl.tables.columns import filled, named, passed_through, read_items, select
+from cordial_ppl.tables.columns import named, passed_through, read_items, select
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.readings import ReadingTable, read_readings
@@ -51,7 +52,7 @@ class LabelTable:
 def read_labels(
     path: str | Path, scale: Scale, *, task: str | None = None, kind: str = "rating"
 ) -> LabelTable:
-    """Read the labels of some texts: one row for each labelled text, none for the others.
+    """Read the labels of some texts; rows without a label are skipped, and one warning counts them.
 
     Args:
         path: A .csv, .parquet, .jsonl or .ndjson file with `item_id` and `label`.
@@ -64,8 +65,8 @@ def read_labels(
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
-        InputError: A column or a name is missing, an id occurs twice, a label is missing or not
-            on the scale, with its row; or there is a column `weight`.
+        InputError: A column or a name is missing, an id occurs twice, a label is not
+            on the scale, with its row; no row has a label, or there is a column `weight`.
         SettingNeeded: The file holds several tasks, or labels from 1 up where options start at 0.
     """
     columns = read_columns(path)
@@ -77,11 +78,11 @@ def read_labels(
             "once. Remove or rename the column."
         )
     columns = select(columns, "task", task if "task" in columns.schema else None)
-    remedy = "A table of labels has rows for the labelled texts alone: remove the others."
+    columns = _skip_blank(columns)
     items = read_items(columns)
     try:
         with naming(path):
-            labels = scale.encode(filled(columns, "label", remedy), where=columns.where)
+            labels = scale.encode(columns.cells["label"], where=columns.where)
     except SettingNeeded as error:
         if kind == "rating":
             raise
@@ -91,6 +92,25 @@ def read_labels(
             f"{kind}_{first} to {kind}_{last}."
         ) from error
     return LabelTable(columns, items, labels)
+
+
+def _skip_blank(columns: Columns) -> Columns:
+    """Select the rows with a label, and warn of the others."""
+    labelled = replace(
+        columns, masks=(*columns.masks, ~named("label").str.to_lowercase().is_in(["", "nan"]))
+    )
+    blank = len(columns) - len(labelled)
+    if blank and not len(labelled):
+        raise InputError(
+            f"{columns.path} has no label: column 'label' is empty in all {blank} rows."
+        )
+    if blank:
+        warnings.warn(
+            f"{columns.path}: {blank} of {len(columns)} rows have no label yet and are skipped.",
+            CordialWarning,
+            stacklevel=3,
+        )
+    return labelled
 
 
 def read_labelled(

@@ -1,0 +1,120 @@
+"""`cordial plan`: which texts to label."""
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cordial_ppl.cli.messages import count, say
+from cordial_ppl.cli.options import Chosen, ReadingsPath, Seed, Shown, option, output
+from cordial_ppl.errors import CordialWarning, list_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from cordial_ppl.planning import Plan
+    from cordial_ppl.tables import ReadingTable
+
+LABELS = 20
+"""Labels from which on what is calibrated can be judged."""
+
+NUMBER = "How many texts to label."
+BY = "A column, such as `system`, over whose values the labels are spread evenly."
+LABELLED = "Table of the labels that there are already: their texts are left out."
+TABLE = "Table to fill in (.csv, .parquet, .jsonl): the texts, in the order of labelling."
+COLUMNS = ("stratum", "probability", "label")
+"""What the table has beside the text's own columns."""
+
+
+def plan(
+    readings: ReadingsPath,
+    out: Annotated[Path, output("OUT", TABLE)],
+    chosen: Chosen,
+    shown: Shown,
+    number: Annotated[int, option("N", NUMBER, "--number", "-n")] = LABELS,
+    by: Annotated[str | None, option("COLUMN", BY)] = None,
+    labelled: Annotated[Path | None, option("LABELS", LABELLED)] = None,
+    seed: Seed = 0,
+) -> None:
+    """Choose which texts of READINGS to label: a sample spread evenly over low and high readings.
+
+    Fill in the column `label` of OUT from the top. You may stop anywhere: the first texts of a plan
+    are a plan themselves, and rows without a label are skipped where OUT is read as LABELS.
+    """
+    from cordial_ppl import planning
+    from cordial_ppl.cli.output import check_output, show_json, show_table
+    from cordial_ppl.tables import match_labels, read_labels, read_readings, write_table
+    from cordial_ppl.tables.columns import filled, named
+
+    check_output(out, [readings, *([labelled] if labelled else [])])
+    table = read_readings(readings, **chosen.settings)
+    groups, known = None, []
+    if by is not None:
+        table.columns.require(by)
+        filled(table.columns, by, "Give every text one, or leave out --by.")
+        groups = table.columns.collect(named(by)).to_series().to_list()
+    if labelled is not None:
+        found = read_labels(labelled, table.scale, task=chosen.task, kind=table.kind)
+        known = match_labels(table, found).tolist()
+    made = planning.plan(
+        table.logits, number, groups=groups, labelled=known, options=table.scale, seed=seed
+    )
+    write_table(out, _to_label(table, made).lazy())
+    counts = _count(groups, known, made.rows.tolist()) if groups else {}
+    _warn_of_groups(counts)
+    if shown.json:
+        content = {"output": str(out), "texts": len(table), "labelled": len(known)}
+        show_json({**content, "planned": len(made.rows)} | ({"groups": counts} if counts else {}))
+    elif not shown.quiet:
+        if counts:
+            header = list(next(iter(counts.values())))
+            lines = [(name, *map(str, each.values())) for name, each in counts.items()]
+            show_table(f"{count(len(made.rows), 'text')} to label", (by or "", *header), lines)
+        options = ", ".join(table.scale.options)
+        say(f"wrote {out}: {count(len(made.rows), 'text')}; fill in label ({options}) from the top")
+        say(f"then: cordial calibrate {readings} {out} -o calibrated.csv")
+
+
+def _to_label(table: "ReadingTable", made: "Plan") -> "pl.DataFrame":
+    """The planned texts with their own columns, and an empty label."""
+    import polars as pl
+
+    from cordial_ppl.bulk.predictor import add_extras
+
+    # A column `weight` among labels would be refused.
+    taken = [pl.lit(None).alias(name) for name in (*COLUMNS, "weight")]
+    texts = add_extras(pl.DataFrame({"item_id": table.item_ids}).with_columns(taken), table)
+    label = pl.lit(None, pl.String)
+    return (
+        texts[made.rows.tolist()]
+        .drop(*COLUMNS, "weight")
+        .with_columns(stratum=made.stratum, probability=made.probability, label=label)
+    )
+
+
+def _count(
+    groups: Sequence[str], known: Sequence[int], rows: Sequence[int]
+) -> dict[str, dict[str, int]]:
+    """Texts of each group: all, labelled before, and planned."""
+    sizes, had = Counter(groups), Counter(groups[row] for row in known)
+    planned = Counter(groups[row] for row in rows)
+    return {
+        name: {"texts": texts, "labelled": had[name], "planned": planned[name]}
+        for name, texts in sizes.items()
+    }
+
+
+def _warn_of_groups(counts: dict[str, dict[str, int]]) -> None:
+    """Warn of groups that are left without labels, or have fewer texts than their share."""
+    labels = {name: each["labelled"] + each["planned"] for name, each in counts.items()}
+    most = max(labels.values(), default=0)
+    none = [name for name, number in labels.items() if number == 0]
+    short = [name for name, number in labels.items() if number == counts[name]["texts"] < most - 1]
+    for names, problem in (
+        (none, f"get no label: name more with -n, {len(labels)} for one each"),
+        (short, "have fewer texts than their share: the others get more labels"),
+    ):
+        if names:
+            text = f"{len(names)} of {len(labels)} groups {problem} ({list_names(names)})."
+            warnings.warn(text, CordialWarning, stacklevel=3)
