@@ -32,7 +32,7 @@ def fill(path, count, ending="csv"):
 def test_a_plan_is_a_table_to_fill_in(cordial, readings):
     result = cordial("plan", readings, "-n", 12, "-o", "p.csv", "--seed", 3)
     assert result.stdout == ""
-    assert "wrote p.csv: 12 texts; fill in label (1, 2, 3, 4, 5) from the top" in result.stderr
+    assert "wrote p.csv: 12 texts. Fill in label (1, 2, 3, 4, 5) from the top" in result.stderr
     table, out = read_readings(readings), read("p.csv")
     own = ["item_id", "system", "note", "input_label", "input_weight"]
     assert list(out) == [*own, "stratum", "probability", "label"]
@@ -53,7 +53,7 @@ def test_a_plan_that_is_filled_in_calibrates(cordial, readings, ending):
 
 
 def test_whoever_stops_early_has_a_plan_too(cordial, readings):
-    """The rows without a label are counted and skipped, and labelled texts are not planned again."""
+    """Rows without a label are counted and skipped; labelled texts are not planned again."""
     cordial("plan", readings, "-n", 20, "-o", "p.csv", "--quiet")
     cordial("plan", readings, "-n", 12, "-o", "fewer.csv", "--quiet")
     filled = fill("p.csv", 12, "jsonl")

@@ -70,10 +70,12 @@ def plan(
         if counts:
             header = list(next(iter(counts.values())))
             lines = [(name, *map(str, each.values())) for name, each in counts.items()]
-            show_table(f"{count(len(made.rows), 'text')} to label", (by or "", *header), lines)
+            show_table(f"{count(number, 'text')} to label", (by or "", *header), lines)
         options = ", ".join(table.scale.options)
-        say(f"wrote {out}: {count(len(made.rows), 'text')}; fill in label ({options}) from the top")
-        say(f"then: cordial calibrate {readings} {out} -o calibrated.csv")
+        say(
+            f"wrote {out}: {count(number, 'text')}. Fill in label ({options}) from the top: "
+            "it is then a table of labels."
+        )
 
 
 def _to_label(table: "ReadingTable", made: "Plan") -> "pl.DataFrame":
