@@ -17,6 +17,7 @@ import json
 import os
 import time
 import warnings
+import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +31,6 @@ from cordial_ppl.errors import CordialWarning
 from cordial_ppl.estimates.rectified import rectified_mean
 from cordial_ppl.planning import expected_scores, plan, score_strata
 from cordial_ppl.readings import as_logits
-from cordial_ppl.scale import Scale
 from cordial_ppl.scores import log_loss
 
 PREFIXES = (12, 16, 20, 24, 32)
@@ -38,11 +38,12 @@ BOOTSTRAPS = 2000
 CHOICES = ("random", "plan")
 
 
-def choose(how: str, logits: np.ndarray, scale: Scale, n: int, draw: int) -> np.ndarray:
-    """Positions of n texts to label."""
+def choose(how: str, logits: np.ndarray, pair: Pair, n: int, draw: int) -> np.ndarray:
+    """Positions of n texts to label: draws of different tasks have nothing in common."""
+    seed = zlib.crc32(f"{pair.source} {pair.reading.task} {draw}".encode())
     if how == "random":
-        return np.random.default_rng([draw, n]).permutation(len(logits))[:n]
-    return plan(logits, n, options=scale, seed=draw).rows
+        return np.random.default_rng([seed, n]).permutation(len(logits))[:n]
+    return plan(logits, n, options=pair.reading.scale, seed=seed).rows
 
 
 def main() -> None:
@@ -78,11 +79,11 @@ def main() -> None:
 
 def check_prefixes(pair: Pair, draws: int, most: int) -> None:
     """Raise where the beginning of a plan is not the plan of fewer texts."""
-    logits, scale = pair.reading.pool.logits, pair.reading.scale
+    logits = pair.reading.pool.logits
     for draw in range(draws):
-        whole = choose("plan", logits, scale, most, draw)
+        whole = choose("plan", logits, pair, most, draw)
         for n in (n for n in PREFIXES if n < most):
-            if not np.array_equal(choose("plan", logits, scale, n, draw), whole[:n]):
+            if not np.array_equal(choose("plan", logits, pair, n, draw), whole[:n]):
                 raise AssertionError(f"{pair.name}: a plan of {n} is not how one of {most} begins")
 
 
@@ -91,7 +92,7 @@ def difference(pair: Pair, n: int, draws: int) -> np.ndarray:
     reading, seeds = pair.reading, range(draws)
     losses = {}
     for how in CHOICES:
-        rows = [choose(how, reading.pool.logits, reading.scale, n, draw) for draw in seeds]
+        rows = [choose(how, reading.pool.logits, pair, n, draw) for draw in seeds]
         fits = fit_subsets(
             {"default": Cordial()},
             reading.pool,
@@ -144,7 +145,7 @@ def report_means(pairs: Sequence[Pair], n: int, draws: int) -> dict[str, dict[st
             "rectified, strata": (scores, strata),
         }
         for how in CHOICES:
-            drawn = [choose(how, logits, reading.scale, n, draw) for draw in range(draws)]
+            drawn = [choose(how, logits, pair, n, draw) for draw in range(draws)]
             for name, (said, parts) in estimators.items():
                 ends = np.array(
                     [rectified_mean(said, rows, values[rows], strata=parts)[:3] for rows in drawn]
