@@ -50,6 +50,7 @@ def main() -> None:
     """Choose, fit, score and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=list(SOURCES))
+    parser.add_argument("--readers", type=int, help="first of a task's readers; by default all")
     parser.add_argument("--draws", type=int, default=6, help="of labels that are fitted; 0: none")
     parser.add_argument("--means", type=int, default=200, help="draws of labels for means")
     parser.add_argument("--budgets", type=int, nargs="+", default=[10, 20, 40])
@@ -58,7 +59,11 @@ def main() -> None:
     if not os.environ.get(FOLDER):
         parser.error(NEEDED)
     warnings.simplefilter("ignore", CordialWarning)
-    pairs = load_pairs(args.sources)
+    pairs = [
+        pair
+        for pair in load_pairs(args.sources)
+        if pair.reading.reader in SOURCES[pair.source].readers[: args.readers]
+    ]
     for pair in pairs:
         check_prefixes(pair, max(args.draws, 1), max(args.budgets))
     means = {n: report_means(pairs, n, args.means) for n in args.budgets if args.means}
