@@ -67,18 +67,17 @@ def main() -> None:
     for pair in pairs:
         check_prefixes(pair, max(args.draws, 1), max(args.budgets))
     means = {n: report_means(pairs, n, args.means) for n in args.budgets if args.means}
-    start, differences = time.perf_counter(), {}
+    found = {"settings": vars(args) | {"out": str(args.out)}, "means": means, "differences": {}}
+    args.out.write_text(json.dumps(found, indent=1))
+    start = time.perf_counter()
     for n in args.budgets if args.draws else ():
         cells = []
         for pair in pairs:
             cells.append((pair, cell := difference(pair, n, args.draws)))
             spent = time.perf_counter() - start
             print(f"{n:4} {pair.name:62} {cell.mean():7.4f} ({spent:.0f} s)", flush=True)
-            known = differences | {n: {own.name: part.tolist() for own, part in cells}}
-            settings = {"draws": args.draws, "means": args.means}
-            found = {"settings": settings, "differences": known, "means": means}
+            found["differences"][n] = {own.name: part.tolist() for own, part in cells}
             args.out.write_text(json.dumps(found, indent=1))
-        differences[n] = known[n]
         report_differences(n, cells)
 
 
