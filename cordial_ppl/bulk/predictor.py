@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
 
 LEVEL = 0.9
-"""Probability that the mean lies within its interval; the least that a label lies within its own."""
+"""Probability that the mean lies in its interval, and the least that a label lies in its own."""
 
 ROWS = 1 << 15
 """Texts that one thread predicts at a time."""
