@@ -25,6 +25,7 @@ from cordial_ppl.cordial.members import (
     fit_members,
     warn_if_doubtful,
 )
+from cordial_ppl.cordial.predictive import LabelCheck, check_labels
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_effort,
@@ -307,6 +308,27 @@ class Stack(Estimator):
         self._check_fitted()
         found = sketch(self._read(logits, self.scale_.size))
         return None if self.sketch_ is None else compare(self.sketch_, found, self.scale_)
+
+    def check_labels(self, logits: Any, labels: Any, covariates: Any = None) -> LabelCheck:
+        """Test whether new labels are such as the calibrator predicts, by their log loss.
+
+        Label sets are simulated from the joint posterior predictive distribution, so that a fit to
+        few labels expects less of itself; see `cordial_ppl.cordial.predictive.check_labels`.
+
+        Args:
+            logits: option logits of texts that are not of the fit, ``[n, K]``.
+            labels: their options.
+            covariates: their covariates, as in ``fit``.
+
+        Returns:
+            The log loss, what was expected of it, and the p value.
+
+        Raises:
+            InputError: the readings or the labels are invalid.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        texts = self.labelled(logits, labels, covariates)
+        return check_labels(*self._mixture(texts.logits), texts, self.seed)
 
     def summary(self) -> str:
         """The reader's faults, the members' weights and the expected log loss in plain words."""

@@ -1,0 +1,146 @@
+"""Is it still the same judge? How often drift is seen where there is some, and where there is none.
+
+Readings: two random halves of each set, 20 readings and the rest of their set, and 20 readings and
+the whole set, which are no drift; the readings of another reader of the same texts, which are.
+
+Labels: the default calibrator of 20 or 100 labels, on labels of other texts with the readings of
+its own reader, and with those of another one. The cost of another reader is the mean log loss over
+all other texts, beyond that with the own reader. Also how many labels lie within the intervals of
+the mean and of a label.
+
+    CORDIAL_DATA=path python benchmarks/drift.py
+    CORDIAL_DATA=path python benchmarks/drift.py --quick
+
+Prints tables, and writes everything as JSON.
+"""
+
+import argparse
+import json
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from real import FOLDER, NEEDED, SOURCES, load_task
+
+import cordial_ppl as cp
+from cordial_ppl.drift import RATE, compare, sketch
+from cordial_ppl.errors import CordialWarning
+from cordial_ppl.scale import Scale
+
+KEPT, COSTLY, LEVEL = 20, 0.1, 0.9
+CASES = ("halves", "20 and the rest", "20 and the whole", "another, whole kept", "another, 20 kept")
+SIZES = ((20, 20), (20, 100), (100, 20), (100, 100))
+Task = tuple[Scale, np.ndarray, dict[str, np.ndarray]]
+
+
+def load(source: str, task: str) -> Task:
+    """Options, labels and the logits of each reader, all texts of a task."""
+    found = list(load_task(source, task))
+    logits = {one.reader: np.vstack([one.report.logits, one.pool.logits]) for one in found}
+    return found[0].scale, np.concatenate([found[0].report_labels, found[0].pool_labels]), logits
+
+
+def readings(task: Task, repeats: int) -> Iterator[tuple[str, float, bool]]:
+    """Compare readings, as each of `CASES` says: the p value, and whether there is an alarm."""
+    scale, _, readers = task
+    sketches = {name: sketch(logits) for name, logits in readers.items()}
+    for name, logits in readers.items():
+        others = [own for other, own in sketches.items() if other != name]
+        pairs = [(CASES[3], sketches[name], other) for other in others]
+        for repeat in range(repeats):
+            order = np.random.default_rng(repeat).permutation(len(logits))
+            half, few = len(order) // 2, sketch(logits[order[:KEPT]])
+            pairs += [
+                (CASES[0], sketch(logits[order[:half]]), sketch(logits[order[half:]])),
+                (CASES[1], few, sketch(logits[order[KEPT:]])),
+                (CASES[2], few, sketches[name]),
+                *((CASES[4], few, other) for other in others),
+            ]
+        for case, *pair in pairs:
+            found = compare(*pair, scale)
+            assert found is not None
+            yield case, found.p, found.alarm
+
+
+def labels(task: Task, n: int, new: int, fits: int) -> Iterator[dict[str, float]]:
+    """Check labels with the readings of a fit's own reader, and with those of each other one."""
+    scale, truth, readers = task
+    for name, logits in readers.items():
+        for seed in range(fits):
+            order = np.random.default_rng(seed).permutation(len(truth))
+            rows, others, rest = np.split(order, [n, n + new])
+            calibrator = cp.Cordial(seed=seed).fit(logits[rows], truth[rows])
+            own = cp.scores.log_loss(calibrator.predict_proba(logits[rest]), truth[rest])
+            for other, seen in readers.items():
+                found = calibrator.check_labels(seen[others], truth[others])
+                loss = cp.scores.log_loss(calibrator.predict_proba(seen[rest]), truth[rest])
+                result = {"same": float(other == name), "p": found.p, "cost": loss - own}
+                if other == name:
+                    result |= cover(calibrator, seen[rest], truth[rest])
+                yield result
+
+
+def cover(calibrator: cp.Cordial, logits: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """Share of labels within the intervals of the mean and of a label."""
+    ends = {
+        "the mean": calibrator.predict_interval(logits, LEVEL),
+        "a label": calibrator.predict_label_interval(logits, LEVEL),
+    }
+    return {
+        name: float(((low <= truth) & (truth <= high)).mean()) for name, (low, high) in ends.items()
+    }
+
+
+def main() -> None:
+    """Run both parts."""
+    assert __doc__ is not None
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="few repeats of a few tasks")
+    parser.add_argument("--output", type=Path, default=Path("drift.json"))
+    args = parser.parse_args()
+    if FOLDER not in os.environ:
+        parser.error(NEEDED)
+    warnings.simplefilter("ignore", CordialWarning)
+    repeats, fits = (10, 1) if args.quick else (200, 2)
+    tasks = {
+        source: [load(source, task) for task in about.tasks[: 1 if args.quick else None]]
+        for source, about in SOURCES.items()
+    }
+    results: dict[str, list] = defaultdict(list)
+    for source, own in tasks.items():
+        print(f"readings of {source}: comparisons, p at most {RATE}, alarms")
+        found = [one for task in own for one in readings(task, repeats)]
+        results[source] = found
+        for case in CASES:
+            _, p, alarms = map(
+                np.array, zip(*(one for one in found if one[0] == case), strict=True)
+            )
+            print(f"  {case:20}{len(p):6}{(p <= RATE).mean():8.4f}{alarms.mean():8.4f}", flush=True)
+    for n, new in SIZES:
+        found = [
+            one for own in tasks.values() for task in own for one in labels(task, n, new, fits)
+        ]
+        results[f"{n} labels, {new} new"] = found
+        other = [one for one in found if not one["same"]]
+        kinds = {
+            "own reader": [one for one in found if one["same"]],
+            "another": other,
+            "a costly one": [one for one in other if one["cost"] > COSTLY],
+        }
+        print(f"{new} labels for a fit of {n}: checks, p at most .05, .01, cost in nats")
+        for kind, some in kinds.items():
+            p, cost = (np.array([one[key] for one in some]) for key in ("p", "cost"))
+            if len(p):
+                rates = f"{(p <= 0.05).mean():8.3f}{(p <= 0.01).mean():8.3f}{cost.mean():8.3f}"
+                print(f"  {kind:20}{len(p):6}{rates}")
+        for name in ("the mean", "a label"):
+            inside = np.mean([one[name] for one in kinds["own reader"]])
+            print(f"  labels within the {LEVEL:.0%} interval of {name}: {inside:.3f}", flush=True)
+    args.output.write_text(json.dumps(results, default=bool))
+
+
+if __name__ == "__main__":
+    main()
