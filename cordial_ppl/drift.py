@@ -51,16 +51,25 @@ class Drift(NamedTuple):
         return self.p <= RATE and max(self.share, self.distance / length) >= LEAST
 
     def describe(self, scale: Scale) -> str:
-        """What differs most, in words."""
+        """Whether the readings differ, and in what, in words."""
+        if self.p > RATE:
+            return f"the readings differ from those of the fit no more than by chance ({self._p})"
+        if not self.alarm:
+            return f"the readings differ from those of the fit, but by too little ({self._p})"
+        words = f"the readings differ from those of the fit ({self._p}): "
+        if self.share < LEAST:
+            return words + "the mean expected score is {1:.2f}, was {0:.2f}".format(*self.scores)
         was, now = self.options
         most = int(np.abs(now - was).argmax())
-        if self.share < LEAST:
-            return "the mean expected score is {1:.2f}, was {0:.2f}".format(*self.scores)
         return (
-            f"the mean stated option is {self.means[1]:.2f}, was {self.means[0]:.2f}; "
-            f"{scale.options[most]!r} is stated for {now[most]:.0%} of the texts, was "
-            f"for {was[most]:.0%}"
+            f"{words}the mean stated option is {self.means[1]:.2f}, was {self.means[0]:.2f}; "
+            f"{scale.options[most]!r} is stated for {now[most]:.0%} of the texts, was for "
+            f"{was[most]:.0%}"
         )
+
+    @property
+    def _p(self) -> str:
+        return f"p = {self.p:.2g}, {self.texts[1]:,} texts against {self.texts[0]:,}"
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as values that JSON can express."""

@@ -58,13 +58,17 @@ def test_figures_are_what_they_are_called():
     assert found.share == pytest.approx(0.55) and found.texts == (4, 5)
     assert found.means == pytest.approx((1.75, 2.6)) and found.scores == pytest.approx((1.75, 2.6))
     assert found.distance == pytest.approx(0.85)
-    said = (
-        "the mean stated option is 2.60, was 1.75; '3' is stated for 80% of the texts, was for 25%"
-    )
-    assert found.describe(scale) == said
+    differ, seen = "the readings differ from those of the fit", "5 texts against 4"
+    chance = f"{differ} no more than by chance (p = {found.p:.2g}, {seen})"
+    assert found.describe(scale) == chance
+    few = found._replace(p=0.001, share=0.01, distance=0.05, scores=(1.234, 2.0))
+    assert few.describe(scale) == f"{differ}, but by too little (p = 0.001, {seen})"
+    mean = few._replace(distance=0.5).describe(scale)
+    assert mean == f"{differ} (p = 0.001, {seen}): the mean expected score is 2.00, was 1.23"
+    options = few._replace(share=0.55).describe(scale)
+    assert options.startswith(f"{differ} (p = 0.001, {seen}): the mean stated option is 2.60, was")
+    assert options.endswith(" 1.75; '3' is stated for 80% of the texts, was for 25%")
     assert json.loads(json.dumps(found.to_dict()))["alarm"] is False
-    quiet = found._replace(share=0.01, scores=(1.234, 2.0))
-    assert quiet.describe(scale) == "the mean expected score is 2.00, was 1.23"
 
 
 @pytest.mark.parametrize("make", [soft, hard])
@@ -189,5 +193,5 @@ def test_the_commands_warn(cordial, tmp_path):
     found = json.loads(result.stdout)["drift"]
     assert found["alarm"] and found["p"] <= RATE and found["share"] > drift.LEAST
     said = " ".join(result.stderr.split())
-    assert "the readings of other.csv differ from those of the fit of j.cordial (p = 0.001)" in said
+    assert "other.csv, j.cordial: the readings differ from those of the fit (p = 0.001, 60" in said
     assert "the mean stated option is " in said

@@ -173,10 +173,9 @@ def _warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "Reading
 def _warn_of_drift(path: Path, fitted: "Stack", readings: Path, drift: "Drift") -> None:
     """Warn of readings that are not distributed like those of the fit."""
     warnings.warn(
-        f"the readings of {readings} differ from those of the fit of {path} "
-        f"(p = {drift.p:.2g}): {drift.describe(fitted.scale_)}. The texts or the reader have "
+        f"{readings}, {path}: {drift.describe(fitted.scale_)}. The texts or the reader have "
         "changed. Label a few of these texts: `cordial report` says whether the calibration still "
-        "holds.",
+        "holds for them.",
         CordialWarning,
         stacklevel=2,
     )

@@ -327,7 +327,9 @@ class Stack(Estimator):
             InputError: the readings or the labels are invalid.
             NotFittedError: ``fit`` was not called yet.
         """
-        texts = self.labelled(logits, labels, covariates)
+        readings, extra = self._enter(logits, covariates)
+        # A calibrator that needs no labels ignores those of a fit.
+        texts = Estimator._label(self, readings, labels, extra, self.scale_)
         return check_labels(*self._mixture(texts.logits), texts, self.seed)
 
     def summary(self) -> str:
