@@ -4,9 +4,9 @@ Readings: two random halves of each set, 20 readings and the rest of their set, 
 the whole set, which are no drift; the readings of another reader of the same texts, which are.
 
 Labels: the default calibrator of 20 or 100 labels, on labels of other texts with the readings of
-its own reader, and with those of another one. The cost of another reader is the mean log loss over
-all other texts, beyond that with the own reader. Also how many labels lie within the intervals of
-the mean and of a label.
+its own reader, and with those of another one. On all other texts, the cost of another reader is the
+log loss beyond that with the own one; the excess is that beyond what the calibrator expects, given
+the readings. Also how many labels lie within the intervals of the mean and of a label.
 
     CORDIAL_DATA=path python benchmarks/drift.py readings
     CORDIAL_DATA=path python benchmarks/drift.py labels
@@ -26,11 +26,12 @@ import numpy as np
 from real import FOLDER, NEEDED, SOURCES, load_task
 
 import cordial_ppl as cp
+from cordial_ppl.arrays import FLOOR
 from cordial_ppl.drift import RATE, compare, sketch
 from cordial_ppl.errors import CordialWarning
 from cordial_ppl.scale import Scale
 
-KEPT, COSTLY, LEVEL, OTHERS = 20, 0.1, 0.9, 20
+KEPT, WORSE, LEVEL, OTHERS = 20, 0.1, 0.9, 20
 CASES = ("halves", "20 and the rest", "20 and the whole", "another, whole kept", "another, 20 kept")
 SIZES = ((20, 20), (20, 100), (100, 20), (100, 100))
 Task = tuple[Scale, np.ndarray, dict[str, np.ndarray]]
@@ -76,8 +77,11 @@ def labels(task: Task, n: int, new: int, fits: int) -> Iterator[dict[str, float]
             own = cp.scores.log_loss(calibrator.predict_proba(logits[rest]), truth[rest])
             for other, seen in readers.items():
                 found = calibrator.check_labels(seen[others], truth[others])
-                loss = cp.scores.log_loss(calibrator.predict_proba(seen[rest]), truth[rest])
-                result = {"same": float(other == name), "p": found.p, "cost": loss - own}
+                probs = calibrator.predict_proba(seen[rest])
+                loss = cp.scores.log_loss(probs, truth[rest])
+                expected = -(probs * np.log(np.maximum(probs, FLOOR))).sum(axis=1).mean()
+                result = {"same": float(other == name), "p": found.p}
+                result |= {"cost": loss - own, "excess": float(loss - expected)}
                 if other == name:
                     result |= cover(calibrator, seen[rest], truth[rest])
                 yield result
@@ -118,14 +122,15 @@ def check_labels(tasks: list[Task], fits: int) -> dict[str, list]:
         kinds = {
             "own reader": [one for one in found if one["same"]],
             "another": other,
-            "a costly one": [one for one in other if one["cost"] > COSTLY],
+            f"excess over {WORSE}": [one for one in other if one["excess"] > WORSE],
         }
-        print(f"{new} labels for a fit of {n}: checks, p at most .05, .01, cost in nats")
+        print(f"{new} labels for a fit of {n}: checks, p at most .05, .01, cost, excess")
         for kind, some in kinds.items():
-            p, cost = (np.array([one[key] for one in some]) for key in ("p", "cost"))
-            if len(p):
-                rates = f"{(p <= 0.05).mean():8.3f}{(p <= 0.01).mean():8.3f}{cost.mean():8.3f}"
-                print(f"  {kind:20}{len(p):6}{rates}")
+            if some:
+                keys = "p", "cost", "excess"
+                p, *means = (np.array([one[key] for one in some]) for key in keys)
+                rates = (p <= 0.05).mean(), (p <= 0.01).mean(), *map(np.mean, means)
+                print(f"  {kind:20}{len(p):6}" + "".join(f"{rate:8.3f}" for rate in rates))
         for name in ("the mean", "a label"):
             inside = np.mean([one[name] for one in kinds["own reader"]])
             print(f"  labels within the {LEVEL:.0%} interval of {name}: {inside:.3f}", flush=True)
