@@ -60,8 +60,8 @@ def readings(task: Task, repeats: int) -> Iterator[tuple[str, float, bool]]:
                 (CASES[2], few, sketches[name]),
                 *((CASES[4], few, other) for other in others if repeat < OTHERS),
             ]
-        for case, *pair in pairs:
-            found = compare(*pair, scale)
+        for case, own, new in pairs:
+            found = compare(own, new, scale)
             assert found is not None
             yield case, found.p, found.alarm
 

@@ -17,7 +17,7 @@ LEAST = 0.05
 STEPS = 64
 """Steps of expected scores on a scale of up to so many classes, at most."""
 
-PERMUTATIONS = 999
+PERMUTATIONS, SHUFFLED = 999, 10**5
 LARGEST = 10**8
 """Texts of one sketch that are compared at most; of more, a share of each count."""
 
@@ -173,9 +173,12 @@ def _permute(
     counts = np.rint(counts * np.minimum(1, LARGEST / counts.sum(axis=1, keepdims=True)))
     first, pooled = counts[0].astype(np.int64), counts.sum(axis=0).astype(np.int64)
     n, total = int(first.sum()), int(pooled.sum())
-    draws = np.random.default_rng(0).multivariate_hypergeometric(
-        pooled, n, PERMUTATIONS, method="marginals"
-    )
+    # Few texts are quicker to shuffle, many to count cell by cell.
+    few = total < SHUFFLED and min(n, total - n) < 10 * len(pooled)
+    method = "count" if few else "marginals"
+    # Equal tables have equal p values; others are permuted in other ways.
+    rng = np.random.default_rng([*first.tolist(), *pooled.tolist()])
+    draws = rng.multivariate_hypergeometric(pooled, n, PERMUTATIONS, method=method)
     excess = np.vstack([first, draws]) - n / total * pooled
     both = np.empty((len(excess), 2))
     for place, (groups, ordered) in enumerate([(option, False), (step, True)]):

@@ -83,11 +83,11 @@ def predict(
         else:
             path = readings if engine is Engine.LOCAL else readings.absolute()
             table = open_readings(path, **settings)
-            parts: list[np.ndarray] = []
-            table.check(fitted.covariates_, lambda logits: parts.append(sketch(logits)))
+            counted: list[np.ndarray] = []
+            table.check(fitted.covariates_, lambda logits: counted.append(sketch(logits)))
             _warn_of_others(calibrator, fitted, readings, table)
             if fitted.sketch_ is not None:
-                drift = compare(fitted.sketch_, merge(parts), fitted.scale_)
+                drift = compare(fitted.sketch_, merge(counted), fitted.scale_)
             if drift is not None and drift.alarm:
                 _warn_of_drift(calibrator, fitted, readings, drift)
     with progressing(shown.quiet) as show, leaving_at_once():
