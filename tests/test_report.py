@@ -135,7 +135,8 @@ def test_whether_the_calibration_still_holds(judge, facts, write):
     assert f"Does the calibration hold? {facts.check.text}." in words
     found = facts.to_dict()
     assert found["drift"]["texts"] == (20, 60) and found["check"]["p"] == facts.check.p
-    assert gather(judge, texts(range(25))).check.labels == 5
+    five = gather(judge, texts(range(25))).check
+    assert five is not None and five.labels == 5
     few = gather(judge, texts(range(24)))
     assert few.check is None and few.to_dict()["check"] is None
     words = " ".join(Elements(write(replace(few, drift=None))).words)
