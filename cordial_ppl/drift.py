@@ -170,8 +170,10 @@ def _permute(
     step: Int[np.ndarray, " cells"],
 ) -> float:
     """P value of two sets of texts, counted in cells, each of an option and a step."""
-    counts = np.rint(counts * np.minimum(1, LARGEST / counts.sum(axis=1, keepdims=True)))
-    first, pooled = counts[0].astype(np.int64), counts.sum(axis=0).astype(np.int64)
+    scaled = counts * np.minimum(1, LARGEST / counts.sum(axis=1, keepdims=True))
+    counts = np.rint(scaled).astype(np.int64)
+    some = counts.any(axis=0)
+    option, step, first, pooled = option[some], step[some], counts[0, some], counts[:, some].sum(0)
     n, total = int(first.sum()), int(pooled.sum())
     # Few texts are quicker to shuffle, many to count cell by cell.
     few = total < SHUFFLED and min(n, total - n) < 10 * len(pooled)

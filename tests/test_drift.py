@@ -128,6 +128,9 @@ def test_tables_of_billions_are_compared(monkeypatch):
         assert differ(*pair).p > 0.5
     other = sketch(soft(20, shift=3.0))
     assert differ(other, huge).alarm
+    # Of the rarest cells nothing is left.
+    monkeypatch.setattr(drift, "LARGEST", 200)
+    assert (found[1] * 200 / 2000 < 0.5).any() and differ(huge, huge).p == 1
     monkeypatch.setattr(drift, "LARGEST", 1000)
     assert differ(other, huge).alarm
 
