@@ -18,7 +18,8 @@ def test_the_calibrated_table(cordial, tmp_path):
     out = read("o.csv")
     probs = [f"p_{k}" for k in range(1, 6)]
     assert list(out) == [
-        "item_id", *probs, "mean", "low", "high", "label", "note", "input_mean"
+        "item_id", *probs, "mean", "mean_low", "mean_high", "label", "label_low", "label_high",
+        "note", "input_mean",
     ]  # fmt: skip
     assert out["item_id"] == [f"text {i}" for i in range(TEXTS)]
     assert out["note"] == notes
@@ -27,9 +28,12 @@ def test_the_calibrated_table(cordial, tmp_path):
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
     mean = np.array(out["mean"], float)
     np.testing.assert_allclose(mean, p @ np.arange(1, 6))
-    low, high = np.array(out["low"], float), np.array(out["high"], float)
+    low, high = np.array(out["mean_low"], float), np.array(out["mean_high"], float)
     assert (low >= 1).all() and (low <= high).all() and (high <= 5).all()
     assert out["label"] == [str(k + 1) for k in p.argmax(axis=1)]
+    first, last = (np.array(out[name], int) - 1 for name in ("label_low", "label_high"))
+    inside = (first[:, None] <= np.arange(5)) & (np.arange(5) <= last[:, None])
+    assert (np.where(inside, p, 0).sum(axis=1) >= 0.9 - 1e-9).all() and not inside.all()
     assert read_readings("o.csv").kind == "p"
 
 
@@ -109,7 +113,9 @@ def test_the_summary_and_json(cordial, tmp_path):
     fitted = json.loads(cordial("fit", *files, "-o", "j.cordial", *arguments).stdout)
     assert fitted["summary"] == found["summary"]
     done = cordial("predict", "j.cordial", files[0], "-o", "o.csv", "--json").stdout
-    assert json.loads(done) == {"output": "o.csv", "texts": 60, "options": list("12345")}
+    found = json.loads(done)
+    assert found.pop("drift")["p"] == 1
+    assert found == {"output": "o.csv", "texts": 60, "options": list("12345")}
 
 
 def test_readings_of_another_model_are_pointed_out(cordial, tmp_path):

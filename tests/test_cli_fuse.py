@@ -43,7 +43,7 @@ def test_readers_of_different_kinds_with_gaps(cordial, files):
     expected = fusion.predict_proba(table.logits)
     np.testing.assert_allclose(written("o.csv"), expected, rtol=0, atol=1e-9)
     found = read("o.csv")
-    low, mean, high = (np.array(found[name], float) for name in ("low", "mean", "high"))
+    low, mean, high = (np.array(found[name], float) for name in ("mean_low", "mean", "mean_high"))
     assert (low <= mean).all() and (mean <= high).all()
     assert found["item_id"] == table.item_ids and "reader" not in found
     cordial("predict", "j.cordial", readings, "--also", hard, "-o", "again.csv")

@@ -46,6 +46,10 @@ def test_users_are_told_apart(cordial, files):
     np.testing.assert_allclose(written()[-1], population[-1], rtol=0, atol=1e-9)
     found, before = read("o.csv"), read(files[0])
     np.testing.assert_allclose(np.array(found["mean"], float), expected @ np.arange(1, 6))
+    assert all(
+        int(found["label_low"][i]) <= int(found["label"][i]) <= int(found["label_high"][i])
+        for i in range(TEXTS)
+    )
     assert found["user"] == users and found["input_mean"] == before["mean"]
     assert "input_user" not in found
     found = json.loads(cordial(*arguments, "--json").stdout)

@@ -144,7 +144,7 @@ def test_data_frames_clones_and_folds():
     named = frames(THREE_TEST)
     expected = pandas.DataFrame(fusion.predict_proba(THREE_TEST), named["plain"].index)
     pandas.testing.assert_frame_equal(fusion.predict_proba(named), expected)
-    assert fusion.predict_interval(named)[0].name == "low" and fusion.n_features_in_ == 5
+    assert fusion.predict_interval(named)[0].name == "mean_low" and fusion.n_features_in_ == 5
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from few_labels import LABELS, LOGITS, TEST, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cordial_ppl.cordial.interval import HALVINGS, quantiles
+from cordial_ppl.cordial.interval import HALVINGS, label_range, quantiles
 from cordial_ppl.errors import InputError
 
 
@@ -62,3 +62,38 @@ def test_quantiles_are_as_they_are_defined(seed, places, shares, equal, texts, l
         assert ((draws == end) & (mass > 0)).any(axis=0).all()
         assert (np.where(draws <= end, mass, 0).sum(axis=0) >= tail - 1e-6).all()
         assert (np.where(draws < end - slack, mass, 0).sum(axis=0) <= tail + 1e-6).all()
+
+
+@settings(max_examples=200)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(2, 12),
+    spread=st.sampled_from([0.05, 0.5, 5.0]),
+    level=st.sampled_from([0.1, 0.5, 0.9, 0.99]),
+)
+def test_label_ranges_are_as_they_are_defined(seed, size, spread, level):
+    """Little lies outside on either side, and one option fewer would leave out too much."""
+    probs = np.random.default_rng(seed).dirichlet(np.full(size, spread), 50)
+    tail = (1 - level) / 2
+    for p, low, high in zip(probs, *label_range(probs, level), strict=True):
+        assert low <= high
+        assert p[:low].sum() <= tail + 1e-9 and p[high + 1 :].sum() <= tail + 1e-9
+        assert p[: low + 1].sum() > tail - 1e-9 and p[high:].sum() > tail - 1e-9
+        assert p[low : high + 1].sum() >= level - 1e-9
+
+
+def test_a_tail_of_just_the_allowed_probability_is_left_out():
+    probs = np.array([[0.05, 0.9, 0.05], [0.06, 0.94, 0.0], [0.0, 0.0, 1.0], [0.4, 0.2, 0.4]])
+    assert label_range(probs, 0.9).T.tolist() == [[1, 1], [0, 1], [2, 2], [0, 2]]
+
+
+def test_label_intervals_hold_labels(judge):
+    """As options, in the terms of the labels; wider where more is asked for."""
+    rng, probs = np.random.default_rng(0), judge.predict_proba(TEST)
+    low, high = judge.predict_label_interval(TEST)
+    assert {*low, *high} <= {*judge.classes_}
+    drawn = np.array([rng.choice(len(p), 400, p=p) for p in probs])
+    first, last = (np.searchsorted(judge.classes_, end)[:, None] for end in (low, high))
+    assert ((first <= drawn) & (drawn <= last)).mean() >= 0.9
+    wide = judge.predict_label_interval(TEST, level=0.99)
+    assert (wide[0] <= low).all() and (wide[1] >= high).all()

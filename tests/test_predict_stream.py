@@ -213,7 +213,10 @@ def names(path):
 
 def test_the_command_takes_a_folder(cordial, folder, light):
     done = cordial("predict", "judge.cordial", "parts", "-o", "o.csv", "--json")
-    assert json.loads(done.stdout) == {"output": "o.csv", "texts": 100, "options": list(STARS)}
+    found, drift = json.loads(done.stdout), light.check_readings(MANY)
+    # Of all batches together.
+    assert found.pop("drift") == json.loads(json.dumps(drift.to_dict()))
+    assert found == {"output": "o.csv", "texts": 100, "options": list(STARS)}
     stream(light, folder, Path("whole.csv"))
     assert Path("o.csv").read_bytes() == Path("whole.csv").read_bytes()
     inside = cordial("predict", "judge.cordial", "parts", "-o", "parts/a.parquet", status=2)

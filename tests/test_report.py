@@ -125,6 +125,24 @@ def test_the_page_says_the_facts_in_figures(facts, write):
         assert [text.item, *cells, text.label] in rows
 
 
+def test_whether_the_calibration_still_holds(judge, facts, write):
+    """For the readings of all texts and the labels outside the fit, if they are five."""
+    assert facts.drift.to_dict() == judge.check_readings(EVERYTHING).to_dict()
+    assert facts.check == judge.check_labels(TEST, [STARS[z] for z in TRUTH])
+    assert facts.check.labels == 40
+    words = " ".join(" ".join(Elements(write(facts)).words).split())
+    assert f"Over all texts, {facts.drift.describe(judge.scale_)}." in words
+    assert f"Does the calibration hold? {facts.check.text}." in words
+    found = facts.to_dict()
+    assert found["drift"]["texts"] == (20, 60) and found["check"]["p"] == facts.check.p
+    five = gather(judge, texts(range(25))).check
+    assert five is not None and five.labels == 5
+    few = gather(judge, texts(range(24)))
+    assert few.check is None and few.to_dict()["check"] is None
+    words = " ".join(Elements(write(replace(few, drift=None))).words)
+    assert "the readings differ" not in words and "calibration hold?" not in words
+
+
 @pytest.mark.parametrize(
     ("gain", "words", "bad"),
     [

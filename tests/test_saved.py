@@ -55,6 +55,7 @@ def test_a_calibrator_comes_back_bit_for_bit(judge, saved, tmp_path):
         np.testing.assert_equal(found.posteriors_[name].diagnostics, posterior.diagnostics)
     np.testing.assert_array_equal(found.out_of_fold_, judge.out_of_fold_)
     np.testing.assert_array_equal(found.labels_, LABELS)
+    np.testing.assert_array_equal(found.sketch_, judge.sketch_)
     found.save(tmp_path / "again.cordial")
     assert (tmp_path / "again.cordial").read_bytes() == saved.read_bytes()
 
@@ -154,6 +155,8 @@ DRAWS, WEIGHTS = "posteriors.mixture.draws", "posteriors.mixture.weights"
         ({}, {"seen_": np.ones(20)}),
         ({}, {"labels_": np.zeros(20, np.int64)}),
         ({}, {"out_of_fold_": np.ones((20, 5))}),
+        ({}, {"sketch_": np.array([[0, 10**6], [10, 10]])}),
+        ({}, {"sketch_": np.ones((3, 4), np.int64)}),
         ({}, {"more": np.ones(4)}),
     ],
     ids=lambda changes: "-".join(changes),

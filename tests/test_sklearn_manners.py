@@ -173,7 +173,9 @@ def test_data_frames_give_data_frames(judge):
             assert type(series) is library.Series and series.to_list() == values.tolist()
             assert series.name == {"predict": "label", "predict_mean": "mean"}[name]
         ends = judge.predict_interval(frame)
-        assert [own.name for own in ends] == ["low", "high"]
+        assert [own.name for own in ends] == ["mean_low", "mean_high"]
+        ends = judge.predict_label_interval(frame)
+        assert [own.name for own in ends] == ["label_low", "label_high"]
     frame = pandas.DataFrame(TEST, INDEX)
     for name in ("predict_proba", "predict", "predict_mean"):
         assert list(getattr(judge, name)(frame).index) == INDEX

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
 
 LEVEL = 0.9
-"""Probability that the mean lies between `low` and `high`."""
+"""Probability that the mean lies in its interval, and the least that a label lies in its own."""
 
 ROWS = 1 << 15
 """Texts that one thread predicts at a time."""
@@ -67,8 +67,9 @@ class BatchPredictor:
                 a frame of polars, or a table or record batch of Arrow.
 
         Returns:
-            The columns `item_id`, `p_<option>`, `mean`, `low`, `high`, `label` and, with their
-            types, all others; a table of Arrow for one of Arrow.
+            The columns `item_id`, `p_<option>`, `mean`, `mean_low`, `mean_high`, `label`,
+            `label_low`, `label_high` and, with their types, all others; a table of Arrow for one of
+            Arrow.
 
         Raises:
             InputError: A column is missing, or a reading is invalid; with its row in the batch.
@@ -93,21 +94,27 @@ def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
     Raises:
         InputError: A cell is invalid; with its row.
     """
+    from cordial_ppl.cordial.interval import label_range
+
     scale = calibrator.scale_
+    options = pl.Series(scale.options)
     covariates = {name: table.covariate(name) for name in calibrator.covariates_}
     items = name_items(table.columns)
     if len(items):
         probs, mean, low, high = calibrator.predict_all(table.logits, LEVEL, covariates)
     else:
         probs, (mean, low, high) = np.empty((0, scale.size)), np.empty((3, 0))
+    first, last = label_range(probs, LEVEL)
     found = pl.DataFrame(
         {
             "item_id": items,
             **{f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)},
             "mean": mean,
-            "low": low,
-            "high": high,
-            "label": pl.Series(scale.options).gather(probs.argmax(axis=1)),
+            "mean_low": low,
+            "mean_high": high,
+            "label": options.gather(probs.argmax(axis=1)),
+            "label_low": options.gather(first),
+            "label_high": options.gather(last),
         }
     )
     return add_extras(found, table)

@@ -77,6 +77,7 @@ def fit_tables(
         InputError: A table is not as it must be, or they do not fit together.
         ChannelError: A file's model breaks the contract of a channel.
     """
+    from cordial_ppl.drift import sketch
     from cordial_ppl.tables import match_labels, read_labelled, read_provenance
 
     settings = fitting.settings
@@ -85,6 +86,7 @@ def fit_tables(
     texts = take_labelled(table, rows, found.labels, fitting.channel)
     calibrator = fit_calibrator(texts, table.scale, settings, quiet)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
+    calibrator.sketch_ = sketch(table.logits)
     return table, len(rows), calibrator
 
 

@@ -23,6 +23,7 @@ from cordial_ppl.errors import CordialWarning, InputError
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
+    from cordial_ppl.drift import Drift
     from cordial_ppl.fusion import Fusion
     from cordial_ppl.tables import ReadingTable
 
@@ -61,6 +62,7 @@ def predict(
     with working("loading", shown.quiet):
         from cordial_ppl.bulk.cluster import predict_on_ray
         from cordial_ppl.bulk.predictor import predict_table
+        from cordial_ppl.drift import compare, merge, sketch
         from cordial_ppl.fusion import Fusion
 
         fitted, settings["options"] = load_calibrator(calibrator, settings["options"], channel)
@@ -74,14 +76,20 @@ def predict(
         raise InputError(
             f"{calibrator} was fitted on one reader, so there is nothing that --also could add to."
         )
+    drift = None
     with working("reading", shown.quiet):
         if isinstance(fitted, Fusion):
             table = _read_several(fitted, paths, settings)
         else:
             path = readings if engine is Engine.LOCAL else readings.absolute()
             table = open_readings(path, **settings)
-            table.check(fitted.covariates_)
+            counted: list[np.ndarray] = []
+            table.check(fitted.covariates_, lambda logits: counted.append(sketch(logits)))
             _warn_of_others(calibrator, fitted, readings, table)
+            if fitted.sketch_ is not None:
+                drift = compare(fitted.sketch_, merge(counted), fitted.scale_)
+            if drift is not None and drift.alarm:
+                _warn_of_drift(calibrator, fitted, readings, drift)
     with progressing(shown.quiet) as show, leaving_at_once():
         if engine is Engine.RAY:
             predict_on_ray(calibrator, table, output, show, channels=channel or [])
@@ -89,7 +97,8 @@ def predict(
             predict_table(fitted, table, output, show)
     if shown.json:
         options = fitted.scale_.options
-        show_json({"output": str(output), "texts": len(table), "options": options})
+        figures = {} if several else {"drift": None if drift is None else drift.to_dict()}
+        show_json({"output": str(output), "texts": len(table), "options": options, **figures})
     elif not shown.quiet:
         say(f"wrote {output}: {count(len(table), 'text')}")
 
@@ -159,3 +168,14 @@ def _warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "Reading
             CordialWarning,
             stacklevel=2,
         )
+
+
+def _warn_of_drift(path: Path, fitted: "Stack", readings: Path, drift: "Drift") -> None:
+    """Warn of readings that are not distributed like those of the fit."""
+    warnings.warn(
+        f"{readings}, {path}: {drift.describe(fitted.scale_)}. The texts or the reader have "
+        "changed. Label a few of these texts: `cordial report` says whether the calibration still "
+        "holds for them.",
+        CordialWarning,
+        stacklevel=2,
+    )

@@ -22,7 +22,10 @@ POPULATION = (
     "A calibrator fitted to other labels, as `cordial fit` writes it, for the population; by "
     "default one is fitted to LABELS, as --inference, --seed, --prior and --channel say."
 )
-TABLE = "Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label, extras."
+TABLE = (
+    "Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label, "
+    "label_low, label_high, extras."
+)
 
 
 def shift(
@@ -44,9 +47,10 @@ def shift(
     import polars as pl
 
     from cordial_ppl import scores
-    from cordial_ppl.bulk.predictor import add_extras
+    from cordial_ppl.bulk.predictor import LEVEL, add_extras
     from cordial_ppl.cli.calibrate import fit_calibrator, take_labelled
     from cordial_ppl.cli.output import check_output, show_json, show_table
+    from cordial_ppl.cordial.interval import label_range
     from cordial_ppl.personal import UserShift
     from cordial_ppl.personal.validation import as_order, as_users
     from cordial_ppl.stacking import MIN_LABELS
@@ -95,6 +99,8 @@ def shift(
         columns = {"item_id": table.item_ids, "user": users}
         columns |= {f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)}
         columns |= {"mean": probs @ scale.values, "label": scale.decode(probs.argmax(axis=1))}
+        first, last = map(scale.decode, label_range(probs, LEVEL))
+        columns |= {"label_low": first, "label_high": last}
         write_table(out, add_extras(pl.DataFrame(columns), table, ["user"]).lazy())
     values, counts = shifts.values_, shifts.counts_
     if shown.json:

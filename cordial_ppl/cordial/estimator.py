@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.cordial.frames import check_columns, column_names, like
-from cordial_ppl.cordial.interval import predict_mixture
+from cordial_ppl.cordial.interval import label_range, predict_mixture
 from cordial_ppl.cordial.members import Member
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.cordial.settings import check_level
@@ -143,9 +143,10 @@ class Estimator(Parameters, ABC):
         """Credible interval of each text's expected position on the scale.
 
         The uncertainty is that of a fit to few labels: parameters of the channels vary over their
-        posteriors, members over their weights.  It is not the spread of single labels.  A channel
-        contributes the draws that it predicts with, a calibrator its one prediction.  An interval
-        that misses ``predict_mean``, which can happen with ``inference="mode"``, is widened to it.
+        posteriors, members over their weights.  It is not the spread of single labels, few of which
+        it holds: see ``predict_label_interval``.  A channel contributes the draws that it predicts
+        with, a calibrator its one prediction.  An interval that misses ``predict_mean``, which can
+        happen with ``inference="mode"``, is widened to it.
 
         Args:
             logits: option logits, as in ``predict_proba``.
@@ -154,14 +155,42 @@ class Estimator(Parameters, ABC):
 
         Returns:
             Lower and upper ends, each of shape ``[m]``, in the units of ``predict_mean``; for a
-            data frame, series "low" and "high".
+            data frame, series "mean_low" and "mean_high".
 
         Raises:
             InputError: ``level`` is not between 0 and 1, or the readings are invalid.
             NotFittedError: ``fit`` was not called yet.
         """
         *_, low, high = self.predict_all(logits, level, covariates)
-        return like(logits, low, "low"), like(logits, high, "high")
+        return like(logits, low, "mean_low"), like(logits, high, "mean_high")
+
+    def predict_label_interval(
+        self, logits: Any, level: float = 0.9, covariates: Any = None
+    ) -> tuple[Any, Any]:
+        r"""Interval in which a person's label of each text falls: a prediction interval.
+
+        .. math:: [\max \{ k : P(z < k) \le \alpha \},\ \min \{ k : P(z > k) \le \alpha \}],
+           \qquad \alpha = (1 - \mathrm{level}) / 2
+
+        It is the smallest central set of options that leaves at most ``alpha`` on either side by
+        ``predict_proba``; a label falls into it with a probability of at least ``level``.
+
+        Args:
+            logits: option logits, as in ``predict_proba``.
+            level: the least probability of the set, between 0 and 1.
+            covariates: per-text covariates, as in ``fit``.
+
+        Returns:
+            Lowest and highest option, each of shape ``[m]``, in the terms of ``predict``; for a
+            data frame, series "label_low" and "label_high".
+
+        Raises:
+            InputError: ``level`` is not between 0 and 1, or the readings are invalid.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        ends = label_range(self._probs(logits, covariates), check_level(level))
+        low, high = self.classes_[ends]
+        return like(logits, low, "label_low"), like(logits, high, "label_high")
 
     def predict_all(
         self, logits: Any, level: float = 0.9, covariates: Any = None

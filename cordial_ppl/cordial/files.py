@@ -18,6 +18,7 @@ from cordial_ppl.channels import CHANNELS
 from cordial_ppl.cordial.fingerprints import grids
 from cordial_ppl.cordial.members import CalibratorFit, Fitted
 from cordial_ppl.cordial.weighing import ExpectedLoss
+from cordial_ppl.drift import check_sketch
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.sampler import Effort
@@ -105,6 +106,7 @@ class StackRecord(Record):
     provenance_: dict[str, list[str]]
     seen_: Int64[np.ndarray, " _prints"]
     label_counts_: Int64[np.ndarray, " _K"]
+    sketch_: Int64[np.ndarray, "2 _cells"] | None = None
     labels_: Int64[np.ndarray, " _n"] | None = None
     out_of_fold_: Float64[np.ndarray, "_n _K"] | None = None
 
@@ -158,6 +160,8 @@ class StackRecord(Record):
                 raise ValueError("the labels are of another fit")
             for probs in () if self.out_of_fold_ is None else self.out_of_fold_:
                 check_shares("out-of-fold probabilities", probs)
+            if self.sketch_ is not None:
+                check_sketch(self.sketch_, scale.size)
             priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
             given = {name: prior for name, prior in priors.items() if prior is not None}
             learned = [name for name in self.__struct_fields__ if name.endswith("_")]

@@ -1,4 +1,4 @@
-"""A mixture of fitted members: its probabilities, and intervals of the expected position."""
+"""A mixture of fitted members: its probabilities, and intervals of mean and label."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -105,6 +105,34 @@ def quantiles(
     tails = np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
     found = _bisect(draws, mass, tails, np.int32(-(-size // UNROLLED)))
     return np.asarray(found)[:, :count]
+
+
+def label_range(probs: Float[np.ndarray, "m K"], level: float) -> Int[np.ndarray, "2 m"]:
+    r"""Find the smallest central set of options for each text.
+
+    .. math:: \max \{ k : P(z < k) \le \alpha \} \quad\text{and}\quad
+       \min \{ k : P(z > k) \le \alpha \}, \qquad \alpha = (1 - \mathrm{level}) / 2
+
+    Together these options have a probability of at least ``level``.
+
+    Args:
+        probs: probabilities of the options.
+        level: the least probability of the set.
+
+    Returns:
+        The lowest and the highest option of the set, 0..K-1.
+    """
+    # A tail of exactly that probability, up to rounding, is left out.
+    tail = (1 - level) / 2 + 1e-12
+    first, last, size = *np.zeros((2, len(probs)), np.int64), probs.shape[1]
+    below, above = np.zeros((2, len(probs)))
+    # Option by option: few options, each a column of many texts.
+    for option in range(size - 1):
+        below += probs[:, option]
+        above += probs[:, size - 1 - option]
+        first += below <= tail
+        last += above <= tail
+    return np.stack([first, size - 1 - last])
 
 
 @compiled

@@ -118,7 +118,11 @@ class LabelFree(LogitCalibrator):
     """A calibrator that learns from readings alone; base of the two below."""
 
     def fit[T: "LabelFree"](
-        self: T, logits: Any, labels: Any = None, covariates: Mapping[str, Any] | None = None
+        self: T,
+        logits: Any,
+        labels: Any = None,
+        covariates: Mapping[str, Any] | None = None,
+        corpus: Any = None,
     ) -> T:
         """Learn from readings.
 
@@ -126,6 +130,7 @@ class LabelFree(LogitCalibrator):
             logits: option logits of any texts, shape ``[n, K]`` with ``n >= 1``.
             labels: ignored; may be left out.
             covariates: ignored.
+            corpus: all texts that it is for, as of any stack.
 
         Returns:
             The estimator itself.
@@ -133,7 +138,7 @@ class LabelFree(LogitCalibrator):
         Raises:
             InputError: the readings are invalid; the message says where and why.
         """
-        return super().fit(logits, labels)
+        return super().fit(logits, labels, corpus=corpus)
 
     def _label(
         self, readings: np.ndarray, labels: Any, covariates: Mapping[str, Any] | None, scale: Scale

@@ -25,6 +25,7 @@ from cordial_ppl.cordial.members import (
     fit_members,
     warn_if_doubtful,
 )
+from cordial_ppl.cordial.predictive import LabelCheck, check_labels
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_effort,
@@ -34,6 +35,7 @@ from cordial_ppl.cordial.settings import (
     check_seed,
 )
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
+from cordial_ppl.drift import Drift, compare, sketch
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.export import to_datatree
@@ -133,6 +135,7 @@ class Stack(Estimator):
     provenance_: dict[str, list[str]]
     seen_: Int[np.ndarray, " prints"]
     label_counts_: Int[np.ndarray, " K"]
+    sketch_: Int[np.ndarray, "2 cells"] | None = None
     labels_: Int[np.ndarray, " n"] | None = None
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
@@ -257,6 +260,78 @@ class Stack(Estimator):
             resolve(part.prior, target, reading_spread(logits))
         self.settings.prior.check(targets)
 
+    def fit[T: "Stack"](
+        self: T,
+        logits: Any,
+        labels: Any,
+        covariates: Mapping[str, Any] | None = None,
+        corpus: Any = None,
+    ) -> T:
+        """Learn the calibration from labelled readings.
+
+        Args:
+            logits: option logits of the labelled texts, shape ``[n, K]`` with ``n >= 1``.
+            labels: their options, as names or as whole numbers 0..K-1, shape ``[n]``.
+            covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
+            corpus: option logits of all texts that the calibrator is for, labelled or not, shape
+                ``[m, K]``; ``check_readings`` compares others with counts of these, which are kept.
+                By default, and if the labelled texts are a random choice, those are enough.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            InputError: a setting, the readings or the labels are invalid; the message says where
+                and why.
+            ChannelError: there is no such channel, or it breaks the contract.
+        """
+        # Refused before the fit.
+        size = None if corpus is None else np.shape(logits)[-1]
+        found = None if corpus is None else sketch(self._read(corpus, size))
+        super().fit(logits, labels, covariates)
+        self.sketch_ = self.sketch_ if found is None else found
+        return self
+
+    def check_readings(self, logits: Any) -> Drift | None:
+        """Test whether readings are like those of the fit; see `cordial_ppl.drift.compare`.
+
+        Args:
+            logits: option logits of new texts, ``[m, K]``.
+
+        Returns:
+            How they differ, with a p value; None where an earlier version saved this calibrator.
+
+        Raises:
+            InputError: the readings are invalid.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        self._check_fitted()
+        found = sketch(self._read(logits, self.scale_.size))
+        return None if self.sketch_ is None else compare(self.sketch_, found, self.scale_)
+
+    def check_labels(self, logits: Any, labels: Any, covariates: Any = None) -> LabelCheck:
+        """Test whether new labels are such as the calibrator predicts, by their log loss.
+
+        Label sets are simulated from the joint posterior predictive distribution, so that a fit to
+        few labels expects less of itself; see `cordial_ppl.cordial.predictive.check_labels`.
+
+        Args:
+            logits: option logits of texts that are not of the fit, ``[n, K]``.
+            labels: their options.
+            covariates: their covariates, as in ``fit``.
+
+        Returns:
+            The log loss, what was expected of it, and the p value.
+
+        Raises:
+            InputError: the readings or the labels are invalid.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        readings, extra = self._enter(logits, covariates)
+        # A calibrator that needs no labels ignores those of a fit.
+        texts = Estimator._label(self, readings, labels, extra, self.scale_)
+        return check_labels(*self._mixture(texts.logits), texts, self.seed)
+
     def summary(self) -> str:
         """The reader's faults, the members' weights and the expected log loss in plain words."""
         return self.describe().text
@@ -364,7 +439,7 @@ class Stack(Estimator):
         self.losses_ = dict(zip(names, mixture.losses, strict=False))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
         self.provenance_, self.seen_ = {}, fingerprints(logits, labels).ravel()
-        self.labels_ = np.asarray(labels, np.int64)
+        self.sketch_, self.labels_ = sketch(logits), np.asarray(labels, np.int64)
         self.label_counts_ = np.bincount(labels, minlength=logits.shape[-1])
         for posterior in self.posteriors_.values():
             warn_if_doubtful(posterior)

@@ -10,13 +10,18 @@ from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import scores
 from cordial_ppl.cordial.fingerprints import find_unseen
+from cordial_ppl.cordial.predictive import LabelCheck
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
+from cordial_ppl.drift import Drift
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.summary import LEVEL, Summary
 
 FEWEST = 8
 """Labelled texts outside the fit from which scores on them are given."""
+
+FEW = 5
+"""Labelled texts outside the fit from which they are checked against the calibrator."""
 
 MOVED = 10
 """Texts that are listed because calibration moves them most."""
@@ -92,6 +97,8 @@ class Facts:
         unseen: which of the labelled texts are not of the fit, [n].
         scores: scores on those, by name, the log loss first; none where they are too few.
         moved: the texts that calibration moves most.
+        drift: how the readings differ from those of the fit, if its file tells.
+        check: whether the labels outside the fit are such as it predicts; None where too few.
     """
 
     calibrator: Stack
@@ -102,6 +109,8 @@ class Facts:
     unseen: Bool[np.ndarray, " n"]
     scores: dict[str, Score]
     moved: tuple[Moved, ...]
+    drift: Drift | None
+    check: LabelCheck | None
 
     @property
     def scored(self) -> tuple[Int[np.ndarray, " s"], Int[np.ndarray, " s"]]:
@@ -119,6 +128,8 @@ class Facts:
                 name: found.means | {"gain": found.gain} for name, found in self.scores.items()
             },
             "summary": self.summary.to_dict(),
+            "drift": None if self.drift is None else self.drift.to_dict(),
+            "check": None if self.check is None else self.check.to_dict(),
         }
 
 
@@ -152,7 +163,15 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
         unseen=unseen,
         scores=_score(calibrator, texts, raw, probs, unseen) if unseen.sum() >= FEWEST else {},
         moved=_list_moved(calibrator, texts, raw, probs),
+        drift=calibrator.check_readings(texts.logits),
+        check=_check(calibrator, texts, unseen) if unseen.sum() >= FEW else None,
     )
+
+
+def _check(calibrator: Stack, texts: Texts, unseen: np.ndarray) -> LabelCheck:
+    rows, labels = texts.rows[unseen], calibrator.scale_.decode(texts.labels[unseen])
+    extra = {name: column[rows] for name, column in texts.covariates.items()}
+    return calibrator.check_labels(texts.logits[rows], labels, extra)
 
 
 def _score(

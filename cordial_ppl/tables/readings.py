@@ -109,11 +109,16 @@ class ReadingTable:
         """
         return finite(self.columns, name)
 
-    def check(self, covariates: Sequence[str] = ()) -> None:
+    def check(
+        self,
+        covariates: Sequence[str] = (),
+        look: Callable[[Float64[np.ndarray, "n *readers K"]], object] = lambda _: None,
+    ) -> None:
         """Check everything, in batches, and warn once of options without a reading.
 
         Args:
             covariates: Columns that must be finite numbers.
+            look: Called with the logits of each batch.
 
         Raises:
             InputError: An id is missing or occurs twice, a reading is invalid, or a covariate is
@@ -127,7 +132,7 @@ class ReadingTable:
         for batch in self.batches(CHECKED, used, unread.append):
             # Eight bytes a text; two ids may have one hash, so `read_items` has the last word.
             hashes.append(name_items(batch.columns).hash())
-            batch.logits  # noqa: B018
+            look(batch.logits)
             for name in covariates:
                 batch.covariate(name)
         ids = pl.concat(hashes)

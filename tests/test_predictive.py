@@ -1,0 +1,86 @@
+"""Checks of new labels: p values are uniform under the model, small where readers changed."""
+
+import json
+
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS, STARS, TEXTS, small
+from scipy.stats import kstest
+
+import cordial_ppl as cp
+from cordial_ppl.cordial.predictive import RATE, check_labels, simulate
+from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.inference.data import Labelled
+
+NEW = TEXTS.logits[100:130] - TEXTS.logits[100:130].mean(axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def stack():
+    """A stack with every kind of member."""
+    return small().fit(LOGITS, LABELS)
+
+
+def sets(stack, count, texts=NEW, seed=0):
+    members, shares = stack._mixture(texts)
+    given = Labelled(texts, np.zeros(len(texts), np.int64), {})
+    return np.concatenate(
+        list(simulate(members, shares[0], given, count, np.random.default_rng(seed)))
+    )
+
+
+def test_each_simulated_label_follows_the_predictive_distribution(stack):
+    drawn, probs = sets(stack, 20_000), stack.predict_proba(NEW)
+    found = np.stack([(drawn == option).mean(axis=0) for option in range(5)], axis=1)
+    np.testing.assert_allclose(found, probs, rtol=0, atol=4 * (0.25 / 20_000) ** 0.5)
+
+
+def test_labels_of_a_set_go_together(stack):
+    """What few labels leave open moves all labels of a set, as the spread of its means says."""
+    drawn, probs = sets(stack, 20_000), stack.predict_proba(NEW)
+    places = np.arange(5)
+    alone = (probs @ places**2 - (probs @ places) ** 2).sum()
+    assert drawn.sum(axis=1).var() > 1.5 * alone
+
+
+def test_p_values_are_uniform_under_the_model(stack):
+    members, shares = stack._mixture(NEW)
+    found = [
+        check_labels(members, shares, Labelled(NEW, labels, {}), seed=1).p
+        for labels in np.random.default_rng(3).permutation(sets(stack, 300, seed=2))
+    ]
+    assert kstest(found, "uniform").pvalue > 0.01
+    assert np.mean(np.array(found) <= RATE) <= RATE + 3 * (RATE / 300) ** 0.5
+
+
+def test_figures_are_what_they_are_called(stack):
+    rows = slice(100, 130)
+    found = stack.check_labels(TEXTS.logits[rows], TEXTS.labels[rows])
+    loss = cp.scores.log_loss(stack.predict_proba(TEXTS.logits[rows]), TEXTS.labels[rows])
+    assert found.loss == pytest.approx(loss) and found.labels == 30
+    probs = stack.predict_proba(NEW)
+    assert found.expected == pytest.approx(-(probs * np.log(probs)).sum(axis=1).mean(), abs=0.03)
+    assert found.lower < found.expected < found.upper
+    assert not found.alarm and "about as well as expected: log loss" in found.text
+    assert stack.check_labels(TEXTS.logits[rows], TEXTS.labels[rows]) == found
+    assert json.loads(json.dumps(found.to_dict()))["p"] == found.p
+
+
+def test_a_reader_that_turned_round_is_found(stack):
+    rows = slice(100, 130)
+    found = stack.check_labels(TEXTS.logits[rows, ::-1], TEXTS.labels[rows])
+    assert found.alarm and found.loss > found.upper and "worse than expected" in found.text
+    one = stack.check_labels(TEXTS.logits[100:101], TEXTS.labels[100:101])
+    assert one.labels == 1 and 0 < one.p <= 1
+
+
+def test_labels_by_name_and_single_calibrators():
+    for fitted in (cp.TemperatureScaling(STARS), cp.RawReading(STARS)):
+        fitted.fit(LOGITS, [STARS[k] for k in LABELS])
+        names = [STARS[k] for k in TEXTS.labels[100:120]]
+        found = fitted.check_labels(TEXTS.logits[100:120], names)
+        assert 0 < found.p <= 1 and found.labels == 20
+        with pytest.raises(InputError, match="whole numbers 1..5"):
+            fitted.check_labels(TEXTS.logits[100:120], ["6"] * 20)
+    with pytest.raises(NotFittedError):
+        cp.Cordial().check_labels(LOGITS, LABELS)
