@@ -107,6 +107,7 @@ class StackRecord(Record):
     label_counts_: Int64[np.ndarray, " _K"]
     labels_: Int64[np.ndarray, " _n"] | None = None
     out_of_fold_: Float64[np.ndarray, "_n _K"] | None = None
+    folds_: Int64[np.ndarray, " _n"] | None = None
 
     @classmethod
     def of(cls, stack: "Stack") -> "StackRecord":
@@ -156,6 +157,8 @@ class StackRecord(Record):
                 or not np.array_equal(np.bincount(self.labels_, minlength=scale.size), counts)
             ):
                 raise ValueError("the labels are of another fit")
+            if self.folds_ is not None and self.folds_.min(initial=0) < 0:
+                raise ValueError("a fold has a negative number")
             for probs in () if self.out_of_fold_ is None else self.out_of_fold_:
                 check_shares("out-of-fold probabilities", probs)
             priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
