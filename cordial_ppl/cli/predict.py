@@ -81,7 +81,7 @@ def predict(
             path = readings if engine is Engine.LOCAL else readings.absolute()
             table = open_readings(path, **settings)
             table.check(fitted.covariates_)
-            _warn_of_others(calibrator, fitted, readings, table)
+            warn_of_others(calibrator, fitted, readings, table)
     with progressing(shown.quiet) as show, leaving_at_once():
         if engine is Engine.RAY:
             predict_on_ray(calibrator, table, output, show, channels=channel or [])
@@ -146,7 +146,7 @@ def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any])
     return table
 
 
-def _warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "ReadingTable") -> None:
+def warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "ReadingTable") -> None:
     """Warn of readings that were made in another way than those of the fit."""
     from cordial_ppl.tables import differences, read_provenance
 

@@ -411,8 +411,8 @@ class Stack(Estimator):
             else:
                 folds = extend_folds(old, len(labels), FOLDS, seed)
         case = Case(texts, folds, (settings.seed,))
-        if earlier is not None:
-            # Numbers that were not drawn for fewer labels.
+        if earlier is not None and settings.inference == "default":
+            # Draws that are kept go on with random numbers that they have not seen.
             case = case._replace(seed=(*case.seed, len(labels)), known=earlier.posteriors_)
         fits = [job.result() for job in fit_members(parts, lambda part: part.fit([case])[0])]
         if folds is not None:
