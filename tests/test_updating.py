@@ -58,7 +58,7 @@ def test_one_by_one_is_all_at_once(updated, stack):
     np.testing.assert_array_equal(updated.labels_, LABELS)
     np.testing.assert_array_equal(updated.label_counts_, stack.label_counts_)
     np.testing.assert_array_equal(updated.seen_, stack.seen_)
-    assert updated.expected_.labels == 20 and np.shape(updated.out_of_fold_) == (20, 5)
+    assert updated.expected_.labels == 20 and updated.out_of_fold_.shape == (20, 5)
     assert updated.expected_.raw == stack.expected_.raw
     assert sum(updated.weights_.values()) == pytest.approx(1)
 
@@ -107,7 +107,9 @@ def test_units_of_the_prior_follow_the_readings():
     again.fit(np.concatenate([narrow, wide]), LABELS[:12])
     assert first is not None and then is not None
     assert np.abs(then.loc - first.loc).max() > 0.1
-    np.testing.assert_allclose(then, again.posterior_.prior)
+    expected = again.posterior_.prior
+    assert expected is not None
+    np.testing.assert_allclose(then, expected)
     assert_alike(fitted, again)
 
 
@@ -128,7 +130,8 @@ def test_no_folds_before_eight_labels():
     fitted = small().fit(LOGITS[:5], LABELS[:5])
     assert fitted.partial_fit(LOGITS[5:7], LABELS[5:7]).folds_ is None
     assert fitted.out_of_fold_ is None and np.isnan(fitted.expected_.cordial)
-    assert np.shape(fitted.partial_fit(LOGITS[7:8], LABELS[7:8]).out_of_fold_) == (8, 5)
+    found = fitted.partial_fit(LOGITS[7:8], LABELS[7:8]).out_of_fold_
+    assert found is not None and found.shape == (8, 5)
     expected = assign_folds(8, 4, np.random.default_rng(0))
     np.testing.assert_array_equal(fitted.folds_, expected)
 
