@@ -83,7 +83,7 @@ def test_transfer_curve_of_few_readings(judge):
 def test_a_calibrator_that_keeps_no_texts_needs_some(judge, tmp_path):
     judge.save(tmp_path / "judge.cordial")
     loaded = cp.load(tmp_path / "judge.cordial")
-    for fitted in (loaded, cp.LogitStack().fit(LOGITS, LABELS)):
+    for fitted in (loaded, cp.RawReading().fit(LOGITS)):
         with pytest.raises(InputError, match="keeps no texts of its fit"):
             plots.transfer_curve(fitted)
     given = lines(plots.transfer_curve(loaded, LOGITS, judge.scale_.decode(LABELS)))

@@ -278,10 +278,17 @@ def test_problems_on_an_accelerator_are_sampled_and_carried_as_alone(monkeypatch
     assert all(isinstance(batch, DeviceBatch) for batch in batches)
     states = sample(batches[0], DEFAULT_EFFORT)
     carried = carry(batches[1], states, DEFAULT_EFFORT)
+    returned = sample(batches[0], DEFAULT_EFFORT, carried)
+    cases = zip(
+        (alone[0], alone[1], alone[0]),
+        (expected[0], expected[1], expected[0]),
+        (batches[0], batches[1], batches[0]),
+        (states, carried, returned),
+        (0.15, 0.3, 0.3),
+        strict=True,
+    )
     # Those that are carried are weighed: fewer than they look.
-    for problems, theirs, batch, found, limit in zip(
-        alone, expected, batches, (states, carried), (0.15, 0.3), strict=True
-    ):
+    for problems, theirs, batch, found, limit in cases:
         for problem, other, own in zip(problems, theirs, batch.apart(found), strict=True):
             assert rms(predicted(problem, own), predicted(problem, other)) < 0.015
             weights = np.exp(own.log_weights)
@@ -307,6 +314,29 @@ def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
     # Both sides carry Monte Carlo error; weights alone, of a few draws, more of it.
     assert rms(found, expected) < (0.03 if limit > 0 else 0.015)
     assert rms(found, expected) < rms(unchanged, expected)
+
+
+@pytest.mark.parametrize("name", ["mixture", "location-vector"])
+@pytest.mark.parametrize("share", [0.0, 1.0], ids=["weighed", "proposed"])
+def test_draws_of_fewer_labels_are_taken_to_all(name, share, monkeypatch):
+    monkeypatch.setattr(sampler, "LEAST_SHARE", share)
+    fewer, alone = fitted(name, True, 2), fitted(name, False, 0)
+    problem = problem_of(name, LABELS)
+    known = fewer._replace(rounds=np.zeros((), np.int32))
+    (state,) = sample(Batch([problem], [(5,)]), DEFAULT_EFFORT, [known])
+    kept = (state.particles.points == fewer.particles.points).all()
+    assert kept == (state.rounds == 0) and (share == 0 or not kept)
+    found, expected, unchanged = (predicted(problem, each) for each in (state, alone, fewer))
+    assert rms(found, expected) < min(0.03 if kept else 0.015, rms(unchanged, expected))
+
+
+def test_draws_that_say_nothing_of_the_labels_are_not_used():
+    problem, alone = problem_of("mixture", LABELS), fitted("mixture", False, 0)
+    particles = alone.particles
+    far = particles._replace(points=particles.points + 30)
+    (state,) = sample(Batch([problem], [(0,)]), DEFAULT_EFFORT, [alone._replace(particles=far)])
+    again = run(problem, 0)
+    np.testing.assert_array_equal(state.particles.points, again.particles.points)
 
 
 def test_particles_are_moved_at_each_temperature():

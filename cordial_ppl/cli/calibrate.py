@@ -16,6 +16,7 @@ from cordial_ppl.cli.options import (
     ReadingsPath,
     Shown,
     TableOut,
+    Update,
 )
 from cordial_ppl.errors import naming
 
@@ -33,12 +34,13 @@ def calibrate(
     chosen: Chosen,
     fitting: Fitting,
     shown: Shown,
+    update: Update = None,
 ) -> None:
     """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs])
-    table, labelled, calibrator = fit_tables(readings, labels, chosen, fitting, shown.quiet)
+    table, labelled, calibrator = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
     with working("calibrating", shown.quiet):
         from cordial_ppl.bulk.predictor import predict_table
 
@@ -54,21 +56,27 @@ def fit(
     chosen: Chosen,
     fitting: Fitting,
     shown: Shown,
+    update: Update = None,
 ) -> None:
     """Fit on the labelled texts of READINGS and save the calibrator."""
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs], endings=[ENDING])
-    _, labelled, calibrator = fit_tables(readings, labels, chosen, fitting, shown.quiet)
+    _, labelled, calibrator = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
     calibrator.save(output)
     done = f"wrote {output}: a calibrator fitted on {count(labelled, 'label')}"
     _show(calibrator, {"output": str(output), "labels": labelled}, done, shown)
 
 
 def fit_tables(
-    readings: Path, labels: Path, chosen: Chosen, fitting: Fitting, quiet: bool
+    readings: Path,
+    labels: Path,
+    chosen: Chosen,
+    fitting: Fitting,
+    quiet: bool,
+    update: Path | None = None,
 ) -> tuple["ReadingTable", int, "Stack"]:
-    """Read both tables and fit a calibrator on the texts that have labels.
+    """Read both tables and fit a calibrator on the texts that have labels, or update one.
 
     Returns:
         The readings of all texts, the number of labels, and the calibrator.
@@ -80,6 +88,10 @@ def fit_tables(
     from cordial_ppl.drift import sketch
     from cordial_ppl.tables import match_labels, read_labelled, read_provenance
 
+    if update is not None:
+        from cordial_ppl.cli.updating import update_calibrator
+
+        return update_calibrator(update, readings, labels, chosen, fitting, quiet)
     settings = fitting.settings
     table, found = read_labelled(readings, labels, **chosen.settings)
     rows = match_labels(table, found)

@@ -85,7 +85,7 @@ def predict(
             table = open_readings(path, **settings)
             counted: list[np.ndarray] = []
             table.check(fitted.covariates_, lambda logits: counted.append(sketch(logits)))
-            _warn_of_others(calibrator, fitted, readings, table)
+            warn_of_others(calibrator, fitted, readings, table)
             if fitted.sketch_ is not None:
                 drift = compare(fitted.sketch_, merge(counted), fitted.scale_)
             if drift is not None and drift.alarm:
@@ -155,7 +155,7 @@ def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any])
     return table
 
 
-def _warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "ReadingTable") -> None:
+def warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "ReadingTable") -> None:
     """Warn of readings that were made in another way than those of the fit."""
     from cordial_ppl.tables import differences, read_provenance
 

@@ -109,6 +109,7 @@ class StackRecord(Record):
     sketch_: Int64[np.ndarray, "2 _cells"] | None = None
     labels_: Int64[np.ndarray, " _n"] | None = None
     out_of_fold_: Float64[np.ndarray, "_n _K"] | None = None
+    folds_: Int64[np.ndarray, " _n"] | None = None
 
     @classmethod
     def of(cls, stack: "Stack") -> "StackRecord":
@@ -158,6 +159,8 @@ class StackRecord(Record):
                 or not np.array_equal(np.bincount(self.labels_, minlength=scale.size), counts)
             ):
                 raise ValueError("the labels are of another fit")
+            if self.folds_ is not None and self.folds_.min(initial=0) < 0:
+                raise ValueError("a fold has a negative number")
             for probs in () if self.out_of_fold_ is None else self.out_of_fold_:
                 check_shares("out-of-fold probabilities", probs)
             if self.sketch_ is not None:

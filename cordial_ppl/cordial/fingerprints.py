@@ -55,7 +55,16 @@ def find_unseen(
     labels: Int[np.ndarray, " n"],
     seen: Int[np.ndarray, "..."],
 ) -> Bool[np.ndarray, " n"]:
-    """Which labelled texts are others than those of a fit.
+    """Which labelled texts are others than those of a fit; see :func:`find_places`."""
+    return find_places(logits, labels, seen) < 0
+
+
+def find_places(
+    logits: Float[np.ndarray, "n *readers K"],
+    labels: Int[np.ndarray, " n"],
+    seen: Int[np.ndarray, "..."],
+) -> Int[np.ndarray, " n"]:
+    """Place of each labelled text among those of a fit; -1 for others.
 
     A text is recognised if no logit has moved by more than `TOLERANCE`, and may be if its reading
     is hardly further from one of the same label; with two options, readings are that close more
@@ -70,10 +79,10 @@ def find_unseen(
     places = defaultdict(list)
     for place, digest in enumerate(seen.ravel().tolist()):
         places[digest].append(place // given.shape[1])
-    taken, unseen = set(), np.ones(len(labels), bool)
+    taken, found = set(), np.full(len(labels), -1)
     for row, digests in enumerate(given.tolist()):
         near = Counter(text for digest in digests for text in places[digest] if text not in taken)
         if near:
-            taken.add(near.most_common(1)[0][0])
-            unseen[row] = False
-    return unseen
+            found[row] = near.most_common(1)[0][0]
+            taken.add(int(found[row]))
+    return found

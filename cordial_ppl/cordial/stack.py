@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
@@ -34,6 +34,7 @@ from cordial_ppl.cordial.settings import (
     check_names,
     check_seed,
 )
+from cordial_ppl.cordial.updating import attach, update
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
 from cordial_ppl.drift import Drift, compare, sketch
 from cordial_ppl.errors import InputError
@@ -46,7 +47,7 @@ from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.scale import Scale
-from cordial_ppl.stacking import MIN_LABELS, assign_folds
+from cordial_ppl.stacking import MIN_LABELS, assign_folds, extend_folds
 from cordial_ppl.summary import Summary, describe
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class Stack(Estimator):
             versions.
         provenance_: how the readings were made: lists of values under "model", "prompt" and
             "decoding".  The command line sets it; a file keeps it.
+        folds_: fold of each labelled text, 0..3, in the order of ``labels_``; None as for
+            ``out_of_fold_``.
         seen_: fingerprints of the labelled texts, by which a report recognises them; empty for
             files of earlier versions.
         label_counts_: number of labels with each option, shape ``[K]``; empty for old files.
@@ -138,6 +141,8 @@ class Stack(Estimator):
     sketch_: Int[np.ndarray, "2 cells"] | None = None
     labels_: Int[np.ndarray, " n"] | None = None
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
+    folds_: Int[np.ndarray, " n"] | None = None
+    _texts: Labelled | None = None
 
     def __init_subclass__(cls, named: bool = False, **rest: Any):
         """Register a stack that can be saved."""
@@ -353,7 +358,7 @@ class Stack(Estimator):
         Raises:
             NotFittedError: ``fit`` was not called yet.
             InputError: logits came without labels or are invalid, or nothing came for a stack that
-                keeps no texts: one that was loaded, or that has no channels.
+                keeps no texts, as one that was loaded and was not given them by ``attach_texts``.
         """
         self._check_fitted()
         if (logits is None) != (labels is None):
@@ -361,10 +366,9 @@ class Stack(Estimator):
         if logits is not None:
             readings, extra = self._enter(logits, covariates)
             return self._label(readings, labels, extra, self.scale_)
-        for posterior in self.posteriors_.values():
-            if posterior.data is not None:
-                return posterior.data
-        raise InputError("this calibrator keeps no texts of its fit: give logits and labels.")
+        if self._texts is None:
+            raise InputError("this calibrator keeps no texts of its fit: give logits and labels.")
+        return self._texts
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
@@ -418,15 +422,73 @@ class Stack(Estimator):
         self._check_fitted()
         storage.write(path, KIND, *storage.pack(StackRecord.of(self)))
 
-    def _fit(self, texts: Labelled) -> None:
+    def partial_fit[T: "Stack"](
+        self: T, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None
+    ) -> T:
+        """Learn from further labelled texts; on an unfitted stack this is ``fit``.
+
+        The stack is then what ``fit`` makes of all texts, old and new, up to the noise of its
+        draws.  By the default inference a channel's draws are reweighted, and replaced where their
+        weights are poor (`cordial_ppl.cordial.updating`); by others it is fitted anew.  The old
+        texts keep their folds.
+
+        Args:
+            logits: option logits of the new texts, shape ``[m, K]``.
+            labels: their options, as in ``fit``.
+            covariates: their covariates, as in ``fit``.
+
+        Returns:
+            The estimator itself; unchanged after an error.
+
+        Raises:
+            InputError: as ``fit``; or the stack was loaded, and was not given its texts by
+                ``attach_texts``.
+        """
+        if not hasattr(self, "scale_"):
+            return self.fit(logits, labels, covariates)
+        readings, extra = self._enter(logits, covariates)
+        update(self, self._label(readings, labels, extra, self.scale_))
+        return self
+
+    def attach_texts(
+        self, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None
+    ) -> Bool[np.ndarray, " n"]:
+        """Give a stack that was loaded the labelled texts of its fit, which a file does not keep.
+
+        They are recognised by their fingerprints, in any order, among others.
+
+        Args:
+            logits: option logits, shape ``[n, K]``.
+            labels: their options, as in ``fit``.
+            covariates: their covariates, as in ``fit``.
+
+        Returns:
+            Which of the texts are others than those of the fit, for ``partial_fit``.
+
+        Raises:
+            NotFittedError: ``fit`` was not called yet.
+            InputError: the input is invalid, or lacks a text of the fit or its label.
+        """
+        readings, extra = self._enter(logits, covariates)
+        return attach(self, self._label(readings, labels, extra, self.scale_))
+
+    def _fit(self, texts: Labelled, earlier: "Stack | None" = None) -> None:
+        """Fit to texts, of which an earlier stack knows the first."""
         logits, labels, covariates = texts
         settings = self.settings
         parts = settings.parts(len(labels))
         settings.check(logits, covariates)
         folds = held_out = None
         if self.folded and len(labels) >= MIN_LABELS:
-            folds = assign_folds(len(labels), FOLDS, np.random.default_rng(settings.seed))
+            seed, old = settings.seed, None if earlier is None else earlier.folds_
+            if old is None:
+                folds = assign_folds(len(labels), FOLDS, np.random.default_rng(seed))
+            else:
+                folds = extend_folds(old, len(labels), FOLDS, seed)
         case = Case(texts, folds, (settings.seed,))
+        if earlier is not None and settings.inference == "default":
+            # Draws that are kept go on with random numbers that they have not seen.
+            case = case._replace(seed=(*case.seed, len(labels)), known=earlier.posteriors_)
         fits = [job.result() for job in fit_members(parts, lambda part: part.fit([case])[0])]
         if folds is not None:
             held_out = np.stack([fit.held_out for fit in fits], axis=-1)
@@ -438,8 +500,11 @@ class Stack(Estimator):
         self.weights_ = dict(zip(names, mixture.weights.tolist(), strict=True))
         self.losses_ = dict(zip(names, mixture.losses, strict=False))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
-        self.provenance_, self.seen_ = {}, fingerprints(logits, labels).ravel()
-        self.sketch_, self.labels_ = sketch(logits), np.asarray(labels, np.int64)
+        self.provenance_ = {} if earlier is None else earlier.provenance_
+        self.seen_ = fingerprints(logits, labels).ravel()
+        self._texts, self.folds_ = texts, folds
+        self.sketch_ = sketch(logits) if earlier is None else earlier.sketch_
+        self.labels_ = np.asarray(labels, np.int64)
         self.label_counts_ = np.bincount(labels, minlength=logits.shape[-1])
         for posterior in self.posteriors_.values():
             warn_if_doubtful(posterior)

@@ -31,6 +31,18 @@ class Labelled(NamedTuple):
     labels: Int[np.ndarray, " n"]
     covariates: Mapping[str, Float[np.ndarray, " n"]]
 
+    def take(self, rows: Any) -> "Labelled":
+        """Some of the texts, by position."""
+        extra = {name: column[rows] for name, column in self.covariates.items()}
+        return Labelled(self.logits[rows], self.labels[rows], extra)
+
+    def join(self, more: "Labelled") -> "Labelled":
+        """These texts and then others, which have the same covariates."""
+        pairs = [(column, more.covariates[name]) for name, column in self.covariates.items()]
+        extra = dict(zip(self.covariates, map(np.concatenate, pairs), strict=True))
+        logits = np.concatenate([self.logits, more.logits])
+        return Labelled(logits, np.concatenate([self.labels, more.labels]), extra)
+
 
 class Data(NamedTuple):
     """Labelled texts as a compiled program takes them.

@@ -61,6 +61,8 @@ class Case(NamedTuple):
         prior: location and scale that replace the channel's own; None for these.
         pseudo_counts: of the label histogram, for each option or for all alike.
         histogram: in its place, whatever the labels are; None for theirs.
+        known: posteriors of some of the texts by name of the channel, whose draws the default
+            begins with.
     """
 
     texts: Labelled
@@ -69,6 +71,7 @@ class Case(NamedTuple):
     prior: Prior | None = None
     pseudo_counts: Any = 1.0
     histogram: Float[np.ndarray, " K"] | None = None
+    known: Mapping[str, Posterior] = {}
 
     def shares(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
         """Smoothed histogram of those labels that are seen."""
@@ -124,9 +127,31 @@ def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[Foun
     """The default posteriors, and those of the folds."""
     problems = [_problem(target, case, case.texts.labels) for case in cases]
     batch = make_batch(problems, [case.seed for case in cases])
-    states = batch.apart(sample(batch, effort))
+    known = [_known(target, case, effort) for case in cases]
+    begun = None if any(state is None for state in known) else batch.together(known)
+    states = batch.apart(sample(batch, effort, begun))
     wholes = [_as_draws(case, state, effort) for case, state in zip(cases, states, strict=True)]
     return _carried(target, cases, wholes, states, effort)
+
+
+def _known(target: Target, case: Case, effort: Effort) -> State | None:
+    """The draws that a case begins with and their density before; None to begin at the prior."""
+    found = case.known.get(target.channel.name)
+    if found is None or found.data is None or found.channel != target.channel:
+        return None
+    judged, prior = found.diagnostics, target.prior if found.prior is None else found.prior
+    if judged.method != "default" or not judged.trusted or len(found.draws) != effort.particles:
+        return None
+    before = Case(found.data, prior=prior, histogram=found.histogram)
+    state = settle(_problem(target, before, found.data.labels), _whiten(found.draws, prior))
+    points = _whiten(found.draws, cast(Prior, case.prior))
+    with np.errstate(divide="ignore"):
+        weights = np.log(found.weights).astype(PRECISION)
+    return state._replace(
+        particles=state.particles._replace(points=points),
+        log_weights=weights,
+        acceptance=PRECISION(judged.acceptance),
+    )
 
 
 def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
@@ -136,8 +161,7 @@ def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
         texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
         readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
         wholes.append(sample_nuts(target, case.prior, readings, texts.labels, jax.random.key(word)))
-        loc, scale = cast(Prior, case.prior)
-        points = ((wholes[-1].draws - loc) / scale).astype(PRECISION)
+        points = _whiten(wholes[-1].draws, cast(Prior, case.prior))
         some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
         states.append(settle(_problem(target, case, texts.labels), points[some]))
     return _carried(target, cases, wholes, states, effort)
@@ -197,6 +221,11 @@ def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str)
         return Draws(draws, np.exp(normalise(logs)), found, probs)
 
     return [(judge(True), [judge(False) for _ in case.masks]) for case in cases]
+
+
+def _whiten(draws: Float[np.ndarray, "S P"], prior: Prior) -> Float[np.ndarray, "S P"]:
+    """Draws in units of a prior."""
+    return ((draws - prior.loc) / prior.scale).astype(PRECISION)
 
 
 def _problem(target: Target, case: Case, labels: Int[np.ndarray, " n"]) -> Problem:

@@ -9,6 +9,8 @@ r"""The default posterior: particles tempered from the prior, weighed by importa
    weights remove what bias the particles carry, and k-hat and the effective sample size say
    whether they did.  Particles resampled from them are moved once more.  If the weights were not
    good enough, the particles at hand are moved instead, and this stage is repeated.
+   Where the draws of fewer labels are known, their weights for all labels may be good enough:
+   then they replace these stages.
 4. :func:`carry` takes the particles to the posterior of other labels, as where a fold is held out:
    by smoothed importance weights, and by moves where their k-hat is poor.
 
@@ -53,6 +55,8 @@ SHARPEN = 0.5
 """Extra power of the likelihood whose moments describe the core of the posterior."""
 SECANTS, NEAR = 20, 0.005
 MAX_TEMPERATURES = 60
+LEAST_SHARE = 0.5
+"""Effective size, as a share of the particles, below which reweighted ones are replaced."""
 
 
 class Effort(NamedTuple):
@@ -104,18 +108,27 @@ class State(NamedTuple):
     rounds: Int[Any, ""]
 
 
-def sample(batch: Batch, effort: Effort) -> Any:
+def sample(batch: Batch, effort: Effort, known: Any = None) -> Any:
     """Sample the posteriors of a batch of problems.
 
     Args:
         batch: the problems.
         effort: how much work to do.
+        known: states of posteriors close to these, as of fewer labels; None to begin at the prior.
 
     Returns:
-        The states of the batch: equally weighted particles, with the figures of the last
-        importance step.
+        The states of the batch: particles, equally weighted where no others were known, with the
+        figures of the last importance step.
     """
-    states = batch.run(begin, effort)
+    if known is None:
+        states = batch.run(begin, effort)
+        due = np.ones_like(batch.figures(states, "temper"), bool)
+    else:
+        states = batch.run(reweigh, effort, known)
+        khat, ess = batch.figures(states, "khat"), batch.figures(states, "ess")
+        due = ~((khat <= khat_limit(effort.particles)) & (ess >= LEAST_SHARE * effort.particles))
+        far = ~(ess >= effort.least_ess)
+        states = batch.run(begin, effort, states, far) if far.any() else states
     for _ in range(MAX_TEMPERATURES):
         climbing = batch.figures(states, "temper") < 1
         if not climbing.any():
@@ -123,11 +136,11 @@ def sample(batch: Batch, effort: Effort) -> Any:
         states = batch.run(climb, effort, states, climbing)
     # A problem that is not at power 1 by now is weighed from where it is.
     for _ in range(1 + effort.repairs):
-        rounds, khat = batch.figures(states, "rounds"), batch.figures(states, "khat")
-        poor = (rounds == 0) | ~_good(khat, batch.figures(states, "ess"), effort)
-        if not poor.any():
+        if not due.any():
             break
-        states = batch.run(weigh, effort, states, poor)
+        states = batch.run(weigh, effort, states, due)
+        khat, ess = batch.figures(states, "khat"), batch.figures(states, "ess")
+        due &= ~_good(khat, ess, effort)
     return states
 
 
@@ -136,7 +149,7 @@ def carry(batch: Batch, states: Any, effort: Effort) -> Any:
 
     Args:
         batch: the problems, most of whose labels are those of the other posteriors.
-        states: the other posteriors, equally weighted particles.
+        states: the other posteriors.
         effort: how much work to do where the weights are poor.
 
     Returns:
@@ -159,8 +172,9 @@ def first_step(size: int) -> float:
     return math.log(0.6 if size < 8 else 0.4)
 
 
-def begin(problem: Problem, effort: Effort, source: Source) -> State:
+def begin(problem: Problem, effort: Effort, source: Source, state: State | None = None) -> State:
     """Propose points from the prior and resample them at the highest power that they serve."""
+    del state
     # Half of what is weighed at the end is enough to begin with.
     multiple, size = max(effort.proposals // 2, 1), problem.target.size
     total = multiple * effort.particles
@@ -222,6 +236,7 @@ def weigh(problem: Problem, effort: Effort, source: Source, state: State) -> Sta
     state = state._replace(khat=khat, ess=ess, temper=whole, rounds=state.rounds + 1)
     chosen = state._replace(
         particles=_take(found, resample(offset, smoothed, effort.particles)),
+        log_weights=_equal(found, effort.particles),
         around=gaussian(found.points, smoothed),
     )
     kept = state._replace(around=gaussian(state.particles.points, state.log_weights))
@@ -243,6 +258,7 @@ def reweigh(problem: Problem, effort: Effort, source: Source, whole: State) -> S
     old = whole.particles
     new = Particles(old.points, *problem.evaluate(old.points, effort.particles))
     change = new.log_prior + new.log_likelihood - old.log_prior - old.log_likelihood
+    change = change + (whole.log_weights - namespace(change).max(whole.log_weights))
     smoothed, khat = pareto_smooth(change)
     ess = effective_sample_size(smoothed)
     return whole._replace(particles=new, log_weights=smoothed, khat=khat, ess=ess)

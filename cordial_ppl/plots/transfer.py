@@ -60,7 +60,7 @@ def transfer_curve(
         NotFittedError: there was no fit yet.
         InputError: ``calibrator`` is not a stack, ``level`` is not between 0 and 1, logits came
             without labels or cannot be used, none were given for a calibrator that keeps none (one
-            without channels, or from a file), or matplotlib is not installed.
+            from a file), or matplotlib is not installed.
     """
     data = check_stack(calibrator).labelled(logits, labels, covariates)
     values, said = calibrator.scale_.values, stated(data.logits) @ calibrator.scale_.values

@@ -1,0 +1,69 @@
+"""`--update` of `cordial calibrate` and `cordial fit`: more labels for a saved calibrator."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cordial_ppl.cli.messages import count, leaving_at_once, say, working
+from cordial_ppl.cli.options import Chosen, Fitting
+from cordial_ppl.cli.predict import load_calibrator, warn_of_others
+from cordial_ppl.errors import InputError, naming
+
+if TYPE_CHECKING:
+    from cordial_ppl.cordial.stack import Stack
+    from cordial_ppl.tables import ReadingTable
+
+
+def update_calibrator(
+    path: Path, readings: Path, labels: Path, chosen: Chosen, fitting: Fitting, quiet: bool
+) -> tuple["ReadingTable", int, "Stack"]:
+    """Load a calibrator and let it learn from those labels that it does not know.
+
+    Args:
+        path: The calibrator.
+        readings: The table of readings.
+        labels: All labels, old and new.
+        chosen: What is read from the tables.
+        fitting: The channel files; other settings are the calibrator's.
+        quiet: Whether to show nothing.
+
+    Returns:
+        The readings of all texts, the number of labels, and the calibrator.
+
+    Raises:
+        InputError: A table is not as it must be, does not have the calibrator's options, or lacks
+            labels of its fit; or a setting was given.
+    """
+    given = [f.name for f in fields(fitting) if getattr(fitting, f.name) != f.default]
+    others = [f"--{name.replace('_', '-')}" for name in given if name != "channel"]
+    if others:
+        raise InputError(
+            f"--update keeps the settings of {path}: leave out {' and '.join(others)}, or fit anew "
+            "without --update."
+        )
+    with working("loading", quiet):
+        from cordial_ppl.cordial.stack import Stack
+        from cordial_ppl.cordial.updating import attach, update
+        from cordial_ppl.inference.data import Labelled
+        from cordial_ppl.tables import match_labels, read_labelled, read_provenance
+
+        options = chosen.settings["options"]
+        calibrator, options = load_calibrator(path, options, fitting.channel)
+    if not isinstance(calibrator, Stack):
+        raise InputError(f"{path} is of several readers: fit it anew, with `cordial fuse`.")
+    table, found = read_labelled(readings, labels, **chosen.settings | {"options": options})
+    rows = match_labels(table, found)
+    covariates = {name: table.covariate(name)[rows] for name in calibrator.covariates_}
+    texts = Labelled(table.logits[rows], found.labels, covariates)
+    warn_of_others(path, calibrator, readings, table)
+    with naming(path):
+        new = attach(calibrator, texts)
+    if new.any():
+        with working("updating", quiet), leaving_at_once():
+            update(calibrator, texts.take(np.flatnonzero(new)))
+    calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
+    if not quiet:
+        say(f"{count(int(new.sum()), 'label')} of {len(rows)} new to {path}")
+    return table, len(rows), calibrator

@@ -1,0 +1,69 @@
+"""Labels that come in: a fitted stack takes further labelled texts.
+
+A channel's draws are weighed by what the new labels change of its density: the likelihood of these,
+the label histogram that the channel falls back on, and a prior in units of the readings' spread
+(iterated importance sampling: Chopin 2002, Biometrika 89(3)).  The weights add up over updates.
+Where their k-hat or effective size is poor, draws are proposed anew and weighed against the whole
+posterior, as at the end of a fit, so that no error adds up.  Folds, calibrators and weights follow
+from there as in a fit.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool
+
+from cordial_ppl.cordial.fingerprints import find_places
+from cordial_ppl.errors import InputError
+from cordial_ppl.inference.data import Labelled
+from cordial_ppl.inference.posterior import Posterior
+
+if TYPE_CHECKING:
+    from cordial_ppl.cordial.stack import Stack
+
+
+def update(stack: "Stack", more: Labelled) -> None:
+    """Fit a stack to further texts.
+
+    Raises:
+        InputError: the stack keeps no texts of its fit.
+    """
+    if stack._texts is None:
+        raise InputError(
+            "a calibrator from a file does not keep the texts of its fit, which further labels "
+            "need: give it these first, attach_texts(logits, labels)."
+        )
+    stack._fit(stack._texts.join(more), stack)
+
+
+def attach(stack: "Stack", texts: Labelled) -> Bool[np.ndarray, " n"]:
+    """Find the texts of a stack's fit among others, and give it these.
+
+    Returns:
+        Which texts are others.
+
+    Raises:
+        InputError: not all of them are there.
+    """
+    count = int(stack.label_counts_.sum())
+    if not len(stack.seen_):
+        raise InputError(
+            "this calibrator's file is of an earlier version, by which its texts cannot be "
+            "recognised: fit it again."
+        )
+    places = find_places(texts.logits, texts.labels, stack.seen_)
+    missing = count - int((places >= 0).sum())
+    if missing:
+        raise InputError(
+            f"the calibrator was fitted to {count} labelled texts, and {missing} of them are not "
+            f"among these {len(places)}: give all of them, with the readings and labels that they "
+            "had, beside the new ones."
+        )
+    own = texts.take(np.argsort(places)[-count:])
+    stack._texts = own
+    stack.fits_ = {
+        name: replace(fit, data=own) if isinstance(fit, Posterior) else fit
+        for name, fit in stack.fits_.items()
+    }
+    return places < 0
