@@ -25,6 +25,7 @@ from cordial_ppl.cordial.members import (
     fit_members,
     warn_if_doubtful,
 )
+from cordial_ppl.cordial.outlook import look_ahead
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_effort,
@@ -35,6 +36,7 @@ from cordial_ppl.cordial.settings import (
 )
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
 from cordial_ppl.errors import InputError
+from cordial_ppl.forecasting import Forecast, forecast
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.fit import Case
@@ -266,6 +268,37 @@ class Stack(Estimator):
         self._check_fitted()
         expected = self.expected_ if self.folded else None
         return describe(self.posteriors_, self.weights_, expected, self.scale_, self.losses_)
+
+    def forecast(
+        self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
+    ) -> Forecast:
+        """Forecast what more labels would give: log loss, and the interval of the texts' mean.
+
+        Nothing is fitted for it.  With fewer than 20 labels nothing is forecast.
+
+        Args:
+            logits: option logits of all texts that the mean is wanted of, ``[m, K]``.
+            covariates: their covariates, as in ``fit``.
+            counts: numbers of labels; by default 2, 3, 5 and 10 times those of the fit.
+
+        Returns:
+            The loss to expect now, and at these numbers of labels, with 80 % ranges.
+
+        Raises:
+            NotFittedError: ``fit`` was not called yet.
+            InputError: the readings are invalid, or the calibrator keeps no out-of-fold
+                predictions: it has no folds, or an earlier version saved it.
+        """
+        readings, extra = self._enter(logits, covariates)
+        labels = self.labels_
+        if not self.folded or labels is None:
+            why = "was saved by an earlier version" if self.folded else "has no folds"
+            raise InputError(
+                f"this {type(self).__name__} {why}, so it does not know how good it is: fit a "
+                "Cordial for a forecast."
+            )
+        found = look_ahead(*self._mixture(readings), extra)
+        return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts)
 
     def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Labelled:
         """Labelled texts, validated and centred: those given, or else those of the fit.
