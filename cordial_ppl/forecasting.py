@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import FLOOR
+from cordial_ppl.errors import InputError
 
 FEWEST = 20
 """With fewer labels nothing is said about more."""
@@ -123,10 +124,13 @@ class Forecast:
             labels: how many there would be; of a mean of N texts no more than N count.
 
         Raises:
-            ValueError: these are fewer than there are, or too few are known for a forecast.
+            InputError: these are fewer than there are, or too few are known for a forecast.
         """
         if self.loss is None or labels < self.labels:
-            raise ValueError(f"no forecast from {self.labels} labels to {labels}")
+            raise InputError(
+                f"a forecast needs {FEWEST} labels and looks at no fewer than there are; there "
+                f"are {self.labels}, and {labels} were asked for."
+            )
         rest = 1 - self.labels / labels
         gain, luck = SHARE * self.gap * rest, LUCK * self.gap * math.sqrt(rest)
         width = self._width(labels)
@@ -152,13 +156,23 @@ class Forecast:
             The number with its range; None with fewer than 20 labels.
 
         Raises:
-            ValueError: the width is not positive.
+            InputError: the width is not positive.
         """
         if not width > 0:
-            raise ValueError(f"a width must be positive; got {width}")
+            raise InputError(f"the width of an interval must be positive; got {width}.")
         if self.loss is None:
             return None
         return Range(*(float(self._count(width / ratio)) for ratio in self._ratios()))
+
+    def say_needed(self, width: float) -> str:
+        """The labels for a width in words: "you need about 60 (40 to 110) labels for ±0.1"."""
+        needed = self.needed(width)
+        if needed is None:
+            return self.text
+        if needed.value <= self.labels:
+            return f"your {self.labels} labels are about enough for ±{width:g} of the mean"
+        value, low, high = map(_round, needed)
+        return f"you need about {value} ({low} to {high}) labels for ±{width:g} of the mean"
 
     def _width(self, labels: int) -> float:
         from scipy.special import stdtrit
@@ -269,3 +283,8 @@ def forecast(
 def entropy(probs: Float[np.ndarray, "*texts K"]) -> Float[np.ndarray, "*texts"]:
     """Entropy of distributions over options, nats."""
     return -np.sum(probs * np.log(np.where(probs > 0, probs, 1.0)), axis=-1)
+
+
+def _round(number: float) -> int:
+    """A number with two significant digits."""
+    return int(float(f"{number:.1e}")) if number >= 100 else round(number)
