@@ -48,6 +48,7 @@ from cordial_ppl.priors import LearnedPrior, Priors, as_priors, reading_spread, 
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.summary import Summary, describe
+from cordial_ppl.verdict import Verdict, judge
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -259,15 +260,38 @@ class Stack(Estimator):
             resolve(part.prior, target, reading_spread(logits))
         self.settings.prior.check(targets)
 
-    def summary(self) -> str:
-        """The reader's faults, the members' weights and the expected log loss in plain words."""
-        return self.describe().text
+    def summary(self, forecast: Forecast | None = None) -> str:
+        """The reader's faults, weights, the expected log loss and a verdict in plain words.
 
-    def describe(self) -> Summary:
+        Args:
+            forecast: what more labels would give, from ``forecast``, for a sentence on it.
+        """
+        return self.describe(forecast).text
+
+    def describe(self, forecast: Forecast | None = None) -> Summary:
         """The content of ``summary`` as values."""
         self._check_fitted()
         expected = self.expected_ if self.folded else None
-        return describe(self.posteriors_, self.weights_, expected, self.scale_, self.losses_)
+        return describe(
+            self.posteriors_,
+            self.weights_,
+            expected,
+            self.scale_,
+            self.losses_,
+            forecast,
+            self.verdict(),
+        )
+
+    def verdict(self) -> Verdict | None:
+        """Whether to use the calibrator, and why, from its out-of-fold predictions.
+
+        Returns:
+            The verdict; None for a calibrator without folds, or that an earlier version saved.
+        """
+        self._check_fitted()
+        if not self.folded or self.labels_ is None:
+            return None
+        return judge(self.labels_, self.out_of_fold_, self.scale_)
 
     def forecast(
         self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
