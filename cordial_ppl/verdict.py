@@ -7,7 +7,7 @@ uncertain, so what the calibrator expects of itself counts too, less so the more
     a = \frac{n}{n + 50}
 
 with out-of-fold predictions p, the histogram h of the other labels, and the mean divergence D of p
-from the histogram.  Its standard deviation is that of the first mean and 0.7 D, each with its
+from the histogram.  Its standard deviation is that of the first mean and 0.85 D, each with its
 share.  The constants were measured (`benchmarks/forecasts.py`).
 """
 
@@ -23,7 +23,7 @@ from cordial_ppl.arrays import FLOOR
 from cordial_ppl.forecasting import FEWEST, TRUST
 from cordial_ppl.scale import Scale
 
-DOUBT = 0.7
+DOUBT = 0.85
 """Standard deviation over tasks of the gain that a calibrator expects, as a share of it."""
 
 NORMAL = 1.645
