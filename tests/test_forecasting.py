@@ -178,8 +178,10 @@ def test_the_summary_ends_with_the_forecast_and_the_verdict(calibrator):
 def test_without_out_of_fold_predictions_nothing_is_said():
     plain = cp.TemperatureScaling(TEXTS.options).fit(TEXTS.logits[:30], STARS[TEXTS.labels[:30]])
     assert plain.verdict() is None
-    with pytest.raises(cp.InputError, match="has no folds"):
-        plain.forecast(TEXTS.logits)
+    mode = cp.Cordial(inference="mode").fit(TEXTS.logits[:30], TEXTS.labels[:30])
+    for calibrator in (plain, mode):
+        with pytest.raises(cp.InputError, match="cannot forecast"):
+            calibrator.forecast(TEXTS.logits)
     with pytest.raises(cp.NotFittedError):
         cp.Cordial().forecast(TEXTS.logits)
 

@@ -149,7 +149,9 @@ def _show(
     from cordial_ppl.cli.output import STDOUT, show_json
 
     covariates = {name: table.covariate(name) for name in calibrator.covariates_}
-    summary = calibrator.describe(calibrator.forecast(table.logits, covariates))
+    able = calibrator.can_forecast
+    forecast = calibrator.forecast(table.logits, covariates) if able else None
+    summary = calibrator.describe(forecast)
     if shown.json:
         show_json({**counts, "summary": summary.to_dict()})
     elif not shown.quiet:

@@ -293,6 +293,12 @@ class Stack(Estimator):
             return None
         return judge(self.labels_, self.out_of_fold_, self.scale_)
 
+    @property
+    def can_forecast(self) -> bool:
+        """Whether ``forecast`` has what it needs: folds, labels of the fit, draws of a channel."""
+        drawn = any(len(posterior.weights) > 1 for posterior in self.posteriors_.values())
+        return self.folded and self.labels_ is not None and drawn
+
     def forecast(
         self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
     ) -> Forecast:
@@ -310,16 +316,16 @@ class Stack(Estimator):
 
         Raises:
             NotFittedError: ``fit`` was not called yet.
-            InputError: the readings are invalid, or the calibrator keeps no out-of-fold
-                predictions: it has no folds, or an earlier version saved it.
+            InputError: the readings are invalid, or the calibrator has no folds, no channel with
+                draws, or was saved by an earlier version.
         """
         readings, extra = self._enter(logits, covariates)
         labels = self.labels_
-        if not self.folded or labels is None:
-            why = "was saved by an earlier version" if self.folded else "has no folds"
+        if not self.can_forecast or labels is None:
             raise InputError(
-                f"this {type(self).__name__} {why}, so it does not know how good it is: fit a "
-                "Cordial for a forecast."
+                f"this {type(self).__name__} cannot forecast: it has no folds, no channel with "
+                "draws (with the mode there is one), or an earlier version saved it. Fit a "
+                "Cordial with the default inference."
             )
         found = look_ahead(*self._mixture(readings), extra)
         return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts)

@@ -31,7 +31,8 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
             f"nothing is forecast: {known}. A forecast needs {FEWEST} labels, and texts without."
         )
     now, last = forecast.labels, forecast.counts[-1]
-    curve = [forecast.at(m) for m in np.geomspace(now, last, 80)]
+    between = np.geomspace(now, last, 80).round().astype(int)
+    curve = [forecast.at(m) for m in dict.fromkeys(between.tolist())]
     places = [step.labels for step in curve]
     loss, gain = (np.array([getattr(s, name) for s in curve]) for name in ("loss", "gain"))
     with drawing(ax, height=3.0) as axis:

@@ -141,8 +141,8 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
             CordialWarning,
             stacklevel=2,
         )
-    known = calibrator.verdict() is not None
-    forecast = calibrator.forecast(texts.logits, texts.covariates) if known else None
+    able = calibrator.can_forecast
+    forecast = calibrator.forecast(texts.logits, texts.covariates) if able else None
     raw, probs = stated(texts.logits), calibrator.predict_proba(texts.logits, texts.covariates)
     unseen = find_unseen(texts.logits[texts.rows], texts.labels, calibrator.seen_)
     return Facts(
