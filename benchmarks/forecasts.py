@@ -3,10 +3,10 @@
 Needs the sets of readings that benchmarks/real.py lists, and CORDIAL_DATA to name their folder.
 The default calibrator is fitted to nested subsets of labels.  What 20 and 50 labels forecast is
 compared with the loss on held-out texts that 40 and 100 labels reach: bias, error, and how often
-80 % ranges hold it, with standard errors over draws.  Verdicts are right if the calibrator's loss on
-held-out texts is below the label histogram's ("use it"), or no more than .02 nats below it ("do not
-use it").  Readings that say nothing, or little, are made by shuffling those of all texts, or of 70 %
-of them.  Rows are kept in a file, one line each, and not computed again.
+80 % ranges hold it, with standard errors over draws.  Verdicts are right if the calibrator's loss
+on held-out texts is below the label histogram's ("use it"), or no more than .02 nats below it ("do
+not use it").  Readings that say nothing, or little, are made by shuffling those of all texts, or of
+70 % of them.  Rows are kept in a file, one line each, and not computed again.
 
     CORDIAL_DATA=path python benchmarks/forecasts.py --draws 8 --rows forecasts.jsonl
 """

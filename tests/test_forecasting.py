@@ -54,6 +54,7 @@ def test_with_the_present_labels_the_loss_is_the_present_one():
 def test_more_labels_never_forecast_a_higher_loss_or_a_wider_interval(gap, few, more):
     found = made(gap=gap)
     one, other = found.at(few), found.at(few + more)
+    assert found.loss is not None
     assert other.loss.value <= one.loss.value <= found.loss.value
     assert other.width.value < one.width.value
     for part in (one.loss, one.gain, one.width):
