@@ -50,16 +50,20 @@ def main() -> None:
     rows = [json.loads(line) for line in known]
     done = {(row["pair"], row["draw"], row["shuffled"]) for row in rows}
     pairs = load_pairs(args.sources)
+    cells = [
+        (share, draw, place)
+        for share in SHUFFLED
+        for draw in range(args.draws)
+        for place in range(len(pairs))
+        # Of shuffled readings, every third pair's: those are made alike.
+        if share == 0 or (place + draw) % 3 == 0
+    ]
     with args.rows.open("a") as file:
-        for draw in range(args.draws):
-            for place, pair in enumerate(pairs):
-                # Of readings that are shuffled, every third pair's: those are made alike.
-                shuffled = SHUFFLED if (place + draw) % 3 == 0 else SHUFFLED[:1]
-                for share in shuffled:
-                    if (pair.name, draw, share) not in done:
-                        rows.append(measure(pair, draw, place, share))
-                        file.write(json.dumps(rows[-1]) + "\n")
-                        file.flush()
+        for share, draw, place in cells:
+            if (pairs[place].name, draw, share) not in done:
+                rows.append(measure(pairs[place], draw, place, share))
+                file.write(json.dumps(rows[-1]) + "\n")
+                file.flush()
     report(rows)
 
 

@@ -40,6 +40,9 @@ SHARE, LUCK = 0.8, 0.9
 SURPRISE = 0.05
 """Standard deviation over tasks of what a calibrator's loss is beside its expectation, nats."""
 
+FREE = 0.6
+"""Degrees of freedom that a residual is worth: most labels agree, and a few are far off."""
+
 NORMAL = 1.2816
 """Quantile of the normal distribution with LEVEL between it and its negative."""
 
@@ -184,7 +187,7 @@ class Forecast:
         """The residual's standard deviation and its range, as shares of the estimate."""
         from scipy.special import chdtri
 
-        free = self.labels - 1
+        free = FREE * (self.labels - 1)
         ends = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
         low, high = (math.sqrt(free / float(chdtri(free, tail))) for tail in ends)
         return 1.0, low, high
