@@ -207,7 +207,7 @@ class Forecast:
             known = f"labels: {self.labels} known"
             return f"{known}; from {FEWEST} on it can be said what more would give"
         if not self.counts:
-            return f"labels: {self.labels} known, of all texts"
+            return f"labels: {self.labels} known; there are no texts to label more of"
         step = self.at(self.counts[0])
         return (
             f"labels: {self.labels} known; {step.labels} would lower the expected loss by about "

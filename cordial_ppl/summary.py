@@ -115,7 +115,7 @@ class Summary:
     @property
     def closing(self) -> tuple[str, ...]:
         """What more labels would give, and whether to use the calibrator."""
-        more = (self.forecast.sentence,) if self.forecast and self.forecast.loss else ()
+        more = (self.forecast.sentence,) if self.forecast and self.forecast.counts else ()
         return (*more, *((self.verdict.text,) if self.verdict else ()))
 
     @property

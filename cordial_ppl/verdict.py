@@ -86,11 +86,9 @@ class Verdict:
             Advice.REJECT: "it knows hardly more than the label histogram",
         }[self.advice]
         return (
-            f"{verdict}: {why}. Its most probable option is the person's for "
-            f"{100 * self.accuracy:.0f} % of the labelled texts (the most frequent label: "
-            f"{100 * self.common:.0f} %); its mean is off by {self.error:.2f} on the scale (the "
-            f"labels' mean: {self.spread:.2f}); its log loss is about {value:.2f} ({low:.2f} to "
-            f"{high:.2f}) below the histogram's."
+            f"{verdict}: {why}. It is right about {100 * self.accuracy:.0f} % of the labelled texts "
+            f"(the histogram: {100 * self.common:.0f} %), off by {self.error:.2f} on the scale "
+            f"({self.spread:.2f}), and its log loss is {value:.2f} ({low:.2f} to {high:.2f}) lower."
         )
 
     def __str__(self) -> str:

@@ -103,7 +103,7 @@ def test_all_texts_suffice_for_any_width():
 def test_labels_beyond_the_texts_count_as_all_of_them():
     assert made(texts=150).counts == (80, 120, 150)
     assert made(texts=40).counts == ()
-    assert "of all texts" in made(texts=40).sentence
+    assert "no texts to label more" in made(texts=40).sentence
     assert made(counts=[10, 400, 60]).counts == (60, 400)
 
 
