@@ -3,7 +3,7 @@
 Needs the sets of readings that benchmarks/real.py lists, and CORDIAL_DATA to name their folder.
 The default calibrator is fitted to nested subsets of labels.  What 20 and 50 labels forecast is
 compared with the loss on held-out texts that 40 and 100 labels reach: bias, error, and how often
-80 % ranges hold it, with standard errors over draws.  Verdicts are right if the calibrator's loss
+80 % ranges hold it, with standard errors over tasks.  Verdicts are right if the calibrator's loss
 on held-out texts is below the label histogram's ("use it"), or no more than .02 nats below it ("do
 not use it").  Readings that say nothing, or little, are made by shuffling those of all texts, or of
 70 % of them.  Rows are kept in a file, one line each, and not computed again.
@@ -134,8 +134,8 @@ def describe(rows: list[dict], before: str, after: str) -> str:
         ]
     )
     loss, low, high, gain, least, most, now, then = found.T
-    draws = np.array([row["draw"] for row in rows])
-    each = [np.mean((then - loss)[draws == draw]) for draw in set(draws.tolist())]
+    tasks = np.array([row["pair"].rpartition(" ")[0] for row in rows])
+    each = [np.mean((then - loss)[tasks == task]) for task in set(tasks.tolist())]
     error, came = then - loss, now - then
     return (
         f"{error.mean():+.3f} ({np.std(each) / len(each) ** 0.5:.3f}) {error.std():.3f}   "

@@ -86,9 +86,9 @@ class Verdict:
             Advice.REJECT: "it knows hardly more than the label histogram",
         }[self.advice]
         return (
-            f"{verdict}: {why}. It is right about {100 * self.accuracy:.0f} % of the labelled texts "
-            f"(the histogram: {100 * self.common:.0f} %), off by {self.error:.2f} on the scale "
-            f"({self.spread:.2f}), and its log loss is {value:.2f} ({low:.2f} to {high:.2f}) lower."
+            f"{verdict}: {why}. It is right about {100 * self.accuracy:.0f} % of the labelled "
+            f"texts (the histogram: {100 * self.common:.0f} %), off by {self.error:.2f} on the "
+            f"scale ({self.spread:.2f}), and its log loss is {value:.2f} ({low:.2f} to {high:.2f}) lower."
         )
 
     def __str__(self) -> str:
