@@ -88,7 +88,8 @@ class Verdict:
         return (
             f"{verdict}: {why}. It is right about {100 * self.accuracy:.0f} % of the labelled "
             f"texts (the histogram: {100 * self.common:.0f} %), off by {self.error:.2f} on the "
-            f"scale ({self.spread:.2f}), and its log loss is {value:.2f} ({low:.2f} to {high:.2f}) lower."
+            f"scale ({self.spread:.2f}), and its log loss is {value:.2f} ({low:.2f} to "
+            f"{high:.2f}) lower."
         )
 
     def __str__(self) -> str:
