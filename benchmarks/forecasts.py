@@ -117,6 +117,11 @@ def report(rows: list[dict]) -> None:
             own = [row for row in real if name in ("all", row["half"], row["source"])]
             if own:
                 print(f"  {name:20} {describe(own, str(before), str(after))}")
+    for count in COUNTS:
+        fits = [row["fits"][str(count)] for row in real]
+        own = np.array([[fit["out_of_fold"], fit["now"][0], fit["loss"]] for fit in fits])
+        alone, used = (own[:, :2] - own[:, 2:]).std(axis=0)
+        print(f"\nerror of the loss now, {count} labels: {used:.3f}; out of fold {alone:.3f}")
     for share in SHUFFLED:
         for count in COUNTS:
             own = [row["fits"][str(count)] for row in rows if row["shuffled"] == share]
