@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.forecasting import Forecast
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.scale import Scale
+from cordial_ppl.verdict import Verdict
 
 LEVEL = 0.9
 """Probability inside the intervals of a summary, and of a report."""
@@ -89,6 +91,8 @@ class Summary:
         expected: expected log losses (nats) and the number of labels; None if unknown.
         warnings: what the user should beware of.
         losses: expected log loss (nats) of each member alone; empty if unknown.
+        forecast: what more labels would give; None if unknown.
+        verdict: whether to use the calibrator; None if unknown.
     """
 
     faults: tuple[Fault, ...]
@@ -98,12 +102,21 @@ class Summary:
     expected: dict[str, float | None]
     warnings: tuple[str, ...]
     losses: dict[str, float]
+    forecast: Forecast | None = None
+    verdict: Verdict | None = None
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The reader's faults, the expected loss and the warnings, each in one sentence."""
+        """Faults, the expected loss, warnings, the forecast and the verdict, one sentence each."""
         noun, _, losses = self._losses()
-        return (*map(str, self.faults), *([f"{noun}: {losses}"] if losses else ()), *self.warnings)
+        known = [f"{noun}: {losses}"] if losses else []
+        return (*map(str, self.faults), *known, *self.warnings, *self.closing)
+
+    @property
+    def closing(self) -> tuple[str, ...]:
+        """What more labels would give, and whether to use the calibrator."""
+        more = (self.forecast.sentence,) if self.forecast and self.forecast.counts else ()
+        return (*more, *((self.verdict.text,) if self.verdict else ()))
 
     @property
     def brief(self) -> str:
@@ -138,11 +151,15 @@ class Summary:
         noun, note, losses = self._losses()
         if losses:
             blocks.append([f"{noun.capitalize()} ({note})", f"  {losses}"])
-        return join_blocks(blocks, self.warnings)
+        return join_blocks(blocks, self.warnings, self.closing)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
-        return asdict(self) | {"sentences": list(self.sentences)}
+        found = asdict(self) | {"sentences": list(self.sentences)}
+        for name in ("forecast", "verdict"):
+            part = getattr(self, name)
+            found[name] = part and part.to_dict()
+        return found
 
     def _losses(self) -> tuple[str, str, str]:
         """The name of the losses, a note, and the losses; without folds only the raw reading's."""
@@ -163,6 +180,8 @@ def describe(
     expected: Losses | None,
     scale: Scale,
     losses: Mapping[str, float] | None = None,
+    forecast: Forecast | None = None,
+    verdict: Verdict | None = None,
 ) -> Summary:
     """Put a fit into plain words.
 
@@ -176,6 +195,8 @@ def describe(
             and the number of labels; the first two are NaN if these are too few for folds.
         scale: the K options.
         losses: out-of-fold loss (nats) of each member alone, if known.
+        forecast: what more labels would give, if known.
+        verdict: whether to use the calibrator, if known.
     """
     channels = tuple(channel_shares(posteriors, weights))
     modes = bool(channels) and all(len(posteriors[name].weights) == 1 for name in channels)
@@ -194,6 +215,8 @@ def describe(
         expected={name: _known(x) for name, x in zip(names, expected or (), strict=False)},
         warnings=tuple(warnings),
         losses=dict(losses or {}),
+        forecast=forecast,
+        verdict=verdict,
     )
 
 
@@ -268,9 +291,12 @@ def weight_lines(weights: Mapping[str, float]) -> list[str]:
     return [f"  {weight:5.2f}  {name}".rstrip() for name, weight in ranked]
 
 
-def join_blocks(blocks: list[list[str]], warnings: Iterable[str]) -> str:
-    """Blocks of lines, and warnings, with an empty line between two."""
-    blocks = [*blocks, *([f"Warning: {warning}"] for warning in warnings)]
+def join_blocks(
+    blocks: list[list[str]], warnings: Iterable[str], closing: Iterable[str] = ()
+) -> str:
+    """Blocks of lines, warnings and closing sentences, with an empty line between two."""
+    ends = ([sentence[0].upper() + sentence[1:]] for sentence in closing)
+    blocks = [*blocks, *([f"Warning: {warning}"] for warning in warnings), *ends]
     return "\n\n".join("\n".join(block) for block in blocks)
 
 

@@ -88,6 +88,8 @@ def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
         assert getattr(found, name) == getattr(fusion, name)
     expected = fusion.predict_proba(THREE_TEST)
     np.testing.assert_array_equal(found.predict_proba(THREE_TEST), expected)
+    assert found.verdict() == fusion.verdict() and found.summary() == fusion.summary()
+    assert fusion.summary().endswith(fusion.verdict().text)
     found.save(tmp_path / "g.cordial")
     assert (tmp_path / "g.cordial").read_bytes() == (tmp_path / "f.cordial").read_bytes()
     with pytest.raises(cp.InputError, match="only a Fusion can be saved"):

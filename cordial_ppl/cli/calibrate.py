@@ -46,7 +46,8 @@ def calibrate(
 
         texts = predict_table(calibrator, table, output)
     done = f"wrote {output}: {count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
-    _show(calibrator, {"output": str(output), "texts": texts, "labels": labelled}, done, shown)
+    counts = {"output": str(output), "texts": texts, "labels": labelled}
+    _show(calibrator, table, counts, done, shown)
 
 
 def fit(
@@ -62,10 +63,10 @@ def fit(
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs], endings=[ENDING])
-    _, labelled, calibrator = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
+    table, labelled, calibrator = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
     calibrator.save(output)
     done = f"wrote {output}: a calibrator fitted on {count(labelled, 'label')}"
-    _show(calibrator, {"output": str(output), "labels": labelled}, done, shown)
+    _show(calibrator, table, {"output": str(output), "labels": labelled}, done, shown)
 
 
 def fit_tables(
@@ -155,11 +156,16 @@ def fit_calibrator(
         return Cordial(scale.options, **settings).fit_labelled(texts, scale)
 
 
-def _show(calibrator: "Stack", counts: dict, done: str, shown: Shown) -> None:
+def _show(
+    calibrator: "Stack", table: "ReadingTable", counts: dict, done: str, shown: Shown
+) -> None:
     """Print the summary and one line on stderr, or all of it as JSON."""
     from cordial_ppl.cli.output import STDOUT, show_json
 
-    summary = calibrator.describe()
+    covariates = {name: table.covariate(name) for name in calibrator.covariates_}
+    able = calibrator.can_forecast
+    forecast = calibrator.forecast(table.logits, covariates) if able else None
+    summary = calibrator.describe(forecast)
     if shown.json:
         show_json({**counts, "summary": summary.to_dict()})
     elif not shown.quiet:

@@ -67,7 +67,9 @@ def fuse(
         content = {"output": str(output), "texts": len(table), "labels": len(texts.labels)}
         content |= {"weights": fusion.weights_, "shares": fusion.shares_}
         readers = {name: stack.describe().to_dict() for name, stack in fusion.stacks_.items()}
-        show_json(content | {"expected": fusion.expected_._asdict(), "readers": readers})
+        verdict = fusion.verdict()
+        content |= {"expected": fusion.expected_._asdict(), "readers": readers}
+        show_json(content | {"verdict": verdict and verdict.to_dict()})
     elif not shown.quiet:
         STDOUT.print(fusion.summary())
         kept = "" if save is None else f", and the calibrator to {save}"

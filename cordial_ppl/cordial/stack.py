@@ -25,6 +25,7 @@ from cordial_ppl.cordial.members import (
     fit_members,
     warn_if_doubtful,
 )
+from cordial_ppl.cordial.outlook import look_ahead
 from cordial_ppl.cordial.predictive import LabelCheck, check_labels
 from cordial_ppl.cordial.settings import (
     check_counts,
@@ -38,6 +39,7 @@ from cordial_ppl.cordial.updating import attach, update
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
 from cordial_ppl.drift import Drift, compare, sketch
 from cordial_ppl.errors import InputError
+from cordial_ppl.forecasting import Forecast, forecast
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.fit import Case
@@ -49,6 +51,7 @@ from cordial_ppl.priors import LearnedPrior, Priors, as_priors, reading_spread, 
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds, extend_folds
 from cordial_ppl.summary import Summary, describe
+from cordial_ppl.verdict import Verdict, judge
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -337,15 +340,75 @@ class Stack(Estimator):
         texts = Estimator._label(self, readings, labels, extra, self.scale_)
         return check_labels(*self._mixture(texts.logits), texts, self.seed)
 
-    def summary(self) -> str:
-        """The reader's faults, the members' weights and the expected log loss in plain words."""
-        return self.describe().text
+    def summary(self, forecast: Forecast | None = None) -> str:
+        """The reader's faults, weights, the expected log loss and a verdict in plain words.
 
-    def describe(self) -> Summary:
+        Args:
+            forecast: what more labels would give, from ``forecast``, for a sentence on it.
+        """
+        return self.describe(forecast).text
+
+    def describe(self, forecast: Forecast | None = None) -> Summary:
         """The content of ``summary`` as values."""
         self._check_fitted()
         expected = self.expected_ if self.folded else None
-        return describe(self.posteriors_, self.weights_, expected, self.scale_, self.losses_)
+        return describe(
+            self.posteriors_,
+            self.weights_,
+            expected,
+            self.scale_,
+            self.losses_,
+            forecast,
+            self.verdict(),
+        )
+
+    def verdict(self) -> Verdict | None:
+        """Whether to use the calibrator, and why, from its out-of-fold predictions.
+
+        Returns:
+            The verdict; None for a calibrator without folds, or that an earlier version saved.
+        """
+        self._check_fitted()
+        if not self.folded or self.labels_ is None:
+            return None
+        return judge(self.labels_, self.out_of_fold_, self.scale_)
+
+    @property
+    def can_forecast(self) -> bool:
+        """Whether ``forecast`` has what it needs: folds, labels of the fit, draws of a channel."""
+        drawn = any(len(posterior.weights) > 1 for posterior in self.posteriors_.values())
+        return self.folded and self.labels_ is not None and drawn
+
+    def forecast(
+        self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
+    ) -> Forecast:
+        """Forecast what more labels would give: log loss, and the interval of the texts' mean.
+
+        Nothing is fitted for it.  With fewer than 20 labels nothing is forecast.
+
+        Args:
+            logits: option logits of all texts that the mean is wanted of, ``[m, K]``.
+            covariates: their covariates, as in ``fit``.
+            counts: numbers of labels; by default 2, 3, 5 and 10 times those of the fit.
+
+        Returns:
+            The loss to expect now, and at these numbers of labels, with 80 % ranges.
+
+        Raises:
+            NotFittedError: ``fit`` was not called yet.
+            InputError: the readings are invalid, or the calibrator has no folds, no channel with
+                draws, or was saved by an earlier version.
+        """
+        readings, extra = self._enter(logits, covariates)
+        labels = self.labels_
+        if not self.can_forecast or labels is None:
+            raise InputError(
+                f"this {type(self).__name__} cannot forecast: it has no folds, no channel with "
+                "draws (with the mode there is one), or an earlier version saved it. Fit a "
+                "Cordial with the default inference."
+            )
+        found = look_ahead(*self._mixture(readings), extra)
+        return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts)
 
     def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Labelled:
         """Labelled texts, validated and centred: those given, or else those of the fit.

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Float64, Int64
 
 from cordial_ppl import storage
 from cordial_ppl.channel import Channel
@@ -34,6 +34,8 @@ class FusionRecord(Record):
         weights: weight of each member by name.
         expected: out-of-fold log losses.
         covariates: names of the covariates that predictions need.
+        labels: labels of the fit.
+        out_of_fold: probabilities of the labelled texts.
     """
 
     scale: Scale
@@ -45,6 +47,8 @@ class FusionRecord(Record):
     weights: dict[str, float]
     expected: ExpectedLoss
     covariates: tuple[str, ...]
+    labels: Int64[np.ndarray, " _n"] | None = None
+    out_of_fold: Float64[np.ndarray, "_n _K"] | None = None
 
 
 def read(
@@ -69,4 +73,12 @@ def read(
         check_shares("weights", np.array(list(weights.values())))
         if weights.keys() != fits.keys():
             raise ValueError("the weights are of other members")
+        labels, probs = saved.labels, saved.out_of_fold
+        if labels is not None and not ((labels >= 0) & (labels < saved.scale.size)).all():
+            raise ValueError("the labels are no options of the scale")
+        if probs is not None:
+            if labels is None or probs.shape != (len(labels), saved.scale.size):
+                raise ValueError("the out-of-fold probabilities are of other labels")
+            for row in probs:
+                check_shares("out-of-fold probabilities", row)
     return saved, fits

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import storage
 from cordial_ppl.channel import Channel
@@ -33,6 +33,7 @@ from cordial_ppl.priors import LearnedPrior, reading_spread
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.summary import join_blocks, warn, weight_lines
+from cordial_ppl.verdict import Verdict, judge
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -76,8 +77,11 @@ class Fusion(Estimator):
         shares_: posterior mean of each reader's weight within the joint channel.
         best_reader_: the reader whose stack has the lowest out-of-fold log loss.
         expected_: out-of-fold log losses; members with fewer than eight labels are left out.
-        out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``; None with
-            fewer than eight labels, or after loading.
+        labels_: labels of the fit, positions 0..K-1, shape ``[n]``; None for files of earlier
+            versions.
+        out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
+            order of ``labels_``; None with fewer than eight labels, or for files of earlier
+            versions.
 
     Source: Section 2.7 of the paper, Several readers.
     """
@@ -86,6 +90,7 @@ class Fusion(Estimator):
     fits_: dict[str, Stack | Posterior]
     weights_: dict[str, float]
     expected_: ExpectedLoss
+    labels_: Int[np.ndarray, " n"] | None = None
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
     def __init__(
@@ -152,7 +157,21 @@ class Fusion(Estimator):
             for name, found in readers.items()
             for channel, figures in found.diagnostics.items()
         }
-        return join_blocks(blocks, warn(expected, posteriors))
+        verdict = self.verdict()
+        return join_blocks(blocks, warn(expected, posteriors), [verdict.text] if verdict else [])
+
+    def verdict(self) -> Verdict | None:
+        """Whether to use the fusion, and why, from its out-of-fold predictions.
+
+        Returns:
+            The verdict; None for a fusion that an earlier version saved, or with labelled texts
+            that only readers with fewer than eight labels have read.
+        """
+        self._check_fitted()
+        known = self.labels_
+        if known is None or (self.out_of_fold_ is None and len(known) >= MIN_LABELS):
+            return None
+        return judge(known, self.out_of_fold_, self.scale_)
 
     def to_datatree(self) -> "DataTree":
         """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
@@ -212,6 +231,8 @@ class Fusion(Estimator):
             weights=self.weights_,
             expected=self.expected_,
             covariates=self.covariates_,
+            labels=self.labels_,
+            out_of_fold=self.out_of_fold_,
         )
         storage.write(path, files.KIND, *storage.pack(record))
 
@@ -304,6 +325,7 @@ class Fusion(Estimator):
         self.fits_ = {name: fitted for name, (fitted, _) in zip(members, found, strict=True)}
         self.weights_ = dict(zip(members, mixture.weights.tolist(), strict=True))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
+        self.labels_ = np.asarray(labels, np.int64)
 
     def _mixture(
         self, logits: Float[np.ndarray, "m R K"]
@@ -355,4 +377,5 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
     fusion.fits_, fusion.readers_, fusion._spreads = fits, saved.readers, saved.spreads
     fusion.weights_, fusion.expected_ = saved.weights, saved.expected
     fusion.scale_, fusion.covariates_ = saved.scale, saved.covariates
+    fusion.labels_, fusion.out_of_fold_ = saved.labels, saved.out_of_fold
     return fusion

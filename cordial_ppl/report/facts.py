@@ -152,12 +152,14 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
             CordialWarning,
             stacklevel=2,
         )
+    able = calibrator.can_forecast
+    forecast = calibrator.forecast(texts.logits, texts.covariates) if able else None
     raw, probs = stated(texts.logits), calibrator.predict_proba(texts.logits, texts.covariates)
     unseen = find_unseen(texts.logits[texts.rows], texts.labels, calibrator.seen_)
     return Facts(
         calibrator=calibrator,
         texts=texts,
-        summary=calibrator.describe(),
+        summary=calibrator.describe(forecast),
         raw=raw,
         probs=probs,
         unseen=unseen,

@@ -83,6 +83,9 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
         draw = partial(plots.thresholds, probs, names, options=scale, title=title)
         alt = f"Observed against predicted share at or below thresholds, {title}"
         yield "thresholds", draw, alt, (COLUMN, 3.3)
+    if summary.forecast and summary.forecast.counts:
+        alt = summary.forecast.sentence
+        yield "forecast", partial(plots.forecast, summary.forecast), alt, (COLUMN, 3.0)
     alt = ", ".join(f"{name} {weight:.2f}" for name, weight in summary.weights.items())
     size = COLUMN, 0.6 + 0.2 * len(summary.weights)
     yield "weights", partial(plots.weights, calibrator), f"Weights: {alt}", size

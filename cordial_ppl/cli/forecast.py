@@ -1,0 +1,70 @@
+"""`cordial plan --more`: what more labels would give."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cordial_ppl.cli.messages import working
+from cordial_ppl.cli.options import Chosen, Shown
+from cordial_ppl.errors import InputError
+
+if TYPE_CHECKING:
+    from cordial_ppl.forecasting import Forecast
+
+
+def show_forecast(
+    calibrator: Path,
+    readings: Path,
+    chosen: Chosen,
+    width: float | None,
+    shown: Shown,
+    channels: Sequence[Path] | None = None,
+) -> None:
+    """Print what more labels would give a saved calibrator.
+
+    Args:
+        calibrator: its file.
+        readings: table of the readings of all texts.
+        chosen: what is read from the table.
+        width: half the width of the interval of the texts' mean that is wanted, in units of the
+            scale; None for the widths at some numbers of labels alone.
+        shown: how it is printed.
+        channels: the channel files that it was fitted with.
+
+    Raises:
+        InputError: the file holds another kind of calibrator, or one that keeps no out-of-fold
+            predictions; the table does not fit it; or the width is not positive.
+    """
+    from cordial_ppl.cli.output import STDOUT, show_json
+    from cordial_ppl.cli.predict import load_calibrator
+    from cordial_ppl.tables import read_readings
+
+    if width is not None and not width > 0:
+        raise InputError(f"the width of an interval must be positive; got {width}.")
+    with working("loading", shown.quiet):
+        from cordial_ppl.cordial.stack import Stack
+
+        settings = chosen.settings
+        fitted, settings["options"] = load_calibrator(calibrator, settings["options"], channels)
+    if not isinstance(fitted, Stack):
+        raise InputError(
+            f"{calibrator} is not a calibrator of one reader: make one with `cordial fit`."
+        )
+    table = read_readings(readings, **settings)
+    with working("forecasting", shown.quiet):
+        covariates = {name: table.covariate(name) for name in fitted.covariates_}
+        found = fitted.forecast(table.logits, covariates)
+    if shown.json:
+        show_json(found.to_dict() | _needed(found, width))
+    elif not shown.quiet:
+        STDOUT.print(found.text)
+        if width is not None and found.loss is not None:
+            STDOUT.print(found.say_needed(width))
+
+
+def _needed(found: "Forecast", width: float | None) -> dict:
+    """The number of labels that a width needs, for JSON."""
+    if width is None:
+        return {}
+    needed = found.needed(width)
+    return {"width": width, "needed": needed and needed._asdict()}

@@ -1,0 +1,151 @@
+r"""Whether to use a calibrator, in one line, against what needs no reader: the label histogram.
+
+The gain is what the calibrator's log loss is below the histogram's.  Of its labels alone it is
+uncertain, so what the calibrator expects of itself counts too, less so the more labels there are:
+
+.. math:: g = a\, \frac1n \sum_i \log \frac{p_i(z_i)}{h_{-i}(z_i)} + (1 - a)\, \bar D, \qquad
+    a = \frac{n}{n + 50}
+
+with out-of-fold predictions p, the histogram h of the other labels, and the mean divergence D of p
+from the histogram.  Its standard deviation is that of the first mean and 0.85 D, each with its
+share.  The constants were measured (`benchmarks/forecasts.py`).
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.arrays import FLOOR
+from cordial_ppl.forecasting import FEWEST, TRUST
+from cordial_ppl.scale import Scale
+
+DOUBT = 0.85
+"""Standard deviation over tasks of the gain that a calibrator expects, as a share of it."""
+
+NORMAL = 1.645
+"""Quantile of the normal distribution for intervals of 90 %."""
+
+USELESS, ENOUGH = 0.04, 50
+"""A gain (nats) below which a reader is not worth its cost, and labels that can show this."""
+
+
+class Advice(StrEnum):
+    """What to do with a calibrator."""
+
+    USE = "use it"
+    LABEL = "label more"
+    REJECT = "do not use it"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether to use a calibrator, and why.
+
+    Attributes:
+        advice: what to do.
+        labels: number of labels of the fit.
+        target: how many labels to have, where more are advised.
+        accuracy: share of the labelled texts whose most probable option, out of fold, is the label.
+        common: share of the most frequent label.
+        error: mean distance of the calibrated mean from the label, out of fold, in units of the
+            scale.
+        spread: mean distance of the other labels' mean from the label.
+        loss: out-of-fold log loss, nats.
+        gain: by how much it is below the label histogram's, nats, with its 90 % interval.
+    """
+
+    advice: Advice
+    labels: int
+    target: int | None = None
+    accuracy: float = math.nan
+    common: float = math.nan
+    error: float = math.nan
+    spread: float = math.nan
+    loss: float = math.nan
+    gain: tuple[float, float, float] = (math.nan, math.nan, math.nan)
+
+    @property
+    def text(self) -> str:
+        """The verdict in one line."""
+        known = f"{self.labels} label{'' if self.labels == 1 else 's'}"
+        if self.target is not None:
+            verdict = f"Label about {self.target - self.labels} more, to {self.target}"
+        else:
+            verdict = {Advice.USE: "Use it", Advice.REJECT: "Do not use it"}[self.advice]
+        if self.labels < FEWEST:
+            few = "is" if self.labels == 1 else "are"
+            return f"{verdict}: {known} {few} too few to say how good it is."
+        value, low, high = self.gain
+        why = {
+            Advice.USE: "it knows more than the label histogram",
+            Advice.LABEL: f"{known} leave open whether it knows more than the label histogram",
+            Advice.REJECT: "it knows hardly more than the label histogram",
+        }[self.advice]
+        return (
+            f"{verdict}: {why}. It is right about {100 * self.accuracy:.0f} % of the labelled "
+            f"texts (the histogram: {100 * self.common:.0f} %), off by {self.error:.2f} on the "
+            f"scale ({self.spread:.2f}), and its log loss is {value:.2f} ({low:.2f} to "
+            f"{high:.2f}) lower."
+        )
+
+    def __str__(self) -> str:
+        """The verdict in one line."""
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as values that JSON can express."""
+        return asdict(self) | {"advice": self.advice.value, "text": self.text}
+
+
+def judge(
+    labels: Int[np.ndarray, " n"],
+    out_of_fold: Float[np.ndarray, "n K"] | None,
+    scale: Scale,
+) -> Verdict:
+    """Judge a calibrator by its out-of-fold predictions.
+
+    With fewer than 20 labels, label to 20.  Else use it, if the 90 % interval of its gain over the
+    label histogram lies above zero; do not use it, if with 50 labels or more the interval ends
+    below 0.04 nats; otherwise label to 50, or twice as many as there are.
+
+    Args:
+        labels: labels of the fit, positions 0..K-1.
+        out_of_fold: their out-of-fold probabilities; None with too few labels for folds.
+        scale: the K options.
+    """
+    count = len(labels)
+    if count < FEWEST or out_of_fold is None:
+        return Verdict(Advice.LABEL, count, FEWEST)
+    chosen = np.log(np.maximum(out_of_fold[np.arange(count), labels], FLOOR))
+    counts, values = np.bincount(labels, minlength=scale.size), scale.values
+    ahead = chosen - np.log(counts[labels] / (count - 1 + scale.size))
+    histogram = (counts + 1) / (count + scale.size)
+    logs = np.log(np.maximum(out_of_fold, FLOOR) / histogram)
+    hoped = float(np.mean(np.sum(out_of_fold * logs, axis=1)))
+    share = count / (count + TRUST)
+    gain = share * float(ahead.mean()) + (1 - share) * hoped
+    error = float(ahead.std(ddof=1)) / math.sqrt(count)
+    around = NORMAL * math.hypot(share * error, DOUBT * (1 - share) * hoped)
+    low, high = gain - around, gain + around
+    if low > 0 and ahead.mean() > 0:
+        advice, target = Advice.USE, None
+    elif count >= ENOUGH and high < USELESS:
+        advice, target = Advice.REJECT, None
+    else:
+        advice, target = Advice.LABEL, max(ENOUGH, 2 * count)
+    given = values[labels]
+    return Verdict(
+        advice=advice,
+        labels=count,
+        target=target,
+        accuracy=float(np.mean(out_of_fold.argmax(axis=1) == labels)),
+        common=float(counts.max() / count),
+        error=float(np.mean(np.abs(out_of_fold @ values - given))),
+        spread=float(np.mean(np.abs(given - given.mean()))) * count / (count - 1),
+        loss=float(-chosen.mean()),
+        gain=(gain, low, high),
+    )
