@@ -1,0 +1,1 @@
+"""Estimates of a whole corpus and of its groups: means and shares, with intervals."""
