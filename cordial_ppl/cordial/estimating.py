@@ -6,7 +6,8 @@ The sum over a group's texts is, under draw s of the channel,
 
 The effect :math:`b_g` of the group is drawn given its residuals under the same draw: one that
 predicts higher labels leaves less to the effects.  Labelled texts count as themselves, and
-:math:`\epsilon_i` is the predictive spread of a label.  The whole corpus has no effect.
+:math:`\epsilon_i` is the predictive spread of a label.  The whole corpus is one group, with a
+smaller effect: what few labels say of its mean by themselves is weighed with what the channel says.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from cordial_ppl.cordial.fingerprints import find_unseen
 from cordial_ppl.cordial.settings import check_level
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.errors import InputError, quote
-from cordial_ppl.estimates.effects import draw_effects, draw_spreads
+from cordial_ppl.estimates.effects import CORPUS_SCALE, GROUP_SCALE, draw_effects, draw_spreads
 from cordial_ppl.estimates.estimate import Estimate, Population, name_groups, summarise
 from cordial_ppl.estimates.rectified import rectified_mean
 
@@ -142,19 +143,29 @@ def check_rows(stack: "Stack", logits: np.ndarray, rows: Any) -> tuple[np.ndarra
 def _draw(
     found: CorpusDraws, texts: Texts, values: Float[np.ndarray, "V K"], seed: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Draw, for each quantity, the mean of the corpus, of the groups, and the groups' effects."""
+    """Draw, for each quantity, the mean of the corpus, those of the groups, and their effects."""
     rng = np.random.default_rng([seed, len(texts.groups)])
     picked = rng.choice(len(found.weights), DRAWS, p=found.weights)
-    counts, of_labels = texts.count(), texts.groups[texts.rows]
+    counts, groups, known = texts.count(), texts.groups[texts.rows], texts.out_of_fold
+    left = counts - texts.count(texts.rows)
+    if known is None:
+        groups = groups[:0]
     for value, spread in zip(values, found.spread.T, strict=True):
-        noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
-        totals = texts.count(texts.rows, value[texts.labels]) + (found.sums @ value)[picked] + noise
-        if texts.out_of_fold is None:
-            residuals, under, of_labels = np.empty(0), np.empty((DRAWS, 0)), of_labels[:0]
-        else:
-            residuals = value[texts.labels] - texts.out_of_fold @ value
+        residuals, under = np.empty(0), np.empty((DRAWS, 0))
+        if known is not None:
+            residuals = value[texts.labels] - known @ value
             under = residuals - (found.labelled @ value)[picked]
-        spreads = draw_spreads(residuals, of_labels, float(np.ptp(value)), DRAWS, rng)
-        effects = draw_effects(under, of_labels, len(counts), spreads, rng)
-        means = (totals + (counts - texts.count(texts.rows)) * effects) / counts
-        yield totals.sum(axis=1) / len(texts.groups), means, effects
+        span = float(np.ptp(value))
+        noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
+        sums = texts.count(texts.rows, value[texts.labels]) + (found.sums @ value)[picked] + noise
+        whole, own = (
+            draw_effects(
+                under, of, size, draw_spreads(residuals, of, scale * span, DRAWS, rng), rng
+            )
+            for of, size, scale in (
+                (np.zeros_like(groups), 1, CORPUS_SCALE),
+                (groups, len(counts), GROUP_SCALE),
+            )
+        )
+        mean = (sums.sum(axis=1) + left.sum() * whole[:, 0]) / counts.sum()
+        yield mean, (sums + left * own) / counts, own
