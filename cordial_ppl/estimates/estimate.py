@@ -63,7 +63,7 @@ class Estimate:
     @property
     def ranking(self) -> list[str]:
         """Names of the groups, the highest mean first."""
-        return sorted(self.groups, key=lambda name: -self.groups[name].mean.mean)
+        return [name for name, _ in self._ranked]
 
     def difference(self, a: str, b: str) -> Interval:
         """Mean of group a less that of group b, with its interval.
@@ -114,10 +114,62 @@ class Estimate:
             )
         return tuple(found)
 
+    def text(self, by: str = "group") -> str:
+        """The estimates as a table, after what is known of all texts.
+
+        Args:
+            by: what the groups are, such as "system".
+        """
+        whole, share = self.overall, f"{100 * self.level:.0f} %"
+        lines = [
+            f"{whole.labels} of {whole.texts:,} texts are labelled; intervals of {share}",
+            f"  mean {_in_words(whole.mean)}"
+            + (f"; from sampling alone {_in_words(self.rectified)}" if self.rectified else ""),
+            "  " + ", ".join(f"{name}: {100 * part:.0f} %" for name, part in whole.shares.items()),
+        ]
+        if self.groups:
+            head = (by, "texts", "labels", "mean", "")
+            cells = [
+                (name, f"{each.texts:,}", f"{each.labels}", *_cells(each.mean))
+                for name, each in self._ranked
+            ]
+            lines += ["", *_columns_of(head, cells)]
+        return "\n".join(lines)
+
+    def ranked_text(self, by: str = "group") -> str:
+        """The groups from the best to the worst, with their differences to the best.
+
+        Args:
+            by: what the groups are, such as "system".
+        """
+        (best, _), *_ = self._ranked
+        head = (by, "labels", "mean", "", "to the best", "", "P(best)")
+        cells = [
+            (
+                *(name, f"{each.labels}", *_cells(each.mean)),
+                *(("", "") if name == best else _cells(self.difference(name, best), "+")),
+                f"{100 * self.best[name]:.0f} %",
+            )
+            for name, each in self._ranked
+        ]
+        total, resolved, wrong = self.pairs
+        return "\n".join(
+            [
+                *_columns_of(head, cells),
+                "",
+                f"{resolved} of {total} differences are resolved at {100 * self.level:.0f} %; "
+                f"about {wrong:.1f} of these have the wrong sign.",
+            ]
+        )
+
+    @property
+    def _ranked(self) -> list[tuple[str, Population]]:
+        return sorted(self.groups.items(), key=lambda item: -item[1].mean.mean)
+
     @property
     def rows(self) -> list[dict[str, Any]]:
         """One row for the corpus and one for each group, the highest mean first."""
-        named = {"all": self.overall} | {name: self.groups[name] for name in self.ranking}
+        named = [("all", self.overall), *self._ranked]
         return [
             {
                 "group": name,
@@ -131,7 +183,7 @@ class Estimate:
                 },
                 **{f"share_{option}": share for option, share in found.shares.items()},
             }
-            for name, found in named.items()
+            for name, found in named
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,6 +233,23 @@ def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
             raise InputError(f"every text needs a group; there is none in row {row}.")
         found[row] = names.setdefault(str(value), len(names))
     return list(names), found
+
+
+def _cells(found: Interval, sign: str = "") -> tuple[str, str]:
+    """A mean, and its interval, for a column each."""
+    return f"{found.mean:{sign}.2f}", f"({found.lower:{sign}.2f} to {found.upper:{sign}.2f})"
+
+
+def _columns_of(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table, the first column to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (head, *cells)
+    ]
 
 
 def _columns(name: str, found: Interval) -> dict[str, float]:

@@ -5,6 +5,7 @@ that colour-blind readers can tell apart; marks and dashes differ too. Needs mat
 (``pip install "cordial-ppl[plots]"``), which is imported when something is drawn.
 """
 
+from cordial_ppl.plots.groups import groups
 from cordial_ppl.plots.learning import learning_curve
 from cordial_ppl.plots.parameters import parameter, parameters
 from cordial_ppl.plots.reliability import stated_classes, thresholds
@@ -13,6 +14,7 @@ from cordial_ppl.plots.users import user_values
 from cordial_ppl.plots.weights import weights
 
 __all__ = [
+    "groups",
     "label_shares",
     "learning_curve",
     "parameter",
