@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from cordial_ppl.cordial.corpus import CorpusDraws, Sampler, sum_draws
 from cordial_ppl.cordial.fingerprints import find_unseen
@@ -47,7 +47,7 @@ class Texts(NamedTuple):
     groups: Int[np.ndarray, " N"]
     out_of_fold: Float[np.ndarray, "n K"] | None
 
-    def count(self, rows: Any = slice(None), weights: Any = None) -> Float[np.ndarray, " G"]:
+    def count(self, rows: Any = slice(None), weights: Any = None) -> Shaped[np.ndarray, " G"]:
         """Texts in each group, or the sum of their weights."""
         return np.bincount(self.groups[rows], weights, minlength=self.groups.max() + 1)
 
@@ -85,9 +85,9 @@ def estimate(
     def describe(number: int, labelled: int, means: np.ndarray, effect: Any) -> Population:
         mean, *shares = (summarise(column, level) for column in means.T)
         at_least = dict(zip(scale.options[1:], shares, strict=True))
-        return Population(int(number), int(labelled), scale.options, mean, at_least, effect)
+        return Population(number, labelled, scale.options, mean, at_least, effect)
 
-    sizes = zip(texts.count(), texts.count(rows), strict=True)
+    sizes = zip(texts.count().tolist(), texts.count(rows).tolist(), strict=True)
     population = {
         name: describe(*size, parts[:, g], summarise(effects[:, g, 0], level))
         for g, (name, size) in enumerate(zip(names, sizes, strict=True))

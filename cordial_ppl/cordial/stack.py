@@ -38,6 +38,7 @@ from cordial_ppl.cordial.settings import (
 )
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
 from cordial_ppl.errors import InputError
+from cordial_ppl.estimates.bias import Bias, find_bias
 from cordial_ppl.estimates.estimate import Estimate
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.export import to_datatree
@@ -421,6 +422,34 @@ class Stack(Estimator):
             probabilities=probabilities,
             draws=int(check_number("draws", draws, 2, whole=True)),
         )
+
+    def find_bias(self, columns: Mapping[str, Any]) -> list[Bias]:
+        """Look for groups of texts that the reader rates too low or too high after calibration.
+
+        Args:
+            columns: what is known of the labelled texts, such as which system wrote each, by name,
+                each of shape ``[n]`` in the order of the fit.
+
+        Returns:
+            Columns whose groups differ by more than chance, with the worst group of each; a test
+            with an error rate of 5 % over all columns, see `cordial_ppl.estimates.bias`.  None with
+            fewer than eight labels.
+
+        Raises:
+            InputError: a column has another length.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        self._check_fitted()
+        if self.out_of_fold_ is None or self.labels_ is None:
+            return []
+        for name, cells in columns.items():
+            if len(cells) != len(self.labels_):
+                raise InputError(
+                    f"column {name!r} must have one cell for each of {len(self.labels_)} labels; "
+                    f"got {len(cells)}."
+                )
+        values = self.scale_.values
+        return find_bias(values[self.labels_] - self.out_of_fold_ @ values, columns, self.seed)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted calibrator to one file of plain data, which ``load`` reads.

@@ -1,6 +1,6 @@
 """Whether a reader errs differently by group: a test over all columns that name groups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ class Bias(NamedTuple):
 
 
 def find_bias(
-    residuals: Float[np.ndarray, " n"], columns: Mapping[str, Sequence[Any]], seed: int = 0
+    residuals: Float[np.ndarray, " n"], columns: Mapping[str, Any], seed: int = 0
 ) -> list[Bias]:
     r"""Test columns for groups with residuals of their own, and name the worst group of each.
 
