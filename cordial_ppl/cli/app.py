@@ -15,6 +15,7 @@ from cordial_ppl.cli.ask import ask
 from cordial_ppl.cli.calibrate import calibrate, fit
 from cordial_ppl.cli.check import check
 from cordial_ppl.cli.demo import demo
+from cordial_ppl.cli.estimate import compare, estimate
 from cordial_ppl.cli.fuse import fuse
 from cordial_ppl.cli.learn import learn_prior
 from cordial_ppl.cli.messages import reporting
@@ -98,7 +99,7 @@ def cordial(
 
 COMMANDS = (
     *(demo, read, ask, plan, calibrate, fit, predict, report),
-    *(fuse, learn_prior, shift, check, sweep),
+    *(estimate, compare, fuse, learn_prior, shift, check, sweep),
 )
 for command in COMMANDS:
     app.command()(spread_options(command))

@@ -14,6 +14,8 @@ from jaxtyping import Bool, Float, Int
 from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
+from cordial_ppl.cordial.corpus import Sampler
+from cordial_ppl.cordial.estimating import estimate
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.files import KIND, StackRecord
 from cordial_ppl.cordial.fingerprints import fingerprints
@@ -33,12 +35,15 @@ from cordial_ppl.cordial.settings import (
     check_list,
     check_method,
     check_names,
+    check_number,
     check_seed,
 )
 from cordial_ppl.cordial.updating import attach, update
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
 from cordial_ppl.drift import Drift, compare, sketch
 from cordial_ppl.errors import InputError
+from cordial_ppl.estimates.bias import Bias, find_bias
+from cordial_ppl.estimates.estimate import Estimate
 from cordial_ppl.forecasting import Forecast, forecast
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.export import to_datatree
@@ -465,6 +470,128 @@ class Stack(Estimator):
                 for name, posterior in self.posteriors_.items()
             }
         )
+
+    def predict_draws(
+        self,
+        logits: Any,
+        draws: int = 256,
+        covariates: Any = None,
+        *,
+        histogram: str = "redrawn",
+    ) -> tuple[Float[np.ndarray, "D m K"], Float[np.ndarray, " D"]]:
+        r"""Probabilities of the options under draws from the posterior, for means and other sums.
+
+        A member's draws share its weight equally, so that the weighted mean of the draws is close
+        to ``predict_proba``.
+
+        Args:
+            logits: option logits, as in ``predict_proba``.
+            draws: how many draws of each channel; a calibrator has one.
+            covariates: per-text covariates, as in ``fit``.
+            histogram: "redrawn" draws the label histogram, which channels fall back on, from its
+                Dirichlet posterior: over a corpus its uncertainty does not average out; "fixed"
+                is the posterior mean, as in ``predict_proba``.
+
+        Returns:
+            Probabilities of the D draws of all members, and the weight of each.
+
+        Raises:
+            InputError: the readings, or the number or kind of draws are invalid.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        readings, extra = self._enter(logits, covariates)
+        check_names("histogram", [histogram], ("redrawn", "fixed"))
+        found = Sampler(
+            self,
+            int(check_number("draws", draws, 2, whole=True)),
+            histogram == "redrawn",
+            self.seed,
+        )
+        shares, probs = zip(*found.predict(readings, extra), strict=True)
+        weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, probs, strict=True)]
+        return np.concatenate(probs), np.concatenate(weights)
+
+    def estimate(
+        self,
+        logits: Any,
+        rows: Any,
+        groups: Any = None,
+        covariates: Any = None,
+        *,
+        level: float = 0.9,
+        strata: Any = None,
+        probabilities: Any = None,
+        draws: int = 256,
+    ) -> Estimate:
+        """Estimate the mean label and the shares of the options, of a corpus and of its groups.
+
+        Intervals are meant to hold in repeated sampling of labels.  Labelled texts count as
+        themselves: what is estimated are the labels of just these texts.  A group has an effect of
+        its own, for a reader errs differently by group; one without labels is extrapolated.
+
+        Args:
+            logits: option logits of all texts, labelled or not, shape ``[N, K]``.
+            rows: positions in ``logits`` of the texts of the fit, in its order, shape ``[n]``.
+            groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
+                the whole corpus alone.
+            covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
+            level: probability inside the intervals, between 0 and 1.
+            strata: strata that labelled texts were drawn from, shape ``[N]``, for the design-based
+                estimate; see ``rectified_mean``.
+            probabilities: inclusion probability of each labelled text, shape ``[n]``, likewise.
+            draws: how many draws of each channel.
+
+        Returns:
+            The estimates.
+
+        Raises:
+            InputError: the readings or groups are invalid, ``rows`` are other texts than those of
+                the fit, or there are no draws: without channels, or with ``inference="mode"``.
+            NotFittedError: ``fit`` was not called yet.
+
+        Source:
+            `cordial_ppl.estimates`; `cordial_ppl.cordial.estimating` has the formula.
+        """
+        readings, extra = self._enter(logits, covariates)
+        return estimate(
+            self,
+            readings,
+            extra,
+            rows,
+            groups,
+            level=level,
+            strata=strata,
+            probabilities=probabilities,
+            draws=int(check_number("draws", draws, 2, whole=True)),
+        )
+
+    def find_bias(self, columns: Mapping[str, Any]) -> list[Bias]:
+        """Look for groups of texts that the reader rates too low or too high after calibration.
+
+        Args:
+            columns: what is known of the labelled texts, such as which system wrote each, by name,
+                each of shape ``[n]`` in the order of the fit.
+
+        Returns:
+            Columns whose groups differ by more than chance, with the worst group of each; a test
+            with an error rate of 5 % over all columns, see `cordial_ppl.estimates.bias`.  None with
+            fewer than eight labels.
+
+        Raises:
+            InputError: a column has another length.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        self._check_fitted()
+        if self.out_of_fold_ is None or self.labels_ is None:
+            return []
+        for name, cells in columns.items():
+            if len(cells) != len(self.labels_):
+                raise InputError(
+                    f"column {name!r} must have one cell for each of {len(self.labels_)} labels; "
+                    f"got {len(cells)}."
+                )
+        values = self.scale_.values
+        return find_bias(values[self.labels_] - self.out_of_fold_ @ values, columns, self.seed)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted calibrator to one file of plain data, which ``load`` reads.

@@ -1,1 +1,1 @@
-"""Estimates over many texts: what labels of some and readings of all say of their mean."""
+"""Estimates of a whole corpus and of its groups: means and shares, with intervals."""

@@ -13,7 +13,8 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.draws import Diagnostics
-from cordial_ppl.inference.programs import DRAWS, predict
+from cordial_ppl.inference.importance import resample
+from cordial_ppl.inference.programs import DRAWS, predict, predict_each
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.thinning import make_probes, thin
 from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, name_readers
@@ -193,6 +194,37 @@ class Posterior:
         readings = self._readings(logits, covariates)
         with jax.enable_x64(True):
             return predict(self.target, *self.kept, readings, values)
+
+    def draw(
+        self, count: int, labels: int, redrawn: bool, rng: np.random.Generator
+    ) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, "D K"]]:
+        """Draw unconstrained parameters, and the label histogram that goes with each.
+
+        Args:
+            count: how many equally weighted draws.
+            labels: number of labels of the fit.
+            redrawn: whether the histogram is drawn from its Dirichlet posterior, whose mean it is:
+                the share of an option is as uncertain as few labels leave it.
+            rng: source of random numbers.
+        """
+        with np.errstate(divide="ignore"):
+            rows = resample(rng.random(), np.log(self.weights), count)
+        size, shares = len(self.histogram), self.histogram / self.histogram.sum()
+        if redrawn:
+            return self.draws[rows], rng.dirichlet(shares * (labels + size), count)
+        return self.draws[rows], np.tile(shares, (count, 1))
+
+    def predict_draws(
+        self,
+        logits: Float[np.ndarray, "m *readers K"],
+        covariates: Mapping[str, np.ndarray],
+        draws: Float[np.ndarray, "D P"],
+        histograms: Float[np.ndarray, "D K"],
+    ) -> Float[np.ndarray, "D m K"]:
+        """Predict under each draw by itself, for logits that are validated and centred."""
+        readings = self._readings(logits, covariates)
+        with jax.enable_x64(True):
+            return predict_each(self.target, draws, histograms, readings)
 
     def _readings(self, logits: np.ndarray, covariates: Mapping[str, np.ndarray]) -> Readings:
         kind = precision(self.diagnostics.method)

@@ -179,14 +179,7 @@ def predict(
     means = None if values is None else np.empty((whole, count), kind)
     for first in range(0, count, TEXTS):
         rows = slice(first, min(first + TEXTS, count))
-        texts = rows.stop - first
-        data = Data(
-            texts_last(pad_rows(readings.logits[rows], TEXTS, 0.0)),
-            np.full(TEXTS, -1, np.int32),
-            np.asarray(readings.histogram, kind),
-            {k: repeat_rows(v[rows], TEXTS) for k, v in readings.covariates.items()},
-            np.int32(-(-texts // tile_of(TEXTS))),
-        )
+        texts, data = rows.stop - first, _texts(readings, rows)
         scores = texts_last(pad_rows(places[rows], TEXTS, 0.0))
         for start in range(0, whole, DRAWS):
             some = slice(start, start + DRAWS)
@@ -196,6 +189,17 @@ def predict(
                 means[some, rows] = np.asarray(found[1])[:, :texts]
     probs /= probs.sum(axis=1, keepdims=True)
     return probs, None if means is None else means[: len(draws)]
+
+
+def _texts(readings: Readings, rows: slice) -> Data:
+    """Some texts, as many as one call takes at most, padded."""
+    return Data(
+        texts_last(pad_rows(readings.logits[rows], TEXTS, 0.0)),
+        np.full(TEXTS, -1, np.int32),
+        np.asarray(readings.histogram, readings.logits.dtype),
+        {name: repeat_rows(column[rows], TEXTS) for name, column in readings.covariates.items()},
+        np.int32(-(-(rows.stop - rows.start) // tile_of(TEXTS))),
+    )
 
 
 @lru_cache(maxsize=512)
@@ -218,6 +222,55 @@ def _predict(target: Target) -> Callable[..., Any]:
 
         shapes = (len(values), rows), (len(draws), rows)
         nothing = tuple(jnp.zeros(shape, kind) for shape in shapes)
+        return jax.lax.fori_loop(0, data.tiles, add, nothing)
+
+    return compiled(run)
+
+
+def predict_each(
+    target: Target,
+    draws: Float[np.ndarray, "S P"],
+    histograms: Float[np.ndarray, "S K"],
+    readings: Readings,
+) -> Float[np.ndarray, "S m K"]:
+    r"""Distribution of each text under each draw, :math:`\hat p(z \mid x, \phi_s, \pi_s)`.
+
+    Args:
+        target: the channel.
+        draws: unconstrained parameters.
+        histograms: the label histogram that goes with each draw, in place of the readings'.
+        readings: texts to predict.
+
+    Returns:
+        Probabilities in the precision of the readings.
+    """
+    run, kind = _predict_each(target), readings.logits.dtype
+    count, whole = len(readings.logits), -(-len(draws) // DRAWS) * DRAWS
+    flat, shares = (repeat_rows(each.astype(kind), whole) for each in (draws, histograms))
+    found = np.empty((whole, count, histograms.shape[1]), kind)
+    for first in range(0, count, TEXTS):
+        rows = slice(first, min(first + TEXTS, count))
+        data = _texts(readings, rows)
+        for start in range(0, whole, DRAWS):
+            some = slice(start, start + DRAWS)
+            probs = np.asarray(run(flat[some], shares[some], data))
+            found[some, rows] = np.moveaxis(probs, 1, 2)[:, : rows.stop - first]
+    return found[: len(draws)]
+
+
+@lru_cache(maxsize=512)
+def _predict_each(target: Target) -> Callable[..., Any]:
+    def run(draws: Array, histograms: Array, data: Data) -> Array:
+        rows, kind = data.labels.shape[0], draws.dtype
+        tile = tile_of(rows)
+
+        def add(index: Array, total: Array) -> Array:
+            readings, _ = take_tile(data, index)
+            each = jax.vmap(lambda u, pi: target.probs(u, readings._replace(histogram=pi)))
+            probs = jnp.moveaxis(each(draws, histograms).astype(kind), 2, 1)
+            return jax.lax.dynamic_update_slice_in_dim(total, probs, index * tile, 2)
+
+        nothing = jnp.zeros((*histograms.shape, rows), kind)
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
     return compiled(run)

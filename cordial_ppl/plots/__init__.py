@@ -6,6 +6,7 @@ that colour-blind readers can tell apart; marks and dashes differ too. Needs mat
 """
 
 from cordial_ppl.plots.forecast import forecast
+from cordial_ppl.plots.groups import groups
 from cordial_ppl.plots.learning import learning_curve
 from cordial_ppl.plots.parameters import parameter, parameters
 from cordial_ppl.plots.reliability import stated_classes, thresholds
@@ -15,6 +16,7 @@ from cordial_ppl.plots.weights import weights
 
 __all__ = [
     "forecast",
+    "groups",
     "label_shares",
     "learning_curve",
     "parameter",

@@ -1,0 +1,171 @@
+r"""Estimating a corpus with a fitted stack: its posterior, and an effect of each group.
+
+The sum over a group's texts is, under draw s of the channel,
+
+.. math:: \sum_{\text{labelled}} y_i + \sum_{\text{others}} [m_s(x_i) + b_g + \epsilon_i]
+
+The effect :math:`b_g` of the group is drawn given its residuals under the same draw: one that
+predicts higher labels leaves less to the effects.  Labelled texts count as themselves, and
+:math:`\epsilon_i` is the predictive spread of a label.  The whole corpus is one group, with a
+smaller effect: what few labels say of its mean by themselves is weighed with what the channel says.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from cordial_ppl.cordial.corpus import CorpusDraws, Sampler, sum_draws
+from cordial_ppl.cordial.fingerprints import find_unseen
+from cordial_ppl.cordial.settings import check_level
+from cordial_ppl.cordial.weighing import stated
+from cordial_ppl.errors import InputError, quote
+from cordial_ppl.estimates.effects import CORPUS_SCALE, GROUP_SCALE, draw_effects, draw_spreads
+from cordial_ppl.estimates.estimate import Estimate, Population, name_groups, summarise
+from cordial_ppl.estimates.rectified import rectified_mean
+
+if TYPE_CHECKING:
+    from cordial_ppl.cordial.stack import Stack
+
+DRAWS = 4000
+"""Joint draws of the corpus and its groups."""
+
+
+class Texts(NamedTuple):
+    """A corpus with its labels and groups.
+
+    Attributes:
+        rows: the labelled texts.
+        labels: their labels, positions 0..K-1.
+        groups: group of each text, 0..G-1.
+        out_of_fold: out-of-fold probabilities of the labelled texts; None if unknown.
+    """
+
+    rows: Int[np.ndarray, " n"]
+    labels: Int[np.ndarray, " n"]
+    groups: Int[np.ndarray, " N"]
+    out_of_fold: Float[np.ndarray, "n K"] | None
+
+    def count(self, rows: Any = slice(None), weights: Any = None) -> Shaped[np.ndarray, " G"]:
+        """Texts in each group, or the sum of their weights."""
+        return np.bincount(self.groups[rows], weights, minlength=self.groups.max() + 1)
+
+
+def estimate(
+    stack: "Stack",
+    logits: Float[np.ndarray, "N K"],
+    covariates: dict[str, np.ndarray],
+    rows: Any,
+    groups: Any,
+    *,
+    level: float,
+    strata: Any,
+    probabilities: Any,
+    draws: int,
+) -> Estimate:
+    """Estimate a corpus; arguments and errors are those of ``Stack.estimate``."""
+    level, scale, count = check_level(level), stack.scale_, len(logits)
+    labels, rows = check_rows(stack, logits, rows)
+    if not any(np.ptp(fit.draws, axis=0).any() for fit in stack.posteriors_.values()):
+        raise InputError(
+            "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
+            'by another inference than "mode".'
+        )
+    names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
+    texts = Texts(rows, labels, codes, stack.out_of_fold_)
+    reached = np.arange(scale.size)[1:, None] <= np.arange(scale.size)
+    values = np.concatenate([scale.values[None], reached.astype(float)])
+    sampler = Sampler(stack, draws, True, stack.seed)
+    found = sum_draws(sampler, logits, covariates, codes, rows, values)
+    drawn = list(_draw(found, texts, values, stack.seed))
+    whole, parts, effects = (np.stack(each, axis=-1) for each in zip(*drawn, strict=True))
+    whole[:, 1:], parts[..., 1:] = whole[:, 1:].clip(0, 1), parts[..., 1:].clip(0, 1)
+
+    def describe(number: int, labelled: int, means: np.ndarray, effect: Any) -> Population:
+        mean, *shares = (summarise(column, level) for column in means.T)
+        at_least = dict(zip(scale.options[1:], shares, strict=True))
+        return Population(number, labelled, scale.options, mean, at_least, effect)
+
+    sizes = zip(texts.count().tolist(), texts.count(rows).tolist(), strict=True)
+    population = {
+        name: describe(*size, parts[:, g], summarise(effects[:, g, 0], level))
+        for g, (name, size) in enumerate(zip(names, sizes, strict=True))
+    }
+    raw = stated(logits) @ scale.values
+    return Estimate(
+        level=level,
+        overall=describe(count, len(rows), whole, None),
+        groups={} if groups is None else population,
+        rectified=rectified_mean(
+            raw,
+            rows,
+            scale.values[labels],
+            strata=strata,
+            probabilities=probabilities,
+            level=level,
+        ),
+        draws=parts[..., 0],
+    )
+
+
+def check_rows(stack: "Stack", logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The labels of a fit, and the rows of a corpus that they belong to.
+
+    Raises:
+        InputError: the rows are not those of the fit's texts, or an earlier version saved the
+            stack, which lacks its labels.
+    """
+    labels = stack.labels_
+    if labels is None or not stack.seen_.size:
+        raise InputError("an earlier version saved this calibrator: fit it again to estimate.")
+    found = np.asarray(rows)
+    if found.shape != labels.shape or found.dtype.kind not in "iu":
+        raise InputError(
+            f"rows must be the positions in logits of the {len(labels)} labelled texts of the fit, "
+            f"in its order; got {quote(rows)}."
+        )
+    inside = (found >= 0) & (found < len(logits))
+    if not inside.all() or len(set(found.tolist())) < len(found):
+        raise InputError(
+            f"rows must be different positions in 0..{len(logits) - 1}; got {quote(rows)}."
+        )
+    others = find_unseen(logits[found], labels, stack.seen_)
+    if others.any():
+        first = int(np.flatnonzero(others)[0])
+        raise InputError(
+            f"rows must be the labelled texts of the fit, in its order; logits[{found[first]}] is "
+            f"not the reading of label {first}."
+        )
+    return labels, found.astype(np.int64)
+
+
+def _draw(
+    found: CorpusDraws, texts: Texts, values: Float[np.ndarray, "V K"], seed: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Draw, for each quantity, the mean of the corpus, those of the groups, and their effects."""
+    rng = np.random.default_rng([seed, len(texts.groups)])
+    picked = rng.choice(len(found.weights), DRAWS, p=found.weights)
+    counts, groups, known = texts.count(), texts.groups[texts.rows], texts.out_of_fold
+    left = counts - texts.count(texts.rows)
+    if known is None:
+        groups = groups[:0]
+    for value, spread in zip(values, found.spread.T, strict=True):
+        residuals, under = np.empty(0), np.empty((DRAWS, 0))
+        if known is not None:
+            residuals = value[texts.labels] - known @ value
+            under = residuals - (found.labelled @ value)[picked]
+        span = float(np.ptp(value))
+        noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
+        sums = texts.count(texts.rows, value[texts.labels]) + (found.sums @ value)[picked] + noise
+        whole, own = (
+            draw_effects(
+                under, of, size, draw_spreads(residuals, of, scale * span, DRAWS, rng), rng
+            )
+            for of, size, scale in (
+                (np.zeros_like(groups), 1, CORPUS_SCALE),
+                (groups, len(counts), GROUP_SCALE),
+            )
+        )
+        mean = (sums.sum(axis=1) + left.sum() * whole[:, 0]) / counts.sum()
+        yield mean, (sums + left * own) / counts, own

@@ -1,0 +1,87 @@
+"""Whether a reader errs differently by group: a test over all columns that name groups."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+ERROR_RATE = 0.05
+"""Probability that any column is reported where groups do not matter."""
+
+FEWEST, MOST = 2, 30
+"""Groups that a column may have to be tested."""
+
+SHUFFLES = 2000
+
+
+class Bias(NamedTuple):
+    """A group whose labels the calibrator misses in one direction.
+
+    Attributes:
+        column: the column that names the groups.
+        group: the group that is furthest off.
+        labels: number of its labels.
+        residual: its mean label less the mean that the calibrator predicts out of fold.
+        p: probability of such a column by chance, over all columns that were tested.
+    """
+
+    column: str
+    group: str
+    labels: int
+    residual: float
+    p: float
+
+    def __str__(self) -> str:
+        """The bias in one sentence."""
+        side = "low" if self.residual > 0 else "high"
+        return (
+            f"{self.column} {self.group!r} is rated {abs(self.residual):.1f} too {side} even after "
+            f"calibration ({self.labels} labels, p = {self.p:.3f} over all columns): estimate by "
+            f"{self.column}, with more labels there."
+        )
+
+
+def find_bias(
+    residuals: Float[np.ndarray, " n"], columns: Mapping[str, Any], seed: int = 0
+) -> list[Bias]:
+    r"""Test columns for groups with residuals of their own, and name the worst group of each.
+
+    The statistic of a column is the variance between its groups,
+    :math:`\sum_g n_g (\bar r_g - \bar r)^2`.  Residuals are shuffled over texts, for all columns
+    alike; the smallest p value of a shuffle, over the columns, is what each column's own p value is
+    compared with (Westfall and Young 1993, Resampling-based multiple testing).
+
+    Args:
+        residuals: label less out-of-fold prediction, in the units of the scale.
+        columns: cells of the labelled texts by column; one with fewer than two groups, more than
+            thirty, or as many as half the labels is not tested.
+        seed: seed of the shuffles.
+
+    Returns:
+        The columns with p of at most 0.05, the smallest first.
+    """
+    members = {
+        name: (names, codes)
+        for name, cells in columns.items()
+        for names, codes in [np.unique([str(cell) for cell in cells], return_inverse=True)]
+        if FEWEST <= len(names) <= min(MOST, len(residuals) // 2)
+    }
+    if not members or np.ptp(residuals) == 0:
+        return []
+    rng, centred = np.random.default_rng(seed), residuals - residuals.mean()
+    shuffled = np.stack([centred, *(rng.permutation(centred) for _ in range(SHUFFLES))])
+    own = np.empty((len(shuffled), len(members)))
+    for place, (names, codes) in enumerate(members.values()):
+        groups = np.eye(len(names))[codes]
+        between = np.round((shuffled @ groups) ** 2 @ (1 / groups.sum(axis=0)), 9)
+        own[:, place] = np.searchsorted(np.sort(-between), -between, side="right") / len(between)
+    adjusted = np.mean(own.min(axis=1)[:, None] <= own[0], axis=0)
+    reported = []
+    for (name, (names, codes)), p in zip(members.items(), adjusted.tolist(), strict=True):
+        if p <= ERROR_RATE:
+            counts, sums = np.bincount(codes), np.bincount(codes, centred)
+            worst = int(np.argmax(sums**2 / counts))
+            off = float(residuals[codes == worst].mean())
+            reported.append(Bias(name, str(names[worst]), int(counts[worst]), off, p))
+    return sorted(reported, key=lambda bias: bias.p)

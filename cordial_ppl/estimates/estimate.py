@@ -1,0 +1,260 @@
+"""An estimate of a corpus and of its groups: means, shares, differences, each with an interval."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.estimates.rectified import RectifiedMean
+from cordial_ppl.scores import Interval
+
+
+class Population(NamedTuple):
+    """What is known of the texts of a corpus, or of a group.
+
+    Attributes:
+        texts: number of texts.
+        labels: number of labelled texts among them.
+        options: the options, in order.
+        mean: mean label, on the scale.
+        at_least: share of texts whose label is an option or a higher one, by option but the first.
+        effect: how much higher people rate the group than the calibrator predicts, on the scale;
+            None for the whole corpus.
+    """
+
+    texts: int
+    labels: int
+    options: tuple[str, ...]
+    mean: Interval
+    at_least: Mapping[str, Interval]
+    effect: Interval | None = None
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Estimated share of each option."""
+        reached = [1.0, *(found.mean for found in self.at_least.values()), 0.0]
+        falls = -np.diff(np.minimum.accumulate(reached))
+        return dict(zip(self.options, falls.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimates of a corpus, and of groups of its texts.
+
+    Attributes:
+        level: probability that an interval holds what it estimates.
+        overall: the whole corpus.
+        groups: each group by name.
+        rectified: the design-based estimate of the overall mean from the raw reading, beside the
+            posterior's; None without labels in the corpus.
+        draws: of the groups' means, jointly, on the scale.
+    """
+
+    level: float
+    overall: Population
+    groups: Mapping[str, Population]
+    rectified: RectifiedMean | None
+    draws: Float[np.ndarray, "D G"]
+
+    @property
+    def ranking(self) -> list[str]:
+        """Names of the groups, the highest mean first."""
+        return [name for name, _ in self._ranked]
+
+    def difference(self, a: str, b: str) -> Interval:
+        """Mean of group a less that of group b, with its interval.
+
+        Raises:
+            InputError: there is no such group.
+        """
+        first, second = self._place(a), self._place(b)
+        return summarise(self.draws[:, first] - self.draws[:, second], self.level)
+
+    @cached_property
+    def best(self) -> dict[str, float]:
+        """Probability that each group's mean is the highest."""
+        counts = np.bincount(self.draws.argmax(axis=1), minlength=len(self.groups))
+        return dict(zip(self.groups, (counts / len(self.draws)).tolist(), strict=True))
+
+    @cached_property
+    def pairs(self) -> tuple[int, int, float]:
+        """Pairs of groups, those whose difference excludes 0, and how many of these are misjudged.
+
+        The last is an expectation: the sum over these pairs of the probability that the sign of
+        the difference is the other one.
+        """
+        count, resolved, wrong = len(self.groups), 0, 0.0
+        for place in range(count - 1):
+            found = self.draws[:, place + 1 :] - self.draws[:, place, None]
+            clear = summarise(found, self.level).resolved
+            above = np.mean(found > 0, axis=0)
+            resolved += int(clear.sum())
+            wrong += float(np.minimum(above, 1 - above)[clear].sum())
+        return count * (count - 1) // 2, resolved, wrong
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should beware of."""
+        found = []
+        own, other = self.overall.mean, self.rectified
+        if other is not None and (other.lower > own.upper or other.upper < own.lower):
+            found.append(
+                f"the mean from the channel's posterior, {_in_words(own)}, and the one that the "
+                f"sampling alone justifies, {_in_words(other)}, disagree: were the labelled texts "
+                "drawn at random from this corpus? Believe the second one if they were."
+            )
+        unlabelled = [name for name, group in self.groups.items() if not group.labels]
+        if unlabelled:
+            found.append(
+                f"extrapolated, because no text is labelled: {list_names(unlabelled)}. Label some."
+            )
+        return tuple(found)
+
+    def text(self, by: str = "group") -> str:
+        """The estimates as a table, after what is known of all texts.
+
+        Args:
+            by: what the groups are, such as "system".
+        """
+        whole, share = self.overall, f"{100 * self.level:.0f} %"
+        lines = [
+            f"{whole.labels} of {whole.texts:,} texts are labelled; intervals of {share}",
+            f"  mean {_in_words(whole.mean)}"
+            + (f"; from sampling alone {_in_words(self.rectified)}" if self.rectified else ""),
+            "  " + ", ".join(f"{name}: {100 * part:.0f} %" for name, part in whole.shares.items()),
+        ]
+        if self.groups:
+            head = (by, "texts", "labels", "mean", "")
+            cells = [
+                (name, f"{each.texts:,}", f"{each.labels}", *_cells(each.mean))
+                for name, each in self._ranked
+            ]
+            lines += ["", *_columns_of(head, cells)]
+        return "\n".join(lines)
+
+    def ranked_text(self, by: str = "group") -> str:
+        """The groups from the best to the worst, with their differences to the best.
+
+        Args:
+            by: what the groups are, such as "system".
+        """
+        (best, _), *_ = self._ranked
+        head = (by, "labels", "mean", "", "to the best", "", "P(best)")
+        cells = [
+            (
+                *(name, f"{each.labels}", *_cells(each.mean)),
+                *(("", "") if name == best else _cells(self.difference(name, best), "+")),
+                f"{100 * self.best[name]:.0f} %",
+            )
+            for name, each in self._ranked
+        ]
+        total, resolved, wrong = self.pairs
+        return "\n".join(
+            [
+                *_columns_of(head, cells),
+                "",
+                f"{resolved} of {total} differences are resolved at {100 * self.level:.0f} %; "
+                f"about {wrong:.1f} of these have the wrong sign.",
+            ]
+        )
+
+    @property
+    def _ranked(self) -> list[tuple[str, Population]]:
+        return sorted(self.groups.items(), key=lambda item: -item[1].mean.mean)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for the corpus and one for each group, the highest mean first."""
+        named = [("all", self.overall), *self._ranked]
+        return [
+            {
+                "group": name,
+                "texts": found.texts,
+                "labels": found.labels,
+                **_columns("mean", found.mean),
+                **{
+                    key: value
+                    for option, share in found.at_least.items()
+                    for key, value in _columns(f"at_least_{option}", share).items()
+                },
+                **{f"share_{option}": share for option, share in found.shares.items()},
+            }
+            for name, found in named
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the draws as values that JSON can express."""
+        total, resolved, wrong = self.pairs
+        return {
+            "level": self.level,
+            "populations": self.rows,
+            "rectified": None if self.rectified is None else self.rectified._asdict(),
+            "effects": {
+                name: group.effect._asdict() for name, group in self.groups.items() if group.effect
+            },
+            "best": self.best,
+            "differences": {"pairs": total, "resolved": resolved, "expected_wrong": wrong},
+            "warnings": list(self.warnings),
+        }
+
+    def _place(self, name: str) -> int:
+        names = list(self.groups)
+        if name not in names:
+            raise InputError(
+                f"there is no group {quote(name)}; the groups are {list_names(names)}."
+            )
+        return names.index(name)
+
+
+def summarise(draws: Float[np.ndarray, "D *G"], level: float) -> Interval:
+    """Mean and central interval of draws, for each column by itself."""
+    ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    found = [draws.mean(axis=0), *ends]
+    return Interval(*(found if draws.ndim > 1 else map(float, found)))
+
+
+def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
+    """Names of the groups in order of appearance, and the number of each text's group.
+
+    Raises:
+        InputError: there is not one for each text, or one is missing.
+    """
+    given: Sequence[Any] = list(groups)
+    if len(given) != texts:
+        raise InputError(f"groups must name one for each of {texts} texts; got {len(given)}.")
+    names: dict[str, int] = {}
+    found = np.empty(texts, np.int64)
+    for row, value in enumerate(given):
+        if value is None or value != value or str(value).strip() == "":
+            raise InputError(f"every text needs a group; there is none in row {row}.")
+        found[row] = names.setdefault(str(value), len(names))
+    return list(names), found
+
+
+def _cells(found: Interval, sign: str = "") -> tuple[str, str]:
+    """A mean, and its interval, for a column each."""
+    return f"{found.mean:{sign}.2f}", f"({found.lower:{sign}.2f} to {found.upper:{sign}.2f})"
+
+
+def _columns_of(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table, the first column to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (head, *cells)
+    ]
+
+
+def _columns(name: str, found: Interval) -> dict[str, float]:
+    return {name: found.mean, f"{name}_low": found.lower, f"{name}_high": found.upper}
+
+
+def _in_words(found: Any) -> str:
+    return f"{found.mean:.2f} ({found.lower:.2f} to {found.upper:.2f})"

@@ -1,0 +1,44 @@
+"""How good each group of texts is, with its interval."""
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.estimates.estimate import Estimate
+from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing
+from cordial_ppl.products.figure import INK, literal
+
+
+def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes:
+    """Draw the mean label of each group, the highest at the top.
+
+    Lines are intervals, the number of labels stands beside each name; a hollow mark is a group
+    without labels, the vertical line the mean of all texts with its interval.
+
+    Args:
+        made: an estimate with groups, from ``Stack.estimate``.
+        by: what the groups are, such as "system".
+        ax: where to draw.
+
+    Returns:
+        The axis.
+
+    Raises:
+        InputError: the estimate has no groups, or matplotlib is not installed.
+    """
+    if not made.groups:
+        raise InputError("this estimate has no groups: give groups to estimate.")
+    names = made.ranking[::-1]
+    with drawing(ax, height=0.7 + 0.15 * len(names)) as axis:
+        whole = made.overall.mean
+        axis.axvspan(whole.lower, whole.upper, color=PEOPLE, alpha=0.35, lw=0)
+        axis.axvline(whole.mean, color=INK, lw=0.6, ls=":")
+        for row, name in enumerate(names):
+            found = made.groups[name]
+            ends = found.mean.lower, found.mean.upper
+            axis.plot(ends, (row, row), color=OURS, lw=1.2, marker="", zorder=1)
+            face = OURS if found.labels else "white"
+            axis.plot(found.mean.mean, row, color=OURS, marker="o", mfc=face, ls="", zorder=2)
+        labels = [f"{literal(name)} ({made.groups[name].labels})" for name in names]
+        axis.set_yticks(range(len(names)), labels)
+        axis.set_ylim(-0.7, len(names) - 0.3)
+        axis.set_xlabel(f"mean label, {100 * made.level:.0f} % interval")
+        axis.set_ylabel(f"{literal(by)} (labels)")
+    return axis

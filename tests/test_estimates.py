@@ -1,0 +1,206 @@
+"""Estimates of a corpus and its groups: identities, NUTS, the truth of simulations, bad input."""
+
+import jax
+import numpy as np
+import pytest
+from numpyro.infer import MCMC, NUTS
+
+import cordial_ppl as cp
+from cordial_ppl.errors import InputError
+from cordial_ppl.estimates.bias import find_bias
+from cordial_ppl.estimates.effects import draw_effects, draw_spreads, effects_model
+from cordial_ppl.synthetic import reviews
+
+TEXTS, LABELLED, SYSTEMS = 300, 40, 4
+RNG = np.random.default_rng(0)
+MADE = reviews(TEXTS, seed=1)
+GROUPS = RNG.integers(0, SYSTEMS, TEXTS)
+ROWS = RNG.permutation(TEXTS)[:LABELLED]
+NAMES = np.array(["a", "b", "c", "d"])[GROUPS]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return cp.Cordial(seed=0).fit(MADE.logits[ROWS], MADE.labels[ROWS])
+
+
+@pytest.fixture(scope="module")
+def estimate(fitted):
+    return fitted.estimate(MADE.logits, ROWS, NAMES)
+
+
+def test_grid_and_nuts_agree_on_group_effects():
+    rng = np.random.default_rng(3)
+    groups = np.repeat([0, 1, 2, 3], [9, 7, 4, 1])
+    residuals = np.array([0.6, -0.2, -0.5, 0.1])[groups] + rng.normal(0.1, 0.5, len(groups))
+    spreads = draw_spreads(residuals, groups, 0.75, 40_000, rng)
+    effects = draw_effects(residuals - spreads.common[:, None], groups, 5, spreads, rng)
+    kernel = NUTS(effects_model, target_accept_prob=0.95)
+    chain = MCMC(kernel, num_warmup=1000, num_samples=8000, progress_bar=False)
+    with jax.numpy_dtype_promotion("standard"):
+        chain.run(jax.random.key(0), residuals, groups, 5, 0.75)
+    found = {name: np.asarray(draws) for name, draws in chain.get_samples().items()}
+    for name, draws in (*spreads._asdict().items(), ("effects", effects)):
+        error = np.abs(draws.mean(axis=0) - found[name].mean(axis=0)).max()
+        assert error < 0.02, name
+        np.testing.assert_allclose(draws.std(axis=0), found[name].std(axis=0), rtol=0.06)
+
+
+def test_without_residuals_effects_are_those_of_the_prior():
+    rng = np.random.default_rng(0)
+    none = np.empty(0)
+    spreads = draw_spreads(none, none.astype(int), 0.5, 40_000, rng)
+    effects = draw_effects(np.empty((40_000, 0)), none.astype(int), 2, spreads, rng)
+    # Half-normal tau: E tau^2 = scale^2.
+    np.testing.assert_allclose(effects.std(axis=0), 0.5, rtol=0.03)
+
+
+def test_draws_average_to_the_prediction(fitted):
+    for histogram, limit in (("fixed", 0.01), ("redrawn", 0.03)):
+        probs, weights = fitted.predict_draws(MADE.logits[:30], 512, histogram=histogram)
+        assert probs.shape == (len(weights), 30, 5) and weights.sum() == pytest.approx(1)
+        np.testing.assert_allclose(probs.sum(axis=2), 1, atol=1e-5)
+        mean = np.tensordot(weights, probs, axes=1)
+        assert np.abs(mean - fitted.predict_proba(MADE.logits[:30])).max() < limit
+
+
+def test_a_redrawn_histogram_makes_a_corpus_less_certain(fitted):
+    spread = {}
+    for histogram in ("fixed", "redrawn"):
+        probs, weights = fitted.predict_draws(MADE.logits, 256, histogram=histogram)
+        spread[histogram] = np.sqrt(np.cov((probs @ np.arange(5)).mean(axis=1), aweights=weights))
+    assert spread["redrawn"] > spread["fixed"]
+
+
+def test_an_estimate_is_of_the_corpus(estimate):
+    for found in (estimate.overall, *estimate.groups.values()):
+        assert found.mean.lower < found.mean.mean < found.mean.upper
+        assert sum(found.shares.values()) == pytest.approx(1)
+        assert all(share >= 0 for share in found.shares.values())
+        reached = sum(share.mean for share in found.at_least.values())
+        assert found.mean.mean == pytest.approx(reached, abs=0.1)
+    assert estimate.overall.texts == sum(group.texts for group in estimate.groups.values())
+    assert {k: g.labels for k, g in estimate.groups.items()} == {
+        name: int((NAMES[ROWS] == name).sum()) for name in estimate.groups
+    }
+    assert abs(estimate.overall.mean.mean - MADE.labels.mean()) < 0.3
+
+
+def test_order_changes_nothing(fitted, estimate):
+    order = np.random.default_rng(1).permutation(TEXTS)
+    rows = np.argsort(order)[ROWS]
+    found = fitted.estimate(MADE.logits[order], rows, NAMES[order])
+    assert found.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.01)
+    for name, group in estimate.groups.items():
+        np.testing.assert_allclose(found.groups[name].mean, group.mean, atol=0.06)
+
+
+def test_where_all_texts_are_labelled_nothing_is_left_to_estimate():
+    made = reviews(30, seed=2)
+    rows, groups = np.arange(30), np.arange(30) % 3
+    fitted = cp.Cordial(channels=(), calibrators=()).fit(made.logits, made.labels)
+    found = fitted.estimate(made.logits, rows, groups)
+    for name, population in found.groups.items():
+        truth = made.labels[groups == int(name)].mean()
+        np.testing.assert_allclose(population.mean, truth, atol=1e-9)
+    np.testing.assert_allclose(found.overall.mean, made.labels.mean(), atol=1e-9)
+
+
+def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
+    a, b = estimate.ranking[0], estimate.ranking[-1]
+    found = estimate.difference(a, b)
+    means = (estimate.groups[name].mean for name in (a, b))
+    assert found.mean == pytest.approx(next(means).mean - next(means).mean)
+    turned = estimate.difference(b, a)
+    assert turned.lower == pytest.approx(-found.upper)
+    assert sum(estimate.best.values()) == pytest.approx(1)
+    assert max(estimate.best, key=lambda name: estimate.best[name]) == a
+    pairs, resolved, wrong = estimate.pairs
+    assert pairs == SYSTEMS * (SYSTEMS - 1) / 2 and 0 <= wrong <= 0.05 * max(resolved, 1)
+    with pytest.raises(InputError, match="there is no group 'z'; the groups are"):
+        estimate.difference(a, "z")
+
+
+def test_a_saved_calibrator_estimates_alike(fitted, estimate, tmp_path):
+    fitted.save(tmp_path / "x.cordial")
+    found = cp.load(tmp_path / "x.cordial").estimate(MADE.logits, ROWS, NAMES)
+    assert found.to_dict() == estimate.to_dict()
+
+
+def test_a_group_that_the_reader_wrongs_is_found_and_mended():
+    made, groups = reviews(1600, seed=4), np.arange(1600) % 8
+    wronged = groups == 2
+    labels = np.where(wronged, np.minimum(made.labels, 1), made.labels)
+    rows = np.arange(0, 1600, 16) + np.arange(100) % 8
+    fitted = cp.Cordial().fit(made.logits[rows], labels[rows])
+    found = fitted.estimate(made.logits, rows, groups)
+    worst = min(found.groups, key=lambda name: found.groups[name].effect.mean)
+    assert worst == "2" and found.groups["2"].effect.upper < 0
+    calibrated = fitted.predict_mean(made.logits)[wronged].mean()
+    truth = labels[wronged].mean()
+    assert abs(found.groups["2"].mean.mean - truth) < abs(calibrated - truth) / 2
+    assert found.ranking[-1] == "2"
+    (bias,) = fitted.find_bias({"system": groups[rows], "row": rows})
+    assert (bias.column, bias.group) == ("system", "2") and bias.residual < -0.5
+    assert "system '2' is rated" in str(bias) and "too high" in str(bias)
+
+
+def test_groups_that_do_not_matter_are_seldom_reported():
+    rng, reported = np.random.default_rng(0), 0
+    for seed in range(200):
+        residuals = np.round(rng.standard_t(4, 40), 1)
+        columns = {"a": rng.integers(0, 5, 40), "b": rng.integers(0, 2, 40), "c": np.arange(40)}
+        reported += bool(find_bias(residuals, columns, seed))
+    assert 1 <= reported <= 18  # 5 % of 200, within three standard errors.
+
+
+@pytest.mark.parametrize("labels", [1, 5])
+def test_with_few_labels_the_groups_have_the_whole_spread(labels):
+    rows = ROWS[:labels]
+    fitted = cp.Cordial().fit(MADE.logits[rows], MADE.labels[rows])
+    found = fitted.estimate(MADE.logits, rows, NAMES)
+    for group in found.groups.values():
+        assert group.mean.upper - group.mean.lower > 0.8
+    assert found.overall.labels == labels
+    assert fitted.find_bias({"system": NAMES[rows]}) == []
+
+
+def test_a_group_without_labels_is_said_to_be_extrapolated():
+    rows = ROWS[NAMES[ROWS] != "b"]
+    fitted = cp.Cordial().fit(MADE.logits[rows], MADE.labels[rows])
+    found = fitted.estimate(MADE.logits, rows, NAMES)
+    assert found.groups["b"].labels == 0
+    (warning,) = (text for text in found.warnings if "extrapolated" in text)
+    assert "'b'" in warning
+    widths = {k: g.mean.upper - g.mean.lower for k, g in found.groups.items()}
+    assert max(widths, key=lambda name: widths[name]) == "b"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": ROWS[:-1]}, "rows must be the positions in logits of the 40 labelled texts"),
+        ({"rows": ROWS + 0.5}, "rows must be the positions"),
+        ({"rows": np.zeros(40, int)}, "rows must be different positions in 0..299"),
+        ({"rows": ROWS + TEXTS}, "rows must be different positions in 0..299"),
+        ({"rows": np.arange(40)}, r"logits\[0\] is not the reading of label 0"),
+        ({"groups": NAMES[:-1]}, "groups must name one for each of 300 texts; got 299"),
+        ({"groups": [None, *NAMES[1:]]}, "every text needs a group; there is none in row 0"),
+        ({"groups": [*NAMES[:-1], " "]}, "there is none in row 299"),
+        ({"level": 1.0}, "level must lie between 0 and 1"),
+        ({"draws": 1}, "draws must be a whole number of 2 or more"),
+        ({"probabilities": np.zeros(40)}, "probabilities must be one for each of 40 labels"),
+        ({"strata": [0, 1]}, "strata must be given for each of 300 texts"),
+    ],
+)
+def test_bad_input_is_refused(fitted, changes, message):
+    given = {"rows": ROWS, "groups": NAMES} | changes
+    with pytest.raises(InputError, match=message):
+        fitted.estimate(MADE.logits, given.pop("rows"), given.pop("groups"), **given)
+
+
+@pytest.mark.parametrize("kind", [cp.LogitStack(), cp.Cordial(inference="mode")])
+def test_without_draws_there_is_no_estimate(kind):
+    fitted = kind.fit(MADE.logits[ROWS], MADE.labels[ROWS])
+    with pytest.raises(InputError, match="an estimate needs draws from a posterior"):
+        fitted.estimate(MADE.logits, ROWS)
