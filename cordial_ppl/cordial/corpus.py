@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from cordial_ppl.inference.posterior import Posterior
 
 if TYPE_CHECKING:
-    from cordial_ppl.cordial.stack import Stack
+    from cordial_ppl.cordial.decisions import Decisions
 
 BLOCK = 1024
 """Texts whose draws are in memory at a time."""
@@ -48,7 +48,7 @@ class Sampler:
         seed: seed of the random numbers.
     """
 
-    def __init__(self, stack: "Stack", count: int, redrawn: bool, seed: int):
+    def __init__(self, stack: "Decisions", count: int, redrawn: bool, seed: int):
         self.stack, self.labels = stack, int(stack.label_counts_.sum())
         rng = np.random.default_rng([seed, count])
         self.drawn = {

@@ -26,7 +26,7 @@ from cordial_ppl.estimates.estimate import Estimate, Population, name_groups, su
 from cordial_ppl.estimates.rectified import rectified_mean
 
 if TYPE_CHECKING:
-    from cordial_ppl.cordial.stack import Stack
+    from cordial_ppl.cordial.decisions import Decisions
 
 DRAWS = 4000
 """Joint draws of the corpus and its groups."""
@@ -53,7 +53,7 @@ class Texts(NamedTuple):
 
 
 def estimate(
-    stack: "Stack",
+    stack: "Decisions",
     logits: Float[np.ndarray, "N K"],
     covariates: dict[str, np.ndarray],
     rows: Any,
@@ -64,7 +64,7 @@ def estimate(
     probabilities: Any,
     draws: int,
 ) -> Estimate:
-    """Estimate a corpus; arguments and errors are those of ``Stack.estimate``."""
+    """Estimate a corpus; arguments and errors are those of ``Decisions.estimate``."""
     level, scale, count = check_level(level), stack.scale_, len(logits)
     labels, rows = check_rows(stack, logits, rows)
     if not any(np.ptp(fit.draws, axis=0).any() for fit in stack.posteriors_.values()):
@@ -109,7 +109,7 @@ def estimate(
     )
 
 
-def check_rows(stack: "Stack", logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray]:
     """The labels of a fit, and the rows of a corpus that they belong to.
 
     Raises:

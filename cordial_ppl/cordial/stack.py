@@ -14,41 +14,32 @@ from jaxtyping import Bool, Float, Int
 from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
-from cordial_ppl.cordial.corpus import Sampler
-from cordial_ppl.cordial.estimating import estimate
-from cordial_ppl.cordial.estimator import Estimator
+from cordial_ppl.cordial.decisions import Decisions
 from cordial_ppl.cordial.files import KIND, StackRecord
 from cordial_ppl.cordial.fingerprints import fingerprints
 from cordial_ppl.cordial.members import (
     CalibratorMember,
     ChannelMember,
-    Fitted,
     Member,
     fit_members,
     warn_if_doubtful,
 )
-from cordial_ppl.cordial.outlook import look_ahead
-from cordial_ppl.cordial.predictive import LabelCheck, check_labels
 from cordial_ppl.cordial.settings import (
     check_counts,
     check_effort,
     check_list,
     check_method,
     check_names,
-    check_number,
     check_seed,
 )
 from cordial_ppl.cordial.updating import attach, update
 from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
-from cordial_ppl.drift import Drift, compare, sketch
+from cordial_ppl.drift import sketch
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimates.bias import Bias, find_bias
-from cordial_ppl.estimates.estimate import Estimate
-from cordial_ppl.forecasting import Forecast, forecast
+from cordial_ppl.forecasting import Forecast
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.fit import Case
-from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
@@ -56,7 +47,6 @@ from cordial_ppl.priors import LearnedPrior, Priors, as_priors, reading_spread, 
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds, extend_folds
 from cordial_ppl.summary import Summary, describe
-from cordial_ppl.verdict import Verdict, judge
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -67,7 +57,7 @@ PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 FOLDS = 4
 
 
-class Stack(Estimator):
+class Stack(Decisions):
     """Weighted mixture of channels and calibrators; base of the named ones.
 
     Args:
@@ -94,18 +84,10 @@ class Stack(Estimator):
         losses_: out-of-fold log loss of each member alone; empty with fewer than eight labels.
         fits_: fitted members by name.
         posteriors_: posterior of each channel by name.
-        labels_: labels of the fit, positions 0..K-1, shape ``[n]``; None for files of earlier
-            versions.
-        out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
-            order of ``labels_``; None with fewer than eight labels, or for files of earlier
-            versions.
         provenance_: how the readings were made: lists of values under "model", "prompt" and
             "decoding".  The command line sets it; a file keeps it.
         folds_: fold of each labelled text, 0..3, in the order of ``labels_``; None as for
             ``out_of_fold_``.
-        seen_: fingerprints of the labelled texts, by which a report recognises them; empty for
-            files of earlier versions.
-        label_counts_: number of labels with each option, shape ``[K]``; empty for old files.
     """
 
     NAMED: ClassVar[dict[str, type["Stack"]]] = {}
@@ -136,19 +118,11 @@ class Stack(Estimator):
     inference: Any = "default"
     prior: Any = None
     weight_counts: Any = None
-    seed: Any = 0
     effort: Any = DEFAULT_EFFORT
 
-    fits_: dict[str, Fitted]
-    weights_: dict[str, float]
     expected_: ExpectedLoss
     losses_: dict[str, float]
     provenance_: dict[str, list[str]]
-    seen_: Int[np.ndarray, " prints"]
-    label_counts_: Int[np.ndarray, " K"]
-    sketch_: Int[np.ndarray, "2 cells"] | None = None
-    labels_: Int[np.ndarray, " n"] | None = None
-    out_of_fold_: Float[np.ndarray, "n K"] | None = None
     folds_: Int[np.ndarray, " n"] | None = None
     _texts: Labelled | None = None
 
@@ -234,11 +208,6 @@ class Stack(Estimator):
         """The learned prior that is the default."""
         return None
 
-    @property
-    def posteriors_(self) -> dict[str, Posterior]:
-        """Posterior of each channel by name."""
-        return {name: fit for name, fit in self.fits_.items() if isinstance(fit, Posterior)}
-
     def parts(self, labels: int) -> tuple[Member, ...]:
         """The members with so many labels, unfitted."""
         own = self.settings
@@ -305,46 +274,6 @@ class Stack(Estimator):
         self.sketch_ = self.sketch_ if found is None else found
         return self
 
-    def check_readings(self, logits: Any) -> Drift | None:
-        """Test whether readings are like those of the fit; see `cordial_ppl.drift.compare`.
-
-        Args:
-            logits: option logits of new texts, ``[m, K]``.
-
-        Returns:
-            How they differ, with a p value; None where an earlier version saved this calibrator.
-
-        Raises:
-            InputError: the readings are invalid.
-            NotFittedError: ``fit`` was not called yet.
-        """
-        self._check_fitted()
-        found = sketch(self._read(logits, self.scale_.size))
-        return None if self.sketch_ is None else compare(self.sketch_, found, self.scale_)
-
-    def check_labels(self, logits: Any, labels: Any, covariates: Any = None) -> LabelCheck:
-        """Test whether new labels are such as the calibrator predicts, by their log loss.
-
-        Label sets are simulated from the joint posterior predictive distribution, so that a fit to
-        few labels expects less of itself; see `cordial_ppl.cordial.predictive.check_labels`.
-
-        Args:
-            logits: option logits of texts that are not of the fit, ``[n, K]``.
-            labels: their options.
-            covariates: their covariates, as in ``fit``.
-
-        Returns:
-            The log loss, what was expected of it, and the p value.
-
-        Raises:
-            InputError: the readings or the labels are invalid.
-            NotFittedError: ``fit`` was not called yet.
-        """
-        readings, extra = self._enter(logits, covariates)
-        # A calibrator that needs no labels ignores those of a fit.
-        texts = Estimator._label(self, readings, labels, extra, self.scale_)
-        return check_labels(*self._mixture(texts.logits), texts, self.seed)
-
     def summary(self, forecast: Forecast | None = None) -> str:
         """The reader's faults, weights, the expected log loss and a verdict in plain words.
 
@@ -366,54 +295,6 @@ class Stack(Estimator):
             forecast,
             self.verdict(),
         )
-
-    def verdict(self) -> Verdict | None:
-        """Whether to use the calibrator, and why, from its out-of-fold predictions.
-
-        Returns:
-            The verdict; None for a calibrator without folds, or that an earlier version saved.
-        """
-        self._check_fitted()
-        if not self.folded or self.labels_ is None:
-            return None
-        return judge(self.labels_, self.out_of_fold_, self.scale_)
-
-    @property
-    def can_forecast(self) -> bool:
-        """Whether ``forecast`` has what it needs: folds, labels of the fit, draws of a channel."""
-        drawn = any(len(posterior.weights) > 1 for posterior in self.posteriors_.values())
-        return self.folded and self.labels_ is not None and drawn
-
-    def forecast(
-        self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
-    ) -> Forecast:
-        """Forecast what more labels would give: log loss, and the interval of the texts' mean.
-
-        Nothing is fitted for it.  With fewer than 20 labels nothing is forecast.
-
-        Args:
-            logits: option logits of all texts that the mean is wanted of, ``[m, K]``.
-            covariates: their covariates, as in ``fit``.
-            counts: numbers of labels; by default 2, 3, 5 and 10 times those of the fit.
-
-        Returns:
-            The loss to expect now, and at these numbers of labels, with 80 % ranges.
-
-        Raises:
-            NotFittedError: ``fit`` was not called yet.
-            InputError: the readings are invalid, or the calibrator has no folds, no channel with
-                draws, or was saved by an earlier version.
-        """
-        readings, extra = self._enter(logits, covariates)
-        labels = self.labels_
-        if not self.can_forecast or labels is None:
-            raise InputError(
-                f"this {type(self).__name__} cannot forecast: it has no folds, no channel with "
-                "draws (with the mode there is one), or an earlier version saved it. Fit a "
-                "Cordial with the default inference."
-            )
-        found = look_ahead(*self._mixture(readings), extra)
-        return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts)
 
     def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Labelled:
         """Labelled texts, validated and centred: those given, or else those of the fit.
@@ -470,128 +351,6 @@ class Stack(Estimator):
                 for name, posterior in self.posteriors_.items()
             }
         )
-
-    def predict_draws(
-        self,
-        logits: Any,
-        draws: int = 256,
-        covariates: Any = None,
-        *,
-        histogram: str = "redrawn",
-    ) -> tuple[Float[np.ndarray, "D m K"], Float[np.ndarray, " D"]]:
-        r"""Probabilities of the options under draws from the posterior, for means and other sums.
-
-        A member's draws share its weight equally, so that the weighted mean of the draws is close
-        to ``predict_proba``.
-
-        Args:
-            logits: option logits, as in ``predict_proba``.
-            draws: how many draws of each channel; a calibrator has one.
-            covariates: per-text covariates, as in ``fit``.
-            histogram: "redrawn" draws the label histogram, which channels fall back on, from its
-                Dirichlet posterior: over a corpus its uncertainty does not average out; "fixed"
-                is the posterior mean, as in ``predict_proba``.
-
-        Returns:
-            Probabilities of the D draws of all members, and the weight of each.
-
-        Raises:
-            InputError: the readings, or the number or kind of draws are invalid.
-            NotFittedError: ``fit`` was not called yet.
-        """
-        readings, extra = self._enter(logits, covariates)
-        check_names("histogram", [histogram], ("redrawn", "fixed"))
-        found = Sampler(
-            self,
-            int(check_number("draws", draws, 2, whole=True)),
-            histogram == "redrawn",
-            self.seed,
-        )
-        shares, probs = zip(*found.predict(readings, extra), strict=True)
-        weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, probs, strict=True)]
-        return np.concatenate(probs), np.concatenate(weights)
-
-    def estimate(
-        self,
-        logits: Any,
-        rows: Any,
-        groups: Any = None,
-        covariates: Any = None,
-        *,
-        level: float = 0.9,
-        strata: Any = None,
-        probabilities: Any = None,
-        draws: int = 256,
-    ) -> Estimate:
-        """Estimate the mean label and the shares of the options, of a corpus and of its groups.
-
-        Intervals are meant to hold in repeated sampling of labels.  Labelled texts count as
-        themselves: what is estimated are the labels of just these texts.  A group has an effect of
-        its own, for a reader errs differently by group; one without labels is extrapolated.
-
-        Args:
-            logits: option logits of all texts, labelled or not, shape ``[N, K]``.
-            rows: positions in ``logits`` of the texts of the fit, in its order, shape ``[n]``.
-            groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
-                the whole corpus alone.
-            covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
-            level: probability inside the intervals, between 0 and 1.
-            strata: strata that labelled texts were drawn from, shape ``[N]``, for the design-based
-                estimate; see ``rectified_mean``.
-            probabilities: inclusion probability of each labelled text, shape ``[n]``, likewise.
-            draws: how many draws of each channel.
-
-        Returns:
-            The estimates.
-
-        Raises:
-            InputError: the readings or groups are invalid, ``rows`` are other texts than those of
-                the fit, or there are no draws: without channels, or with ``inference="mode"``.
-            NotFittedError: ``fit`` was not called yet.
-
-        Source:
-            `cordial_ppl.estimates`; `cordial_ppl.cordial.estimating` has the formula.
-        """
-        readings, extra = self._enter(logits, covariates)
-        return estimate(
-            self,
-            readings,
-            extra,
-            rows,
-            groups,
-            level=level,
-            strata=strata,
-            probabilities=probabilities,
-            draws=int(check_number("draws", draws, 2, whole=True)),
-        )
-
-    def find_bias(self, columns: Mapping[str, Any]) -> list[Bias]:
-        """Look for groups of texts that the reader rates too low or too high after calibration.
-
-        Args:
-            columns: what is known of the labelled texts, such as which system wrote each, by name,
-                each of shape ``[n]`` in the order of the fit.
-
-        Returns:
-            Columns whose groups differ by more than chance, with the worst group of each; a test
-            with an error rate of 5 % over all columns, see `cordial_ppl.estimates.bias`.  None with
-            fewer than eight labels.
-
-        Raises:
-            InputError: a column has another length.
-            NotFittedError: ``fit`` was not called yet.
-        """
-        self._check_fitted()
-        if self.out_of_fold_ is None or self.labels_ is None:
-            return []
-        for name, cells in columns.items():
-            if len(cells) != len(self.labels_):
-                raise InputError(
-                    f"column {name!r} must have one cell for each of {len(self.labels_)} labels; "
-                    f"got {len(cells)}."
-                )
-        values = self.scale_.values
-        return find_bias(values[self.labels_] - self.out_of_fold_ @ values, columns, self.seed)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted calibrator to one file of plain data, which ``load`` reads.

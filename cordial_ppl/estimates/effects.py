@@ -58,7 +58,7 @@ def effects_model(
     common = numpyro.sample("common", dist.ImproperUniform(dist.constraints.real, (), ()))
     with numpyro.plate("groups", count):
         scaled = numpyro.sample("scaled", dist.Normal(0.0, 1.0))
-    effects = numpyro.deterministic("effects", tau * scaled)
+    effects: Any = numpyro.deterministic("effects", tau * scaled)
     with numpyro.plate("labels", len(residuals)):
         numpyro.sample("residual", dist.Normal(common + effects[groups], sigma), obs=residuals)
 
