@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Int64
 
 from cordial_ppl.cli.messages import count, leaving_at_once, say, working
 from cordial_ppl.cli.options import (
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
     from cordial_ppl.inference.data import Labelled
     from cordial_ppl.scale import Scale
-    from cordial_ppl.tables import ReadingTable
+    from cordial_ppl.tables import LabelTable, ReadingTable
 
 
 def calibrate(
@@ -40,14 +41,14 @@ def calibrate(
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs])
-    table, labelled, calibrator = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
+    fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
     with working("calibrating", shown.quiet):
         from cordial_ppl.bulk.predictor import predict_table
 
-        texts = predict_table(calibrator, table, output)
+        texts = predict_table(fitted.calibrator, fitted.table, output)
+    labelled = len(fitted.rows)
     done = f"wrote {output}: {count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
-    counts = {"output": str(output), "texts": texts, "labels": labelled}
-    _show(calibrator, table, counts, done, shown)
+    _show(fitted, {"output": str(output), "texts": texts, "labels": labelled}, done, shown)
 
 
 def fit(
@@ -63,10 +64,29 @@ def fit(
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs], endings=[ENDING])
-    table, labelled, calibrator = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
-    calibrator.save(output)
+    fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
+    fitted.calibrator.save(output)
+    labelled = len(fitted.rows)
     done = f"wrote {output}: a calibrator fitted on {count(labelled, 'label')}"
-    _show(calibrator, table, {"output": str(output), "labels": labelled}, done, shown)
+    _show(fitted, {"output": str(output), "labels": labelled}, done, shown)
+
+
+class FittedTables(NamedTuple):
+    """Two tables, and the calibrator that was fitted to them.
+
+    Attributes:
+        table: The readings of all texts.
+        labels: The labels.
+        rows: The labelled texts, in the order of the fit.
+        groups: What may name groups of these texts, by column.
+        calibrator: The calibrator.
+    """
+
+    table: "ReadingTable"
+    labels: "LabelTable"
+    rows: Int64[np.ndarray, " n"]
+    groups: Mapping[str, Sequence[str]]
+    calibrator: "Stack"
 
 
 def fit_tables(
@@ -76,23 +96,20 @@ def fit_tables(
     fitting: Fitting,
     quiet: bool,
     update: Path | None = None,
-) -> tuple["ReadingTable", int, "Stack"]:
+) -> FittedTables:
     """Read both tables and fit a calibrator on the texts that have labels, or update one.
-
-    Returns:
-        The readings of all texts, the number of labels, and the calibrator.
 
     Raises:
         InputError: A table is not as it must be, or they do not fit together.
         ChannelError: A file's model breaks the contract of a channel.
     """
     from cordial_ppl.drift import sketch
-    from cordial_ppl.tables import match_labels, read_labelled, read_provenance
+    from cordial_ppl.tables import list_groups, match_labels, read_labelled, read_provenance
 
     if update is not None:
         from cordial_ppl.cli.updating import update_calibrator
 
-        return update_calibrator(update, readings, labels, chosen, fitting, quiet)
+        return FittedTables(*update_calibrator(update, readings, labels, chosen, fitting, quiet))
     settings = fitting.settings
     table, found = read_labelled(readings, labels, **chosen.settings)
     rows = match_labels(table, found)
@@ -100,7 +117,7 @@ def fit_tables(
     calibrator = fit_calibrator(texts, table.scale, settings, quiet)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
     calibrator.sketch_ = sketch(table.logits)
-    return table, len(rows), calibrator
+    return FittedTables(table, found, rows, list_groups(table, rows, found), calibrator)
 
 
 def take_labelled(
@@ -156,18 +173,20 @@ def fit_calibrator(
         return Cordial(scale.options, **settings).fit_labelled(texts, scale)
 
 
-def _show(
-    calibrator: "Stack", table: "ReadingTable", counts: dict, done: str, shown: Shown
-) -> None:
+def _show(fitted: FittedTables, counts: dict, done: str, shown: Shown) -> None:
     """Print the summary and one line on stderr, or all of it as JSON."""
     from cordial_ppl.cli.output import STDOUT, show_json
 
+    table, calibrator = fitted.table, fitted.calibrator
     covariates = {name: table.covariate(name) for name in calibrator.covariates_}
     able = calibrator.can_forecast
     forecast = calibrator.forecast(table.logits, covariates) if able else None
-    summary = calibrator.describe(forecast)
+    summary, biases = calibrator.describe(forecast), calibrator.find_bias(fitted.groups)
     if shown.json:
-        show_json({**counts, "summary": summary.to_dict()})
+        found = [bias._asdict() for bias in biases]
+        show_json({**counts, "summary": summary.to_dict(), "biases": found})
     elif not shown.quiet:
         STDOUT.print(summary.text)
+        for bias in biases:
+            STDOUT.print(f"\nWarning: {bias}")
         say(done)

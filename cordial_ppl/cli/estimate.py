@@ -1,5 +1,6 @@
 """`cordial estimate` and `cordial compare`: how good the texts are, all of them and by group."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,18 +16,23 @@ from cordial_ppl.cli.options import (
 from cordial_ppl.errors import InputError
 
 if TYPE_CHECKING:
+    from cordial_ppl.cli.calibrate import FittedTables
     from cordial_ppl.estimates.estimate import Estimate
-    from cordial_ppl.tables import ReadingTable
-    from cordial_ppl.tables.labels import LabelTable
 
 BY = "A column of READINGS that names groups, such as `system`."
 LEVEL = "Probability inside the intervals."
 OUT = "Table to write (.csv, .parquet, .jsonl): a row for all texts and for each group."
-FIGURE = "Picture of the groups to write (.svg, .png, .pdf)."
+FIGURE = "Picture of the groups to write."
+PICTURES = ".svg", ".png", ".pdf"
 
-TableOrNot = Annotated[Path | None, option("OUT", OUT, "--output", "-o")]
-Figure = Annotated[Path | None, option("FIGURE", FIGURE, "--figure")]
-Level = Annotated[float, option("P", LEVEL)]
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is made of an estimate."""
+
+    output: Annotated[Path | None, option("OUT", OUT, "--output", "-o")] = None
+    figure: Annotated[Path | None, option("FIGURE", f"{FIGURE} ({', '.join(PICTURES)})")] = None
+    level: Annotated[float, option("P", LEVEL)] = 0.9
 
 
 def estimate(
@@ -35,18 +41,16 @@ def estimate(
     chosen: Chosen,
     fitting: Fitting,
     shown: Shown,
+    wanted: Wanted,
     by: Annotated[str | None, option("COLUMN", BY)] = None,
-    output: TableOrNot = None,
-    figure: Figure = None,
-    level: Level = 0.9,
 ) -> None:
     """Estimate the mean label and the shares of the options, of all texts and of each group.
 
     The intervals hold in repeated sampling of labels. LABELS must be of texts that were drawn at
     random or by `cordial plan`, whose columns `stratum` and `probability` are used.
     """
-    found = _estimate(readings, labels, chosen, fitting, shown.quiet, by, output, figure, level)
-    _show(found, found.text(by or "group"), [output, figure], shown)
+    fitted, made = _estimate(readings, labels, chosen, fitting, shown, wanted, by)
+    _show(fitted, made, made.text(by or "group"), shown, wanted, by)
 
 
 def compare(
@@ -55,21 +59,16 @@ def compare(
     chosen: Chosen,
     fitting: Fitting,
     shown: Shown,
+    wanted: Wanted,
     by: Annotated[str, option("COLUMN", BY)],
-    output: TableOrNot = None,
-    figure: Figure = None,
-    level: Level = 0.9,
 ) -> None:
     """Rank groups of texts, such as the systems that wrote them, by their mean label.
 
     Each has the difference to the best with its interval. LABELS must be of texts that were drawn
     at random or by `cordial plan --by COLUMN`, which spreads labels evenly.
     """
-    found = _estimate(readings, labels, chosen, fitting, shown.quiet, by, output, figure, level)
-    if len(found.groups) < 2:
-        (name,) = found.groups
-        raise InputError(f"{readings} has one {by} alone, {name!r}: there is nothing to compare.")
-    _show(found, found.ranked_text(by), [output, figure], shown)
+    fitted, made = _estimate(readings, labels, chosen, fitting, shown, wanted, by)
+    _show(fitted, made, made.ranked_text(by), shown, wanted, by)
 
 
 def _estimate(
@@ -77,96 +76,97 @@ def _estimate(
     labels: Path,
     chosen: Chosen,
     fitting: Fitting,
-    quiet: bool,
+    shown: Shown,
+    wanted: Wanted,
     by: str | None,
-    output: Path | None,
-    figure: Path | None,
-    level: float,
-) -> "Estimate":
-    from cordial_ppl.cli.calibrate import fit_calibrator, take_labelled
+) -> tuple["FittedTables", "Estimate"]:
+    from cordial_ppl.cli.calibrate import fit_tables
     from cordial_ppl.cli.output import check_output
-    from cordial_ppl.tables import match_labels, read_labelled
+    from cordial_ppl.tables import read_groups
 
-    for path, endings in ((output, {}), (figure, {"endings": (".svg", ".png", ".pdf")})):
-        if path is not None:
-            check_output(path, [readings, labels, *fitting.inputs], **endings)
-    table, found = read_labelled(readings, labels, **chosen.settings)
-    groups = None if by is None else read_groups(table, by)
-    rows = match_labels(table, found)
-    texts = take_labelled(table, rows, found.labels, fitting.channel)
-    calibrator = fit_calibrator(texts, table.scale, fitting.settings, quiet)
-    with working("estimating", quiet):
+    inputs = [readings, labels, *fitting.inputs]
+    if wanted.output is not None:
+        check_output(wanted.output, inputs)
+    if wanted.figure is not None:
+        if by is None:
+            raise InputError("--figure draws groups: name a column with --by.")
+        check_output(wanted.figure, inputs, PICTURES)
+    fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet)
+    table, calibrator = fitted.table, fitted.calibrator
+    groups = None if by is None else read_groups(table.columns, by)
+    with working("estimating", shown.quiet):
         made = calibrator.estimate(
             table.logits,
-            rows,
+            fitted.rows,
             groups,
             {name: table.covariate(name) for name in calibrator.covariates_},
-            level=level,
-            **read_design(table, found),
+            level=wanted.level,
+            **_read_design(fitted),
         )
-    if output is not None:
-        import polars as pl
-
-        from cordial_ppl.tables import write_table
-
-        write_table(output, pl.DataFrame(made.rows).rename({"group": by or "group"}).lazy())
-    if figure is not None:
-        _draw(made, figure, by)
-    return made
+    if wanted.output is not None:
+        _write(made, wanted.output, by or "group")
+    if wanted.figure is not None:
+        _draw(made, wanted.figure, by or "group")
+    return fitted, made
 
 
-def read_groups(table: "ReadingTable", by: str) -> list[str]:
-    """Read the group of every text.
-
-    Raises:
-        InputError: there is no such column, or a text has no group.
-    """
-    from cordial_ppl.tables.columns import filled, named
-
-    table.columns.require(by)
-    filled(table.columns, by, "Give every text one, or leave the text out.")
-    return table.columns.collect(named(by)).to_series().to_list()
-
-
-def read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
-    """How the labelled texts were chosen, where the table of labels says it, as a plan does.
-
-    Raises:
-        InputError: a probability is no number.
-    """
+def _read_design(fitted: "FittedTables") -> dict[str, Any]:
+    """How the labelled texts were chosen, where the table of labels says it, as a plan does."""
     from cordial_ppl.planning import expected_scores, score_strata
     from cordial_ppl.tables.columns import finite
 
     found: dict[str, Any] = {}
-    if "stratum" in labels.columns.schema:
+    columns, table = fitted.labels.columns, fitted.table
+    if "stratum" in columns.schema:
         scores = expected_scores(table.logits, table.scale)
-        found["strata"] = score_strata(scores, len(labels.labels))
-    if "probability" in labels.columns.schema:
-        found["probabilities"] = finite(labels.columns, "probability")
+        found["strata"] = score_strata(scores, len(fitted.rows))
+    if "probability" in columns.schema:
+        found["probabilities"] = finite(columns, "probability")
     return found
 
 
-def _draw(made: "Estimate", figure: Path, by: str | None) -> None:
+def _write(made: "Estimate", path: Path, by: str) -> None:
+    import polars as pl
+
+    from cordial_ppl.tables import write_table
+
+    write_table(path, pl.DataFrame(made.rows).rename({"group": by}).lazy())
+
+
+def _draw(made: "Estimate", path: Path, by: str) -> None:
     from cordial_ppl import plots
+    from cordial_ppl.products.figure import looking
     from cordial_ppl.tables import replacing
 
-    if not made.groups:
-        raise InputError("--figure draws groups: name a column with --by.")
-    with replacing(figure) as temporary:
-        axis = plots.groups(made, by=by or "group")
-        axis.figure.savefig(temporary, format=figure.suffix.removeprefix("."))
+    with looking(), replacing(path) as temporary:
+        figure = plots.groups(made, by=by).figure
+        figure.savefig(temporary, format=path.suffix.removeprefix("."))
 
 
-def _show(made: "Estimate", text: str, paths: list[Path | None], shown: Shown) -> None:
-    """Print the estimate as text, its warnings and what was written; or all of it as JSON."""
+def _show(
+    fitted: "FittedTables",
+    made: "Estimate",
+    text: str,
+    shown: Shown,
+    wanted: Wanted,
+    by: str | None,
+) -> None:
+    """Print the estimate, its warnings and the verdict on the calibrator; or all of it as JSON."""
     from cordial_ppl.cli.output import STDOUT, show_json
 
+    calibrator = fitted.calibrator
+    # The column of the estimate is accounted for.
+    groups = {name: cells for name, cells in fitted.groups.items() if name != by}
+    biases, verdict = calibrator.find_bias(groups), calibrator.verdict()
     if shown.json:
-        show_json(made.to_dict())
-    elif not shown.quiet:
+        content = made.to_dict() | {"biases": [bias._asdict() for bias in biases]}
+        show_json(content | {"verdict": None if verdict is None else verdict.to_dict()})
+        return
+    if not shown.quiet:
         STDOUT.print(text)
-    for warning in () if shown.json else made.warnings:
+        STDOUT.print(*() if verdict is None else ("", verdict.text), sep="\n")
+    for warning in (*made.warnings, *map(str, biases)):
         say(f"warning: {warning}")
-    for path in paths if not (shown.json or shown.quiet) else ():
-        if path is not None:
+    for path in (wanted.output, wanted.figure):
+        if path is not None and not shown.quiet:
             say(f"wrote {path}")

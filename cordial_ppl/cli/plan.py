@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cordial_ppl.cli.messages import count, say
-from cordial_ppl.cli.options import Chosen, ReadingsPath, Seed, Shown, option, output
-from cordial_ppl.errors import CordialWarning, list_names
+from cordial_ppl.cli.options import (
+    Channels,
+    Chosen,
+    ReadingsPath,
+    Seed,
+    Shown,
+    option,
+    output,
+)
+from cordial_ppl.errors import CordialWarning, InputError, list_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +29,8 @@ LABELS = 20
 
 NUMBER = "How many texts to label."
 BY = "A column, such as `system`, over whose values the labels are spread evenly."
+MORE = "A calibrator, from `cordial fit`: forecast what more labels would give it."
+WIDTH = "With --more: how many labels give the mean of all texts within ±W, in points of the scale."
 LABELLED = "Table of the labels that there are already: their texts are left out."
 TABLE = "Table to fill in (.csv, .parquet, .jsonl): the texts, in the order of labelling."
 COLUMNS = ("stratum", "probability", "label")
@@ -29,31 +39,49 @@ COLUMNS = ("stratum", "probability", "label")
 
 def plan(
     readings: ReadingsPath,
-    out: Annotated[Path, output("OUT", TABLE)],
     chosen: Chosen,
     shown: Shown,
+    out: Annotated[Path | None, output("OUT", TABLE)] = None,
     number: Annotated[int, option("N", NUMBER, "--number", "-n")] = LABELS,
     by: Annotated[str | None, option("COLUMN", BY)] = None,
     labelled: Annotated[Path | None, option("LABELS", LABELLED)] = None,
     seed: Seed = 0,
+    more: Annotated[Path | None, option("CALIBRATOR", MORE)] = None,
+    width: Annotated[float | None, option("W", WIDTH)] = None,
+    channel: Channels = None,
 ) -> None:
     """Choose which texts of READINGS to label: a sample spread evenly over low and high readings.
 
     Fill in the column `label` of OUT from the top. You may stop anywhere: the first texts of a plan
     are a plan themselves, and rows without a label are skipped where OUT is read as LABELS.
+
+    With --more and no OUT: what more labels would give a calibrator of these texts.
     """
+    if more is not None:
+        from cordial_ppl.cli.forecast import show_forecast
+
+        show_forecast(more, readings, chosen, width, shown, channel)
+    elif width is not None:
+        raise InputError("--width goes with --more: name a calibrator, from `cordial fit`.")
+    if out is None:
+        if more is None:
+            raise InputError("name the table to write, -o to-label.csv; or a calibrator, --more.")
+        return
     from cordial_ppl import planning
     from cordial_ppl.cli.output import check_output, show_json, show_table
-    from cordial_ppl.tables import match_labels, read_labels, read_readings, write_table
-    from cordial_ppl.tables.columns import filled, named
+    from cordial_ppl.tables import (
+        match_labels,
+        read_groups,
+        read_labels,
+        read_readings,
+        write_table,
+    )
 
     check_output(out, [readings, *([labelled] if labelled else [])])
     table = read_readings(readings, **chosen.settings)
     groups, known = None, []
     if by is not None:
-        table.columns.require(by)
-        filled(table.columns, by, "Give every text one, or leave out --by.")
-        groups = table.columns.collect(named(by)).to_series().to_list()
+        groups = read_groups(table.columns, by)
     if labelled is not None:
         found = read_labels(labelled, table.scale, task=chosen.task, kind=table.kind)
         known = match_labels(table, found).tolist()

@@ -13,12 +13,12 @@ from cordial_ppl.errors import InputError, naming
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
-    from cordial_ppl.tables import ReadingTable
+    from cordial_ppl.tables import LabelTable, ReadingTable
 
 
 def update_calibrator(
     path: Path, readings: Path, labels: Path, chosen: Chosen, fitting: Fitting, quiet: bool
-) -> tuple["ReadingTable", int, "Stack"]:
+) -> tuple["ReadingTable", "LabelTable", np.ndarray, dict[str, list[str]], "Stack"]:
     """Load a calibrator and let it learn from those labels that it does not know.
 
     Args:
@@ -30,7 +30,7 @@ def update_calibrator(
         quiet: Whether to show nothing.
 
     Returns:
-        The readings of all texts, the number of labels, and the calibrator.
+        What `FittedTables` holds.
 
     Raises:
         InputError: A table is not as it must be, does not have the calibrator's options, or lacks
@@ -44,10 +44,11 @@ def update_calibrator(
             "without --update."
         )
     with working("loading", quiet):
+        from cordial_ppl.cordial.fingerprints import find_places
         from cordial_ppl.cordial.stack import Stack
         from cordial_ppl.cordial.updating import attach, update
         from cordial_ppl.inference.data import Labelled
-        from cordial_ppl.tables import match_labels, read_labelled, read_provenance
+        from cordial_ppl.tables import list_groups, match_labels, read_labelled, read_provenance
 
         options = chosen.settings["options"]
         calibrator, options = load_calibrator(path, options, fitting.channel)
@@ -66,4 +67,7 @@ def update_calibrator(
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
     if not quiet:
         say(f"{count(int(new.sum()), 'label')} of {len(rows)} new to {path}")
-    return table, len(rows), calibrator
+    order = np.argsort(find_places(texts.logits, texts.labels, calibrator.seen_))
+    groups = list_groups(table, rows, found)
+    groups = {name: [cells[place] for place in order] for name, cells in groups.items()}
+    return table, found, rows[order], groups, calibrator

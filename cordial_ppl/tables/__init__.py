@@ -2,10 +2,12 @@
 
 `files` reads and writes the three formats, `columns` reads cells, `layout` finds the readings among
 the columns. `readings`, `labels`, `several` (readers side by side) and `predictions` (made
-elsewhere) build on these; `provenance` says how readings were made.
+elsewhere) build on these; `groups` reads what names groups of texts, `provenance` how
+readings were made.
 """
 
 from cordial_ppl.outputs import check_writable, discard_unfinished, replacing
+from cordial_ppl.tables.groups import list_groups, read_groups
 from cordial_ppl.tables.labels import LabelTable, match_labels, read_labelled, read_labels
 from cordial_ppl.tables.predictions import Predictions
 from cordial_ppl.tables.provenance import MADE, differences, read_provenance
@@ -21,9 +23,11 @@ __all__ = [
     "check_writable",
     "differences",
     "discard_unfinished",
+    "list_groups",
     "list_values",
     "match_labels",
     "open_readings",
+    "read_groups",
     "read_labelled",
     "read_labels",
     "read_provenance",

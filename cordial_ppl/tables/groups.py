@@ -1,0 +1,58 @@
+"""Columns that name groups of texts: the systems that wrote them, topics, users."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from jaxtyping import Int64
+
+from cordial_ppl.tables.columns import as_names, filled, is_reading, named
+from cordial_ppl.tables.frame import Columns
+from cordial_ppl.tables.labels import LabelTable
+from cordial_ppl.tables.readings import ReadingTable
+
+NO_GROUPS = {"item_id", "label", "rating", "reader", "task", "stratum", "probability", "order"}
+"""Columns that have a meaning of their own."""
+
+
+def read_groups(columns: Columns, by: str) -> list[str]:
+    """Read the group of every text.
+
+    Args:
+        columns: The table.
+        by: The column that names groups.
+
+    Returns:
+        One name a row.
+
+    Raises:
+        InputError: There is no such column, or a row has no group.
+    """
+    columns.require(by)
+    filled(columns, by, "Give every text one, or leave the text out.")
+    return columns.collect(named(by)).to_series().to_list()
+
+
+def list_groups(
+    readings: ReadingTable, rows: Int64[Any, " n"], labels: LabelTable
+) -> Mapping[str, Sequence[str]]:
+    """List what may name groups of the labelled texts: every other column of both tables.
+
+    Args:
+        readings: The readings.
+        rows: The labelled texts among them.
+        labels: The labels.
+
+    Returns:
+        Cells of the labelled texts by column; an empty one is "".
+    """
+    found: dict[str, list[str]] = {}
+    for columns, chosen in (
+        (labels.columns, range(len(rows))),
+        (readings.columns, rows.tolist()),
+    ):
+        for name in columns.schema:
+            if name not in NO_GROUPS and not is_reading(name):
+                cells = columns.collect(pl.col(name).gather(chosen)).to_series()
+                found[name] = as_names(cells).to_list()
+    return found
