@@ -168,14 +168,14 @@ class Forecast:
         return Range(*(float(self._count(width / ratio)) for ratio in self._ratios()))
 
     def say_needed(self, width: float) -> str:
-        """The labels for a width in words: "you need about 60 (40 to 110) labels for ±0.1"."""
+        """The labels for a width in words: "You need about 60 (40 to 110) labels for ±0.1"."""
         needed = self.needed(width)
         if needed is None:
             return self.text
         if needed.value <= self.labels:
             return f"your {self.labels} labels are about enough for ±{width:g} of the mean"
         value, low, high = map(_round, needed)
-        return f"you need about {value} ({low} to {high}) labels for ±{width:g} of the mean"
+        return f"You need about {value} ({low} to {high}) labels for ±{width:g} of the mean"
 
     def _width(self, labels: int) -> float:
         from scipy.special import stdtrit

@@ -1,5 +1,6 @@
 """`--update` of `cordial calibrate` and `cordial fit`: more labels for a saved calibrator."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def update_calibrator(
     path: Path, readings: Path, labels: Path, chosen: Chosen, fitting: Fitting, quiet: bool
-) -> tuple["ReadingTable", "LabelTable", np.ndarray, dict[str, list[str]], "Stack"]:
+) -> tuple["ReadingTable", "LabelTable", np.ndarray, Mapping[str, Sequence[str]], "Stack"]:
     """Load a calibrator and let it learn from those labels that it does not know.
 
     Args:
@@ -68,6 +69,6 @@ def update_calibrator(
     if not quiet:
         say(f"{count(int(new.sum()), 'label')} of {len(rows)} new to {path}")
     order = np.argsort(find_places(texts.logits, texts.labels, calibrator.seen_))
-    groups = list_groups(table, rows, found)
-    groups = {name: [cells[place] for place in order] for name, cells in groups.items()}
+    cells = list_groups(table, rows, found).items()
+    groups = {name: [names[int(place)] for place in order] for name, names in cells}
     return table, found, rows[order], groups, calibrator
