@@ -77,6 +77,8 @@ class Estimate:
     @cached_property
     def best(self) -> dict[str, float]:
         """Probability that each group's mean is the highest."""
+        if not self.groups:
+            return {}
         counts = np.bincount(self.draws.argmax(axis=1), minlength=len(self.groups))
         return dict(zip(self.groups, (counts / len(self.draws)).tolist(), strict=True))
 
