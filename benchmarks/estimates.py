@@ -86,8 +86,8 @@ def choose(corpus: Corpus, n: int, draw: int) -> np.ndarray:
     """Texts to label; draws of different tasks have nothing in common."""
     seed = zlib.crc32(f"{corpus.source} {corpus.name}".encode())
     order = np.random.default_rng([seed, n, draw]).permutation(len(corpus.labels))
-    if corpus.source == MADE[2]:
-        order = order[np.asarray(corpus.systems)[order] == str(draw % SYSTEMS)]
+    if corpus.source == MADE[2] and corpus.systems is not None:
+        order = order[corpus.systems[order] == str(draw % SYSTEMS)]
     return order[:n]
 
 
