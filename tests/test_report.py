@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def centred(logits):
 ROWS = range(len(EVERYTHING))
 
 
-def texts(rows=ROWS):
+def texts(rows: Any = ROWS):
     names = [f"text {k}" for k in ROWS]
     return Texts(names, centred(EVERYTHING), np.asarray(rows), ALL_LABELS[rows], {})
 
