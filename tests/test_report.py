@@ -351,6 +351,18 @@ def test_the_command_writes_the_page(files, cordial, tmp_path):
     assert "What is wrong with the reader" in (tmp_path / "page.html").read_text("utf-8")
 
 
+def test_the_command_looks_for_groups_in_the_other_columns(files, cordial, judge, tmp_path):
+    residuals = LABELS - judge.out_of_fold_ @ np.arange(5)
+    high = (residuals > np.median(residuals)).astype(int)
+    rows = [f"t{k},{STARS[z]},{'AB'[high[k]]},{k}" for k, z in enumerate(LABELS)]
+    (tmp_path / "labels.csv").write_text("\n".join(["item_id,label,system,note", *rows]))
+    content = json.loads(cordial(*files, "page.html", "--json").stdout)
+    columns = {"system": ["AB"[k] for k in high]}
+    assert content["biases"] and content["biases"] == [
+        found._asdict() for found in judge.find_bias(columns)
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
