@@ -1,0 +1,109 @@
+"""`cordial estimate` and `cordial compare`: the commands say what Python finds."""
+
+import json
+
+import pytest
+from review_tables import LABELLED, TEXTS, read, write_tables
+
+import cordial_ppl as cp
+from cordial_ppl.tables import read_labelled
+
+SYSTEMS = [f"system {'abc'[row % 3]}" for row in range(TEXTS)]
+
+
+@pytest.fixture
+def tables(tmp_path):
+    return write_tables(tmp_path, system=SYSTEMS, constant=["x"] * TEXTS)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    table, found = read_labelled(*write_tables(tmp_path_factory.mktemp("estimate")))
+    rows = list(range(LABELLED))
+    fitted = cp.Cordial(table.scale).fit(table.logits[rows], table.scale.decode(found.labels))
+    return fitted, fitted.estimate(table.logits, rows, SYSTEMS)
+
+
+def test_the_mean_of_all_texts(cordial, tables, made):
+    result = cordial("estimate", *tables, "--seed", 0)
+    fitted, expected = made
+    first, mean, *_ = result.stdout.splitlines()
+    assert first == "20 of 60 texts are labelled; intervals of 90 %"
+    assert mean.startswith(f"  mean {expected.overall.mean.mean:.2f} (")
+    assert "from sampling alone" in mean
+    assert result.stdout.rstrip().endswith(fitted.verdict().text)
+
+
+def test_groups_in_a_table_and_a_picture(cordial, tables, made):
+    result = cordial("estimate", *tables, "--by", "system", "-o", "e.csv", "--figure", "e.svg")
+    _, expected = made
+    assert expected.text("system") in result.stdout
+    assert "wrote e.csv" in result.stderr and "wrote e.svg" in result.stderr
+    cells = read("e.csv")
+    assert cells["system"] == ["all", *expected.ranking]
+    assert float(cells["mean_low"][1]) == expected.groups[expected.ranking[0]].mean.lower
+    assert [sum(float(cells[f"share_{k}"][row]) for k in range(1, 6)) for row in range(4)] == (
+        pytest.approx([1] * 4)
+    )
+
+
+def test_groups_are_ranked_with_differences(cordial, tables, made):
+    result = cordial("compare", *tables, "--by", "system")
+    assert made[1].ranked_text("system") in result.stdout
+    assert "of 3 differences are resolved at 90 %" in result.stdout
+
+
+def test_everything_as_json(cordial, tables, made):
+    printed = json.loads(cordial("compare", *tables, "--by", "system", "--json").stdout)
+    _, expected = made
+    assert [row["group"] for row in printed["populations"]] == ["all", *expected.ranking]
+    for row, found in zip(printed["populations"], expected.rows, strict=True):
+        assert row == pytest.approx(found)
+    assert printed["best"] == pytest.approx(expected.best)
+    assert printed["differences"]["pairs"] == 3 and printed["level"] == 0.9
+    assert printed["biases"] == [] and printed["verdict"]["labels"] == LABELLED
+
+
+def test_a_plan_says_how_texts_were_chosen(cordial, tables):
+    readings, labels = tables
+    cordial("plan", readings, "-n", 20, "--by", "system", "-o", "p.csv", "--quiet")
+    text = readings.parent.joinpath("p.csv").read_text().splitlines()
+    truth = dict(zip(read(labels)["item_id"], read(labels)["label"], strict=True))
+    lines = [line + truth.get(line.split(",")[0], "3") for line in text[1:]]
+    readings.parent.joinpath("p.csv").write_text("\n".join([text[0], *lines]))
+    designed = json.loads(cordial("estimate", readings, "p.csv", "--json").stdout)
+    plain = "\n".join(line.rsplit(",", 3)[0] + "," + line[-1] for line in lines)
+    readings.parent.joinpath("q.csv").write_text(
+        ",".join(text[0].split(",")[:-3]) + ",label\n" + plain
+    )
+    random = json.loads(cordial("estimate", readings, "q.csv", "--json").stdout)
+    assert designed["populations"] == random["populations"]
+    assert designed["rectified"] != random["rectified"]
+
+
+def test_more_labels_are_forecast_by_the_plan(cordial, tables):
+    readings, labels = tables
+    cordial("fit", readings, labels, "-o", "c.cordial", "--quiet")
+    result = cordial("plan", readings, "--more", "c.cordial", "--width", 0.2)
+    assert "What more labels would give" in result.stdout and "±0.2" in result.stdout
+    both = cordial("plan", readings, "--more", "c.cordial", "-o", "p.csv")
+    assert "What more labels would give" in both.stdout and len(read("p.csv")["item_id"]) == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["estimate", "r.csv", "l.csv", "--by", "nothing"], "r.csv has no column 'nothing'"),
+        (["estimate", "r.csv", "l.csv", "--figure", "x.svg"], "--figure draws groups: name a"),
+        (["estimate", "r.csv", "l.csv", "-o", "r.csv"], "would replace the input r.csv"),
+        (["estimate", "r.csv", "l.csv", "--by", "system", "--figure", "x.gif"], "must end in"),
+        (["estimate", "r.csv", "l.csv", "--level", 2], "level must lie between 0 and 1"),
+        (["compare", "r.csv", "l.csv", "--by", "constant"], "r.csv has one constant alone, 'x'"),
+        (["plan", "r.csv"], "name the table to write, -o to-label.csv"),
+        (["plan", "r.csv", "-o", "p.csv", "--width", 1], "--width goes with --more"),
+    ],
+)
+def test_what_cannot_be_estimated_is_told(cordial, tables, arguments, message):
+    result = cordial(*arguments, status=2)
+    assert message in result.stderr and "Traceback" not in result.stderr
+    assert not (tables[0].parent / "x.svg").exists()
