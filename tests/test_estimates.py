@@ -187,13 +187,15 @@ def test_a_group_without_labels_is_said_to_be_extrapolated():
         ({"groups": NAMES[:-1]}, "groups must name one for each of 300 texts; got 299"),
         ({"groups": [None, *NAMES[1:]]}, "every text needs a group; there is none in row 0"),
         ({"groups": [*NAMES[:-1], " "]}, "there is none in row 299"),
+        ({"groups": np.arange(TEXTS)}, "there are 300 groups, more than the 200 that can"),
         ({"level": 1.0}, "level must lie between 0 and 1"),
         ({"draws": 1}, "draws must be a whole number of 2 or more"),
         ({"probabilities": np.zeros(40)}, "probabilities must be one for each of 40 labels"),
         ({"strata": [0, 1]}, "strata must be given for each of 300 texts"),
     ],
 )
-def test_bad_input_is_refused(fitted, changes, message):
+def test_bad_input_is_refused(fitted, changes, message, monkeypatch):
+    monkeypatch.setattr("cordial_ppl.estimates.estimate.MOST", 200)
     given = {"rows": ROWS, "groups": NAMES} | changes
     with pytest.raises(InputError, match=message):
         fitted.estimate(MADE.logits, given.pop("rows"), given.pop("groups"), **given)
