@@ -29,7 +29,7 @@ def test_sums_are_those_of_single_texts(stack, monkeypatch):
     monkeypatch.setattr(corpus, "BLOCK", 16)
     found = sum_draws(sampler, logits, {}, groups, rows, values)
     members = list(sampler.predict(logits, {}))
-    mixture = sum(weight * draws.mean(axis=0) for weight, draws in members)
+    mixture = np.sum([weight * draws.mean(axis=0) for weight, draws in members], axis=0)
     channels = [(weight, draws) for weight, draws in members if len(draws) > 1]
     apart = np.concatenate([draws - draws.mean(axis=0) for _, draws in channels])
     weights = np.repeat([weight for weight, _ in channels], 16)

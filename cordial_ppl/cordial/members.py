@@ -73,7 +73,7 @@ def predict_each(
     compiled already where texts were predicted.
     """
     options = np.eye(logits.shape[-1])
-    parts = [fit.predict(logits, covariates, option)[1] for option in options]
+    parts = [np.asarray(fit.predict(logits, covariates, option)[1]) for option in options]
     found = np.stack(parts, axis=-1, dtype=np.float64)
     return found / found.sum(axis=-1, keepdims=True)
 

@@ -12,7 +12,6 @@ from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.estimates.rectified import RectifiedMean
 from cordial_ppl.scores import Interval
 
-
 MOST = 1000
 """Groups that are estimated jointly: thousands of draws of each are held."""
 
