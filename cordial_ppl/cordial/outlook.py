@@ -55,8 +55,8 @@ def spread_rows(logits: Float[np.ndarray, "m *readers K"]) -> Int[np.ndarray, " 
     if count <= TEXTS:
         return np.arange(count)
     shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    # The squares tell texts with equal means apart, so that the order of the table does not.
-    places = np.arange(size) + 1e-6 * np.arange(size) ** 2
-    means = (shares @ places) / shares.sum(axis=-1)
+    means = (shares @ np.arange(size)) / shares.sum(axis=-1)
+    # A trace of the logits tells texts with equal means apart: the order of the table does not.
+    means += 1e-9 * (logits @ np.sqrt(np.arange(1, size + 1)))
     ranked = np.argsort(means.reshape(count, -1).sum(axis=1))
     return ranked[np.linspace(0, count - 1, TEXTS).round().astype(int)]
