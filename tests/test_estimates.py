@@ -9,6 +9,8 @@ import cordial_ppl as cp
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimates.bias import find_bias
 from cordial_ppl.estimates.effects import draw_effects, draw_spreads, effects_model
+from cordial_ppl.estimates.estimate import Estimate, Population
+from cordial_ppl.scores import Interval
 from cordial_ppl.synthetic import reviews
 
 TEXTS, LABELLED, SYSTEMS = 300, 40, 4
@@ -119,6 +121,19 @@ def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
     assert pairs == SYSTEMS * (SYSTEMS - 1) / 2 and 0 <= wrong <= 0.05 * max(resolved, 1)
     with pytest.raises(InputError, match="there is no group 'z'; the groups are"):
         estimate.difference(a, "z")
+
+
+def test_pairs_count_the_signs_of_draws():
+    """Of a hundred draws, b is above a in 97, c above both in all, and d is a."""
+    a = np.zeros(100)
+    b, c = np.where(np.arange(100) < 97, 1.0, -1.0), np.full(100, 2.0)
+    whole = Population(4, 4, ("0", "1"), Interval(0.0, 0.0, 0.0), {})
+    groups = dict.fromkeys("abcd", whole)
+    found = Estimate(0.9, whole, groups, None, np.stack([a, b, c, a], axis=1))
+    pairs, resolved, wrong = found.pairs
+    assert (pairs, resolved) == (6, 5) and wrong == pytest.approx(2 * 0.03)
+    assert Estimate(0.95, whole, groups, None, -found.draws).pairs[1] == 3
+    assert found.best == {"a": 0, "b": 0, "c": 1, "d": 0}
 
 
 def test_a_saved_calibrator_estimates_alike(fitted, estimate, tmp_path):
