@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Float64, Int, Int64
 
+from cordial_ppl.permutation import adjusted_p
 from cordial_ppl.scale import Scale
 
 RATE = 0.01
@@ -194,28 +195,7 @@ def _permute(
         else:
             weights = 1 / each
         both[:, place] = own**2 @ weights
-    return rank(both)
-
-
-def rank(statistics: Float[np.ndarray, "S_and_1 T"]) -> float:
-    """P value of several statistics at once, from their values in simulations.
-
-    Args:
-        statistics: what was observed, and a row for each simulation; large where something differs.
-
-    Returns:
-        The share of rows, the first included, in which some statistic is as rare as the rarest of
-        the first row.
-    """
-    # Equal values may differ in their last digits.
-    values = statistics / np.maximum(statistics.max(axis=0), np.finfo(float).tiny)
-    ordered = np.sort(values + 1e-9, axis=0)
-    higher = [
-        len(values) - np.searchsorted(known, own)
-        for known, own in zip(ordered.T, values.T, strict=True)
-    ]
-    rarest = np.min(higher, axis=0)
-    return float((rarest <= rarest[0]).mean())
+    return float(adjusted_p(both).min())
 
 
 def _steps(size: int) -> int:

@@ -88,7 +88,7 @@ def plan(
     codes = _as_groups(groups, len(logits))
     known = _as_rows(labelled, len(logits))
     free = len(logits) - len(known)
-    if not isinstance(n, int) or not 1 <= n <= free:
+    if not isinstance(n, int | np.integer) or not 1 <= n <= free:
         which = "texts without a label" if len(known) else "texts"
         raise InputError(
             f"n must be a whole number from 1 to the {free} {which}; found {quote(n)}."

@@ -36,11 +36,20 @@ def test_a_forecast_is_printed(files, capsys):
 
 def test_a_forecast_as_json(files, capsys):
     calibrator, readings, found = files
-    show_forecast(calibrator, readings, Chosen(), 0.1, Shown(json=True))
-    printed = json.loads(capsys.readouterr().out)
+    printed = show_forecast(calibrator, readings, Chosen(), 0.1, Shown(json=True))
+    assert capsys.readouterr().out == ""
     assert printed["loss"]["value"] == pytest.approx(found.loss.value)
     assert printed["needed"]["value"] == found.needed(0.1).value
     assert [step["labels"] for step in printed["steps"]] == list(found.counts)
+
+
+def test_a_plan_and_a_forecast_are_one_json(cordial, files):
+    calibrator, readings, found = files
+    given = "plan", readings, "--more", calibrator, "--json"
+    alone = json.loads(cordial(*given).stdout)
+    assert alone["sentence"] == found.sentence
+    both = json.loads(cordial(*given, "-o", "p.csv").stdout)
+    assert both["forecast"] == alone and both["planned"] == 20
 
 
 def test_what_is_refused(files):

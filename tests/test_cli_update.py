@@ -8,6 +8,9 @@ import pytest
 from review_tables import LABELLED, read, write_tables
 
 import cordial_ppl as cp
+from cordial_ppl.cli.options import Chosen, Fitting
+from cordial_ppl.cli.updating import update_calibrator
+from cordial_ppl.cordial.fingerprints import find_places
 from cordial_ppl.tables import write_table
 
 KNOWN = 12
@@ -22,6 +25,20 @@ def tables(cordial, tmp_path):
     write_table("all.csv", {name: column[::-1] for name, column in cells.items()})
     cordial("fit", readings, "few.csv", "-o", "few.cordial", "--seed", 3, "--quiet")
     return readings, "all.csv"
+
+
+def test_rows_and_groups_are_in_the_order_of_the_fit(cordial, tmp_path):
+    readings, labels = write_tables(tmp_path, who=[f"text {i}" for i in range(60)])
+    cells = read(labels)
+    write_table("few.csv", {name: column[:KNOWN] for name, column in cells.items()})
+    write_table("all.csv", {name: column[::-1] for name, column in cells.items()})
+    cordial("fit", readings, "few.csv", "-o", "few.cordial", "--quiet")
+    table, _, rows, groups, fitted = update_calibrator(
+        Path("few.cordial"), readings, Path("all.csv"), Chosen(), Fitting(), True
+    )
+    places = find_places(table.logits[rows], fitted.labels_, fitted.seen_)
+    np.testing.assert_array_equal(places, np.arange(LABELLED))
+    assert groups["who"] == [table.item_ids[row] for row in rows]
 
 
 def test_fit_and_calibrate_update(cordial, tables):

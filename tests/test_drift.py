@@ -11,7 +11,7 @@ from review_tables import LABELLED, fast, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl import drift
-from cordial_ppl.drift import RATE, Drift, check_sketch, compare, merge, rank, sketch
+from cordial_ppl.drift import RATE, Drift, check_sketch, compare, merge, sketch
 from cordial_ppl.errors import InputError
 from cordial_ppl.readings import readings_from_counts
 from cordial_ppl.scale import Scale
@@ -139,15 +139,6 @@ def test_without_texts_there_is_nothing_to_compare():
     nothing = sketch(np.empty((0, 5)))
     assert compare(sketch(TEST), nothing, FIVE) is None
     assert compare(nothing, sketch(TEST), FIVE) is None
-
-
-def test_ranks_of_one_statistic_are_its_p_value():
-    values = np.array([3.0, 1.0, 3.0 + 1e-13, 5.0, 2.0])
-    assert rank(values[:, None]) == pytest.approx(3 / 5)
-    assert rank(np.stack([values, np.zeros(5)], axis=1)) == pytest.approx(3 / 5)
-    rng = np.random.default_rng(0)
-    found = [rank(rng.normal(size=(100, 2))) for _ in range(1000)]
-    assert np.mean(np.array(found) <= 0.05) == pytest.approx(0.05, abs=0.025)
 
 
 def test_a_calibrator_knows_the_readings_of_its_fit():

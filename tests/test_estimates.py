@@ -9,6 +9,8 @@ import cordial_ppl as cp
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimates.bias import find_bias
 from cordial_ppl.estimates.effects import draw_effects, draw_spreads, effects_model
+from cordial_ppl.estimates.estimate import Estimate, Population
+from cordial_ppl.scores import Interval
 from cordial_ppl.synthetic import reviews
 
 TEXTS, LABELLED, SYSTEMS = 300, 40, 4
@@ -129,6 +131,19 @@ def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
         estimate.difference(a, "z")
 
 
+def test_pairs_count_the_signs_of_draws():
+    """Of a hundred draws, b is above a in 97, c above both in all, and d is a."""
+    a = np.zeros(100)
+    b, c = np.where(np.arange(100) < 97, 1.0, -1.0), np.full(100, 2.0)
+    whole = Population(4, 4, ("0", "1"), Interval(0.0, 0.0, 0.0), {})
+    groups = dict.fromkeys("abcd", whole)
+    found = Estimate(0.9, whole, groups, None, np.stack([a, b, c, a], axis=1))
+    pairs, resolved, wrong = found.pairs
+    assert (pairs, resolved) == (6, 5) and wrong == pytest.approx(2 * 0.03)
+    assert Estimate(0.95, whole, groups, None, -found.draws).pairs[1] == 3
+    assert found.best == {"a": 0, "b": 0, "c": 1, "d": 0}
+
+
 def test_a_saved_calibrator_estimates_alike(fitted, estimate, tmp_path):
     fitted.save(tmp_path / "x.cordial")
     found = cp.load(tmp_path / "x.cordial").estimate(MADE.logits, ROWS, NAMES)
@@ -195,13 +210,15 @@ def test_a_group_without_labels_is_said_to_be_extrapolated():
         ({"groups": NAMES[:-1]}, "groups must name one for each of 300 texts; got 299"),
         ({"groups": [None, *NAMES[1:]]}, "every text needs a group; there is none in row 0"),
         ({"groups": [*NAMES[:-1], " "]}, "there is none in row 299"),
+        ({"groups": np.arange(TEXTS)}, "there are 300 groups, more than the 200 that can"),
         ({"level": 1.0}, "level must lie between 0 and 1"),
         ({"draws": 1}, "draws must be a whole number of 2 or more"),
         ({"probabilities": np.zeros(40)}, "probabilities must be one for each of 40 labels"),
         ({"strata": [0, 1]}, "strata must be given for each of 300 texts"),
     ],
 )
-def test_bad_input_is_refused(fitted, changes, message):
+def test_bad_input_is_refused(fitted, changes, message, monkeypatch):
+    monkeypatch.setattr("cordial_ppl.estimates.estimate.MOST", 200)
     given = {"rows": ROWS, "groups": NAMES} | changes
     with pytest.raises(InputError, match=message):
         fitted.estimate(MADE.logits, given.pop("rows"), given.pop("groups"), **given)

@@ -1,6 +1,7 @@
 """Checks of new labels: p values are uniform under the model, small where readers changed."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,6 +42,18 @@ def test_labels_of_a_set_go_together(stack):
     places = np.arange(5)
     alone = (probs @ places**2 - (probs @ places) ** 2).sum()
     assert drawn.sum(axis=1).var() > 1.5 * alone
+
+
+def test_draws_are_taken_by_their_weights(monkeypatch):
+    """Two draws, each of which is sure of its option."""
+    sure = np.tile(np.eye(4)[:2, None], (1, 3, 1))
+    monkeypatch.setattr("cordial_ppl.cordial.predictive.predict_each", lambda *_: sure)
+    texts = Labelled(np.zeros((3, 4)), np.zeros(3, np.int64), {})
+    members = [(SimpleNamespace(draw_weights=np.array([0.9, 0.1])), texts.logits)]
+    sets = simulate(members, np.ones(1), texts, 5000, np.random.default_rng(0))
+    drawn = np.concatenate(list(sets))
+    assert (drawn == drawn[:, :1]).all() and set(drawn[:, 0].tolist()) == {0, 1}
+    assert drawn.mean() == pytest.approx(0.1, abs=0.02)
 
 
 def test_p_values_are_uniform_under_the_model(stack):

@@ -76,7 +76,7 @@ class FittedTables(NamedTuple):
 
     Attributes:
         table: The readings of all texts.
-        labels: The labels.
+        labels: The labels, in the order of their table, which is that of the fit but for --update.
         rows: The labelled texts, in the order of the fit.
         groups: What may name groups of these texts, by column.
         calibrator: The calibrator.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.cli.messages import working
 from cordial_ppl.cli.options import Chosen, Shown
@@ -19,8 +19,8 @@ def show_forecast(
     width: float | None,
     shown: Shown,
     channels: Sequence[Path] | None = None,
-) -> None:
-    """Print what more labels would give a saved calibrator.
+) -> dict[str, Any]:
+    """Print what more labels would give a saved calibrator, unless JSON is wanted.
 
     Args:
         calibrator: its file.
@@ -31,11 +31,14 @@ def show_forecast(
         shown: how it is printed.
         channels: the channel files that it was fitted with.
 
+    Returns:
+        The forecast, for JSON.
+
     Raises:
         InputError: the file holds another kind of calibrator, or one that keeps no out-of-fold
             predictions; the table does not fit it; or the width is not positive.
     """
-    from cordial_ppl.cli.output import STDOUT, show_json
+    from cordial_ppl.cli.output import STDOUT
     from cordial_ppl.cli.predict import load_calibrator
     from cordial_ppl.tables import read_readings
 
@@ -54,12 +57,11 @@ def show_forecast(
     with working("forecasting", shown.quiet):
         covariates = {name: table.covariate(name) for name in fitted.covariates_}
         found = fitted.forecast(table.logits, covariates)
-    if shown.json:
-        show_json(found.to_dict() | _needed(found, width))
-    elif not shown.quiet:
+    if not (shown.json or shown.quiet):
         STDOUT.print(found.text)
         if width is not None and found.loss is not None:
             STDOUT.print(found.say_needed(width))
+    return found.to_dict() | _needed(found, width)
 
 
 def _needed(found: "Forecast", width: float | None) -> dict:

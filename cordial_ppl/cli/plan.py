@@ -57,18 +57,22 @@ def plan(
 
     With --more and no OUT: what more labels would give a calibrator of these texts.
     """
+    from cordial_ppl.cli.output import check_output, show_json, show_table
+
+    forecast = {}
     if more is not None:
         from cordial_ppl.cli.forecast import show_forecast
 
-        show_forecast(more, readings, chosen, width, shown, channel)
+        forecast = show_forecast(more, readings, chosen, width, shown, channel)
     elif width is not None:
         raise InputError("--width goes with --more: name a calibrator, from `cordial fit`.")
     if out is None:
         if more is None:
             raise InputError("name the table to write, -o to-label.csv; or a calibrator, --more.")
+        if shown.json:
+            show_json(forecast)
         return
     from cordial_ppl import planning
-    from cordial_ppl.cli.output import check_output, show_json, show_table
     from cordial_ppl.tables import (
         match_labels,
         read_groups,
@@ -93,7 +97,11 @@ def plan(
     _warn_of_groups(counts)
     if shown.json:
         content = {"output": str(out), "texts": len(table), "labelled": len(known)}
-        show_json({**content, "planned": len(made.rows)} | ({"groups": counts} if counts else {}))
+        show_json(
+            {**content, "planned": len(made.rows)}
+            | ({"groups": counts} if counts else {})
+            | ({"forecast": forecast} if forecast else {})
+        )
     elif not shown.quiet:
         if counts:
             header = list(next(iter(counts.values())))

@@ -28,14 +28,12 @@ class CorpusDraws(NamedTuple):
         sums: probabilities summed over the texts of each group.
         spread: predictive variance of single labels' values, summed likewise, for V values.
         labelled: probabilities of the labelled texts less those of the mixture.
-        probs: the mixture's probabilities of the labelled texts.
     """
 
     weights: Float[np.ndarray, " D"]
     sums: Float[np.ndarray, "D G K"]
     spread: Float[np.ndarray, "G V"]
     labelled: Float[np.ndarray, "D n K"]
-    probs: Float[np.ndarray, "n K"]
 
 
 class Sampler:
@@ -95,12 +93,13 @@ def sum_draws(
     sums: list[np.ndarray] = []
     labelled: list[np.ndarray] = []
     shares: list[float] = []
-    probs = np.zeros((len(rows), size))
     for start in range(0, len(logits), BLOCK):
         block = slice(start, start + BLOCK)
         extra = {name: column[block] for name, column in covariates.items()}
-        here, member = place[block], np.eye(count)[groups[block]]
-        member[here >= 0] = 0
+        here = place[block]
+        others = np.flatnonzero(here < 0)
+        others = others[np.argsort(groups[block][others], kind="stable")]
+        present, starts = np.unique(groups[block][others], return_index=True)
         mixture, channel = np.zeros((len(here), size)), 0
         for weight, found in sampler.predict(logits[block], extra):
             mixture += weight * found.mean(axis=0)
@@ -110,20 +109,21 @@ def sum_draws(
                 shares.append(weight)
                 sums.append(np.zeros((len(found), count, size)))
                 labelled.append(np.zeros((len(found), len(rows), size)))
-            sums[channel] += np.einsum("dmk,mg->dgk", found, member, optimize=True)
+            if len(present):
+                parts = np.add.reduceat(found[:, others], starts, axis=1, dtype=np.float64)
+                sums[channel][:, present] += parts
             labelled[channel][:, here[here >= 0]] = found[:, here >= 0]
             channel += 1
         mixture /= mixture.sum(axis=1, keepdims=True)
-        probs[here[here >= 0]] = mixture[here >= 0]
-        mixed += member.T @ mixture
-        spread += member.T @ (mixture @ values.T**2 - (mixture @ values.T) ** 2)
+        rest, homes = mixture[others], groups[block][others]
+        np.add.at(mixed, homes, rest)
+        np.add.at(spread, homes, rest @ values.T**2 - (rest @ values.T) ** 2)
     if not shares:  # Calibrators alone: nothing is known of their uncertainty.
-        return CorpusDraws(np.ones(1), mixed[None], spread, np.zeros((1, *probs.shape)), probs)
+        return CorpusDraws(np.ones(1), mixed[None], spread, np.zeros((1, len(rows), size)))
     weights = np.repeat(np.array(shares) / sum(shares) / len(sums[0]), len(sums[0]))
     return CorpusDraws(
         weights,
         np.concatenate([each - each.mean(axis=0) for each in sums]) + mixed,
         spread,
         np.concatenate([each - each.mean(axis=0) for each in labelled]),
-        probs,
     )

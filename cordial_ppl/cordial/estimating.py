@@ -4,10 +4,16 @@ The sum over a group's texts is, under draw s of the channel,
 
 .. math:: \sum_{\text{labelled}} y_i + \sum_{\text{others}} [m_s(x_i) + b_g + \epsilon_i]
 
-The effect :math:`b_g` of the group is drawn given its residuals under the same draw: one that
-predicts higher labels leaves less to the effects.  Labelled texts count as themselves, and
-:math:`\epsilon_i` is the predictive spread of a label.  The whole corpus is one group, with a
-smaller effect: what few labels say of its mean by themselves is weighed with what the channel says.
+The effect :math:`b_g` of the group is drawn given its residuals under the same draw,
+:math:`r_i - [m_s(x_i) - \bar m(x_i)]` with the out-of-fold residual r: a draw that predicts higher
+labels leaves less to the effects.  What all groups' residuals have in common stays in them, so that
+the effects take it in; only the draws of tau and sigma are given a mean residual besides.  This is
+no joint posterior but a cut: channel, spreads and effects are drawn in turn, the residuals tell the
+channel nothing, and the draw of the channel tells the spreads nothing.  Labelled texts count as
+themselves, and :math:`\epsilon_i` is the predictive spread of a label.
+
+The whole corpus is one group, with a smaller effect: what few labels say of its mean by themselves
+is weighed with what the channel says.  So its mean is not just that of the groups' means.
 """
 
 from collections.abc import Iterator
@@ -24,6 +30,7 @@ from cordial_ppl.errors import InputError, quote
 from cordial_ppl.estimates.effects import CORPUS_SCALE, GROUP_SCALE, draw_effects, draw_spreads
 from cordial_ppl.estimates.estimate import Estimate, Population, name_groups, summarise
 from cordial_ppl.estimates.rectified import rectified_mean
+from cordial_ppl.scores import Interval
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.decisions import Decisions
@@ -66,12 +73,12 @@ def estimate(
 ) -> Estimate:
     """Estimate a corpus; arguments and errors are those of ``Decisions.estimate``."""
     level, scale, count = check_level(level), stack.scale_, len(logits)
-    labels, rows = check_rows(stack, logits, rows)
     if not any(np.ptp(fit.draws, axis=0).any() for fit in stack.posteriors_.values()):
         raise InputError(
             "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
             'by another inference than "mode".'
         )
+    labels, rows = check_rows(stack, logits, rows)
     names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
     texts = Texts(rows, labels, codes, stack.out_of_fold_)
     reached = np.arange(scale.size)[1:, None] <= np.arange(scale.size)
@@ -82,8 +89,9 @@ def estimate(
     whole, parts, effects = (np.stack(each, axis=-1) for each in zip(*drawn, strict=True))
     whole[:, 1:], parts[..., 1:] = whole[:, 1:].clip(0, 1), parts[..., 1:].clip(0, 1)
 
-    def describe(number: int, labelled: int, means: np.ndarray, effect: Any) -> Population:
-        mean, *shares = (summarise(column, level) for column in means.T)
+    def describe(number: int, labelled: int, draws: np.ndarray, effect: Any) -> Population:
+        ends = zip(*(end.tolist() for end in summarise(draws, level)), strict=True)
+        mean, *shares = (Interval(*each) for each in ends)
         at_least = dict(zip(scale.options[1:], shares, strict=True))
         return Population(number, labelled, scale.options, mean, at_least, effect)
 

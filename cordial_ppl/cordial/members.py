@@ -64,6 +64,20 @@ class CalibratorFit:
 Fitted = Posterior | CalibratorFit
 
 
+def predict_each(
+    fit: Fitted, logits: Float[np.ndarray, "m *readers K"], covariates: Mapping[str, np.ndarray]
+) -> Float[np.ndarray, "D m K"]:
+    """Probabilities of texts under each draw that predicts; ``draw_weights`` has their weights.
+
+    The probability of an option is the expected value of "it is this one", whose program is
+    compiled already where texts were predicted.
+    """
+    options = np.eye(logits.shape[-1])
+    parts = [np.asarray(fit.predict(logits, covariates, option)[1]) for option in options]
+    found = np.stack(parts, axis=-1, dtype=np.float64)
+    return found / found.sum(axis=-1, keepdims=True)
+
+
 @dataclass(frozen=True, eq=False)
 class CalibratorMember:
     """A calibrator, by name."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.cordial.members import predict_each
 from cordial_ppl.forecasting import Outlook, entropy
 from cordial_ppl.inference.programs import TEXTS
 
@@ -38,10 +39,7 @@ def look_ahead(
     for (fit, seen), share in zip(members, own.T, strict=True):
         if not share.any():
             continue
-        # Under each draw, the expected value of "it is option k" is the probability of k.
-        parts = [fit.predict(seen[rows], extra, option)[1] for option in np.eye(size)]
-        draws = np.stack(parts, axis=-1, dtype=np.float64)
-        draws /= draws.sum(axis=-1, keepdims=True)
+        draws = predict_each(fit, seen[rows], extra)
         mean = np.tensordot(fit.draw_weights, draws, axes=1)
         mixed += share[:, None] * mean
         gap += share * (entropy(mean) - np.tensordot(fit.draw_weights, entropy(draws), axes=1))
@@ -58,5 +56,7 @@ def spread_rows(logits: Float[np.ndarray, "m *readers K"]) -> Int[np.ndarray, " 
         return np.arange(count)
     shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
     means = (shares @ np.arange(size)) / shares.sum(axis=-1)
-    ranked = np.lexsort((*logits.reshape(count, -1).T, means.reshape(count, -1).sum(axis=1)))
+    # A trace of the logits tells texts with equal means apart: the order of the table does not.
+    means += 1e-9 * (logits @ np.sqrt(np.arange(1, size + 1)))
+    ranked = np.argsort(means.reshape(count, -1).sum(axis=1))
     return ranked[np.linspace(0, count - 1, TEXTS).round().astype(int)]

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.cordial.interval import predict_mixture
+from cordial_ppl.cordial.members import predict_each
 from cordial_ppl.inference.data import Labelled
 
 SIMULATIONS = 1999
@@ -16,11 +17,11 @@ SIMULATIONS = 1999
 BLOCK = 1 << 20
 """Simulated labels that are held at a time, about."""
 
-
 RATE = 0.05
 """Share of alarms where nothing has changed, at most."""
 
 LEVEL = 0.9
+"""Probability between the ends of the simulated losses."""
 
 
 class LabelCheck(NamedTuple):
@@ -125,15 +126,10 @@ def simulate(
     Yields:
         Sets of labels, some at a time.
     """
-    size = texts.logits.shape[-1]
     for (fit, seen), sets in zip(members, rng.multinomial(count, shares), strict=True):
         if not sets:
             continue
-        # The expected value of an option's indicator is its probability.
-        probs = np.stack(
-            [fit.predict(seen, texts.covariates, row)[1] for row in np.eye(size)[:-1]], axis=-1
-        )
-        below = probs.cumsum(axis=-1)
+        below = predict_each(fit, seen, texts.covariates).cumsum(axis=-1)[..., :-1]
         weights = fit.draw_weights / fit.draw_weights.sum()
         for draw, repeats in enumerate(rng.multinomial(sets, weights)):
             most = max(1, BLOCK // len(seen))

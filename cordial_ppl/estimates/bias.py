@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.permutation import adjusted_p
+
 ERROR_RATE = 0.05
 """Probability that any column is reported where groups do not matter."""
 
@@ -49,8 +51,7 @@ def find_bias(
 
     The statistic of a column is the variance between its groups,
     :math:`\sum_g n_g (\bar r_g - \bar r)^2`.  Residuals are shuffled over texts, for all columns
-    alike; the smallest p value of a shuffle, over the columns, is what each column's own p value is
-    compared with (Westfall and Young 1993, Resampling-based multiple testing).
+    alike; `adjusted_p` accounts for their number.
 
     Args:
         residuals: label less out-of-fold prediction, in the units of the scale.
@@ -71,14 +72,11 @@ def find_bias(
         return []
     rng, centred = np.random.default_rng(seed), residuals - residuals.mean()
     shuffled = np.stack([centred, *(rng.permutation(centred) for _ in range(SHUFFLES))])
-    own = np.empty((len(shuffled), len(members)))
-    for place, (names, codes) in enumerate(members.values()):
-        groups = np.eye(len(names))[codes]
-        between = np.round((shuffled @ groups) ** 2 @ (1 / groups.sum(axis=0)), 9)
-        own[:, place] = np.searchsorted(np.sort(-between), -between, side="right") / len(between)
-    adjusted = np.mean(own.min(axis=1)[:, None] <= own[0], axis=0)
+    one_hot = [np.eye(len(names))[codes] for names, codes in members.values()]
+    between = [(shuffled @ groups) ** 2 @ (1 / groups.sum(axis=0)) for groups in one_hot]
+    adjusted = adjusted_p(np.stack(between, axis=1)).tolist()
     reported = []
-    for (name, (names, codes)), p in zip(members.items(), adjusted.tolist(), strict=True):
+    for (name, (names, codes)), p in zip(members.items(), adjusted, strict=True):
         if p <= ERROR_RATE:
             counts, sums = np.bincount(codes), np.bincount(codes, centred)
             worst = int(np.argmax(sums**2 / counts))

@@ -112,9 +112,13 @@ def draw_effects(
     spreads: Spreads,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "D G"]:
-    """Draw each group's effect, given residuals without a common mean and the spreads.
+    r"""Draw each group's effect, given the spreads and residuals whose common mean is zero.
 
-    A group without residuals gets the whole spread between groups.
+    .. math:: b_g \mid r, \tau, \sigma \sim N\!\left(\frac{n_g \bar r_g}{\sigma^2 v},
+        \frac1v\right), \qquad v = \frac1{\tau^2} + \frac{n_g}{\sigma^2}
+
+    Whoever gives residuals that are not centred has the effects take in what is common to all.  A
+    group without residuals gets the whole spread between groups.
 
     Args:
         residuals: those of each draw, or the same for all.

@@ -12,6 +12,9 @@ from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.estimates.rectified import RectifiedMean
 from cordial_ppl.scores import Interval
 
+MOST = 1000
+"""Groups that are estimated jointly: thousands of draws of each are held."""
+
 
 class Population(NamedTuple):
     """What is known of the texts of a corpus, or of a group.
@@ -91,11 +94,11 @@ class Estimate:
         """
         count, resolved, wrong = len(self.groups), 0, 0.0
         for place in range(count - 1):
-            found = self.draws[:, place + 1 :] - self.draws[:, place, None]
-            clear = summarise(found, self.level).resolved
-            above = np.mean(found > 0, axis=0)
+            one, others = self.draws[:, place, None], self.draws[:, place + 1 :]
+            doubt = 1 - np.maximum(np.mean(one > others, axis=0), np.mean(one < others, axis=0))
+            clear = doubt <= (1 - self.level) / 2
             resolved += int(clear.sum())
-            wrong += float(np.minimum(above, 1 - above)[clear].sum())
+            wrong += float(doubt[clear].sum())
         return count * (count - 1) // 2, resolved, wrong
 
     @property
@@ -222,7 +225,7 @@ def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
     """Names of the groups in order of appearance, and the number of each text's group.
 
     Raises:
-        InputError: there is not one for each text, or one is missing.
+        InputError: there is not one for each text, one is missing, or these are names of texts.
     """
     given: Sequence[Any] = list(groups)
     if len(given) != texts:
@@ -233,6 +236,11 @@ def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
         if value is None or value != value or str(value).strip() == "":
             raise InputError(f"every text needs a group; there is none in row {row}.")
         found[row] = names.setdefault(str(value), len(names))
+    if len(names) > MOST:
+        raise InputError(
+            f"there are {len(names):,} groups, more than the {MOST:,} that can be estimated: name "
+            "groups of many texts, such as systems."
+        )
     return list(names), found
 
 

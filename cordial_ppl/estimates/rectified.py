@@ -50,10 +50,11 @@ def rectified_mean(
         + \sum_{i \in S} w_i (y_i - \lambda f_i)\Bigr),$$
 
     where the weights w sum to the number of texts of each stratum and are as 1 / probability within
-    it. Lambda, the slope of labels on predictions within [0, 1], has the least variance (the power
-    tuning of PPI++, whose labelled texts here are among the N). The interval is
-    Student's t's, with n - strata - 1 degrees of freedom (one more where lambda is 0) and the
-    correction for a finite population: with all texts labelled it is a point.
+    it. Lambda is the slope of labels on predictions within [0, 1], over all strata together; in a
+    simple random sample it has the least variance (the power tuning of PPI++, whose labelled texts
+    here are among the N). The interval is Student's t's, with n - strata - 1 degrees of freedom
+    (one more where lambda is 0) and the correction for a finite population: with all texts labelled
+    it is a point.
 
     Strata with fewer than two labels are joined with the next. Where labels and corrections do not
     vary, as with labels all equal, the spread of the predictions stands in for theirs; where that

@@ -51,8 +51,7 @@ def list_groups(
         (labels.columns, range(len(rows))),
         (readings.columns, rows.tolist()),
     ):
-        for name in columns.schema:
-            if name not in NO_GROUPS and not is_reading(name):
-                cells = columns.collect(pl.col(name).gather(chosen)).to_series()
-                found[name] = as_names(cells).to_list()
+        names = [name for name in columns.schema if name not in NO_GROUPS and not is_reading(name)]
+        for cells in columns.collect(*(pl.col(name).gather(chosen) for name in names)):
+            found[cells.name] = as_names(cells).to_list()
     return found
