@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cordial_ppl.garbage import paused
 
 if TYPE_CHECKING:
+    from cordial_ppl import plots as plots
     from cordial_ppl import scores as scores
     from cordial_ppl.channel import Channel as Channel
     from cordial_ppl.channel import observe as observe
@@ -94,12 +95,13 @@ _ROOMS = {
     "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
     "cordial_ppl.saved": ("load",),
 }
+MODULES = "plots", "scores"
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "scores":
-        return import_module("cordial_ppl.scores")
+    if name in MODULES:
+        return import_module(f"cordial_ppl.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with paused():
@@ -107,4 +109,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOME, "scores"])
+    return sorted([*_HOME, *MODULES])

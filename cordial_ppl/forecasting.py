@@ -129,6 +129,7 @@ class Forecast:
         Raises:
             InputError: these are fewer than there are, or too few are known for a forecast.
         """
+        labels = min(labels, max(self.texts, self.labels))
         if self.loss is None or labels < self.labels:
             raise InputError(
                 f"a forecast needs {FEWEST} labels and looks at no fewer than there are; there "
@@ -173,7 +174,7 @@ class Forecast:
         if needed is None:
             return self.text
         if needed.value <= self.labels:
-            return f"your {self.labels} labels are about enough for ±{width:g} of the mean"
+            return f"Your {self.labels} labels are about enough for ±{width:g} of the mean"
         value, low, high = map(_round, needed)
         return f"You need about {value} ({low} to {high}) labels for ±{width:g} of the mean"
 
@@ -263,8 +264,16 @@ def forecast(
         outlook: what the calibrator says about texts without labels.
         counts: the numbers of labels to look at; by default 2, 3, 5 and 10 times the present one.
             Those beyond the texts count as all of them, those that are reached already not at all.
+
+    Raises:
+        InputError: there are fewer texts than labels.
     """
     known, texts = len(labels), outlook.texts
+    if texts < known:
+        raise InputError(
+            f"a forecast is of all texts that labels are drawn from; got {texts} texts for {known} "
+            "labels."
+        )
     if known < FEWEST or out_of_fold is None:
         return Forecast(known, texts)
     wanted = counts or [known * times for times in TIMES]

@@ -88,6 +88,8 @@ def plan(
     codes = _as_groups(groups, len(logits))
     known = _as_rows(labelled, len(logits))
     free = len(logits) - len(known)
+    if not free:
+        raise InputError(f"all {len(logits)} texts are labelled: there is nothing to plan.")
     if not isinstance(n, int | np.integer) or not 1 <= n <= free:
         which = "texts without a label" if len(known) else "texts"
         raise InputError(

@@ -76,6 +76,8 @@ class Verdict:
             verdict = f"Label about {self.target - self.labels} more, to {self.target}"
         else:
             verdict = {Advice.USE: "Use it", Advice.REJECT: "Do not use it"}[self.advice]
+        if self.labels >= FEWEST and self.common == 1:
+            return f"{verdict}: all {known} are alike, from which nothing can be learned."
         if self.labels < FEWEST:
             few = "is" if self.labels == 1 else "are"
             return f"{verdict}: {known} {few} too few to say how good it is."
@@ -131,9 +133,10 @@ def judge(
     error = float(ahead.std(ddof=1)) / math.sqrt(count)
     around = NORMAL * math.hypot(share * error, DOUBT * (1 - share) * hoped)
     low, high = gain - around, gain + around
-    if low > 0 and ahead.mean() > 0:
+    alike = counts.max() == count
+    if low > 0 and ahead.mean() > 0 and not alike:
         advice, target = Advice.USE, None
-    elif count >= ENOUGH and high < USELESS:
+    elif count >= ENOUGH and high < USELESS and not alike:
         advice, target = Advice.REJECT, None
     else:
         advice, target = Advice.LABEL, max(ENOUGH, 2 * count)

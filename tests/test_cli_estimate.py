@@ -6,7 +6,7 @@ import pytest
 from review_tables import LABELLED, TEXTS, read, write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.tables import read_labelled
+from cordial_ppl.tables import read_labelled, write_table
 
 SYSTEMS = [f"system {'abc'[row % 3]}" for row in range(TEXTS)]
 
@@ -41,6 +41,8 @@ def test_groups_in_a_table_and_a_picture(cordial, tables, made):
     assert "wrote e.csv" in result.stderr and "wrote e.svg" in result.stderr
     cells = read("e.csv")
     assert cells["system"] == ["all", *expected.ranking]
+    assert cells["to_best"][0] == "" and float(cells["to_best"][1]) == 0
+    assert float(cells["p_best"][1]) == expected.best[expected.ranking[0]]
     assert float(cells["mean_low"][1]) == expected.groups[expected.ranking[0]].mean.lower
     assert [sum(float(cells[f"share_{k}"][row]) for k in range(1, 6)) for row in range(4)] == (
         pytest.approx([1] * 4)
@@ -99,11 +101,14 @@ def test_more_labels_are_forecast_by_the_plan(cordial, tables):
         (["estimate", "r.csv", "l.csv", "--by", "system", "--figure", "x.gif"], "must end in"),
         (["estimate", "r.csv", "l.csv", "--level", 2], "level must lie between 0 and 1"),
         (["compare", "r.csv", "l.csv", "--by", "constant"], "r.csv has one constant alone, 'x'"),
+        (["compare", "r.csv", "odd.csv", "--by", "system"], "found 2 in line 2"),
         (["plan", "r.csv"], "name the table to write, -o to-label.csv"),
         (["plan", "r.csv", "-o", "p.csv", "--width", 1], "--width goes with --more"),
     ],
 )
 def test_what_cannot_be_estimated_is_told(cordial, tables, arguments, message):
+    odd = read(tables[1]) | {"probability": [2.0] + [0.5] * (LABELLED - 1)}
+    write_table(tables[0].parent / "odd.csv", odd)
     result = cordial(*arguments, status=2)
     assert message in result.stderr and "Traceback" not in result.stderr
     assert not (tables[0].parent / "x.svg").exists()

@@ -116,6 +116,13 @@ def test_units_are_those_of_the_values():
 
 
 def test_labels_of_texts_without_any_vary_about_their_mean():
-    for found in drawn(left=0, spread=400.0)[:2]:
-        assert found.std() == pytest.approx(20 / HALF, rel=0.05)
+    for found, still in zip(drawn(spread=2500.0)[:2], drawn()[:2], strict=True):
+        assert found.std() == pytest.approx(np.hypot(50 / (2 * HALF), still.std()), rel=0.05)
         assert found.mean() == pytest.approx(0.5, abs=0.003)
+
+
+def test_no_mean_is_beyond_what_labels_can_be():
+    for found in drawn(left=10, spread=1e4)[:2]:
+        lowest = HALF / 2 / (HALF + 10)
+        assert found.min() == pytest.approx(lowest)
+        assert found.max() == pytest.approx(lowest + 10 / (HALF + 10))

@@ -10,6 +10,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.estimates.bias import find_bias
 from cordial_ppl.estimates.effects import draw_effects, draw_spreads, effects_model
 from cordial_ppl.estimates.estimate import Estimate, Population
+from cordial_ppl.estimates.rectified import RectifiedMean
 from cordial_ppl.scores import Interval
 from cordial_ppl.synthetic import reviews
 
@@ -18,6 +19,7 @@ RNG = np.random.default_rng(0)
 MADE = reviews(TEXTS, seed=1)
 GROUPS = RNG.integers(0, SYSTEMS, TEXTS)
 ROWS = RNG.permutation(TEXTS)[:LABELLED]
+RECTIFIED = RectifiedMean(0.0, 0.0, 0.0, 0.0)
 NAMES = np.array(["a", "b", "c", "d"])[GROUPS]
 
 
@@ -137,10 +139,10 @@ def test_pairs_count_the_signs_of_draws():
     b, c = np.where(np.arange(100) < 97, 1.0, -1.0), np.full(100, 2.0)
     whole = Population(4, 4, ("0", "1"), Interval(0.0, 0.0, 0.0), {})
     groups = dict.fromkeys("abcd", whole)
-    found = Estimate(0.9, whole, groups, None, np.stack([a, b, c, a], axis=1))
+    found = Estimate(0.9, whole, groups, RECTIFIED, np.stack([a, b, c, a], axis=1))
     pairs, resolved, wrong = found.pairs
     assert (pairs, resolved) == (6, 5) and wrong == pytest.approx(2 * 0.03)
-    assert Estimate(0.95, whole, groups, None, -found.draws).pairs[1] == 3
+    assert Estimate(0.95, whole, groups, RECTIFIED, -found.draws).pairs[1] == 3
     assert found.best == {"a": 0, "b": 0, "c": 1, "d": 0}
 
 
@@ -229,3 +231,27 @@ def test_without_draws_there_is_no_estimate(kind):
     fitted = kind.fit(MADE.logits[ROWS], MADE.labels[ROWS])
     with pytest.raises(InputError, match="an estimate needs draws from a posterior"):
         fitted.estimate(MADE.logits, ROWS)
+
+
+def test_rows_may_be_a_mask(fitted):
+    mask = np.zeros(TEXTS, bool)
+    mask[ROWS] = True
+    ordered = cp.Cordial(seed=0).fit(MADE.logits[mask], MADE.labels[mask])
+    one, other = (ordered.estimate(MADE.logits, rows) for rows in (mask, np.flatnonzero(mask)))
+    assert one.to_dict() == other.to_dict()
+
+
+def test_groups_with_another_index_are_refused(fitted):
+    pandas = pytest.importorskip("pandas")
+    logits = pandas.DataFrame(MADE.logits)
+    groups = pandas.Series(NAMES)
+    assert fitted.estimate(logits, ROWS, groups).ranking
+    with pytest.raises(InputError, match="groups must have the index of logits"):
+        fitted.estimate(logits, ROWS, groups.sort_values())
+
+
+def test_labels_that_are_all_alike_teach_nothing():
+    rows = np.flatnonzero(MADE.labels == 4)[:60]
+    fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
+    assert "all 60 labels are alike, from which nothing can be learned" in fitted.verdict().text
+    assert fitted.find_bias({"system": np.arange(60) % 3}) == []

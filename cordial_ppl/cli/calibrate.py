@@ -1,6 +1,6 @@
 """`cordial calibrate` and its first half, `cordial fit`: from two tables to a fitted calibrator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,8 +96,18 @@ def fit_tables(
     fitting: Fitting,
     quiet: bool,
     update: Path | None = None,
+    check: Callable[["ReadingTable", "LabelTable"], None] = lambda *_: None,
 ) -> FittedTables:
     """Read both tables and fit a calibrator on the texts that have labels, or update one.
+
+    Args:
+        readings: The table of readings.
+        labels: The table of labels.
+        chosen: What is read from them.
+        fitting: Settings of the fit.
+        quiet: Whether to show nothing.
+        update: The calibrator that is updated, if any.
+        check: Refuses tables that are not as they must be, before the fit.
 
     Raises:
         InputError: A table is not as it must be, or they do not fit together.
@@ -113,6 +123,7 @@ def fit_tables(
     settings = fitting.settings
     table, found = read_labelled(readings, labels, **chosen.settings)
     rows = match_labels(table, found)
+    check(table, found)
     texts = take_labelled(table, rows, found.labels, fitting.channel)
     calibrator = fit_calibrator(texts, table.scale, settings, quiet)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())

@@ -13,11 +13,12 @@ from cordial_ppl.cli.options import (
     Shown,
     option,
 )
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, name_rows, naming
 
 if TYPE_CHECKING:
     from cordial_ppl.cli.calibrate import FittedTables
     from cordial_ppl.estimates.estimate import Estimate
+    from cordial_ppl.tables import LabelTable, ReadingTable
 
 BY = "A column of READINGS that names groups, such as `system`."
 LEVEL = "Probability inside the intervals."
@@ -83,6 +84,7 @@ def _estimate(
 ) -> tuple["FittedTables", "Estimate"]:
     from cordial_ppl.cli.calibrate import fit_tables
     from cordial_ppl.cli.output import check_output
+    from cordial_ppl.cordial.settings import check_level
     from cordial_ppl.tables import read_groups
 
     inputs = [readings, labels, *fitting.inputs]
@@ -92,11 +94,19 @@ def _estimate(
         if by is None:
             raise InputError("--figure draws groups: name a column with --by.")
         check_output(wanted.figure, inputs, PICTURES)
-    fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet)
+    groups: list[str] | None = None
+    design: dict[str, Any] = {}
+
+    def check(table: "ReadingTable", found: "LabelTable") -> None:
+        nonlocal groups
+        check_level(wanted.level)
+        groups = None if by is None else read_groups(table.columns, by)
+        if groups is not None and len(set(groups)) < least:
+            raise InputError(f"{readings} has one {by} alone, {groups[0]!r}: nothing to compare.")
+        design.update(_read_design(table, found))
+
+    fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet, check=check)
     table, calibrator = fitted.table, fitted.calibrator
-    groups = None if by is None else read_groups(table.columns, by)
-    if groups is not None and len(set(groups)) < least:
-        raise InputError(f"{readings} has one {by} alone, {groups[0]!r}: nothing to compare.")
     with working("estimating", shown.quiet):
         made = calibrator.estimate(
             table.logits,
@@ -104,27 +114,39 @@ def _estimate(
             groups,
             {name: table.covariate(name) for name in calibrator.covariates_},
             level=wanted.level,
-            **_read_design(fitted),
+            **design,
         )
-    if wanted.output is not None:
-        _write(made, wanted.output, by or "group")
     if wanted.figure is not None:
         _draw(made, wanted.figure, by or "group")
+    if wanted.output is not None:
+        _write(made, wanted.output, by or "group")
     return fitted, made
 
 
-def _read_design(fitted: "FittedTables") -> dict[str, Any]:
-    """How the labelled texts were chosen, where the table of labels says it, as a plan does."""
+def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
+    """How the labelled texts were chosen, where the table of labels says it, as a plan does.
+
+    Raises:
+        InputError: A probability is not above 0 and at most 1; with its row.
+    """
     from cordial_ppl.planning import expected_scores, score_strata
     from cordial_ppl.tables.columns import finite
 
     found: dict[str, Any] = {}
-    columns, table = fitted.labels.columns, fitted.table
+    columns = labels.columns
     if "stratum" in columns.schema:
         scores = expected_scores(table.logits, table.scale)
-        found["strata"] = score_strata(scores, len(fitted.rows))
+        found["strata"] = score_strata(scores, len(labels.labels))
     if "probability" in columns.schema:
-        found["probabilities"] = finite(columns, "probability")
+        with naming(columns.path):
+            shares = found["probabilities"] = finite(columns, "probability")
+            wrong = ((shares <= 0) | (shares > 1)).nonzero()[0]
+            if wrong.size:
+                raise InputError(
+                    "column 'probability' must hold the chance that each text had to be labelled, "
+                    f"above 0 and at most 1; found {shares[wrong[0]]:g} in "
+                    f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
+                )
     return found
 
 
@@ -133,7 +155,8 @@ def _write(made: "Estimate", path: Path, by: str) -> None:
 
     from cordial_ppl.tables import write_table
 
-    write_table(path, pl.DataFrame(made.rows).rename({"group": by}).lazy())
+    rows = pl.DataFrame(made.rows)
+    write_table(path, rows.rename({} if by in rows.columns else {"group": by}).lazy())
 
 
 def _draw(made: "Estimate", path: Path, by: str) -> None:

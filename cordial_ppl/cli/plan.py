@@ -59,6 +59,8 @@ def plan(
     """
     from cordial_ppl.cli.output import check_output, show_json, show_table
 
+    if out is not None:
+        check_output(out, [path for path in (readings, labelled, more) if path])
     forecast = {}
     if more is not None:
         from cordial_ppl.cli.forecast import show_forecast
@@ -81,7 +83,6 @@ def plan(
         write_table,
     )
 
-    check_output(out, [readings, *([labelled] if labelled else [])])
     table = read_readings(readings, **chosen.settings)
     groups, known = None, []
     if by is not None:

@@ -174,8 +174,8 @@ def _warn_of_drift(path: Path, fitted: "Stack", readings: Path, drift: "Drift") 
     """Warn of readings that are not distributed like those of the fit."""
     warnings.warn(
         f"{readings}, {path}: {drift.describe(fitted.scale_)}. The texts or the reader have "
-        "changed. Label a few of these texts: `cordial report` says whether the calibration still "
-        "holds for them.",
+        "changed, or these are some of the texts alone, such as one system's. Label a few of "
+        "these: `cordial report` says whether the calibration still holds for them.",
         CordialWarning,
         stacklevel=2,
     )

@@ -1,5 +1,6 @@
 """What a user decides by: estimates of a corpus, forecasts, a verdict, checks of what is new."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,17 +10,22 @@ from jaxtyping import Float, Int
 from cordial_ppl.cordial.corpus import Sampler
 from cordial_ppl.cordial.estimating import estimate
 from cordial_ppl.cordial.estimator import Estimator
+from cordial_ppl.cordial.fingerprints import find_places
+from cordial_ppl.cordial.frames import check_index
 from cordial_ppl.cordial.members import Fitted
 from cordial_ppl.cordial.outlook import look_ahead
 from cordial_ppl.cordial.predictive import LabelCheck, check_labels
 from cordial_ppl.cordial.settings import check_names, check_number
 from cordial_ppl.drift import Drift, compare, sketch
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimates.bias import Bias, find_bias
 from cordial_ppl.estimates.estimate import Estimate
 from cordial_ppl.forecasting import Forecast, forecast
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.verdict import Verdict, judge
+
+LEAST_BIAS = 0.025
+"""Share of the scale's length that a group must be off to be reported: a tenth of five stars."""
 
 
 class Decisions(Estimator):
@@ -41,7 +47,7 @@ class Decisions(Estimator):
 
     fits_: dict[str, Fitted]
     weights_: dict[str, float]
-    seen_: Int[np.ndarray, " prints"]
+    seen_: Int[np.ndarray, " prints"] = np.zeros(0, np.int64)
     label_counts_: Int[np.ndarray, " K"]
     sketch_: Int[np.ndarray, "2 cells"] | None = None
     labels_: Int[np.ndarray, " n"] | None = None
@@ -134,6 +140,7 @@ class Decisions(Estimator):
             `cordial_ppl.estimates`; `cordial_ppl.cordial.estimating` has the formula.
         """
         readings, extra = self._enter(logits, covariates)
+        check_index(logits, groups)
         return estimate(
             self,
             readings,
@@ -159,11 +166,13 @@ class Decisions(Estimator):
             fewer than eight labels.
 
         Raises:
-            InputError: a column has another length.
+            InputError: a column has another length, or an earlier version saved the calibrator.
             NotFittedError: ``fit`` was not called yet.
         """
         self._check_fitted()
-        if self.out_of_fold_ is None or self.labels_ is None:
+        if self.labels_ is None:
+            raise InputError("an earlier version saved this calibrator: fit it again for this.")
+        if self.out_of_fold_ is None:
             return []
         for name, cells in columns.items():
             if len(cells) != len(self.labels_):
@@ -172,7 +181,8 @@ class Decisions(Estimator):
                     f"got {len(cells)}."
                 )
         values = self.scale_.values
-        return find_bias(values[self.labels_] - self.out_of_fold_ @ values, columns, self.seed)
+        residuals = values[self.labels_] - self.out_of_fold_ @ values
+        return find_bias(residuals, columns, self.seed, LEAST_BIAS * float(np.ptp(values)))
 
     def verdict(self) -> Verdict | None:
         """Whether to use the calibrator, and why, from its out-of-fold predictions.
@@ -260,4 +270,12 @@ class Decisions(Estimator):
         readings, extra = self._enter(logits, covariates)
         # A calibrator that needs no labels ignores those of a fit.
         texts = Estimator._label(self, readings, labels, extra, self.scale_)
+        seen = int((find_places(texts.logits, texts.labels, self.seen_) >= 0).sum())
+        if seen:
+            warnings.warn(
+                f"{seen} of {len(texts.labels)} texts have a reading and a label of the fit: if "
+                "they are the same texts, the check flatters. Leave those out.",
+                CordialWarning,
+                stacklevel=2,
+            )
         return check_labels(*self._mixture(texts.logits), texts, self.seed)

@@ -87,7 +87,6 @@ def estimate(
     found = sum_draws(sampler, logits, covariates, codes, rows, values)
     drawn = list(_draw(found, texts, values, stack.seed))
     whole, parts, effects = (np.stack(each, axis=-1) for each in zip(*drawn, strict=True))
-    whole[:, 1:], parts[..., 1:] = whole[:, 1:].clip(0, 1), parts[..., 1:].clip(0, 1)
 
     def describe(number: int, labelled: int, draws: np.ndarray, effect: Any) -> Population:
         ends = zip(*(end.tolist() for end in summarise(draws, level)), strict=True)
@@ -128,10 +127,12 @@ def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.nd
     if labels is None or not stack.seen_.size:
         raise InputError("an earlier version saved this calibrator: fit it again to estimate.")
     found = np.asarray(rows)
+    if found.dtype == bool and found.shape == (len(logits),):
+        found = np.flatnonzero(found)
     if found.shape != labels.shape or found.dtype.kind not in "iu":
         raise InputError(
             f"rows must be the positions in logits of the {len(labels)} labelled texts of the fit, "
-            f"in its order; got {quote(rows)}."
+            f"in its order, or a mask of {len(logits)} texts; got {quote(rows)}."
         )
     inside = (found >= 0) & (found < len(logits))
     if not inside.all() or len(set(found.tolist())) < len(found):
@@ -143,7 +144,7 @@ def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.nd
         first = int(np.flatnonzero(others)[0])
         raise InputError(
             f"rows must be the labelled texts of the fit, in its order; logits[{found[first]}] is "
-            f"not the reading of label {first}."
+            f"not the reading of label {first}. Give the rows that fit was called with."
         )
     return labels, found.astype(np.int64)
 
@@ -165,7 +166,8 @@ def _draw(
             under = residuals - (found.labelled @ value)[picked]
         span = float(np.ptp(value))
         noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
-        sums = texts.count(texts.rows, value[texts.labels]) + (found.sums @ value)[picked] + noise
+        known_sums = texts.count(texts.rows, value[texts.labels])
+        sums = known_sums + (found.sums @ value)[picked] + noise
         whole, own = (
             draw_effects(
                 under, of, size, draw_spreads(residuals, of, scale * span, DRAWS, rng), rng
@@ -175,5 +177,8 @@ def _draw(
                 (groups, len(counts), GROUP_SCALE),
             )
         )
-        mean = (sums.sum(axis=1) + left.sum() * whole[:, 0]) / counts.sum()
-        yield mean, (sums + left * own) / counts, own
+        # No label lies beyond the scale.
+        lowest, highest = known_sums + left * value.min(), known_sums + left * value.max()
+        mean = (sums.sum(axis=1) + left.sum() * whole[:, 0]).clip(lowest.sum(), highest.sum())
+        means = (sums + left * own).clip(lowest, highest) / counts
+        yield mean / counts.sum(), means, own

@@ -49,6 +49,21 @@ def check_columns(given: Any, known: np.ndarray | None, options: Sequence[str]) 
         )
 
 
+def check_index(given: Any, groups: Any) -> None:
+    """Refuse groups in a pandas series whose index differs from that of the readings.
+
+    Raises:
+        InputError: both have an index, and these differ: by position, the groups would be mixed up.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(given, pandas.DataFrame):
+        return
+    if isinstance(groups, pandas.Series) and not groups.index.equals(given.index):
+        raise InputError(
+            "groups must have the index of logits, in its order: groups.reindex(logits.index)."
+        )
+
+
 def like(given: Any, values: np.ndarray, names: Any) -> Any:
     """Return predictions in the kind of table that the readings came in.
 

@@ -39,13 +39,16 @@ class Bias(NamedTuple):
         side = "low" if self.residual > 0 else "high"
         return (
             f"{self.column} {self.group!r} is rated {abs(self.residual):.1f} too {side} even after "
-            f"calibration ({self.labels} labels, p = {self.p:.3f} over all columns): estimate by "
-            f"{self.column}, with more labels there."
+            f"calibration ({self.labels} labels, p = {max(self.p, 0.001):.3f} over all columns): "
+            f"estimate by {self.column} (cordial estimate --by), with more labels there."
         )
 
 
 def find_bias(
-    residuals: Float[np.ndarray, " n"], columns: Mapping[str, Any], seed: int = 0
+    residuals: Float[np.ndarray, " n"],
+    columns: Mapping[str, Any],
+    seed: int = 0,
+    least: float = 0.0,
 ) -> list[Bias]:
     r"""Test columns for groups with residuals of their own, and name the worst group of each.
 
@@ -58,6 +61,7 @@ def find_bias(
         columns: cells of the labelled texts by column; one with fewer than two groups, more than
             thirty, or as many as half the labels is not tested.
         seed: seed of the shuffles.
+        least: residual below which the worst group of a column is not worth a report.
 
     Returns:
         The columns with p of at most 0.05, the smallest first.
@@ -81,5 +85,6 @@ def find_bias(
             counts, sums = np.bincount(codes), np.bincount(codes, centred)
             worst = int(np.argmax(sums**2 / counts))
             off = float(residuals[codes == worst].mean())
-            reported.append(Bias(name, str(names[worst]), int(counts[worst]), off, p))
+            if abs(off) >= least:
+                reported.append(Bias(name, str(names[worst]), int(counts[worst]), off, p))
     return sorted(reported, key=lambda bias: bias.p)

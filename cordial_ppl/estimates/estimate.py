@@ -1,7 +1,7 @@
 """An estimate of a corpus and of its groups: means, shares, differences, each with an interval."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,6 +14,10 @@ from cordial_ppl.scores import Interval
 
 MOST = 1000
 """Groups that are estimated jointly: thousands of draws of each are held."""
+
+
+COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
+"""Columns of the comparison with the best group."""
 
 
 class Population(NamedTuple):
@@ -61,7 +65,11 @@ class Estimate:
     overall: Population
     groups: Mapping[str, Population]
     rectified: RectifiedMean
-    draws: Float[np.ndarray, "D G"]
+    draws: Float[np.ndarray, "D G"] = field(repr=False)
+
+    def __str__(self) -> str:
+        """The estimates as text."""
+        return self.text()
 
     @property
     def ranking(self) -> list[str]:
@@ -172,8 +180,16 @@ class Estimate:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """One row for the corpus and one for each group, the highest mean first."""
+        """One row for the corpus and one for each group, the highest mean first.
+
+        Groups have their difference to the best one, and the probability of being the best.
+        """
         named = [("all", self.overall), *self._ranked]
+        none = dict.fromkeys(COMPARED) if self.groups else {}
+        compared: dict[str, dict[str, Any]] = {}
+        for name in self.groups:
+            found = self.difference(name, self.ranking[0])
+            compared[name] = _columns("to_best", found) | {"p_best": self.best[name]}
         return [
             {
                 "group": name,
@@ -186,6 +202,7 @@ class Estimate:
                     for key, value in _columns(f"at_least_{option}", share).items()
                 },
                 **{f"share_{option}": share for option, share in found.shares.items()},
+                **(none if found is self.overall else compared[name]),
             }
             for name, found in named
         ]
