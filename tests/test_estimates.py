@@ -57,6 +57,14 @@ def test_without_residuals_effects_are_those_of_the_prior():
     np.testing.assert_allclose(effects.std(axis=0), 0.5, rtol=0.03)
 
 
+def test_a_corpus_without_groups_has_no_best_one(fitted, estimate):
+    alone = fitted.estimate(MADE.logits, ROWS)
+    found = alone.to_dict()
+    assert found["best"] == found["effects"] == {} and found["differences"]["pairs"] == 0
+    assert [row["group"] for row in found["populations"]] == ["all"]
+    assert alone.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.02)
+
+
 def test_draws_average_to_the_prediction(fitted):
     for histogram, limit in (("fixed", 0.01), ("redrawn", 0.03)):
         probs, weights = fitted.predict_draws(MADE.logits[:30], 512, histogram=histogram)

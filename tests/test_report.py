@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def centred(logits):
 ROWS = range(len(EVERYTHING))
 
 
-def texts(rows=ROWS):
+def texts(rows: Any = ROWS):
     names = [f"text {k}" for k in ROWS]
     return Texts(names, centred(EVERYTHING), np.asarray(rows), ALL_LABELS[rows], {})
 
@@ -196,6 +197,34 @@ def test_pictures_show_what_stands_above_them(facts, monkeypatch):
         np.testing.assert_array_equal(found[2], wanted[2])
 
 
+def test_the_verdict_comes_first_and_the_forecast_has_its_figure(facts, write):
+    page = write(facts)
+    lead, _, rest = page.partition("<h2>")
+    verdict, faults = facts.summary.verdict.text, facts.summary.brief
+    assert lead.index(verdict) < lead.index(faults) and verdict not in rest
+    assert facts.summary.forecast.sentence.capitalize() in lead
+    heads = re.findall("<h2>(.*?)</h2>", page)
+    assert heads.index("Before and after") < heads.index("Would more labels pay?")
+
+
+def test_a_group_that_is_rated_too_high_is_named(judge, write):
+    """The texts of the fit may come in any order; among others they are not told apart."""
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(LABELS))
+    residuals = LABELS - judge.out_of_fold_ @ np.arange(5)
+    system = np.where(residuals > np.median(residuals), "A", "B")
+    columns = {"system": system[rows].tolist(), "item": [f"t{k}" for k in rows]}
+    found = gather(judge, replace(texts(rows), columns=columns))
+    assert list(found.biases) == judge.find_bias({"system": system}) and found.biases
+    assert found.to_dict()["biases"][0]["column"] == "system"
+    words = " ".join(Elements(write(found)).words)
+    assert f"S{str(found.biases[0])[1:]}" in words and "rated" in words
+    more = gather(judge, replace(texts(), columns={"system": ["A", "B"] * 30}))
+    assert not more.biases and "even after calibration" not in write(more)
+    missing = gather(judge, replace(texts(rows[1:]), columns={"system": list(system[rows[1:]])}))
+    assert not missing.biases
+
+
 def test_without_unseen_labels_there_are_no_scores(judge, write):
     seen = gather(judge, texts(range(20)))
     page = write(seen)
@@ -320,6 +349,18 @@ def test_the_command_writes_the_page(files, cordial, tmp_path):
     assert content["scores"]["log loss"]["calibrated"] > 0
     assert len(content["scores"]["log loss"]["gain"]) == 3
     assert "What is wrong with the reader" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_the_command_looks_for_groups_in_the_other_columns(files, cordial, judge, tmp_path):
+    residuals = LABELS - judge.out_of_fold_ @ np.arange(5)
+    high = (residuals > np.median(residuals)).astype(int)
+    rows = [f"t{k},{STARS[z]},{'AB'[high[k]]},{k}" for k, z in enumerate(LABELS)]
+    (tmp_path / "labels.csv").write_text("\n".join(["item_id,label,system,note", *rows]))
+    content = json.loads(cordial(*files, "page.html", "--json").stdout)
+    columns = {"system": ["AB"[k] for k in high]}
+    assert content["biases"] and content["biases"] == [
+        found._asdict() for found in judge.find_bias(columns)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def compare(
     Each has the difference to the best with its interval. LABELS must be of texts that were drawn
     at random or by `cordial plan --by COLUMN`, which spreads labels evenly.
     """
-    fitted, made = _estimate(readings, labels, chosen, fitting, shown, wanted, by)
+    fitted, made = _estimate(readings, labels, chosen, fitting, shown, wanted, by, 2)
     _show(fitted, made, made.ranked_text(by), shown, wanted, by)
 
 
@@ -79,6 +79,7 @@ def _estimate(
     shown: Shown,
     wanted: Wanted,
     by: str | None,
+    least: int = 1,
 ) -> tuple["FittedTables", "Estimate"]:
     from cordial_ppl.cli.calibrate import fit_tables
     from cordial_ppl.cli.output import check_output
@@ -94,6 +95,8 @@ def _estimate(
     fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet)
     table, calibrator = fitted.table, fitted.calibrator
     groups = None if by is None else read_groups(table.columns, by)
+    if groups is not None and len(set(groups)) < least:
+        raise InputError(f"{readings} has one {by} alone, {groups[0]!r}: nothing to compare.")
     with working("estimating", shown.quiet):
         made = calibrator.estimate(
             table.logits,

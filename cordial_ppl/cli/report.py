@@ -33,7 +33,7 @@ def report(
     from cordial_ppl.cli.output import check_output, show_json
     from cordial_ppl.cli.predict import load_calibrator
     from cordial_ppl.products.figure import NEEDED, can_draw
-    from cordial_ppl.tables import match_labels, read_labelled
+    from cordial_ppl.tables import list_groups, match_labels, read_labelled
 
     settings = chosen.settings
     check_output(page, [calibrator, readings, labels], endings=[".html"])
@@ -49,13 +49,15 @@ def report(
             f"{calibrator} is not a calibrator of one reader: make one with `cordial fit`."
         )
     table, found = read_labelled(readings, labels, **settings | {"options": options})
+    rows = match_labels(table, found)
     texts = Texts(
         items=table.item_ids,
         logits=table.logits,
-        rows=match_labels(table, found),
+        rows=rows,
         labels=found.labels,
         covariates={name: table.covariate(name) for name in fitted.covariates_},
         kind=table.kind,
+        columns=list_groups(table, rows, found),
     )
     with working("measuring and drawing", shown.quiet):
         facts = gather(fitted, texts)

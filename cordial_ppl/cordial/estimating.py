@@ -113,7 +113,7 @@ def estimate(
             probabilities=probabilities,
             level=level,
         ),
-        draws=parts[..., 0],
+        draws=parts[:, : 0 if groups is None else None, 0],
     )
 
 

@@ -53,14 +53,14 @@ class Estimate:
         overall: the whole corpus.
         groups: each group by name.
         rectified: the design-based estimate of the overall mean from the raw reading, beside the
-            posterior's; None without labels in the corpus.
+            posterior's.
         draws: of the groups' means, jointly, on the scale.
     """
 
     level: float
     overall: Population
     groups: Mapping[str, Population]
-    rectified: RectifiedMean | None
+    rectified: RectifiedMean
     draws: Float[np.ndarray, "D G"]
 
     @property
@@ -80,6 +80,8 @@ class Estimate:
     @cached_property
     def best(self) -> dict[str, float]:
         """Probability that each group's mean is the highest."""
+        if not self.groups:
+            return {}
         counts = np.bincount(self.draws.argmax(axis=1), minlength=len(self.groups))
         return dict(zip(self.groups, (counts / len(self.draws)).tolist(), strict=True))
 
@@ -104,7 +106,7 @@ class Estimate:
         """What a user should beware of."""
         found = []
         own, other = self.overall.mean, self.rectified
-        if other is not None and (other.lower > own.upper or other.upper < own.lower):
+        if other.lower > own.upper or other.upper < own.lower:
             found.append(
                 f"the mean from the channel's posterior, {_in_words(own)}, and the one that the "
                 f"sampling alone justifies, {_in_words(other)}, disagree: were the labelled texts "
@@ -126,8 +128,7 @@ class Estimate:
         whole, share = self.overall, f"{100 * self.level:.0f} %"
         lines = [
             f"{whole.labels} of {whole.texts:,} texts are labelled; intervals of {share}",
-            f"  mean {_in_words(whole.mean)}"
-            + (f"; from sampling alone {_in_words(self.rectified)}" if self.rectified else ""),
+            f"  mean {_in_words(whole.mean)}; from sampling alone {_in_words(self.rectified)}",
             "  " + ", ".join(f"{name}: {100 * part:.0f} %" for name, part in whole.shares.items()),
         ]
         if self.groups:
@@ -195,7 +196,7 @@ class Estimate:
         return {
             "level": self.level,
             "populations": self.rows,
-            "rectified": None if self.rectified is None else self.rectified._asdict(),
+            "rectified": self.rectified._asdict(),
             "effects": {
                 name: group.effect._asdict() for name, group in self.groups.items() if group.effect
             },

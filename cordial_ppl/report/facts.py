@@ -1,20 +1,21 @@
 """What a report says: how good a calibrator is, and which texts it changes most."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import scores
-from cordial_ppl.cordial.fingerprints import find_unseen
+from cordial_ppl.cordial.fingerprints import find_places
 from cordial_ppl.cordial.predictive import LabelCheck
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.drift import Drift
 from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.estimates.bias import Bias
 from cordial_ppl.summary import LEVEL, Summary
 
 FEWEST = 8
@@ -38,6 +39,8 @@ class Texts:
         labels: options of those, 0..K-1, [n].
         covariates: what else is known of each text, [m] each.
         kind: what the readings are: "logit", "logprob", "p", "n" or "rating".
+        columns: what else is known of the labelled texts and may name groups, such as the system
+            that wrote each, [n] each.
     """
 
     items: Sequence[str]
@@ -46,6 +49,7 @@ class Texts:
     labels: Int[np.ndarray, " n"]
     covariates: dict[str, Float[np.ndarray, " m"]]
     kind: str = "logit"
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class Score(NamedTuple):
@@ -99,6 +103,8 @@ class Facts:
         moved: the texts that calibration moves most.
         drift: how the readings differ from those of the fit, if its file tells.
         check: whether the labels outside the fit are such as it predicts; None where too few.
+        biases: groups that are rated too low or too high even after calibration; looked for where
+            the labelled texts are those of the fit.
     """
 
     calibrator: Stack
@@ -111,6 +117,7 @@ class Facts:
     moved: tuple[Moved, ...]
     drift: Drift | None
     check: LabelCheck | None
+    biases: Sequence[Bias] = ()
 
     @property
     def scored(self) -> tuple[Int[np.ndarray, " s"], Int[np.ndarray, " s"]]:
@@ -130,6 +137,7 @@ class Facts:
             "summary": self.summary.to_dict(),
             "drift": None if self.drift is None else self.drift.to_dict(),
             "check": None if self.check is None else self.check.to_dict(),
+            "biases": [bias._asdict() for bias in self.biases],
         }
 
 
@@ -155,7 +163,8 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
     able = calibrator.can_forecast
     forecast = calibrator.forecast(texts.logits, texts.covariates) if able else None
     raw, probs = stated(texts.logits), calibrator.predict_proba(texts.logits, texts.covariates)
-    unseen = find_unseen(texts.logits[texts.rows], texts.labels, calibrator.seen_)
+    places = find_places(texts.logits[texts.rows], texts.labels, calibrator.seen_)
+    unseen = places < 0
     return Facts(
         calibrator=calibrator,
         texts=texts,
@@ -167,6 +176,18 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
         moved=_list_moved(calibrator, texts, raw, probs),
         drift=calibrator.check_readings(texts.logits),
         check=_check(calibrator, texts, unseen) if unseen.sum() >= FEW else None,
+        biases=_find_bias(calibrator, texts, places),
+    )
+
+
+def _find_bias(calibrator: Stack, texts: Texts, places: Int[np.ndarray, " n"]) -> Sequence[Bias]:
+    """Biases by group; none where the labelled texts are not just those of the fit."""
+    fitted = calibrator.labels_
+    if fitted is None or not np.array_equal(np.sort(places), np.arange(len(fitted))):
+        return ()
+    order = np.argsort(places)
+    return calibrator.find_bias(
+        {name: [cells[row] for row in order] for name, cells in texts.columns.items()}
     )
 
 
