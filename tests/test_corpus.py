@@ -21,7 +21,7 @@ def stack():
 
 
 def test_sums_are_those_of_single_texts(stack, monkeypatch):
-    logits, rows = stack._read(TEST[:40]), np.array([33, 2, 17])
+    logits, rows = stack._read(TEST[:40]), np.array([33, 20, 2, 17])
     groups = np.random.default_rng(0).integers(0, 3, 40)
     groups[rows[0]] = 3
     values = np.array([[1.0, 2, 3, 4, 6], [0, 0, 0, 1, 1]])

@@ -155,6 +155,9 @@ def test_a_calibrator_knows_the_readings_of_its_fit():
     np.testing.assert_array_equal(
         whole.predict_proba(TEST), cp.LogitStack().fit(LOGITS, LABELS).predict_proba(TEST)
     )
+    raw = cp.RawReading().fit(LOGITS, corpus=TEXTS.logits).fit(LOGITS)
+    found = raw.check_readings(TEXTS.logits)
+    assert found and found.texts == (20, 300)
     for corpus in (TEXTS.logits[:, :4], [[np.nan] * 5]):
         with pytest.raises(InputError):
             cp.LogitStack().fit(LOGITS, LABELS, corpus=corpus)

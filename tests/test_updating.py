@@ -13,6 +13,7 @@ from cordial_ppl.channel import Channel, observe
 from cordial_ppl.cordial.fingerprints import find_places, fingerprints
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
+from cordial_ppl.inference.fit import Case, _problem, _whiten
 from cordial_ppl.readings import as_logits
 from cordial_ppl.stacking import assign_folds, extend_folds
 
@@ -95,6 +96,15 @@ def test_no_draw_is_moved_or_proposed_while_the_weights_are_good(monkeypatch):
     after = fitted.posteriors_["mixture"]
     np.testing.assert_allclose(after.draws, before.draws, rtol=0, atol=1e-5)
     assert np.ptp(after.weights) > 0 and 512 <= after.diagnostics.ess < 1024
+
+    def log_density(fit):
+        case = Case(fit.data, prior=fit.target.prior, histogram=fit.histogram)
+        points = _whiten(fit.draws, fit.target.prior)
+        return np.sum(_problem(fit.target, case, fit.data.labels).evaluate(points, 1024), axis=0)
+
+    # The tail is smoothed.
+    change = np.log(after.weights) - log_density(after) + log_density(before)
+    assert np.quantile(np.abs(change - np.median(change)), 0.75) < 1e-3
 
 
 def test_units_of_the_prior_follow_the_readings():

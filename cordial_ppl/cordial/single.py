@@ -11,6 +11,7 @@ from cordial_ppl.cordial.members import CalibratorFit, CalibratorMember, Member
 from cordial_ppl.cordial.named import FULL_CHANNELS
 from cordial_ppl.cordial.settings import check_names
 from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.drift import sketch
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case
@@ -157,6 +158,7 @@ class LabelFree(LogitCalibrator):
     def _fit(self, texts: Labelled, earlier: Stack | None = None) -> None:
         (fit,) = CalibratorMember(self.name).fit([Case(texts)])
         self.fits_, self.weights_, self.losses_ = {self.name: fit.fitted}, {self.name: 1.0}, {}
+        self.sketch_ = sketch(texts.logits)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
