@@ -36,6 +36,7 @@ def test_rows_and_groups_are_in_the_order_of_the_fit(cordial, tmp_path):
     table, _, rows, groups, fitted = update_calibrator(
         Path("few.cordial"), readings, Path("all.csv"), Chosen(), Fitting(), True
     )
+    assert fitted.labels_ is not None
     places = find_places(table.logits[rows], fitted.labels_, fitted.seen_)
     np.testing.assert_array_equal(places, np.arange(LABELLED))
     assert groups["who"] == [table.item_ids[row] for row in rows]

@@ -253,5 +253,5 @@ def test_groups_with_another_index_are_refused(fitted):
 def test_labels_that_are_all_alike_teach_nothing():
     rows = np.flatnonzero(MADE.labels == 4)[:60]
     fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
-    assert "all 60 labels are alike, from which nothing can be learned" in fitted.verdict().text
+    assert "all 60 labels are alike, from which nothing can be learned" in str(fitted.verdict())
     assert fitted.find_bias({"system": np.arange(60) % 3}) == []

@@ -185,7 +185,7 @@ class Estimate:
         Groups have their difference to the best one, and the probability of being the best.
         """
         named = [("all", self.overall), *self._ranked]
-        none = dict.fromkeys(COMPARED) if self.groups else {}
+        none: dict[str, Any] = dict.fromkeys(COMPARED) if self.groups else {}
         compared: dict[str, dict[str, Any]] = {}
         for name in self.groups:
             found = self.difference(name, self.ranking[0])
