@@ -154,7 +154,10 @@ def measure_systems(corpus: Corpus, rows: np.ndarray, found: cp.Estimate, cells:
 def rival(corpus: Corpus, rows: np.ndarray) -> dict[str, tuple[float, ...]]:
     """The interval of ppi_py on the raw expected score, if it is installed."""
     try:
-        from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+        from ppi_py import (  # pyright: ignore[reportMissingImports]
+            ppi_mean_ci,
+            ppi_mean_pointestimate,
+        )
     except ImportError:
         return {}
     scores = stated(corpus.logits) @ np.arange(corpus.logits.shape[1])
