@@ -40,7 +40,7 @@ class Bias(NamedTuple):
         return (
             f"{self.column} {self.group!r} is rated {abs(self.residual):.1f} too {side} even after "
             f"calibration ({self.labels} labels, p = {max(self.p, 0.001):.3f} over all columns): "
-            f"estimate by {self.column} (cordial estimate --by), with more labels there."
+            f"estimate by {self.column}, with more labels there."
         )
 
 
