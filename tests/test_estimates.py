@@ -255,3 +255,14 @@ def test_labels_that_are_all_alike_teach_nothing():
     fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
     assert "all 60 labels are alike, from which nothing can be learned" in str(fitted.verdict())
     assert fitted.find_bias({"system": np.arange(60) % 3}) == []
+
+
+def test_an_option_that_no_label_reaches_is_not_known_to_be_rare():
+    rows = np.flatnonzero(MADE.labels < 4)[:30]
+    found = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
+    share = found.estimate(MADE.logits, rows).overall.at_least["4"]
+    assert share.upper - share.mean > 0.02
+    residuals, groups = np.full(30, -0.05), np.zeros(30, int)
+    for least, low, high in ((0.0, 0.0, 0.01), (0.2, 0.049, 0.8)):
+        spreads = draw_spreads(residuals, groups, 0.05, 4000, np.random.default_rng(0), least)
+        assert low < np.median(spreads.sigma) < high

@@ -164,13 +164,15 @@ def _draw(
         if known is not None:
             residuals = value[texts.labels] - known @ value
             under = residuals - (found.labelled @ value)[picked]
-        span = float(np.ptp(value))
+        span, n = float(np.ptp(value)), len(residuals)
+        # The standard deviation of a share of 1 in n + 2.
+        least = np.sqrt(n + 1) / (n + 2) if set(value) == {0.0, 1.0} else 0.0
         noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
         known_sums = texts.count(texts.rows, value[texts.labels])
         sums = known_sums + (found.sums @ value)[picked] + noise
         whole, own = (
             draw_effects(
-                under, of, size, draw_spreads(residuals, of, scale * span, DRAWS, rng), rng
+                under, of, size, draw_spreads(residuals, of, scale * span, DRAWS, rng, least), rng
             )
             for of, size, scale in (
                 (np.zeros_like(groups), 1, CORPUS_SCALE),

@@ -53,7 +53,7 @@ def effects_model(
     import numpyro.distributions as dist
 
     tau = numpyro.sample("tau", dist.HalfNormal(scale))
-    low, high = _sigma_range(residuals, scale)
+    low, high = _sigma_range(residuals, 0.1 * scale)
     sigma = numpyro.sample("sigma", dist.LogUniform(low, high))
     common = numpyro.sample("common", dist.ImproperUniform(dist.constraints.real, (), ()))
     with numpyro.plate("groups", count):
@@ -69,6 +69,7 @@ def draw_spreads(
     scale: float,
     draws: int,
     rng: np.random.Generator,
+    least: float = 0.0,
 ) -> Spreads:
     r"""Draw the standard deviations from their posterior on a grid, effects integrated out.
 
@@ -81,6 +82,8 @@ def draw_spreads(
         scale: scale of the half-normal prior of tau, in the units of the values.
         draws: how many draws.
         rng: source of random numbers.
+        least: spread of single residuals of which sigma may be a quarter, but no less: those of an
+            option that no label reaches are all alike, and say nothing of it.
     """
     reach = 4 * scale
     tau = (np.arange(STEPS) + 0.5) * reach / STEPS
@@ -93,7 +96,7 @@ def draw_spreads(
     sums, counts = np.bincount(groups, residuals)[counts > 0], counts[counts > 0]
     means, left = sums / counts, len(residuals) - len(counts)
     within = max(np.sum(residuals**2) - np.sum(counts * means**2), 0.0)
-    sigma = np.geomspace(*_sigma_range(residuals, scale), STEPS)
+    sigma = np.geomspace(*_sigma_range(residuals, max(least, 0.1 * scale)), STEPS)
     spread = tau[:, None, None] ** 2 + sigma[:, None] ** 2 / counts
     precision = np.sum(1 / spread, axis=2)
     centre = np.sum(means / spread, axis=2) / precision
@@ -133,9 +136,9 @@ def draw_effects(
     return means + rng.standard_normal(means.shape) / np.sqrt(precision)
 
 
-def _sigma_range(residuals: Any, scale: float) -> tuple[float, float]:
+def _sigma_range(residuals: Any, least: float) -> tuple[float, float]:
     """Where sigma may lie: around the residuals' spread, which leaves little doubt."""
-    spread = max(float(np.std(np.asarray(residuals))), 0.1 * scale)
+    spread = max(float(np.std(np.asarray(residuals))), least)
     return spread / 4, spread * 4
 
 
