@@ -26,7 +26,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.channel import observe, sample_log_odds
-from cordial_ppl.channels.kernel import blend, expected, kernel, reading, spread
+from cordial_ppl.channels.kernel import blend, expected, kernel, kernels, reading, spread
 from cordial_ppl.channels.parameters import (
     Affine,
     sample_affine,
@@ -43,8 +43,8 @@ Move = Callable[[Float[Array, "K n"], Affine], Float[Array, "K n"]]
 
 def move_each(probs: Float[Array, "K n"], affine: Affine) -> Float[Array, "K n"]:
     """The mixture form: every option that the reader states is moved and spread."""
-    centres = affine.gain * jnp.arange(len(probs), dtype=probs.dtype) + affine.offset
-    return spread(kernel(centres, affine.concentration, len(probs)), probs)
+    profiles = kernels(affine.gain, affine.offset, affine.concentration, len(probs))
+    return spread(profiles, probs)
 
 
 def move_mean(probs: Float[Array, "K n"], affine: Affine) -> Float[Array, "K n"]:

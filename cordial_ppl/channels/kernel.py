@@ -14,6 +14,7 @@ from operator import add
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.lax import optimization_barrier
 from jax.nn import sigmoid
 from jaxtyping import Array, Float
@@ -63,12 +64,37 @@ def kernel(
     Returns:
         Probabilities, of the centres' shape with the options in front.
     """
-    centres = optimization_barrier(centres)
-    nearest = jnp.clip(jnp.round(centres), 0, size - 1)[None]
-    options = jnp.arange(size, dtype=centres.dtype).reshape(-1, *(1 for _ in centres.shape))
-    # Squared distances less that of the nearest option, factored so that none comes out negative.
-    excess = (options - nearest) * (options + nearest - 2 * centres[None])
-    return softmax(-concentration * excess)
+    centres = optimization_barrier(centres)[None]
+    options = jnp.arange(size, dtype=centres.dtype).reshape(-1, *(1 for _ in centres.shape[1:]))
+    terms = _terms(options, centres, concentration, size)
+    return terms * (1 / _total(terms))[None]
+
+
+def kernels(
+    gain: Float[Array, ""], offset: Float[Array, ""], concentration: Float[Array, ""], size: int
+) -> Float[Array, "K K"]:
+    """Profiles around the places ``gain * y + offset`` of all options y, a column for each.
+
+    Arguments are those of `kernel`, with the affine map of the scale in place of centres.
+    """
+    # In one row, which the compiler vectorises, where rows of K are too short.
+    options, stated = np.divmod(np.arange(size**2, dtype=concentration.dtype), size)
+    terms = _terms(options, gain * stated + offset, concentration, size).reshape(size, size)
+    return terms * (1 / _total(terms))[None]
+
+
+def _terms(
+    options: Float[AnyArray, "*#places"],
+    centres: Float[Array, "*#places"],
+    concentration: Float[Array, ""],
+    size: int,
+) -> Float[Array, "*places"]:
+    """Profiles around centres, by the probability of the nearest option."""
+    nearest = jnp.clip(jnp.round(centres), 0, size - 1)
+    # Squared distances less that of the nearest option, factored so that none comes out negative:
+    # zero at that option, so that the largest term is one.
+    excess = (options - nearest) * (options + nearest - 2 * centres)
+    return optimization_barrier(jnp.exp(-concentration * excess))
 
 
 @jax.custom_jvp
