@@ -144,8 +144,12 @@ def _make_room() -> None:
 
 
 def workers(jobs: int) -> int:
-    """Number of threads for a number of programs: one each, up to the cores it may run on."""
+    """Number of threads for a number of programs: one each, up to the cores it may run on.
+
+    ``OMP_NUM_THREADS`` limits them further, as batch systems and Ray set it for their workers.
+    """
     # Linux alone tells how many cores a container or a batch system has left to the process.
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return max(1, min(jobs, cores))
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(jobs, cores, int(told) if told.isdigit() else cores))

@@ -5,20 +5,17 @@ only its number. When a worker dies, Ray repeats the part under the same name, s
 lost or written twice.
 """
 
-import logging
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from cordial_ppl.bulk.predictor import predict_table
+from cordial_ppl.cluster import run_on_ray
 from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.errors import CordialError, InputError
 from cordial_ppl.outputs import replacing
 from cordial_ppl.saved import load
 from cordial_ppl.tables.readings import ReadingTable
@@ -53,39 +50,20 @@ def predict_on_ray(
         FileError: A file cannot be read, or the folder cannot be made; nothing is left behind.
         CordialError: Ray could not finish the work.
     """
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    try:
-        ray = import_module("ray")
-    except ImportError as error:
-        raise InputError("--engine ray needs Ray: pip install 'cordial-ppl[ray]'.") from error
-    started = not ray.is_initialized()
-    if started:
-        ray.init(log_to_driver=False, logging_level=logging.ERROR)
     files = calibrator.absolute(), tuple(channel.absolute() for channel in channels)
+    rows = table.columns.frame.select(pl.len()).collect().item()
     texts, total = 0, len(table)
-    try:
-        with replacing(output, folder=True) as folder:
-            task, given = ray.remote(predict_part), ray.put((files, table, folder, size))
-            rows = table.columns.frame.select(pl.len()).collect().item()
-            waiting = [task.remote(given, part) for part in range(-(-rows // size))]
-            while waiting:
-                (done,), waiting = ray.wait(waiting)
-                part, fault = ray.get(done)
-                if fault:
-                    raise CordialError(fault)
-                texts += part
-                show(texts / total, "calibrating")
-            # Unfinished files of workers that died.
-            for path in folder.glob(".*"):
-                path.unlink()
-    except ray.exceptions.RayError as error:
-        raise CordialError(f"Ray gave up: {str(error).strip().splitlines()[-1]}") from error
-    finally:
-        if started:
-            ray.shutdown()
+    with replacing(output, folder=True) as folder:
+        given, parts = (files, table, folder, size), range(-(-rows // size))
+        for _, part in run_on_ray(predict_part, given, parts):
+            texts += part
+            show(texts / total, "calibrating")
+        # Unfinished files of workers that died.
+        for path in folder.glob(".*"):
+            path.unlink()
 
 
-def predict_part(given: tuple[Any, ...], part: int) -> tuple[int, str]:
+def predict_part(given: tuple[Any, ...], part: int) -> int:
     """Predict one part, in a Ray worker.
 
     Args:
@@ -94,18 +72,15 @@ def predict_part(given: tuple[Any, ...], part: int) -> tuple[int, str]:
         part: The number of the part.
 
     Returns:
-        How many texts are in it, and what went wrong; Ray would print an exception's traceback.
+        How many texts are in it.
     """
     files, table, folder, size = given
     path = folder / f"part-{part:05d}.parquet"
     rows = replace(table.columns, frame=table.columns.frame.slice(part * size, size))
-    try:
-        texts = predict_table(_load(*files), replace(table, columns=rows), path, jobs=1)
-    except CordialError as error:
-        return 0, str(error)
+    texts = predict_table(_load(*files), replace(table, columns=rows), path, jobs=1)
     if not texts:
         path.unlink()
-    return texts, ""
+    return texts
 
 
 @lru_cache(maxsize=1)

@@ -128,7 +128,7 @@ PriorOf = Annotated[
 SEED = "Seed of all random numbers."
 Seed = Annotated[int, option(None, SEED, min=0, max=2**32 - 1)]
 Method = Annotated[Inference, option(None, "How posteriors are found.", "--inference")]
-ENGINE = "This machine, or Ray, for Parquet that many machines see: OUT is then a folder."
+ENGINE = "local: this machine. ray: the cluster that RAY_ADDRESS names, or workers on this machine."
 EngineName = Annotated[Engine, option(None, ENGINE, "--engine")]
 Json = Annotated[bool, option(None, "Print the results as JSON, nothing else.", "--json")]
 Quiet = Annotated[bool, option(None, "Print only warnings and errors.", "--quiet", "-q")]

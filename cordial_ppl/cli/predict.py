@@ -43,7 +43,8 @@ def predict(
     The columns of READINGS must be the calibrator's options; --options gives their names, in the
     order of its scale, where they differ. A calibrator that was fitted with channel files needs
     them again, as --channel. A calibrator of several readers, from `cordial fuse`, takes those of
-    them that READINGS holds. Parquet need not fit in memory.
+    them that READINGS holds. Parquet need not fit in memory; with --engine ray it is needed, all
+    machines must see it, and OUT is a folder.
     """
     from cordial_ppl.cli.output import check_output, show_json
     from cordial_ppl.outputs import check_writable

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
-from cordial_ppl.cli.options import Shown, argument, option, output
+from cordial_ppl.cli.options import Engine, EngineName, Shown, argument, option, output
 from cordial_ppl.errors import FileError, InputError
 
 CONFIG = (
@@ -20,6 +20,7 @@ def sweep(
     folder: Annotated[Path, output("DIR", FOLDER)],
     shown: Shown,
     analyse: Annotated[list[str] | None, option("NAME", ANALYSE)] = None,
+    engine: EngineName = Engine.LOCAL,
 ) -> None:
     """Compare calibrators: every method on the same subsets of the labels, task by task.
 
@@ -42,7 +43,7 @@ def sweep(
 
         plan = read_config(config)
     with leaving_at_once(), progressing(shown.quiet) as show:
-        results = run_sweep(plan, folder, show)
+        results = run_sweep(plan, folder, show, ray=engine is Engine.RAY)
     written, left_out = [], {}
     for name in wanted:
         try:

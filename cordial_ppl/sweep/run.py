@@ -2,10 +2,12 @@
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
+from cordial_ppl.cluster import run_on_ray
 from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
 from cordial_ppl.errors import CordialWarning, FileError
 from cordial_ppl.sweep.config import SweepConfig
@@ -30,6 +32,8 @@ def run_sweep(
     config: SweepConfig,
     folder: str | Path,
     on_progress: Callable[[float, str], None] = lambda share, label: None,
+    *,
+    ray: bool = False,
 ) -> Results:
     """Run a sweep, or what an earlier run has left of it.
 
@@ -38,14 +42,17 @@ def run_sweep(
         folder: where the results go; made if it is not there.
         on_progress: is called whenever a member has been fitted, with the share of the work that is
             done, 0 to 1, and what is being worked on.
+        ray: whether cells are made on Ray, see `cordial_ppl.cluster`; all machines must see channel
+            files and priors under the same paths.
 
     Returns:
-        The results.
+        The results, the same wherever they are made.
 
     Raises:
         FileError: the folder cannot be written to, or a file cannot be read.
         InputError: the configuration does not fit the data, or the folder holds results of another
             configuration.  Both are found before anything is fitted.
+        CordialError: Ray could not finish the work; what is done is kept.
     """
     folder = Path(folder)
     readings = load_tasks(config)
@@ -69,22 +76,47 @@ def run_sweep(
     _warn_of_gaps(elsewhere)
     left = [job for job in jobs if isinstance(job.method, Method) and not job.outcome]
     cells = [list(cell) for _, cell in groupby(left, lambda job: (id(job.reading), job.n))]
-    total, before = max(sum(cell[0].n + OVERHEAD for cell in cells), 1), 0
-    for cell in cells:
-        reading, n = cell[0].reading, cell[0].n
+    costs = [cell[0].n + OVERHEAD for cell in cells]
+    total, before = max(sum(costs), 1), 0
+
+    def advance(place: int, share: float) -> None:
+        reading, n = cells[place][0].reading, cells[place][0].n
         label = f"{reading.task}, {reading.reader}, {n} labels"
+        on_progress((before + share * costs[place]) / total, label)
 
-        def advance(share: float, before=before, weight=n + OVERHEAD, label=label):
-            on_progress((before + share * weight) / total, label)
-
-        advance(0.0)
-        for job, outcome in zip(cell, make_cell(config, cell, advance), strict=True):
+    for place, outcomes in _on_ray(config, cells) if ray else _in_turn(config, cells, advance):
+        for job, outcome in zip(cells[place], outcomes, strict=True):
             write_outcome(job.path, outcome)
-        before += n + OVERHEAD
+        advance(place, 1.0)
+        before += costs[place]
     on_progress(1.0, "done")
     results = Results.load(folder)
     write_table(folder / TABLE, results.columns())
     return results
+
+
+def _in_turn(
+    config: SweepConfig, cells: Sequence[Sequence[Job]], advance: Callable[[int, float], None]
+) -> Iterator[tuple[int, list[Outcome]]]:
+    """Make cells one after the other, each on all cores."""
+    for place, cell in enumerate(cells):
+        advance(place, 0.0)
+        yield place, make_cell(config, cell, partial(advance, place))
+
+
+def _on_ray(
+    config: SweepConfig, cells: Sequence[Sequence[Job]]
+) -> Iterator[tuple[int, list[Outcome]]]:
+    """Make cells side by side, the largest first."""
+    order = sorted(range(len(cells)), key=lambda place: -cells[place][0].n)
+    return run_on_ray(_make_on_worker, (config, cells), order, device=True)
+
+
+def _make_on_worker(
+    given: tuple[SweepConfig, Sequence[Sequence[Job]]], place: int
+) -> list[Outcome]:
+    config, cells = given
+    return make_cell(config, cells[place])
 
 
 def make_cell(

@@ -1,4 +1,4 @@
-"""Predictions on Ray, with workers on this machine: the rows and the numbers of one process.
+"""Predictions and sweeps on Ray, with workers on this machine: the numbers of one process.
 
 Ray is too large to install for each change: without it, these tests are skipped.
 """
@@ -13,11 +13,13 @@ import numpy as np
 import polars as pl
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEXTS
+from sweep_files import plan, write_sweep
 
 from cordial_ppl import LogitStack, load
 from cordial_ppl.bulk.cluster import predict_on_ray
 from cordial_ppl.bulk.predictor import predict_table
 from cordial_ppl.errors import CordialError
+from cordial_ppl.sweep import run_sweep
 from cordial_ppl.tables import open_readings
 
 ray = pytest.importorskip("ray")
@@ -53,11 +55,11 @@ def folder(tmp_path):
 
 
 def workers():
-    """The processes of Ray that predict for this one."""
+    """The processes of Ray that work for this one."""
     for path in Path("/proc").glob("[0-9]*"):
         # Some end while they are looked at.
         with suppress(FileNotFoundError, ProcessLookupError):
-            if (path / "cmdline").read_bytes().startswith(b"ray::predict_part"):
+            if (path / "cmdline").read_bytes().startswith(b"ray::_run"):
                 raylet = int((path / "stat").read_text().rpartition(")")[2].split()[1])
                 status = Path(f"/proc/{raylet}/stat").read_text().rpartition(")")[2].split()
                 if int(status[1]) == os.getpid():
@@ -102,3 +104,47 @@ def test_nothing_is_left_of_work_that_fails(folder):
     with pytest.raises(CordialError, match="^cannot read [^\\n]*No such file[^\\n]*$"):
         predict_on_ray(folder / "judge.cordial", found, folder / "out", lambda *_: None)
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """A sweep of eight cells of two readers, and the table that one process makes of it."""
+    write_sweep(tmp_path)
+    config = plan(tmp_path, budgets=[4, 9, 20, 40], methods=["temperature"], external=None)
+    run_sweep(config, tmp_path / "here")
+    return config, pl.read_parquet(tmp_path / "here" / "results.parquet")
+
+
+def test_a_sweep_is_the_same_and_goes_on(sweep, tmp_path):
+    config, expected = sweep
+    shares = []
+
+    def stop(share, label):
+        shares.append(share)
+        if len(shares) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(config, tmp_path / "out", stop, ray=True)
+    done = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.cell")}
+    assert 2 <= len(done) < 8
+    run_sweep(config, tmp_path / "out", lambda share, label: shares.append(share), ray=True)
+    assert shares[-1] == 1 and sorted(shares[3:]) == shares[3:]
+    assert all(path.stat().st_mtime_ns == made for path, made in done.items())
+    assert pl.read_parquet(tmp_path / "out" / "results.parquet").equals(expected)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes as Linux lists them")
+def test_a_sweep_whose_worker_dies(sweep, tmp_path):
+    config, expected = sweep
+    killed = []
+
+    def show(share, label):
+        if not killed:
+            killed.extend(list(workers())[:1])
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
+
+    run_sweep(config, tmp_path / "out", show, ray=True)
+    assert killed
+    assert pl.read_parquet(tmp_path / "out" / "results.parquet").equals(expected)
