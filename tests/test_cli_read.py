@@ -109,7 +109,7 @@ LOOKS = [
     ([{"item_id": "a", "samples": ["4", "?"]}], [], ["1 sample without an option not counted"]),
     (
         [*[LOST] * 4, {"custom_id": "a", "response": {"body": chat({"4": -0.1, "5": -3.0})}}], [],
-        ["4 requests without an answer left out: line 1 \\(It expired\\), line 2.*and 1"],
+        ["4 rows without an answer left out: line 1 \\(It expired\\), line 2.*and 1"],
     ),
     ([{"choices": [{"message": {"content": "4"}, "logprobs": None}]}], [], [HARD + "top_logp"]),
     ([{"content": "4", "tokens_predicted": 1}], [], [HARD + '"n_probs": 20']),
@@ -170,7 +170,7 @@ BAD = {
     "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found 3"),
     "empty": ("", GOOD, "log.jsonl is empty"),
     "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
-    "unknown": ('{"a": 1, "b": 2}\n', GOOD, "a known format: its first object has a, b"),
+    "unknown": ('{"a": 1, "b": 2}\n', GOOD, "a known format; its rows have a, b: name the one"),
     "unknown tokens": (CHAT, [*GOOD[:3], "good,bad"], "none of its 20 answers names an option"),
     "no options": (CHAT, GOOD[:2], "does not say which .*: --options 1,2,3"),
     "labels of another scale": (
@@ -191,7 +191,7 @@ BAD = {
     "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT"),
     "annotations that are none": (
         '[{"id": 13, "data": null, "annotations": [null]}]', ["--labels", "o.csv"],
-        "is not as expected of Label Studio's JSON export: labels\\.",
+        "its rows have id, annotations: name the one that holds",
     ),
     "two ways": (CHAT, [*GOOD, "--after", "x", "--guess"], "--after and --guess exclude"),
     "bytes": (bytes(range(128, 256)), GOOD, "it is not JSON"),

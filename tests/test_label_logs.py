@@ -49,7 +49,7 @@ def test_records_of_argilla_of_all_versions(log):
     spans["responses"]["spans"] = [{"value": ["x"]}]
     for row in ({"fields": {}, "id": "a", "responses": first}, {"id": "a", **draft}, spans):
         assert read(log(row)).labels["label"] == ["4"]
-    with pytest.raises(InputError, match="line 1: expected an `id`"):
+    with pytest.raises(InputError, match="line 1: a text needs a name; `id` is empty|no `id`"):
         read(log(record(None, "4")))
 
 
@@ -82,8 +82,11 @@ def test_tasks_of_label_studio(log):
     cancelled = task({"rating": 1}, was_cancelled=True)
     assert read(log(cancelled, task({"rating": 4}))).labels["label"] == ["4"]
     for row, message in (
-        (task({"choices": ["1", "2"]}), "line 1: a label must be one choice; found \\['1', '2'\\]"),
-        ({"id": 1, "stars": 4, "annotation_id": 9}, "Export as JSON, not as JSON-MIN"),
+        (
+            task({"choices": ["1", "2"]}, **by),
+            "a text must have one label of 'a@b'; '3' has '1', '2'",
+        ),
+        ({"id": 1, "stars": 4, "annotation_id": 9}, "its rows have id, stars, annotation_id"),
     ):
         with pytest.raises(InputError, match=message):
             read(log(row))

@@ -1,18 +1,22 @@
 """From the records of a log to tables of readings and labels, and what is to be said of them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
-from cordial_ppl.errors import InputError, naming, quote
+import numpy as np
+
+from cordial_ppl.errors import InputError, list_names, naming, quote
 from cordial_ppl.formats.answers import Finder
 from cordial_ppl.formats.collected import Collected, Explained
-from cordial_ppl.formats.evidence import Scores
+from cordial_ppl.formats.evidence import Answer, Evidence, Orders, Scores
 from cordial_ppl.formats.labels import Labels
 from cordial_ppl.formats.matching import read_evidence
+from cordial_ppl.formats.reading import Reading, average
 from cordial_ppl.formats.records import Record
 from cordial_ppl.formats.spellings import Spellings
-from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.scale import Scale, SettingNeeded, parse_number
 from cordial_ppl.tables import MADE
 
 NOUNS = {
@@ -35,6 +39,7 @@ def collect(
     reader: str | None = None,
     explain: int = 0,
     labels: bool = True,
+    split: bool = False,
 ) -> Collected:
     """Read every record of a log.
 
@@ -49,6 +54,7 @@ def collect(
         reader: The reader to take; by default all.
         explain: How many texts to explain.
         labels: Whether to take labels; those that are no option are errors.
+        split: Whether a number between two options counts for both: 3.7 as .3 of 3 and .7 of 4.
 
     Returns:
         Readings, labels, and what is to be said of them.
@@ -58,13 +64,19 @@ def collect(
             different kinds or options, or a label is no option.
         SettingNeeded: The log does not name the options.
     """
-    chosen = (
-        record
-        for record in records
-        if task in (None, record.task)
-        # A request that failed may not know its reader.
-        and (reader in (None, record.reader) or record.failed and record.reader is None)
-    )
+    seen: dict[str, set[str]] = {"task": set(), "reader": set()}
+
+    def choose() -> Iterator[Record]:
+        for record in records:
+            # A request that failed may not know its reader.
+            unknown = record.failed is not None and record.reader is None
+            if task in (None, record.task) and (unknown or reader in (None, record.reader)):
+                yield record
+            else:
+                seen["task"] |= {record.task} - {None}
+                seen["reader"] |= {record.reader} - {None}
+
+    chosen = choose()
     # Requests that failed before the first answer have to wait for the options.
     failed: list[Record] = []
     for first in chosen:
@@ -72,7 +84,7 @@ def collect(
             break
         failed.append(first)
     else:
-        raise InputError(_nothing(failed, task, reader))
+        raise InputError(_nothing(failed, task, reader, seen))
     scale = scale or _scale_of(first)
     given = () if scale is None else scale.options
     if scale is not None and reverse:
@@ -86,7 +98,7 @@ def collect(
         if record.failed is not None:
             found.failed.append(f"{record.place} ({record.failed})")
             continue
-        found.unnamed |= record.item_id is None
+        found.unnamed |= record.numbered or record.item_id is None
         item = str(texts) if record.item_id is None else record.item_id
         texts += 1
         with naming(record.place):
@@ -106,13 +118,16 @@ def collect(
             # Numbers without names are in the order given, whichever end is the best.
             evidence = evidence._replace(options=given)
         with naming(record.place):
-            reading = read_evidence(evidence, finder)
+            reading = _read(record, evidence, finder, split)
+        found.pooled += record.rows > 1
         if len(found.explained) < explain:
-            found.explained.append(Explained(item, record.place, reading))
+            said = _say(evidence)
+            found.explained.append(Explained(item, record.place, reading, *key[1:], said))
         elif reading is not None:
             # There may be many.
             reading.parts = []
         if reading is None:
+            found.said = found.said or _say(evidence)
             found.unread.append(record.place)
         elif found.values and reading.kind != found.values[0].kind:
             raise InputError(
@@ -128,16 +143,62 @@ def collect(
         found.answers = finder.counts
         if not found.values:
             raise InputError(
-                f"none of its {len(places)} answers names an option ({', '.join(found.options)}). "
+                f"none of its {len(places)} answers names an option ({', '.join(found.options)}); "
+                f"the first says {found.said}. "
                 "Name the options as the model writes them, or say how it does: --spell 1=A. "
                 "--after says what answers follow; --guess takes them from prose."
             )
     # A label without a reading would be refused beside these.
     found.labels = people.columns(found.readings["item_id"] if places else None)
+    found.between = people.between
     return found
 
 
-def _nothing(failed: Sequence[Record], task: str | None, reader: str | None) -> str:
+def _read(record: Record, evidence: Evidence, finder: Finder, split: bool) -> Reading | None:
+    """Make a reading of a record's evidence, or of its parts whose options run either way."""
+    if record.swapped and isinstance(evidence, Orders):
+        parts = [_read(replace(record, swapped=()), part, finder, split) for part in evidence.parts]
+        pairs = zip(parts, record.swapped, strict=True)
+        return average([part.turned() if part and turn else part for part, turn in pairs])
+    if split and isinstance(evidence, list):
+        evidence = _split(evidence, finder.spellings.scale) or evidence
+    return read_evidence(evidence, finder)
+
+
+def _split(answers: Sequence[Answer], scale: Scale) -> Scores | None:
+    """Divide averages between the options on both sides; None if they are no such numbers.
+
+    Of two options an average is a probability; of more it says less, and parts are counted.
+    """
+    points = [parse_number(option) for option in scale.options]
+    given = [None if answer.positions else parse_number(answer.text) for answer in answers]
+    if None in points or None in given:
+        return None
+    order = np.argsort(np.array(points, float))
+    known = np.array(points, float)[order]
+    numbers = np.array(given, float)
+    if not ((numbers >= known[0]) & (numbers <= known[-1])).all():
+        return None
+    parts = np.array([np.interp(numbers, known, unit).mean() for unit in np.eye(len(known))])
+    values = np.empty(len(known))
+    values[order] = parts if len(known) == 2 else parts * len(numbers)
+    return Scores("p" if len(known) == 2 else "n", values.tolist(), scale.options)
+
+
+def _say(evidence: Evidence) -> str:
+    """The beginning of an answer, for a message."""
+    if isinstance(evidence, Orders):
+        return _say(evidence.parts[0])
+    if isinstance(evidence, Scores):
+        names = evidence.options or range(len(evidence.values))
+        return quote(dict(zip(names, evidence.values, strict=False)))
+    texts = [answer.text or "".join(p.token for p in answer.positions) for answer in evidence]
+    return quote(texts[0] if len(texts) == 1 else texts)
+
+
+def _nothing(
+    failed: Sequence[Record], task: str | None, reader: str | None, seen: Mapping[str, set[str]]
+) -> str:
     """Why there is nothing to read."""
     if failed:
         return (
@@ -146,7 +207,12 @@ def _nothing(failed: Sequence[Record], task: str | None, reader: str | None) -> 
         )
     wanted = " and ".join(repr(name) for name in (task, reader) if name is not None)
     if wanted:
-        return f"there is no reading of {wanted} in it."
+        known = "".join(
+            f" Its {noun}s are {list_names(sorted(names))}."
+            for noun, names in seen.items()
+            if names
+        )
+        return f"there is no reading of {wanted} in it.{known}"
     return "there is neither a reading nor a label in it."
 
 

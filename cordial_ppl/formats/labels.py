@@ -17,11 +17,15 @@ class Labels:
     Args:
         spellings: How options are written; None to take labels as they are.
         given: The options in the order in which a log counts them.
+
+    Attributes:
+        between: Number of labels between two options, such as averages, which are kept.
     """
 
     def __init__(self, spellings: Spellings | None, given: tuple[str, ...]):
         self.spellings = spellings
         self.given = Scale(given) if given else None
+        self.between = 0
         self._found: dict[tuple[str, str | None], dict[str | None, str]] = {}
 
     def add(
@@ -48,8 +52,10 @@ class Labels:
             try:
                 label = options.decode(self.given.encode([text]) if place is None else [place])[0]
             except InputError:
-                names = ", ".join(self.given.options)
-                raise InputError(f"a label must be one of {names}; found {text!r}.") from None
+                if not self._is_between(label):
+                    names = ", ".join(self.given.options)
+                    raise InputError(f"a label must be one of {names}; found {text!r}.") from None
+                self.between += 1
         known = self._found.setdefault((item, task), {}).setdefault(user, label)
         if known != label:
             by = "" if user is None else f" of {quote(user)}"
@@ -80,13 +86,20 @@ class Labels:
         columns["label"] = [self._median(list(said.values())) for said in found.values()]
         return columns
 
+    def _is_between(self, label: str) -> bool:
+        """Whether a number lies within the scale."""
+        number = parse_number(label)
+        points = [parse_number(option) for option in self.given.options] if self.given else []
+        known = [point for point in points if point is not None]
+        return number is not None and known == points and min(known) <= number <= max(known)
+
     def _median(self, labels: list[str]) -> str:
         if len(set(labels)) == 1:
             return labels[0]
-        if self.spellings is not None:
-            order = self.spellings.scale.options.index
-        elif all(parse_number(label) is not None for label in labels):
+        if all(parse_number(label) is not None for label in labels):
             order = float
+        elif self.spellings is not None:
+            order = self.spellings.scale.options.index
         else:
             raise SettingNeeded(
                 f"people differ ({', '.join(dict.fromkeys(labels))}), and the median needs the "

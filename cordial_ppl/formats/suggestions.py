@@ -1,0 +1,152 @@
+"""The command to type next for a file of no known form, guessed from its fields."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from cordial_ppl.formats.fitting import LOOKED, fit, list_named
+from cordial_ppl.formats.naming import JOIN, Naming, name_of
+from cordial_ppl.formats.paths import EACH, follow
+from cordial_ppl.formats.rows import read_rows
+
+ITEMS = (
+    *("item_id", "question_id", "example_id", "instance_id", "sample_id", "doc_id", "custom_id"),
+    *("prompt_id", "trace_id", "run_id", "uid", "uuid", "qid", "id", "idx", "index", "key", "name"),
+    *("instruction", "question", "prompt", "input"),
+)
+"""Last parts of the fields that name a text, the likeliest first."""
+
+PARTS = (
+    *("model", "model_id", "model_name", "generator", "system", "system_id", "candidate"),
+    *("turn", "round", "aspect", "criterion", "dimension", "sample", "response_id", "answer_id"),
+)
+"""What else tells texts apart."""
+
+READERS = ("judge", "judge_model", "judge_name", "evaluator", "eval_model", "grader", "rater_model")
+
+ANSWERS = (
+    *("judgment", "judgement", "verdict", "rating", "score", "scores", "grade", "evaluation"),
+    *("feedback", "critique", "review", "preference", "response", "output", "answer", "completion"),
+    *("text", "value", "content"),
+)
+
+LABELS = ("human", "gold", "expert", "label", "annotation")
+"""Words in the names of people's labels."""
+
+Named = Mapping[str, Any]
+
+
+def suggest(path: Path) -> str | None:
+    """Write the command that would likely read a file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The command; None if no field looks like an answer or a label.
+    """
+    fields = list_named(path)
+    labels = [name for name, value in fields.items() if _is_label(name, value)]
+    answer = _best(fields, ANSWERS, labels)
+    if answer is None and not labels:
+        return None
+    rated = answer if answer is not None else labels[0]
+    reader = _best(fields, READERS, labels) if answer is not None else None
+    items = suggest_item(path, fields, rated, reader)
+    words = ["cordial", "read", str(path)]
+    words += ["--item", ",".join(items)] if items else []
+    words += ["--answer", rated] if answer is not None else []
+    words += ["--reader", reader] if reader else []
+    words += ["--label", labels[0]] if labels else []
+    words += ["-o", "readings.csv"] if answer is not None else []
+    words += ["--labels", "labels.csv"] if labels else []
+    return shlex.join(words)
+
+
+def name_more(path: Path, naming: Naming) -> list[str]:
+    """The fields of a naming that name the text, and those that tell its rows apart."""
+    naming = fit(path, naming)
+    fields = list_named(path)
+    if not naming.item or not naming.answer:
+        return []
+    keyed = [name.removeprefix(f"{EACH}.") for name in naming.item]
+    answer = naming.answer[0].removeprefix(f"{EACH}.")
+    more = suggest_item(path, fields, answer, naming.reader, tuple(keyed))
+    return more if len(more) > len(keyed) else []
+
+
+def suggest_item(
+    path: Path, fields: Named, rated: str, reader: str | None, known: tuple[str, ...] = ()
+) -> list[str]:
+    """Find fields that together name texts, so that no two rows have the same name.
+
+    Args:
+        path: The file.
+        fields: Its fields.
+        rated: The field of the answer.
+        reader: The field of the reader.
+        known: Fields that are part of the name already.
+
+    Returns:
+        The fields, those known first; as few as it takes, or all that may help.
+    """
+    below = rated.rpartition(EACH)[0]
+    inside = [name for name in fields if name.rpartition(EACH)[0] in below]
+    first = _best(inside, ITEMS, (rated,)) if not known else None
+    chosen = [*known] if known or first is None else [first]
+    rest = [name for part in PARTS for name in inside if _last(name) == part]
+    for more in ([], *([name] for name in rest if name not in (*chosen, reader, rated))):
+        trial = [*chosen, *more]
+        before, after = (_distinct(path, names, rated, reader) for names in (chosen, trial))
+        if after > before or not more:
+            chosen = trial
+        if after == 1.0:
+            break
+    return chosen
+
+
+def _distinct(path: Path, names: list[str], rated: str, reader: str | None) -> float:
+    """The share of a file's first answers whose names differ."""
+    paths = [*names, *([reader] if reader else []), rated]
+    seen, total = set(), 0
+    for row in islice(read_rows(path), LOOKED):
+        try:
+            for found in follow(row.value, [_lifted(row.value, name) for name in paths]):
+                parts = zip(paths[:-1], found[:-1], strict=True)
+                seen.add(JOIN.join(str(name_of(name, one)) for name, one in parts))
+                total += 1
+        except ValueError:
+            return 0.0
+    return len(seen) / total if total else 0.0
+
+
+def _lifted(value: Named, name: str) -> str:
+    """A field of a row, or of each element of an object by id."""
+    top = name.partition(".")[0]
+    keyed = top not in value and name not in value and EACH not in top
+    return f"{EACH}.{name}" if keyed else name
+
+
+def _best(fields: Named | list[str], wanted: tuple[str, ...], but: Any) -> str | None:
+    """The field whose last part is the first of those wanted, the shortest of several."""
+    names = [name for name in fields if name not in but]
+    for part in wanted:
+        if found := [name for name in names if _last(name) == part]:
+            return min(found, key=len)
+    ends = "|".join(map(re.escape, wanted))
+    found = [name for name in names if re.search(rf"(?:^|[_\W])(?:{ends})\Z", _last(name))]
+    return min(found, key=len, default=None)
+
+
+def _last(name: str) -> str:
+    """The last part of a path in lower case with underscores: "modelName" is "model_name"."""
+    last = name.rpartition(".")[2]
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", last).lower()
+
+
+def _is_label(name: str, value: Any) -> bool:
+    words = re.split(r"[\W_]+", "_".join(map(_last, name.split("."))))
+    return any(word in LABELS for word in words) and not isinstance(value, dict | list)
