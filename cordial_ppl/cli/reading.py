@@ -84,8 +84,8 @@ def warn(found: Collected, guess: bool, source: Path | None = None) -> None:
             rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
             first = ", ".join(places[:3])
             say(f"warning: {count(len(places), noun)} {words} left out: {first}{rest}")
-    if found.pooled and source is not None and found.form and found.form.naming:
-        more = name_more(source, found.form.naming)
+    if found.pooled and source is not None and found.form and found.form.namings:
+        more = name_more(source, found.form.namings)
         texts = "1 text has" if found.pooled == 1 else f"{found.pooled} texts have"
         say(
             f"warning: {texts} several rows, which count as answers to one question. If they are "

@@ -69,6 +69,15 @@ def fit(path: Path, naming: Naming) -> Naming:
     return Naming(**chosen)
 
 
+def fits(path: Path, naming: Naming) -> bool:
+    """Say whether a file has the fields of a naming."""
+    try:
+        fit(path, naming)
+    except NoField:
+        return False
+    return True
+
+
 def has(value: Any, path: str) -> bool:
     """Say whether something stands at a path."""
     # A key is there, whatever it holds.
@@ -77,10 +86,16 @@ def has(value: Any, path: str) -> bool:
     return any(is_there(one.value) or len(one.keys) == stars for (one,) in found)
 
 
-def has_field(path: Path, name: str) -> bool:
-    """Say whether some of a file's first rows have a field."""
-    rows = islice(read_rows(path), LOOKED)
-    return any(has(row.value, one) for row in rows for one in (name, f"{EACH}.{name}"))
+def has_field(path: Path, name: str, naming: Naming) -> bool:
+    """Say whether some of a file's first rows have a field, beside those of the answers."""
+    own = {one.rpartition(".")[2] for text in naming.answer for one in _choices(text)}
+    if len(naming.answer) > 1 and name in own:
+        # These name tasks already.
+        return False
+    rows = read_rows(path)
+    first = next(rows)
+    wanted = f"{EACH}.{name}" if _is_keyed(first, naming) and name[0] != EACH else name
+    return any(has(row.value, wanted) for row in islice(chain([first], rows), LOOKED))
 
 
 def list_named(path: Path) -> dict[str, Any]:

@@ -24,7 +24,8 @@ class Format:
         ending: The ending of files that are of this format whatever they hold.
         remedy: How to have log-probabilities logged, if the tool can.
         split: Whether a score between two options counts for both.
-        naming: Which fields hold what, where that is all that there is to it.
+        namings: Which fields hold what, where that is all that there is to it; a file has those of
+            one of them, at least.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Format:
     ending: str | None = None
     remedy: str = ""
     split: bool = False
-    naming: Naming | None = None
+    namings: tuple[Naming, ...] = ()
 
     def read(self, path: Path) -> Iterator[Record]:
         """Read a file.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.formats.fitting import NoField, fit, has
+from cordial_ppl.formats.fitting import fits, has
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.named import read_named
 from cordial_ppl.formats.naming import OTHERWISE, Naming
@@ -51,14 +51,11 @@ class Preset:
             namings = tuple(replace(naming, **given) for naming in namings if naming.answer)
 
         def records(path: Path) -> Iterator[Record]:
-            fitting = [naming for naming in namings if _fits(path, naming)]
             # If none fits, the first says what is missing.
-            for naming in fitting or namings[:1]:
+            for naming in [one for one in namings if fits(path, one)] or namings[:1]:
                 yield from read_named(path, naming)
 
-        return Format(
-            self.name, self.words, records, self.knows, split=self.split, naming=namings[0]
-        )
+        return Format(self.name, self.words, records, self.knows, split=self.split, namings=namings)
 
     def knows(self, first: Mapping[str, Any]) -> bool:
         """Whether a file whose first row is this one is of the tool."""
@@ -71,14 +68,6 @@ def holds_texts(first: Mapping[str, Any]) -> bool:
     flat = not any(isinstance(cell, Mapping | list) for cell in first.values())
     names = [*first.keys() & {name + s for s in ("s", "") for name in (*SCORES, *WORDS)}]
     return flat and bool(names) and {name.removesuffix("s") for name in names} <= set(WORDS)
-
-
-def _fits(path: Path, naming: Naming) -> bool:
-    try:
-        fit(path, naming)
-    except NoField:
-        return False
-    return True
 
 
 def _promptfoo(rows: str) -> Naming:

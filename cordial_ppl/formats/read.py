@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.errors import FileError, InputError, naming
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.errors import naming as placing
 from cordial_ppl.formats.answers import as_pattern
 from cordial_ppl.formats.collect import collect
 from cordial_ppl.formats.collected import Collected
 from cordial_ppl.formats.fitting import has_field
+from cordial_ppl.formats.naming import Naming
 from cordial_ppl.formats.registry import find_format
 from cordial_ppl.scale import Scale
 
@@ -85,9 +87,9 @@ def read(
     given = {role: value for role, value in given.items() if value}
     found = find_format(path, form, given)
     chosen = {"reader": reader, "task": task}
-    if found.naming is not None:
+    if found.namings:
         for role, text in chosen.items():
-            field, chosen[role] = _choose(path, text)
+            field, chosen[role] = _choose(path, text, found.namings[0])
             given |= {role: field} if field else {}
         found = find_format(path, form, given)
     scale = None if options is None else Scale(tuple(options))
@@ -107,7 +109,7 @@ def read(
     except FileError:
         raise
     except InputError as error:
-        with naming(path):
+        with placing(path):
             raise error
     collected.form = found
     return collected
@@ -131,11 +133,11 @@ def _names(given: Names) -> tuple[str, ...]:
     return split_names(given) if isinstance(given, str) else tuple(given or ())
 
 
-def _choose(path: Path, text: str | None) -> tuple[str | None, str | None]:
+def _choose(path: Path, text: str | None, naming: Naming) -> tuple[str | None, str | None]:
     """The field that a text names, and the name to take: "judge", "judge=gpt-4" or "gpt-4"."""
-    if text is None:
+    if not text:
         return None, None
     field, equals, name = text.partition("=")
-    if has_field(path, text):
+    if has_field(path, text, naming):
         return text, None
-    return (field, name) if equals and has_field(path, field) else (None, text)
+    return (field, name) if equals and has_field(path, field, naming) else (None, text)

@@ -2,12 +2,12 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.formats.fitting import LOOKED, fit, list_named
+from cordial_ppl.formats.fitting import LOOKED, fit, fits, list_named
 from cordial_ppl.formats.naming import JOIN, Naming, name_of
 from cordial_ppl.formats.paths import EACH, follow
 from cordial_ppl.formats.rows import read_rows
@@ -66,11 +66,12 @@ def suggest(path: Path) -> str | None:
     return shlex.join(words)
 
 
-def name_more(path: Path, naming: Naming) -> list[str]:
-    """The fields of a naming that name the text, and those that tell its rows apart."""
-    naming = fit(path, naming)
+def name_more(path: Path, namings: Iterable[Naming]) -> list[str]:
+    """The fields of a naming that name the text, with those that tell its rows apart."""
+    fitting = (fit(path, one) for one in namings if one.answer and fits(path, one))
+    naming = next(fitting, Naming())
     fields = list_named(path)
-    if not naming.item or not naming.answer:
+    if not naming.item:
         return []
     keyed = [name.removeprefix(f"{EACH}.") for name in naming.item]
     answer = naming.answer[0].removeprefix(f"{EACH}.")
