@@ -119,8 +119,8 @@ def alpaca_eval() -> File:
 def promptfoo() -> File:
     results = [
         {
-            "promptIdx": 0, "testIdx": i, "testCase": {"vars": {"topic": f"t{i}"}}, "promptId": "9f",
-            "provider": {"id": "openai:gpt-4o", "label": ""}, "vars": {"topic": f"t{i}"},
+            "promptIdx": 0, "testIdx": i, "testCase": {"vars": {"topic": f"t{i}"}},
+            "promptId": "9f", "provider": {"id": "openai:gpt-4o", "label": ""},
             "response": {"output": "Bananas are great.", "tokenUsage": {"total": 9}},
             "success": True, "score": 1, "namedScores": {}, "latencyMs": 90,
             "gradingResult": {
@@ -216,7 +216,7 @@ def biggen_results() -> File:
 def helm() -> File:
     states = [
         {
-            "instance": {"input": {"text": "..."}, "references": [], "split": "test", "id": f"id{i}"},
+            "instance": {"input": {"text": "..."}, "references": [], "id": f"id{i}"},
             "train_trial_index": 0, "request": {"model": "openai/gpt-4o"},
             "result": {"success": True, "completions": [{"text": "...", "logprob": -3.0}]},
             "annotations": {

@@ -11,7 +11,6 @@ from few_labels import STARS, assert_probabilities
 from logs_of_reviews import DUMMY, FILES, LABELS, LOGS, chat
 
 from cordial_ppl.formats import FORMATS
-from cordial_ppl.scale import Scale
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 from cordial_ppl.tables.files import read_columns
 
@@ -60,11 +59,13 @@ def test_from_a_log_to_calibrated_probabilities(cordial):
 
 def test_labels_alone_go_with_readings_from_elsewhere(cordial):
     result = cordial("read", LOGS / "argilla.json", "--labels", "l.csv")
-    assert re.fullmatch(r"8 labels \(argilla\) in l.csv\n", result.stderr)
+    assert re.fullmatch(r"15 labels \(argilla\) in l.csv\n", result.stderr)
     assert [path.name for path in Path().iterdir()] == ["l.csv"]
     cordial("read", LOGS / "openai_chat.jsonl", "-o", "r.csv", "--options", OPTIONS, "-q")
-    found = read_labels("l.csv", Scale(STARS))
-    assert len(match_labels(read_readings("r.csv"), found)) == 8
+    found = cells("l.csv")
+    assert list(found) == ["item_id", "task", "annotator", "label"]
+    pairs = set(zip(found["item_id"], found["annotator"], strict=True))
+    assert len(pairs) == 15 and len({item for item, _ in pairs} & {*cells("r.csv")["item_id"]}) == 8
 
 
 def test_the_page_shows_what_is_shown(cordial):
@@ -170,7 +171,9 @@ BAD = {
     "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found 3"),
     "empty": ("", GOOD, "log.jsonl is empty"),
     "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
-    "unknown": ('{"a": 1, "b": 2}\n', GOOD, "a known format; its rows have a, b: name the one"),
+    "unknown": (
+        '{"a": 1, "b": 2}\n', GOOD,
+        "its rows have a, b: name the fields: cordial read log.jsonl --answer a -o"),
     "unknown tokens": (CHAT, [*GOOD[:3], "good,bad"], "none of its 20 answers names an option"),
     "no options": (CHAT, GOOD[:2], "does not say which .*: --options 1,2,3"),
     "labels of another scale": (

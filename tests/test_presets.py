@@ -1,4 +1,4 @@
-"""Each preset on rows of its tool's shape: known, read, read alike by names of fields, calibrated."""
+"""Each preset on rows of its tool's shape: known, read, read alike by fields, calibrated."""
 
 import csv
 
@@ -10,6 +10,7 @@ from judgments import RATINGS
 
 from cordial_ppl.formats import find_format
 from cordial_ppl.formats.presets import PRESETS
+from cordial_ppl.formats.rows import first_row
 from cordial_ppl.tables.files import read_columns
 
 CASES = [(name, make) for name, makers in judgments.FILES.items() for make in makers]
@@ -77,8 +78,6 @@ def test_marks_are_of_one_tool_alone(tmp_path):
     for name, makers in judgments.FILES.items():
         for make in makers:
             path = make().write(tmp_path)
-            from cordial_ppl.formats.rows import first_row
-
             row = first_row(path)
             assert row is not None
             assert [preset.name for preset in PRESETS if preset.knows(row.value)] == [name]

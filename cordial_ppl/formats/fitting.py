@@ -1,6 +1,7 @@
 """What fields a file has: a naming fitted to them, and what is said of one that is not there."""
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -100,10 +101,16 @@ def has_field(path: Path, name: str, naming: Naming) -> bool:
 
 def list_named(path: Path) -> dict[str, Any]:
     """The fields of a file's first rows, each with the first value that is found."""
-    found = list_fields(row.value for row in islice(read_rows(path), LOOKED))
+    rows = [row.value for row in islice(read_rows(path), LOOKED)]
+    found = list_fields(rows)
     # Of an object by id, the fields of its elements are named.
     if found and all(name.startswith(f"{EACH}.") for name in found):
         return {name.removeprefix(f"{EACH}."): value for name, value in found.items()}
+    sizes = Counter(len(value) for value in found.values() if isinstance(value, list))
+    if len(rows) == 1 and any(size > 1 and number > 1 for size, number in sizes.items()):
+        # Columns side by side, of which each element is a row.
+        ends = {name: f".{EACH}" if isinstance(found[name], list) else "" for name in found}
+        return {f"{name}{ends[name]}": value for name, value in found.items()}
     return found
 
 

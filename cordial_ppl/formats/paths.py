@@ -206,12 +206,28 @@ def list_fields(values: Iterable[Any]) -> dict[str, Any]:
 
 def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
     start = f"{path}." if path else ""
-    if depth < DEEPEST and isinstance(value, Mapping) and value:
-        named = len(value) > MANY and all(isinstance(cell, Mapping) for cell in value.values())
-        for name, cell in list(value.items())[: MANY if named else None]:
-            yield from _leaves(cell, f"{start}{EACH if named else name}", depth + 1)
+    if depth < DEEPEST and isinstance(value, Mapping) and value and not _is_by_option(value):
+        alike = _are_alike(list(value.values()))
+        for name, cell in list(value.items())[: MANY if alike else None]:
+            yield from _leaves(cell, f"{start}{EACH if alike else name}", depth + 1)
     elif depth < DEEPEST and isinstance(value, list) and any(isinstance(c, Mapping) for c in value):
         for cell in value[:MANY]:
             yield from _leaves(cell, f"{start}{EACH}", depth + 1)
     else:
         yield path, value
+
+
+def _is_by_option(value: Mapping[str, Any]) -> bool:
+    """Whether an object has numbers by the number of an option."""
+    return all(
+        re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", name) and not isinstance(cell, Mapping | list | str)
+        for name, cell in value.items()
+    )
+
+
+def _are_alike(cells: list[Any]) -> bool:
+    """Whether an object has the same kind of object at each key."""
+    if len(cells) < 2 or not all(isinstance(cell, Mapping) and cell for cell in cells):
+        return False
+    names = [set(cell) for cell in cells]
+    return 2 * len(set.intersection(*names)) >= len(set.union(*names))

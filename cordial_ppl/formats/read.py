@@ -30,7 +30,7 @@ def read(
     where: Names = None,
     swapped: Names = None,
     form: str = "auto",
-    options: Sequence[str] | None = None,
+    options: Sequence | None = None,
     spell: Mapping[str, str] | None = None,
     after: str | None = None,
     guess: bool = False,
@@ -92,7 +92,8 @@ def read(
             field, chosen[role] = _choose(path, text, found.namings[0])
             given |= {role: field} if field else {}
         found = find_format(path, form, given)
-    scale = None if options is None else Scale(tuple(options))
+    names = split_names(options) if isinstance(options, str) else options
+    scale = None if names is None else Scale(tuple(map(str, names)))
     try:
         collected = collect(
             found.read(path),

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -14,27 +15,42 @@ from cordial_ppl.formats.rows import read_rows
 
 ITEMS = (
     *("item_id", "question_id", "example_id", "instance_id", "sample_id", "doc_id", "custom_id"),
-    *("prompt_id", "trace_id", "run_id", "uid", "uuid", "qid", "id", "idx", "index", "key", "name"),
-    *("instruction", "question", "prompt", "input"),
+    *(
+        "prompt_id",
+        "trace_id",
+        "run_id",
+        "uid",
+        "uuid",
+        "qid",
+        "id",
+        "idx",
+        "index",
+        "key",
+        "sample",
+    ),
+    *("item", "example", "name", "instruction", "question", "prompt", "input"),
 )
 """Last parts of the fields that name a text, the likeliest first."""
 
 PARTS = (
     *("model", "model_id", "model_name", "generator", "system", "system_id", "candidate"),
-    *("turn", "round", "aspect", "criterion", "dimension", "sample", "response_id", "answer_id"),
+    *("turn", "round", "aspect", "criterion", "dimension", "response_id", "answer_id"),
 )
 """What else tells texts apart."""
 
 READERS = ("judge", "judge_model", "judge_name", "evaluator", "eval_model", "grader", "rater_model")
 
 ANSWERS = (
-    *("judgment", "judgement", "verdict", "rating", "score", "scores", "grade", "evaluation"),
+    *("judgment", "judgement", "verdict", "rating", "score", "grade", "evaluation"),
     *("feedback", "critique", "review", "preference", "response", "output", "answer", "completion"),
     *("text", "value", "content"),
 )
 
 LABELS = ("human", "gold", "expert", "label", "annotation")
 """Words in the names of people's labels."""
+
+HIGHEST = 100
+"""No rating is guessed to be above."""
 
 Named = Mapping[str, Any]
 
@@ -48,9 +64,9 @@ def suggest(path: Path) -> str | None:
     Returns:
         The command; None if no field looks like an answer or a label.
     """
-    fields = list_named(path)
+    fields = _gather(list_named(path))
     labels = [name for name, value in fields.items() if _is_label(name, value)]
-    answer = _best(fields, ANSWERS, labels)
+    answer = _best(fields, ANSWERS, labels) or _by_content(fields, labels)
     if answer is None and not labels:
         return None
     rated = answer if answer is not None else labels[0]
@@ -95,7 +111,11 @@ def suggest_item(
         The fields, those known first; as few as it takes, or all that may help.
     """
     below = rated.rpartition(EACH)[0]
-    inside = [name for name in fields if name.rpartition(EACH)[0] in below]
+    inside = [
+        name
+        for name in fields
+        if below.startswith(name.rpartition(EACH)[0]) or name.count(EACH) == rated.count(EACH)
+    ]
     first = _best(inside, ITEMS, (rated,)) if not known else None
     chosen = [*known] if known or first is None else [first]
     rest = [name for part in PARTS for name in inside if _last(name) == part]
@@ -107,6 +127,19 @@ def suggest_item(
         if after == 1.0:
             break
     return chosen
+
+
+def _gather(fields: Named) -> dict[str, Any]:
+    """The fields, with the numbers of one object as one: aspects, `scores.*`."""
+    numbers = [name for name, value in fields.items() if isinstance(value, int | float)]
+    beside = Counter(name.rpartition(".")[0] for name in numbers)
+    found: dict[str, Any] = {}
+    for name, value in fields.items():
+        inside = name.rpartition(".")[0]
+        rated = _last(inside).removesuffix("s") in ANSWERS and beside[inside] > 1
+        aspects = inside and name in numbers and (rated or _is_label(inside, None))
+        found.setdefault(f"{inside}.{EACH}" if aspects else name, value)
+    return found
 
 
 def _distinct(path: Path, names: list[str], rated: str, reader: str | None) -> float:
@@ -134,20 +167,36 @@ def _lifted(value: Named, name: str) -> str:
 def _best(fields: Named | list[str], wanted: tuple[str, ...], but: Any) -> str | None:
     """The field whose last part is the first of those wanted, the shortest of several."""
     names = [name for name in fields if name not in but]
+    names.sort(key=len)
     for part in wanted:
-        if found := [name for name in names if _last(name) == part]:
-            return min(found, key=len)
+        if found := [name for name in names if _last(name) in (part, f"{part}s")]:
+            return found[0]
     ends = "|".join(map(re.escape, wanted))
     found = [name for name in names if re.search(rf"(?:^|[_\W])(?:{ends})\Z", _last(name))]
-    return min(found, key=len, default=None)
+    return next(iter(found), None)
+
+
+def _by_content(fields: Named, labels: list[str]) -> str | None:
+    """The field that holds numbers by option, or a number that may be a rating."""
+    for kinds in (dict, (int, float)):
+        for name, value in fields.items():
+            small = isinstance(value, dict) or isinstance(value, kinds) and abs(value) <= HIGHEST
+            if small and isinstance(value, kinds) and _last(name) not in (*ITEMS, *PARTS, *labels):
+                return name
+    return None
 
 
 def _last(name: str) -> str:
     """The last part of a path in lower case with underscores: "modelName" is "model_name"."""
-    last = name.rpartition(".")[2]
+    last = name.removesuffix(f".{EACH}").rpartition(".")[2]
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", last).lower()
 
 
 def _is_label(name: str, value: Any) -> bool:
     words = re.split(r"[\W_]+", "_".join(map(_last, name.split("."))))
-    return any(word in LABELS for word in words) and not isinstance(value, dict | list)
+    nested = (
+        isinstance(value, dict)
+        or isinstance(value, list)
+        and any(isinstance(one, dict | list) for one in value)
+    )
+    return any(word in LABELS for word in words) and not nested
