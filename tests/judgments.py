@@ -38,16 +38,21 @@ class File:
     choice: list[str] = field(default_factory=list)
     labels: bool = False
 
+    @property
+    def text(self) -> str:
+        """What the file says."""
+        ending = self.name.rpartition(".")[2]
+        if ending == "jsonl":
+            return "".join(json.dumps(row) + "\n" for row in self.content)
+        if ending == "csv":
+            rows = [list(self.content[0]), *(list(row.values()) for row in self.content)]
+            return "".join(",".join(row) + "\n" for row in rows)
+        return json.dumps(self.content, indent=1)
+
     def write(self, folder: Path) -> Path:
         """Write it into a folder."""
         path = folder / self.name
-        if path.suffix == ".jsonl":
-            path.write_text("".join(json.dumps(row) + "\n" for row in self.content))
-        elif path.suffix == ".csv":
-            lines = [",".join(self.content[0]), *(",".join(r.values()) for r in self.content)]
-            path.write_text("\n".join(lines) + "\n")
-        else:
-            path.write_text(json.dumps(self.content, indent=1))
+        path.write_text(self.text)
         return path
 
 
