@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from logs_of_reviews import chat
 
 import cordial_ppl as cp
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats.evidence import Answer, Scores
+from cordial_ppl.formats.evidence import Scores
 from cordial_ppl.formats.paths import follow, list_fields, look
 from cordial_ppl.formats.values import read_value
 
@@ -89,8 +90,9 @@ SURE = chat(LOGS)["choices"][0]
     ],
 )  # fmt: skip
 def test_log_probabilities_in_any_form_are_the_same(value):
-    (answer,) = read_value(value, "x") or ()
-    assert isinstance(answer, Answer) and answer.text == "4"
+    found = read_value(value, "x")
+    assert isinstance(found, list) and [answer.text for answer in found] == ["4"]
+    (answer,) = found
     (position,) = answer.positions
     assert position.token == "4"
     assert {t: round(s, 9) for t, s in position.top.items()} == LOGS
@@ -151,9 +153,9 @@ def rows_of(rated, others):
 
 def read_rows(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    given = {"item": "id", "answer": "scores.*", "reader": "judge", "options": STARS}
-    labels = {"label": "gold.*"} if any(row["gold"]["a"] for row in rows) else {}
-    return kept(cp.read(path, **given, **labels))
+    given: dict[str, Any] = {"item": "id", "answer": "scores.*", "reader": "judge"}
+    labels: dict[str, Any] = {"label": "gold.*"} if any(row["gold"]["a"] for row in rows) else {}
+    return kept(cp.read(path, options=STARS, **given, **labels))
 
 
 @FREE
@@ -220,7 +222,7 @@ def test_fields_that_are_listed_can_be_named(rows):
 def test_what_a_file_lacks_is_said_with_what_it_has(log):
     rows = [{"question_id": 1, "judgment": "[[4]]", "meta": {"by": "a"}, "score": 4}]
     path = log(*rows)
-    for fields, message in (
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"answer": "judgement"}, "no `judgement`; they have question_id, judgment, meta.by, score"
          ". Did you mean `judgment`\\?"),
         ({"answer": "judgment", "item": "qid,turn"}, "its rows have no `qid`"),
@@ -230,7 +232,8 @@ def test_what_a_file_lacks_is_said_with_what_it_has(log):
         ({"answer": "judgment", "where": "score"}, "must be FIELD=VALUE or FIELD!=VALUE"),
         ({"answer": "judgment", "reader": "meta.by=b"}, "of 'b' in it. Its readers are 'a'"),
         ({"form": "mt_bench"}, "found 'mt_bench'. Did you mean mt-bench\\?"),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for fields, message in refused:
         with pytest.raises(InputError, match=message):
             cp.read(path, options=STARS, **fields)
 
@@ -312,11 +315,12 @@ def test_averages_count_for_the_options_on_both_sides(log):
 def test_labels_of_several_people_in_columns_lists_and_objects(log):
     base = {"item": "id", "options": STARS, "answer": "s"}
     row = {"id": 1, "s": 3, "by": {"ann": 4, "bob": 3.5}, "all": [4, 3.5], "h1": 4}
-    for fields, people in (
+    given: list[tuple[dict[str, Any], list[str]]] = [
         ({"label": "by.*", "annotator": "by.*"}, ["ann", "bob"]),
         ({"label": "all"}, ["person 1", "person 2"]),
         ({"label": "all.*"}, ["person 1", "person 2"]),
-    ):
+    ]
+    for fields, people in given:
         found = cp.read(log(row), **base, **fields)
         assert found.labels["annotator"] == people and found.labels["label"] == ["4", "3.5"]
         assert found.between == 1 and len(found) == 1

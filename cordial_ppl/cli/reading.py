@@ -14,7 +14,7 @@ from cordial_ppl.formats.answers import LOST, SOURCES
 from cordial_ppl.formats.reading import Reading
 from cordial_ppl.formats.suggestions import name_more
 
-WIDTH = 48
+WIDTH = 32
 """Characters of a cell that is shown."""
 
 SHARE = 0.5
@@ -167,8 +167,13 @@ def show_rows(found: Collected, number: int) -> None:
         for (item, task), label in list(labels.items())[:number]
     ]
     header = [name for name in dict.fromkeys(chain(*rows)) if any(row.get(name) for row in rows)]
-    cells = [[str(row.get(name) or "")[:WIDTH] for name in header] for row in rows]
+    cells = [[_one_line(row.get(name)) for name in header] for row in rows]
     show_table(f"The first {count(len(rows), 'row')} as they are read", header, cells)
+
+
+def _one_line(cell: object) -> str:
+    text = " ".join(str(cell or "").split())
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
 
 
 def _values(text: Explained, options: Sequence[str]) -> dict[str, str]:

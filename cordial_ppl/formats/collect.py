@@ -73,8 +73,8 @@ def collect(
             if task in (None, record.task) and (unknown or reader in (None, record.reader)):
                 yield record
             else:
-                seen["task"] |= {record.task} - {None}
-                seen["reader"] |= {record.reader} - {None}
+                for noun, name in (("task", record.task), ("reader", record.reader)):
+                    seen[noun] |= {name} if name else set()
 
     chosen = choose()
     # Requests that failed before the first answer have to wait for the options.

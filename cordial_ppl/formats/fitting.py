@@ -43,23 +43,27 @@ def fit(path: Path, naming: Naming) -> Naming:
     first = next(rows)
     keyed = _is_keyed(first, naming)
     naming = _within(naming) if keyed else naming
-    missing = {one for texts in naming.paths.values() for text in texts for one in _choices(text)}
-    # A field that few rows have, such as a label, may come late.
-    for row in chain([first], rows):
-        with at(row.place):
-            missing -= {one for one in missing if has(row.value, one)}
+    texts = {text: _choices(text) for named in naming.paths.values() for text in named}
+    found: set[str] = set()
+    for number, row in enumerate(chain([first], rows)):
+        # A field that few rows have, such as a label, may come late; a better one does not.
+        if number >= LOOKED:
+            texts = {text: some for text, some in texts.items() if found.isdisjoint(some)}
+        missing = {one for some in texts.values() for one in some} - found
         if not missing:
             break
+        with at(row.place):
+            found |= {one for one in missing if has(row.value, one)}
     chosen: dict[str, Any] = {}
     for role, texts in naming.paths.items():
-        found = [next((one for one in _choices(t) if one not in missing), None) for t in texts]
-        for text, one in zip(texts, found, strict=True):
+        taken = [next((one for one in _choices(text) if one in found), None) for text in texts]
+        for text, one in zip(texts, taken, strict=True):
             if one is None and not text.endswith(MAYBE):
                 raise _no_field(path, text, keyed)
         if role == "where":
-            kept = zip(naming.conditions, found, strict=True)
-            found = [c._replace(path=one).text for c, one in kept if one is not None]
-        known = tuple(one for one in found if one is not None)
+            kept = zip(naming.conditions, taken, strict=True)
+            taken = [c._replace(path=one).text for c, one in kept if one is not None]
+        known = tuple(one for one in taken if one is not None)
         chosen[role] = next(iter(known), None) if role in SINGLE else known
     if not any(chosen.get(role) for role in DATA):
         raise _no_field(
@@ -70,13 +74,16 @@ def fit(path: Path, naming: Naming) -> Naming:
     return Naming(**chosen)
 
 
-def fits(path: Path, naming: Naming) -> bool:
-    """Say whether a file has the fields of a naming."""
-    try:
-        fit(path, naming)
-    except NoField:
-        return False
-    return True
+def fit_any(path: Path, namings: Sequence[Naming]) -> list[Naming]:
+    """Fit those of several namings whose fields a file has; raise a `NoField` if it is none."""
+    found = []
+    for naming in namings:
+        try:
+            found.append(fit(path, naming))
+        except NoField:
+            continue
+    # If none fits, the first says what is missing.
+    return found or [fit(path, namings[0])]
 
 
 def has(value: Any, path: str) -> bool:

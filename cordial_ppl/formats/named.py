@@ -9,7 +9,6 @@ from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Evidence, Orders
-from cordial_ppl.formats.fitting import fit
 from cordial_ppl.formats.naming import DATA, JOIN, ROLES, Naming, as_name, name_of
 from cordial_ppl.formats.paths import EACH, Found, follow, is_there, opened
 from cordial_ppl.formats.records import Record
@@ -27,16 +26,15 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
 
     Args:
         path: The file.
-        naming: Which fields hold what.
+        naming: Which fields hold what, fitted to the file.
 
     Yields:
         What it holds of each text, then rows without an answer and further labels.
 
     Raises:
         FileError: The file cannot be read.
-        InputError: A field that was named is in no row, or holds something else than it should.
+        InputError: A field holds something else than it should.
     """
-    naming = fit(path, naming)
     reader, texts = _Reader(naming), 0
     together: dict[Any, tuple[Record, list[tuple[Evidence, bool]]]] = {}
     rest: list[Record] = []

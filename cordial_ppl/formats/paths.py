@@ -55,14 +55,14 @@ def look(value: Any, path: str) -> Any:
     if not path:
         return value
     value = opened(value)
+    if isinstance(value, Mapping) and path in value:
+        return value[path]
     head, _, rest = path.partition(".")
     if isinstance(value, list):
         inside = re.fullmatch(r"-?\d{1,9}", head) and -len(value) <= int(head) < len(value)
         return look(value[int(head)], rest) if inside else None
     if not isinstance(value, Mapping):
         return None
-    if path in value:
-        return value[path]
     parts = path.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         if (head := ".".join(parts[:cut])) in value:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.formats.fitting import fits, has
+from cordial_ppl.formats.fitting import fit_any, has
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.named import read_named
 from cordial_ppl.formats.naming import OTHERWISE, Naming
@@ -51,8 +51,7 @@ class Preset:
             namings = tuple(replace(naming, **given) for naming in namings if naming.answer)
 
         def records(path: Path) -> Iterator[Record]:
-            # If none fits, the first says what is missing.
-            for naming in [one for one in namings if fits(path, one)] or namings[:1]:
+            for naming in fit_any(path, namings):
                 yield from read_named(path, naming)
 
         return Format(self.name, self.words, records, self.knows, split=self.split, namings=namings)

@@ -3,12 +3,12 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.formats.fitting import LOOKED, fit, fits, list_named
+from cordial_ppl.formats.fitting import LOOKED, fit_any, list_named
 from cordial_ppl.formats.naming import JOIN, Naming, name_of
 from cordial_ppl.formats.paths import EACH, follow
 from cordial_ppl.formats.rows import read_rows
@@ -82,13 +82,13 @@ def suggest(path: Path) -> str | None:
     return shlex.join(words)
 
 
-def name_more(path: Path, namings: Iterable[Naming]) -> list[str]:
+def name_more(path: Path, namings: Sequence[Naming]) -> list[str]:
     """The fields of a naming that name the text, with those that tell its rows apart."""
-    fitting = (fit(path, one) for one in namings if one.answer and fits(path, one))
-    naming = next(fitting, Naming())
-    fields = list_named(path)
-    if not naming.item:
+    fitting = (one for one in fit_any(path, namings) if one.answer and one.item)
+    naming = next(fitting, None)
+    if naming is None:
         return []
+    fields = list_named(path)
     keyed = [name.removeprefix(f"{EACH}.") for name in naming.item]
     answer = naming.answer[0].removeprefix(f"{EACH}.")
     more = suggest_item(path, fields, answer, naming.reader, tuple(keyed))
@@ -178,12 +178,14 @@ def _best(fields: Named | list[str], wanted: tuple[str, ...], but: Any) -> str |
 
 def _by_content(fields: Named, labels: list[str]) -> str | None:
     """The field that holds numbers by option, or a number that may be a rating."""
-    for kinds in (dict, (int, float)):
-        for name, value in fields.items():
-            small = isinstance(value, dict) or isinstance(value, kinds) and abs(value) <= HIGHEST
-            if small and isinstance(value, kinds) and _last(name) not in (*ITEMS, *PARTS, *labels):
-                return name
-    return None
+    names = [name for name in fields if _last(name) not in (*ITEMS, *PARTS) and name not in labels]
+    by_option = [name for name in names if isinstance(fields[name], dict)]
+    small = [
+        name
+        for name in names
+        if isinstance(fields[name], int | float) and abs(fields[name]) <= HIGHEST
+    ]
+    return next(iter([*by_option, *small]), None)
 
 
 def _last(name: str) -> str:
