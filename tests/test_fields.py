@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import numpy as np
+import polars
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -325,6 +326,25 @@ def test_labels_of_several_people_in_columns_lists_and_objects(log):
         assert found.labels["annotator"] == people and found.labels["label"] == ["4", "3.5"]
         assert found.between == 1 and len(found) == 1
     assert cp.read(log(row), **base, label="h1").labels == {"item_id": ["1"], "label": ["4"]}
+    found = cp.read(log({**row, "h2": 2}), **base, label="h1,h2")
+    assert found.labels == {"item_id": ["1"] * 2, "annotator": ["h1", "h2"], "label": ["4", "2"]}
+    aspects = {"answer": "a,b", "label": "ha,hb", "item": "id", "options": STARS}
+    found = cp.read(log({"id": 1, "a": 3, "b": 4, "ha": 5, "hb": 2}), **aspects)
+    assert found.readings["task"] == found.labels["task"] == ["a", "b"]
+    assert found.labels["label"] == ["5", "2"]
+
+
+def test_tables_with_lists_and_objects_in_their_cells(tmp_path):
+    rows = {"id": [1, 2], "judge": ["a", "b"], "out": [{"score": 4}, {"score": 2}]}
+    nested, flat = tmp_path / "rows.parquet", tmp_path / "rows.csv"
+    polars.DataFrame({**rows, "all": [[4, 5], [2]]}).write_parquet(nested)
+    flat.write_text('id,judge,out,all\n1,a,"{""score"": 4}","[4, 5]"\n2,b,"{""score"": 2}",[2]\n')
+    for path in (nested, flat):
+        base = {"item": "id", "reader": "judge", "options": STARS}
+        assert kept(cp.read(path, answer="out.score", **base))[0] == {
+            ("1", "a", None): (0, 0, 0, 1, 0), ("2", "b", None): (0, 1, 0, 0, 0),
+        }  # fmt: skip
+        assert cp.read(path, answer="all", **base).values[0].values.tolist() == [0, 0, 0, 1, 1]
 
 
 def test_a_dry_run_shows_rows_and_writes_nothing(cordial, log, tmp_path):

@@ -83,7 +83,8 @@ def warn(found: Collected, guess: bool, source: Path | None = None) -> None:
         if places:
             rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
             first = ", ".join(places[:3])
-            say(f"warning: {count(len(places), noun)} {words} left out: {first}{rest}")
+            said = f"; the first says {found.said}" if places is found.unread and found.said else ""
+            say(f"warning: {count(len(places), noun)} {words} left out: {first}{rest}{said}")
     if found.pooled and source is not None and found.form and found.form.namings:
         more = name_more(source, found.form.namings)
         texts = "1 text has" if found.pooled == 1 else f"{found.pooled} texts have"

@@ -134,13 +134,13 @@ class _Reader:
             is_there(one.value) and str(one.value).casefold() not in FALSE
             for _, one in named["swapped"]
         )
-        for path, found in named["answer"]:
+        for number, (path, found) in enumerate(named["answer"]):
             # Stars of labels may go on where the answer has none.
             key = path, found.keys, record.item_id, record.reader, record.task
             if key in read:
                 continue
             read.add(key)
-            task = self._task(record, path, found, self.naming.answer)
+            task = self._task(record, number, found, self.naming.answer)
             # Elements that name texts are rows of their own.
             inside = _filled(path, found.keys[: self.owned]).partition(f".{EACH}")[0]
             place = f"{record.place}, {inside}" if self.owned else record.place
@@ -153,10 +153,13 @@ class _Reader:
 
     def _labels(self, record: Record, named: _Named) -> Iterator[tuple[Record, bool]]:
         """The labels, and whether each is one of a list."""
+        # As many as answers are of the same aspects; other fields are of one person each.
         paired = len(named["label"]) == len(named["answer"])
-        paths = self.naming.answer if paired else self.naming.label
+        paths = self.naming.answer if paired else ()
         for number, (path, found) in enumerate(named["label"]):
-            task = self._task(record, paths[number], found, paths)
+            part = replace(record, task=self._task(record, number, found, paths))
+            if len(named["label"]) > 1 and not paired and record.task is None:
+                part = replace(part, user=record.user or path)
             value = opened(found.value)
             listed = any(type(key) is int for key in found.keys[self.people :])
             if isinstance(value, list) and listed:
@@ -165,14 +168,14 @@ class _Reader:
             several = isinstance(value, list)
             for one in value if several else [value]:
                 if (label := as_name(one, path)) is not None:
-                    yield replace(record, task=task, label=label), listed or several
+                    yield replace(part, label=label), listed or several
 
-    def _task(self, record: Record, path: str, found: Found, paths: Sequence[str]) -> str | None:
+    def _task(self, record: Record, number: int, found: Found, paths: Sequence[str]) -> str | None:
         """The task: what the row says, the field among several, what stars stand for."""
         parts = [record.task] if record.task else []
         if len(paths) > 1 and self.naming.task is None:
             last = [one.rpartition(".")[2] for one in paths]
-            parts.append(path.rpartition(".")[2] if len(set(last)) == len(last) else path)
+            parts.append(last[number] if len(set(last)) == len(last) else paths[number])
         parts += [key for key in found.keys[self.owned :] if isinstance(key, str) and key]
         return JOIN.join(parts) or None
 

@@ -99,8 +99,15 @@ def first_row(path: Path) -> Row | None:
 
 
 def _is_table(path: Path) -> bool:
-    """Whether a file's ending says that it is a table, and no JSON."""
-    return path.suffix.lower() in ENDINGS and path.suffix.lower() not in JSON
+    """Whether a file's ending says that it is a table, and no JSON; a .txt may be either."""
+    ending = path.suffix.lower()
+    if ending != ".txt" or ending not in ENDINGS:
+        return ending in ENDINGS and ending not in JSON
+    try:
+        with path.open("rb") as file:
+            return file.read(64).removeprefix(codecs.BOM_UTF8).lstrip()[:1] not in (b"{", b"[")
+    except OSError:
+        return False
 
 
 def by_row(records: Callable[[Row], Iterable[Record]]) -> Callable[[Path], Iterator[Record]]:
