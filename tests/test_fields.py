@@ -257,6 +257,15 @@ def test_what_a_file_lacks_is_said_with_what_it_has(log):
             [{"sampleId": 1, "scores": {"tone": 3, "ease": 4}, "expert": {"tone": 3}}],
             "--item sampleId --answer 'scores.\\*' --label 'expert.\\*' -o readings.csv --labels l",
         ),
+        (
+            [{"j": {"g": {"t1": {"verdict": "4"}, "t2": {"verdict": "5"}},
+              "c": {"t1": {"verdict": "3"}, "t2": {"verdict": "5"}}}}],
+            "--item 'j.\\*.\\*' --answer 'j.\\*.\\*.verdict' --reader 'j.\\*' -o",
+        ),
+        (
+            [{"id": 1, "messages": [{"role": "user", "content": "4"}], "human_1": 3, "human_2": 3}],
+            "--item id --answer messages.-1.content --label human_1,human_2",
+        ),
         ([{"colour": "red"}], "name the one that holds the judge's answer.*--item FIELD,FIELD"),
     ],
 )  # fmt: skip

@@ -151,8 +151,10 @@ def as_json(found: Collected, name: str) -> dict[str, Any]:
 def show_rows(found: Collected, number: int) -> None:
     """Print the first texts as they are read: a row each, of those that are there."""
     tasks = found.labels.get("task", [None] * len(found.labels["item_id"]))
-    keys = zip(found.labels["item_id"], tasks, strict=True)
-    labels = dict(zip(keys, found.labels["label"], strict=True))
+    labels: dict[tuple[str, str | None], str] = {}
+    for *key, label in zip(found.labels["item_id"], tasks, found.labels["label"], strict=True):
+        known = labels.get((key[0], key[1]))
+        labels[key[0], key[1]] = label if known is None else f"{known}, {label}"
     rows = [
         {
             "item_id": text.item_id,

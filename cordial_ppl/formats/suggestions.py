@@ -1,5 +1,7 @@
 """The command to type next for a file of no known form, guessed from its fields."""
 
+import csv
+import io
 import re
 import shlex
 from collections import Counter
@@ -66,20 +68,51 @@ def suggest(path: Path) -> str | None:
     """
     fields = _gather(list_named(path))
     labels = [name for name, value in fields.items() if _is_label(name, value)]
+    # "Human 1" and "Human 2" are two people.
+    labels = [name for name in labels if _stem(name) == _stem(labels[0])]
     answer = _best(fields, ANSWERS, labels) or _by_content(fields, labels)
     if answer is None and not labels:
         return None
     rated = answer if answer is not None else labels[0]
+    start = rated.rpartition(f"{EACH}.content")[0]
+    if answer and start and f"{start}{EACH}.role" in fields:
+        # The judge speaks last.
+        answer = rated = f"{start}-1.content"
     reader = _best(fields, READERS, labels) if answer is not None else None
     items = suggest_item(path, fields, rated, reader)
+    if not items and (keys := _keyed(path, rated)):
+        *others, item = keys
+        items, reader = [item], reader or next(iter(others), None)
     words = ["cordial", "read", str(path)]
-    words += ["--item", ",".join(items)] if items else []
-    words += ["--answer", rated] if answer is not None else []
+    words += ["--item", _listed(items)] if items else []
+    words += ["--answer", _listed([rated])] if answer is not None else []
     words += ["--reader", reader] if reader else []
-    words += ["--label", labels[0]] if labels else []
+    words += ["--label", _listed(labels)] if labels else []
     words += ["-o", "readings.csv"] if answer is not None else []
     words += ["--labels", "labels.csv"] if labels else []
     return shlex.join(words)
+
+
+def _keyed(path: Path, rated: str) -> list[str]:
+    """The paths whose keys may name texts and readers: objects by id."""
+    parts = rated.split(".")
+    first = next(read_rows(path)).value
+    keys = next(follow(first, [rated]))[0].keys
+    ends = [at + 1 for at, part in enumerate(parts) if part == EACH]
+    named = [end for end, key in zip(ends, keys, strict=False) if isinstance(key, str)]
+    return [".".join(parts[:end]) for end in named if end < len(parts)]
+
+
+def _stem(name: str) -> str:
+    """A name without its numbers."""
+    return re.sub(r"\d+", "", name)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as an option takes them; one with a comma in quotes."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
 
 
 def name_more(path: Path, namings: Sequence[Naming]) -> list[str]:
