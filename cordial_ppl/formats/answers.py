@@ -17,7 +17,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.spellings import NUMBER, WORDS, Spellings, fold
+from cordial_ppl.formats.spellings import WORDS, Spellings, fold
 
 SOURCES = {
     "pattern": "after the pattern",
@@ -32,60 +32,75 @@ LOST = {"off": "announce something that is not an option", "prose": "announce no
 """Why there is no answer in a text."""
 
 _S = r"[^\S\n]*"
+_EMOJI = "\u200d\ufe0f\u2600-\u27bf\u2b50\U0001f000-\U0001faff"
 _CLOSED = r"[*_`\"')\]}$\\]*"
 _N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![\w%]|\.\d)"
 _FINAL = r"(?:final|overall|total)"
 _NOUN = (
-    r"(?:scores?|ratings?|grade|answer|verdict|judge?ment|label|choice|decision|stars"
-    r"|(?:综合|总体|總體|最终|最終|総合|종합|최종)?(?:评分|評分|得分|分数|评级|評価|評点|점수|평점|평가)"
-    r"|bewertung|punktzahl|puntuación|calificación|pontuação|nota|punteggio|valutazione|оценка)"
+    r"(?:score|rating|grade|answer|verdict|judge?ment|label|choice|decision|stars|result|winner"
+    r"|preference|答案|打分|(?:综合|总体|總體|最终|最終|総合|종합|최종)?"
+    r"(?:评分|評分|得分|分数|评级|評価|評点|점수|평점|평가)"
+    r"|note(?=[ ]:)|bewertung|punktzahl|puntuación|calificación|pontuação|nota|punteggio"
+    r"|valutazione|оценка)"
 )
+_KEY = rf"(?:{_FINAL}[ _-]?)?(?:{_NOUN}|overall)"
 _LEAD = r"(?:(?:so|thus|therefore|hence|the|my|your|our|final|overall|total|assigned)[ \t,_-]+)"
 
 MARKED = re.compile(
-    r"\[\[(?=[^\[\]\n]*\]\])|\\boxed\{(?:\\text\{)?"
-    rf"|\[(?:{_FINAL}[ _])?(?:result|{_NOUN})\]{_S}:?|<(?:{_FINAL}[ _-]?)?{_NOUN}>\s*"
-    rf"|[\"'](?:{_FINAL}[ _-]?)?(?:{_NOUN}|overall)[\"']{_S}:",
+    # [[1]](https://...) is a source.
+    rf"\[\[(?=[^\[\]\n]*\]\](?!\())|\\boxed\{{(?:\\\w+\{{)?"
+    rf"|[\[【]{_KEY}[\]】]{_S}:?|<{_KEY}>|[\"']{_KEY}[\"']{_S}:",
     re.IGNORECASE,
 )
 NAMED = re.compile(
-    rf"(?:^|[.!?;][\"'*_)]*[^\S\n])[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]{_S}[*_]*)?{_LEAD}{{0,4}}"
-    rf"(?:{_NOUN}|final|overall(?:[ _-]\w+)?){_CLOSED}"
+    rf"(?:^|[.!?;\]][\"'*_)]*[^\S\n])[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]{_S}[*_]*)?{_LEAD}{{0,4}}"
+    rf"(?:{_NOUN}|final|overall(?:[ _-]\w+)?)(?:{_S}\bis)?{_CLOSED}"
     rf"(?:{_S}\([^()\n]{{0,40}}\d[^()\n]{{0,20}}\))?{_CLOSED}{_S}"
-    r"(?:[:=|→⇒]|[-–—]+>?(?=[^\S\n]))",
+    rf"(?:[:=|→⇒{_EMOJI}]|[-–—]+>?(?=[^\S\n])|(?=\n))",
     re.IGNORECASE | re.MULTILINE,
 )
 """Not "Clarity score:" or "Score (style):", which announce a part of the rating."""
 
-OPENED = re.compile(r"(?:[^\S\n]|[\"'*_`(\[{<$|\\:=])*")
+OPENED = re.compile(rf"(?:[^\S\n]|[\"'*_`(\[{{<>$|\\:={_EMOJI}])*")
+_UNIT = r"(?:-?stars?\b|p(?:oi|o|u)n[tk]\w*|[分点點星점])?"
 UNIT = re.compile(
-    rf"(?:{_CLOSED}{_S}(?:/|out\s+of\b|of\b){_S}(?:(?:an?|the|possible)\s+){{0,2}}(?P<top>{_N}))?"
-    rf"{_CLOSED}[^\S\n]*-?(?:stars?\b|points?\b|[分点點星점])?{_CLOSED}{_S}",
+    rf"(?:{_CLOSED}{_S}{_UNIT}{_S}(?:/|(?:out\s+)?of\b|von\b|sur\b|de\b|su\b|из\b){_S}"
+    rf"(?:(?:an?|the|possible)\s+){{0,2}}(?P<top>{_N}))?{_CLOSED}{_S}{_UNIT}{_CLOSED}{_S}",
     re.IGNORECASE,
 )
 """What belongs to an answer: "4 out of 5 stars"."""
 
 STOP = re.compile(
-    r"\Z|\n|[.!?](?!\d)|[-,;:(|<\[–—#]|(?:because|since|as|due|for|based|given)\b", re.IGNORECASE
+    rf"\Z|\n|[.!?](?!\d)|[-,;:(|<\[–—#→⇒{_EMOJI}]|(?:because|since|as|due)\b", re.IGNORECASE
 )
 """An answer is not followed by what it could count or describe: "2 flaws", "good enough"."""
 
 LINE = re.compile(r"(?m)^(?=.*[^\W_])")
-ENDED = re.compile(r"[^\w\n]*(?:\n|\Z)")
-ALSO = re.compile(rf"(?:[,;/&~]|[-–—]+|\bto\b|\band\b|\bor\b){_S}", re.IGNORECASE)
-DIGIT = re.compile(rf"[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N}", re.IGNORECASE)
+ENDED = re.compile(r"(?:\([^()\d\n]*\))?[^\w\n]*(?:\n|\Z)")
+EMPTY = re.compile(r"[^\w\[\n]*\n+(?=.*[^\W_])")
+NUMBERED = re.compile(r"\w{1,2}[.)]")
+ALSO = re.compile(rf"(?:[,;/&~|→⇒]|[-–—]+>?|\bto\b|\band\b|\bor\b){_S}", re.IGNORECASE)
+DIGIT = re.compile(
+    rf"(?:[^\W\d]+\s|[~≈]\s?){{0,2}}(?:[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N})|(?:n/a|null|none)\b",
+    re.IGNORECASE,
+)
+"""What announces a number, if not an option: "about 3.5", "none"."""
+
 BRIEF = re.compile(r"[^\s\"'\]}>|][^\n\"'\]}>|]{0,29}(?=[\"'\]}>|\n]|\Z)")
 
-PASSING = re.compile(
-    rf"^[^\w\n(]{{0,9}}\d{{1,2}}[.)](?=\s|\Z)|{_N}\s*(?:-|–|\bto\b|\band\b)\s*{_N}"
-    rf"|(?:/|\bout\s+of\b(?:\s+an?|\s+the)?)\s*{_N}",
+RATED = re.compile(
+    r"(?<!\bnot\s)(?<!n't\s)\b(?:rat(?:e|ed|ing)|scor(?:e|ed|ing)|graded?|give|given|deserves?|earns?|assign|award|call"
+    r"|go with)\b(?:(?!\b(?:than|between|from)\b)[^\d.!?;\n]){0,60}?\b",
+    re.IGNORECASE,
+)
+"""What announces an answer in prose, for those who allow a guess."""
+
+SPECIAL = re.compile(
+    r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]"
+    r"|^\W*question\b[^\n]*\n+\W*answer\b[^\n]*",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Numbers that no guess takes: those of a list, a range, the length of the scale."""
-
-NEGATED = re.compile(r"(?:\b(?:not|never|no|cannot)|n't)\b(?:\s+[^\s.,;:!?]+){0,3}\s*\Z", re.I)
-SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>")
-"""Tokens that a tokenizer adds around an answer."""
+"""Tokens that a tokenizer adds around an answer; what was judged, quoted."""
 
 THOUGHT = re.compile(
     # Some prompts open the reasoning themselves: then only its end is in the text.
@@ -157,6 +172,7 @@ class Finder:
         self.spellings, self.before, self.guess = spellings, before, guess
         self.counts: Counter[str] = Counter()
         self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()
+        self._rated = re.compile(rf"(?:{RATED.pattern})(?={self._cased.pattern})", re.IGNORECASE)
 
     def find(self, text: str) -> Place | None:
         """Find the option that a text answers with.
@@ -181,19 +197,33 @@ class Finder:
     def _find(self, text: str) -> Place | None:
         if self.before is not None:
             return self._last(text, self.before, "pattern")
-        place = self._last(text, MARKED, "marked") or self._last(text, NAMED, "named")
-        place = place or self._alone(text)
+        marked = self._last(text, MARKED, "marked")
+        named = self._last(text, NAMED, "named")
+        if marked and named and marked.option != named.option:
+            # What is announced later is another answer, or a part of it: who knows.
+            later = named.start > marked.start
+            return marked._replace(option=None if later else marked.option, several=True)
+        place = marked or named or self._alone(text)
         return place or (self._guess(text) if self.guess else None)
 
     def _last(self, text: str, opener: re.Pattern[str], source: str) -> Place | None:
         """The last answer that follows an expression."""
-        places = [self._value(text, found.end(), source) for found in opener.finditer(text)]
-        found = [place for place in places if place is not None]
+        openers = list(opener.finditer(text))
+        places = [self._value(text, found.end(), source) for found in openers]
+        if not (found := [place for place in places if place is not None]):
+            return None
         several = len({place.option for place in found} - {None}) > 1
-        return found[-1]._replace(several=several) if found else None
+        if several and len({one[0].rstrip() for one in openers}) == 1 and openers[0][0][0] in "\"'<":
+            # Several fields of one name are of several things, and no change of mind.
+            return found[-1]._replace(option=None)
+        return found[-1]._replace(several=several)
 
     def _value(self, text: str, start: int, source: str) -> Place | None:
         """What is announced at a place: an option, something else (None), or nothing."""
+        if source in ("marked", "named") and (ended := EMPTY.match(text, start)):
+            # A heading announces the line below, if that is nothing but the answer.
+            below = self._line(text, ended.end())
+            return below and below._replace(source=source)
         start = _skip(OPENED, text, start).end()
         if found := self._any.match(text, start):
             unit = _skip(UNIT, text, found.end())
@@ -201,7 +231,8 @@ class Finder:
                 return None
             if unit["top"] is None or self.spellings.match(unit["top"]) == self.spellings.top:
                 also = ALSO.match(text, unit.end())
-                several = also and any(one.match(text, also.end()) for one in (self._cased, DIGIT))
+                end = also and _skip(OPENED, text, also.end()).end()
+                several = end and any(one.match(text, end) for one in (self._cased, DIGIT))
                 alone = not several and (source == "pattern" or STOP.match(text, unit.end()))
                 option = self.spellings.match(found[0]) if alone else None
                 return Place(option, *found.span(), source=source)
@@ -214,29 +245,22 @@ class Finder:
     def _alone(self, text: str) -> Place | None:
         """The answer that a text is, or its first line, unless another at the end corrects it."""
         lines = [found.start() for found in LINE.finditer(text)] or [0]
-        first, last = (self._line(text, lines[at], "alone") for at in (0, -1))
+        first, last = (self._line(text, lines[at]) for at in (0, -1))
         return None if first and last and last.option != first.option else first
 
-    def _line(self, text: str, start: int, source: str) -> Place | None:
+    def _line(self, text: str, start: int) -> Place | None:
         """The answer that a line is; "1." numbers what is around it."""
-        place = self._value(text, start, source)
-        if place is None or text[place.end : place.end + 1] in (".", ")") and "\n" in text.strip():
+        place = self._value(text, start, "alone")
+        if place is None or NUMBERED.match(text, place.start) and "\n" in text.strip():
             return None
         return place if ENDED.match(text, _skip(UNIT, text, place.end).end()) else None
 
     def _guess(self, text: str) -> Place | None:
-        """The last line that is nothing but the answer, or the only option that is named."""
-        last = max((found.start() for found in LINE.finditer(text)), default=0)
-        if place := self._line(text, last, "alone"):
-            return place._replace(source="guess")
-        text = PASSING.sub(lambda found: " " * len(found[0]), text)
-        named = list(self._cased.finditer(text))
-        options = {self.spellings.match(found[0]) for found in named}
-        if self.spellings.numeric:
-            options |= {self.spellings.match(number[0]) for number in NUMBER.finditer(text)}
-        if len(options) != 1 or not named or NEGATED.search(text[: named[-1].start()][-60:]):
-            return None
-        return Place(options.pop(), *named[-1].span(), source="guess")
+        """What the last line is, or what a sentence rates the text with, or begins with."""
+        lines = [found.start() for found in LINE.finditer(text)] or [0]
+        place = self._line(text, lines[-1])
+        place = place or self._last(text, self._rated, "guess") or self._value(text, 0, "alone")
+        return place and place._replace(source="guess")
 
 
 def _skip(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:
