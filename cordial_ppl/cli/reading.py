@@ -16,7 +16,8 @@ SHARE = 0.5
 
 DOUBTS = {
     "unread": ("sample", "{} without an option not counted"),
-    "several": ("answer", "{} announcing several options; the last is taken (--after)"),
+    "several": ("answer", "{} announcing several options, as after a change of mind; the last "
+    "is taken. --after says which counts"),
     "dropped": ("answer", "{} without an option in some order of the options: position effects do "
     "not cancel there"),
     "guessed": ("text", "{} in which the first token had to stand for an option of several tokens, "

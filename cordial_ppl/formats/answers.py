@@ -4,12 +4,13 @@ Looked at in this order, until something is found; the last of its kind counts:
 
 1. what follows a pattern that the user gives, and then nothing else;
 2. brackets and keys: `[[4]]`, `\\boxed{4}`, `[RESULT] 4`, `<score>4</score>`, `"score": 4`;
-3. a word and a mark on one line, at its beginning or after a sentence: "Final rating: 4";
+3. a word and a mark, at a line's beginning or after a sentence: "Final rating: 4";
 4. a text, or its first line, that is nothing but the answer;
-5. if the user allows a guess, the last line that is nothing but the answer, or the only option
-   that the text names.
+5. if the user allows a guess, the last line that is nothing but the answer, what a sentence rates
+   the text with ("I give it a 4"), or what the text begins with.
 
-If what is announced is not an option ("Rating: 8.5", "Score: 3-4"), there is no answer.
+If what is announced is not an option ("Rating: 8.5", "Score: 3-4"), there is no answer; nor if
+fields of one text disagree, or a word with the brackets before it.
 """
 
 import re
@@ -28,7 +29,10 @@ SOURCES = {
 }
 """Where answers stand, in the order in which they are looked for."""
 
-LOST = {"off": "announce something that is not an option", "prose": "announce nothing"}
+LOST = {
+    "off": "announce something that is not an option, or contradict themselves",
+    "prose": "announce nothing",
+}
 """Why there is no answer in a text."""
 
 _S = r"[^\S\n]*"
@@ -52,6 +56,7 @@ MARKED = re.compile(
     rf"|[\[【]{_KEY}[\]】]{_S}:?|<{_KEY}>|[\"']{_KEY}[\"']{_S}:",
     re.IGNORECASE,
 )
+FIELD = re.compile(r"[<\"'](?!final|overall|total)", re.IGNORECASE)
 NAMED = re.compile(
     rf"(?:^|[.!?;\]][\"'*_)]*[^\S\n])[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]{_S}[*_]*)?{_LEAD}{{0,4}}"
     rf"(?:{_NOUN}|final|overall(?:[ _-]\w+)?)(?:{_S}\bis)?{_CLOSED}"
@@ -80,17 +85,15 @@ ENDED = re.compile(r"(?:\([^()\d\n]*\))?[^\w\n]*(?:\n|\Z)")
 EMPTY = re.compile(r"[^\w\[\n]*\n+(?=.*[^\W_])")
 NUMBERED = re.compile(r"\w{1,2}[.)]")
 ALSO = re.compile(rf"(?:[,;/&~|→⇒]|[-–—]+>?|\bto\b|\band\b|\bor\b){_S}", re.IGNORECASE)
-DIGIT = re.compile(
-    rf"(?:[^\W\d]+\s|[~≈]\s?){{0,2}}(?:[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N})|(?:n/a|null|none)\b",
-    re.IGNORECASE,
-)
-"""What announces a number, if not an option: "about 3.5", "none"."""
+DIGIT = re.compile(rf"[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N}|(?:n/a|null|none)\b", re.IGNORECASE)
+HEDGED = re.compile(r"(?:[^\W\d]+\s|[~≈]\s?){0,2}")
+"""What is announced if it is no option: "none", "about 3.5"."""
 
 BRIEF = re.compile(r"[^\s\"'\]}>|][^\n\"'\]}>|]{0,29}(?=[\"'\]}>|\n]|\Z)")
 
 RATED = re.compile(
-    r"(?<!\bnot\s)(?<!n't\s)\b(?:rat(?:e|ed|ing)|scor(?:e|ed|ing)|graded?|give|given|deserves?|earns?|assign|award|call"
-    r"|go with)\b(?:(?!\b(?:than|between|from)\b)[^\d.!?;\n]){0,60}?\b",
+    r"(?<!\bnot\s)(?<!n't\s)\b(?:rat(?:ed?|ing)|scor(?:ed?|ing)|graded?|given?|deserves?|earns?"
+    r"|assign|award|call|go with)\b(?:(?!\b(?:than|between|from)\b)[^\d.!?;\n]){0,60}?\b",
     re.IGNORECASE,
 )
 """What announces an answer in prose, for those who allow a guess."""
@@ -200,23 +203,24 @@ class Finder:
         marked = self._last(text, MARKED, "marked")
         named = self._last(text, NAMED, "named")
         if marked and named and marked.option != named.option:
-            # What is announced later is another answer, or a part of it: who knows.
             later = named.start > marked.start
             return marked._replace(option=None if later else marked.option, several=True)
-        place = marked or named or self._alone(text)
-        return place or (self._guess(text) if self.guess else None)
+        return marked or named or self._alone(text)
 
     def _last(self, text: str, opener: re.Pattern[str], source: str) -> Place | None:
         """The last answer that follows an expression."""
-        openers = list(opener.finditer(text))
-        places = [self._value(text, found.end(), source) for found in openers]
-        if not (found := [place for place in places if place is not None]):
+        last, options = None, set()
+        for found in opener.finditer(text):
+            if place := self._value(text, found.end(), source):
+                last = place._replace(several=FIELD.match(found[0]) is not None)
+                options.add(place.option)
+        if last is None:
             return None
-        several = len({place.option for place in found} - {None}) > 1
-        if several and len({one[0].rstrip() for one in openers}) == 1 and openers[0][0][0] in "\"'<":
-            # Several fields of one name are of several things, and no change of mind.
-            return found[-1]._replace(option=None)
-        return found[-1]._replace(several=several)
+        # Fields that disagree are of several things; elsewhere a judge changes its mind.
+        several = len(options - {None}) > 1
+        return last._replace(
+            option=None if several and last.several else last.option, several=several
+        )
 
     def _value(self, text: str, start: int, source: str) -> Place | None:
         """What is announced at a place: an option, something else (None), or nothing."""
@@ -236,17 +240,24 @@ class Finder:
                 alone = not several and (source == "pattern" or STOP.match(text, unit.end()))
                 option = self.spellings.match(found[0]) if alone else None
                 return Place(option, *found.span(), source=source)
-        if source == "pattern" or (found := DIGIT.match(text, start)):
+        hedged = start if source == "alone" else _skip(HEDGED, text, start).end()
+        if source == "pattern" or (found := DIGIT.match(text, hedged)):
             return Place(None, start, found.end() if found else start, source=source)
         # On a scale of words any few words after a mark may be meant as the answer.
         brief = source != "alone" and not self.spellings.numeric and BRIEF.match(text, start)
         return Place(None, start, start, source=source) if brief else None
 
     def _alone(self, text: str) -> Place | None:
-        """The answer that a text is, or its first line, unless another at the end corrects it."""
-        lines = [found.start() for found in LINE.finditer(text)] or [0]
-        first, last = (self._line(text, lines[at]) for at in (0, -1))
-        return None if first and last and last.option != first.option else first
+        """The answer that the first line is, unless another line is another; or a guess."""
+        starts = [found.start() for found in LINE.finditer(text)] or [0]
+        lines = [self._line(text, start) for start in starts]
+        rated = self.guess and self._last(text, self._rated, "guess") or None
+        if len({place.option for place in lines if place}) > 1 or rated and rated.several:
+            return None
+        if lines[0] or not self.guess:
+            return lines[0]
+        place = lines[-1] or rated or self._value(text, 0, "alone")
+        return place and place._replace(source="guess")
 
     def _line(self, text: str, start: int) -> Place | None:
         """The answer that a line is; "1." numbers what is around it."""
@@ -254,13 +265,6 @@ class Finder:
         if place is None or NUMBERED.match(text, place.start) and "\n" in text.strip():
             return None
         return place if ENDED.match(text, _skip(UNIT, text, place.end).end()) else None
-
-    def _guess(self, text: str) -> Place | None:
-        """What the last line is, or what a sentence rates the text with, or begins with."""
-        lines = [found.start() for found in LINE.finditer(text)] or [0]
-        place = self._line(text, lines[-1])
-        place = place or self._last(text, self._rated, "guess") or self._value(text, 0, "alone")
-        return place and place._replace(source="guess")
 
 
 def _skip(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:
