@@ -44,6 +44,12 @@ def read(
     reverse: Annotated[
         bool, typer.Option("--reverse", help="The options go from the best to the worst.")
     ] = False,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="A scorer of Inspect to read; of several values, NAME.KEY."
+        ),
+    ] = None,
     task: Task = None,
     reader: Reader = None,
     explain: Explain = 0,
@@ -53,7 +59,7 @@ def read(
     """Make a table of readings, and of labels, from a log of another tool."""
     from cordial_ppl.cli.output import check_output, show_json
     from cordial_ppl.cli.reading import as_json, explain_text, read_spellings, report, warn
-    from cordial_ppl.formats import collect, find_format
+    from cordial_ppl.formats import collect, find_format, of_scorer
     from cordial_ppl.formats.answers import as_pattern
     from cordial_ppl.scale import Scale
     from cordial_ppl.tables import write_table
@@ -67,6 +73,8 @@ def read(
     if out is not None and labels is not None and out.absolute() == labels.absolute():
         raise InputError(f"readings and labels are two tables; both would be {out}.")
     found = find_format(source, form)
+    if score is not None:
+        found = of_scorer(found, score)
     try:
         with working(f"reading {source}", quiet):
             collected = collect(

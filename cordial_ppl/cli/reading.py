@@ -73,6 +73,11 @@ def warn(found: Collected, guess: bool, remedy: str = "") -> None:
             rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
             first = ", ".join(places[:3])
             say(f"warning: {count(len(places), noun)} {words} left out: {first}{rest}")
+    if graders := [name for name, graded in found.scored.items() if graded]:
+        say(
+            "warning: a model graded the answers that are read here. Its grades are read by "
+            f"--score {' or '.join(graders)}."
+        )
     for name, (noun, words) in DOUBTS.items():
         if number := found.count(name):
             say(f"warning: {words.format(count(number, noun))}")

@@ -8,6 +8,7 @@ makes numbers of evidence, and `collect` makes tables.
 from cordial_ppl.formats.collect import collect
 from cordial_ppl.formats.collected import Collected, Explained
 from cordial_ppl.formats.format import Format
+from cordial_ppl.formats.inspect_ai import of_scorer
 from cordial_ppl.formats.registry import FORMATS, find_format
 
-__all__ = ["FORMATS", "Collected", "Explained", "Format", "collect", "find_format"]
+__all__ = ["FORMATS", "Collected", "Explained", "Format", "collect", "find_format", "of_scorer"]

@@ -24,7 +24,7 @@ SOURCES = {
     "pattern": "after the pattern",
     "marked": "in brackets or under a key",
     "named": 'after a word such as "Score:"',
-    "alone": "alone",
+    "alone": "alone in the text or on its first line",
     "guess": "guessed from prose",
 }
 """Where answers stand, in the order in which they are looked for."""
@@ -177,11 +177,12 @@ class Finder:
         self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()
         self._rated = re.compile(rf"(?:{RATED.pattern})(?={self._cased.pattern})", re.IGNORECASE)
 
-    def find(self, text: str) -> Place | None:
+    def find(self, text: str, told: int | None = None) -> Place | None:
         """Find the option that a text answers with.
 
         Args:
             text: The generated text.
+            told: The option that the log says it is, if it does; then no other is an answer.
 
         Returns:
             The option and where it is; None if there is none.
@@ -191,7 +192,7 @@ class Finder:
         ended = found.start() if (found := UNENDED.search(text, skipped)) else len(text)
         text = SPECIAL.sub(lambda found: " " * len(found[0]), text[skipped:ended])
         place = self._find(text)
-        if place is None or place.option is None:
+        if place is None or place.option is None or told not in (None, place.option):
             self.counts["prose" if place is None else "off"] += 1
             return None
         self.counts[place.source] += 1

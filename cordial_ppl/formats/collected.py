@@ -42,6 +42,7 @@ class Collected:
         failed: Requests without an answer: their places, and what the log says of them.
         answers: Number of answers by where they stand in a text (`answers.SOURCES`), or by why
             they name no option (`answers.LOST`).
+        scored: Scores that the log has beside the answers, each with whether a model gave it.
         unnamed: Whether texts are named by their order.
         hard: Whether every reading is one answer without log-probabilities.
     """
@@ -54,6 +55,7 @@ class Collected:
     unread: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
+    scored: dict[str, bool] = field(default_factory=dict)
     unnamed: bool = False
     hard: bool = True
 

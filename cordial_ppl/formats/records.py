@@ -26,6 +26,7 @@ class Record:
         user: That person.
         made: How the reading was made: "model", "prompt", "decoding", "date".
         failed: Why the request got no answer; None if it did.
+        scored: Scores of it that the log has too, each with whether a model gave it.
     """
 
     place: str
@@ -37,6 +38,7 @@ class Record:
     user: str | None = None
     made: Mapping[str, str] = field(default_factory=dict)
     failed: str | None = None
+    scored: Mapping[str, bool] = field(default_factory=dict)
 
 
 def first_of(value: Mapping[str, Any], names: Iterable[str]) -> Any:
