@@ -37,8 +37,8 @@ LOST = {
 
 _S = r"[^\S\n]*"
 _EMOJI = "\u200d\ufe0f\u2600-\u27bf\u2b50\U0001f000-\U0001faff"
-_CLOSED = r"[*_`\"')\]}$\\]*"
-_N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![\w%]|\.\d)"
+_SHUT = r"(?:[^\S\n]|[*_`\"')\]}$\\])*+"
+_N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![^\W_]|%|\.\d)"
 _FINAL = r"(?:final|overall|total)"
 _NOUN = (
     r"(?:score|rating|grade|answer|verdict|judge?ment|label|choice|decision|stars|result|winner"
@@ -59,8 +59,8 @@ MARKED = re.compile(
 FIELD = re.compile(r"[<\"'](?!final|overall|total)", re.IGNORECASE)
 NAMED = re.compile(
     rf"(?:^|[.!?;\]][\"'*_)]*[^\S\n])[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]{_S}[*_]*)?{_LEAD}{{0,4}}"
-    rf"(?:{_NOUN}|final|overall(?:[ _-]\w+)?)(?:{_S}\bis)?{_CLOSED}"
-    rf"(?:{_S}\([^()\n]{{0,40}}\d[^()\n]{{0,20}}\))?{_CLOSED}{_S}"
+    rf"(?:{_NOUN}|final|overall(?:[ _-]\w+)?)(?:{_S}\bis)?{_SHUT}"
+    rf"(?:\([^()\n]{{0,40}}\d[^()\n]{{0,20}}\))?{_SHUT}"
     rf"(?:[:=|→⇒{_EMOJI}]|[-–—]+>?(?=[^\S\n])|(?=\n))",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -69,8 +69,8 @@ NAMED = re.compile(
 OPENED = re.compile(rf"(?:[^\S\n]|[\"'*_`(\[{{<>$|\\:={_EMOJI}])*")
 _UNIT = r"(?:-?stars?\b|p(?:oi|o|u)n[tk]\w*|[分点點星점])?"
 UNIT = re.compile(
-    rf"(?:{_CLOSED}{_S}{_UNIT}{_S}(?:/|(?:out\s+)?of\b|von\b|sur\b|de\b|su\b|из\b){_S}"
-    rf"(?:(?:an?|the|possible)\s+){{0,2}}(?P<top>{_N}))?{_CLOSED}{_S}{_UNIT}{_CLOSED}{_S}",
+    rf"{_SHUT}{_UNIT}{_SHUT}(?:(?:/|(?:out\s+)?of\b|von\b|sur\b|de\b|su\b|из\b){_S}"
+    rf"(?:(?:an?|the|possible)\s+){{0,2}}(?P<top>{_N}))?{_SHUT}{_UNIT}{_SHUT}",
     re.IGNORECASE,
 )
 """What belongs to an answer: "4 out of 5 stars"."""
@@ -100,7 +100,7 @@ RATED = re.compile(
 
 SPECIAL = re.compile(
     r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]"
-    r"|^\W*question\b[^\n]*\n+\W*answer\b[^\n]*",
+    r"|^[^\w\n]{0,9}question\b[^\n]*\n+[^\w\n]{0,9}answer\b[^\n]*",
     re.IGNORECASE | re.MULTILINE,
 )
 """Tokens that a tokenizer adds around an answer; what was judged, quoted."""

@@ -65,15 +65,16 @@ def read_grades(sample: Object, name: str) -> list[Grade]:
     """
     scores = sample.get("scores") or {}
     scorer, _, key = (name, "", "") if name in scores else name.rpartition(".")
-    if scorer not in scores:
+    value = scores.get(scorer, {}).get("value")
+    parts = _parts(value)
+    if scorer not in scores or key and key not in parts:
         return []
-    parts = _parts(value := scores[scorer].get("value"))
     if parts and not key:
         raise InputError(
             f"{scorer!r} gives {len(parts)} values: choose one, for example "
             f"--score {scorer}.{next(iter(parts))}; found {list_names(parts)}."
         )
-    value = _write(parts.get(key) if key else value)
+    value = _write(parts[key] if key else value)
     calls = _calls(sample, scorer)
     answers = {
         model: read_choice(call["output"]["choices"][0])._replace(value=value)
