@@ -165,7 +165,8 @@ def test_invented_judgments_are_never_read_wrong_in_silence_and_mostly_read():
 PROSE = st.sampled_from(
     ["It has 2 flaws.", "1. **Clarity**: good.", "I'd give it a 3.", "- Style: 2/5", "Score: 1",
      "## Rating", "| Tone | 2 |", "3", "```python\nx = [[1]]\n```", "评分：2",
-     "On a scale of 1 to 5", "(e.g. 5)", "***", "A rating of 2?", '"Score: 5"', "\t", "No.", "Grade - 2 stars", "$x = 3$"]
+     "On a scale of 1 to 5", "(e.g. 5)", "***", "A rating of 2?", '"Score: 5"', "\t", "No.",
+     "Grade - 2 stars", "$x = 3$"]
 )  # fmt: skip
 
 

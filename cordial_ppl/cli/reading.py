@@ -73,10 +73,11 @@ def warn(found: Collected, guess: bool, remedy: str = "") -> None:
             rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
             first = ", ".join(places[:3])
             say(f"warning: {count(len(places), noun)} {words} left out: {first}{rest}")
-    if graders := [name for name, graded in found.scored.items() if graded]:
+    graders = [name for name, graded in found.scored.items() if graded]
+    if scores := graders or (list(found.scored) if found.unread else []):
         say(
-            "warning: a model graded the answers that are read here. Its grades are read by "
-            f"--score {' or '.join(graders)}."
+            "warning: these are the answers of the model that was tested; the scores that they got "
+            f"are read by --score {' or '.join(scores)}."
         )
     for name, (noun, words) in DOUBTS.items():
         if number := found.count(name):

@@ -48,7 +48,7 @@ _NOUN = (
     r"|valutazione|оценка)"
 )
 _KEY = rf"(?:{_FINAL}[ _-]?)?(?:{_NOUN}|overall)"
-_LEAD = r"(?:(?:so|thus|therefore|hence|the|my|your|our|final|overall|total|assigned)[ \t,_-]+)"
+_LEAD = r"(?:(?:so|thus|therefore|hence|the|my|your|our|final|overall|total|evaluation)[ \t,_-]+)"
 
 MARKED = re.compile(
     # [[1]](https://...) is a source.
@@ -59,12 +59,12 @@ MARKED = re.compile(
 FIELD = re.compile(r"[<\"'](?!final|overall|total)", re.IGNORECASE)
 NAMED = re.compile(
     rf"(?:^|[.!?;\]][\"'*_)]*[^\S\n])[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]{_S}[*_]*)?{_LEAD}{{0,4}}"
-    rf"(?:{_NOUN}|final|overall(?:[ _-]\w+)?)(?:{_S}\bis)?{_SHUT}"
-    rf"(?:\([^()\n]{{0,40}}\d[^()\n]{{0,20}}\))?{_SHUT}"
+    rf"(?:{_NOUN}(?:{_S}\bis)?{_SHUT}(?:\([^()\n]{{0,40}}\d[^()\n]{{0,20}}\))?"
+    rf"|(?:final|overall)(?:[ _-]\w*[^\Ws])?{_SHUT}(?:\([^()\n]{{0,60}}\))?){_SHUT}"
     rf"(?:[:=|→⇒{_EMOJI}]|[-–—]+>?(?=[^\S\n])|(?=\n))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Not "Clarity score:" or "Score (style):", which announce a part of the rating."""
+"""Not "Clarity score:", "Score (style):" or "Final scores:", which announce parts of the rating."""
 
 OPENED = re.compile(rf"(?:[^\S\n]|[\"'*_`(\[{{<>$|\\:={_EMOJI}])*")
 _UNIT = r"(?:-?stars?\b|p(?:oi|o|u)n[tk]\w*|[分点點星점])?"
@@ -76,7 +76,7 @@ UNIT = re.compile(
 """What belongs to an answer: "4 out of 5 stars"."""
 
 STOP = re.compile(
-    rf"\Z|\n|[.!?](?!\d)|[-,;:(|<\[–—#→⇒{_EMOJI}]|(?:because|since|as|due)\b", re.IGNORECASE
+    rf"\Z|\n|[.!?。](?!\d)|[-,、;:(|<\[–—#→⇒{_EMOJI}]|(?:because|since|as|due)\b", re.IGNORECASE
 )
 """An answer is not followed by what it could count or describe: "2 flaws", "good enough"."""
 
