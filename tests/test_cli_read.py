@@ -132,11 +132,11 @@ def test_where_answers_stand_is_told_and_prose_is_taken_only_if_asked(cordial, l
     rows = [{"item_id": i, "response": text} for i, text in enumerate(texts)]
     given = ("read", log(*rows), "-o", "r.csv", "--options", OPTIONS, "--from", "samples")
     told = cordial(*given).stderr
-    assert '1 in brackets or under a key, 2 after a word such as "Score:", 2 alone' in told
-    assert "1 announce something that is not an option and 1 announce nothing" in told
+    assert '1 in brackets or under a key, 2 after a word such as "Score:", 2 alone in' in told
+    assert "1 announce something that is not an option, or contradict" in told
     assert cells("r.csv")["item_id"] == ["0", "1", "2", "3", "6"] and "--guess takes" in told
     told = cordial(*given, "--guess").stderr
-    assert "2 alone, 1 guessed from prose" in told and "--guess takes" not in told
+    assert "first line, 1 guessed from prose" in told and "--guess takes" not in told
     found = json.loads(cordial(*given, "--json").stdout)
     assert found["answers"] == {"named": 2, "marked": 1, "alone": 2, "prose": 1, "off": 1}
 
@@ -219,3 +219,17 @@ def test_bad_input_is_refused_in_one_line(cordial, tmp_path, case):
     assert re.search(message, result.stderr), result.stderr
     assert f"{name}: {name}" not in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == [name] * (content is not None)
+
+
+def test_scores_of_inspect_are_named_and_read(cordial):
+    log = LOGS / "inspect_graded.eval"
+    given = ("read", log, "-o", "r.csv", "--options")
+    told = cordial(*given, OPTIONS, status=2).stderr
+    assert "It has scores too, read by --score model_graded_qa or rubric.clarity" in told
+    told = cordial(*given, "I,P,C", "--score", "model_graded_qa").stderr
+    assert "6 readings of I, P, C (inspect) in r.csv" in told and "warning" not in told
+    assert set(cells("r.csv")["reader"]) == {"mockllm/grader"}
+    # Letters of the tested model may be options, but are no grades.
+    told = cordial(*given, "A,Thank you", "--after", "^", "-q").stderr
+    assert "warning: these are the answers of the model that was tested" in told
+    assert "--score model_graded_qa" in told

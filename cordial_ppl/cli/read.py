@@ -80,6 +80,12 @@ def read(
     split: Annotated[
         bool, typer.Option("--split", help="A number between two options counts for both.")
     ] = False,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="A scorer of Inspect to read; of several values, NAME.KEY."
+        ),
+    ] = None,
     explain: Explain = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -120,6 +126,7 @@ def read(
             guess=guess,
             reverse=reverse,
             split=split,
+            score=score,
             explain=max(explain, ROWS * dry_run),
             labels=labels is not None or dry_run,
         )

@@ -22,7 +22,8 @@ SHARE = 0.5
 
 DOUBTS = {
     "unread": ("sample", "{} without an option not counted"),
-    "several": ("answer", "{} announcing several options; the last is taken (--after)"),
+    "several": ("answer", "{} announcing several options, as after a change of mind; the last "
+    "is taken. --after says which counts"),
     "dropped": ("answer", "{} without an option in some order of the options: position effects do "
     "not cancel there"),
     "guessed": ("text", "{} in which the first token had to stand for an option of several tokens, "
@@ -92,6 +93,12 @@ def warn(found: Collected, guess: bool, source: Path | None = None) -> None:
             f"warning: {texts} several rows, which count as answers to one question. If they are "
             "of different texts, name what tells these apart: --item "
             + (",".join(more) if more else "FIELD,FIELD")
+        )
+    graders = [name for name, graded in found.scored.items() if graded]
+    if scores := graders or (list(found.scored) if found.unread else []):
+        say(
+            "warning: these are the answers of the model that was tested; the scores that they got "
+            f"are read by --score {' or '.join(scores)}."
         )
     for name, (noun, words) in DOUBTS.items():
         if number := found.count(name):

@@ -9,7 +9,17 @@ does all of it.
 from cordial_ppl.formats.collect import collect
 from cordial_ppl.formats.collected import Collected, Explained
 from cordial_ppl.formats.format import Format
+from cordial_ppl.formats.inspect_ai import of_scorer
 from cordial_ppl.formats.read import read
 from cordial_ppl.formats.registry import FORMATS, find_format
 
-__all__ = ["FORMATS", "Collected", "Explained", "Format", "collect", "find_format", "read"]
+__all__ = [
+    "FORMATS",
+    "Collected",
+    "Explained",
+    "Format",
+    "collect",
+    "find_format",
+    "of_scorer",
+    "read",
+]

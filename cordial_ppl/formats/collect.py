@@ -106,6 +106,7 @@ def collect(
                 people.add(item, record.task, record.label, record.user)
         if (evidence := record.evidence) is None:
             continue
+        found.scored |= record.scored
         key = item, record.reader, record.task
         if key in places:
             raise InputError(
@@ -144,7 +145,7 @@ def collect(
         if not found.values:
             raise InputError(
                 f"none of its {len(places)} answers names an option ({', '.join(found.options)}); "
-                f"the first says {found.said}. "
+                f"the first says {found.said}.{_scores(found.scored)} "
                 "Name the options as the model writes them, or say how it does: --spell 1=A. "
                 "--after says what answers follow; --guess takes them from prose."
             )
@@ -216,6 +217,11 @@ def _nothing(
     return "there is neither a reading nor a label in it."
 
 
+def _scores(names: Mapping[str, bool]) -> str:
+    """How to read the scores that a log has too."""
+    return f" It has scores too, read by --score {' or '.join(names)}." if names else ""
+
+
 def _scale_of(record: Record) -> Scale | None:
     """The options that a record names; None if it needs none, for it holds labels alone."""
     with naming(record.place):
@@ -225,7 +231,7 @@ def _scale_of(record: Record) -> Scale | None:
             case Scores(_, values, options):
                 return Scale(tuple(options)) if options else Scale.default(len(values))
     raise SettingNeeded(
-        "the log does not say which answers were possible.",
+        f"the log does not say which answers were possible.{_scores(record.scored)}",
         "Name the options in order, for example",
         "options",
         ("1", "2", "3"),

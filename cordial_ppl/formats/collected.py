@@ -58,6 +58,7 @@ class Collected:
         said: The first answer that names no option.
         pooled: Number of texts whose answers stand in several rows.
         between: Number of labels between two options.
+        scored: Scores that the log has beside the answers, each with whether a model gave it.
         unnamed: Whether texts are named by their order.
         hard: Whether every reading is one answer without log-probabilities.
         form: The format of the file, if it is one.
@@ -74,6 +75,7 @@ class Collected:
     said: str = ""
     pooled: int = 0
     between: int = 0
+    scored: dict[str, bool] = field(default_factory=dict)
     unnamed: bool = False
     hard: bool = True
     form: "Format | None" = None

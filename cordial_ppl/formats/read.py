@@ -11,6 +11,7 @@ from cordial_ppl.formats.answers import as_pattern
 from cordial_ppl.formats.collect import collect
 from cordial_ppl.formats.collected import Collected
 from cordial_ppl.formats.fitting import has_field
+from cordial_ppl.formats.inspect_ai import of_scorer
 from cordial_ppl.formats.naming import Naming
 from cordial_ppl.formats.registry import find_format
 from cordial_ppl.scale import Scale
@@ -36,6 +37,7 @@ def read(
     guess: bool = False,
     reverse: bool = False,
     split: bool = False,
+    score: str | None = None,
     explain: int = 0,
     labels: bool = True,
 ) -> Collected:
@@ -63,6 +65,7 @@ def read(
         guess: Whether prose may give the answer.
         reverse: Whether these options go from the best to the worst.
         split: Whether a number between two options, an average, counts for both.
+        score: A scorer of an Inspect log to read, or one of its values, "rubric.style".
         explain: How many texts to explain.
         labels: Whether to take labels.
 
@@ -93,6 +96,8 @@ def read(
             given |= {role: field} if field else {}
         found = find_format(path, form, given)
     names = split_names(options) if isinstance(options, str) else options
+    if score is not None:
+        found = of_scorer(found, score)
     scale = None if names is None else Scale(tuple(map(str, names)))
     try:
         collected = collect(

@@ -30,6 +30,7 @@ class Record:
         rows: The number of rows that hold its answers.
         swapped: Whether the options of each part of the evidence run the other way; none do if
             empty.
+        scored: Scores of it that the log has too, each with whether a model gave it.
     """
 
     place: str
@@ -44,6 +45,7 @@ class Record:
     numbered: bool = False
     rows: int = 1
     swapped: tuple[bool, ...] = ()
+    scored: Mapping[str, bool] = field(default_factory=dict)
 
 
 def first_of(value: Mapping[str, Any], names: Iterable[str]) -> Any:
