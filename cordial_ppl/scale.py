@@ -2,8 +2,9 @@
 
 import math
 import unicodedata
-from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.containers import unmasked
-from cordial_ppl.errors import InputError, Where, list_names, name_rows, quote, shorten
+from cordial_ppl.errors import CordialWarning, InputError, Where, list_names, name_rows, quote, shorten
 
 SHOWN = 3
 """Wrong labels that a message quotes."""
@@ -64,6 +65,7 @@ class Scale:
         """Check the names."""
         names = tuple(name.strip() for name in self.options)
         object.__setattr__(self, "options", names)
+        object.__setattr__(self, "aliases", tuple(name.strip() for name in self.aliases))
         if len(names) < 2:
             raise InputError(f"a scale needs at least two options; found {len(names)}: {names}.")
         if "" in names:
@@ -155,12 +157,51 @@ class Scale:
             raise self._complaint(cells, places, where, noun)
         return np.round(np.array(places, np.float64), 9)
 
+    def at(self, positions: Float64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
+        """The numbers at positions that may lie between options, as labels count them."""
+        return np.interp(positions, np.arange(self.size), list(self.numbers or range(self.size)))
+
     def named(self, label: Any) -> int | None:
         """The position of an option by its name or alias; None for another label."""
         if not isinstance(label, str):
             return None
         position = self._positions.get(_composed(label.strip()))
         return self._folded.get(_fold(label)) if position is None else position
+
+    def counted(self, labels: Iterable[Any], noun: str = "labels") -> "Scale":
+        """Find out how numbers count options that are words, from 0 or from 1.
+
+        Args:
+            labels: all labels.
+            noun: what messages call them.
+
+        Returns:
+            The scale, with the numbers as aliases if they are 1..K, which is warned of.
+
+        Raises:
+            SettingNeeded: the numbers lie between 1 and K - 1, and may count from either.
+        """
+        numbers = {parse_number(label) for label in labels if self.named(label) is None}
+        known = [number for number in numbers if number is not None]
+        if self.numbers is not None or not known or min(known) < 1 or max(known) > self.size:
+            return self
+        names = tuple(str(i + 1) for i in range(self.size))
+        first, last = self.options[0], self.options[-1]
+        if max(known) < self.size:
+            found = ", ".join(f"{number:g}" for number in sorted(known))
+            raise SettingNeeded(
+                f"{noun} {found} may count {quote(first)} to {quote(last)} from 0 or from 1.",
+                "Number the options as the labels do, from 1 for example",
+                "options",
+                names,
+            )
+        warnings.warn(
+            f"{noun} are taken to count the options from 1, {quote(first)}, to {self.size}, "
+            f"{quote(last)}.",
+            CordialWarning,
+            stacklevel=3,
+        )
+        return replace(self, aliases=names)
 
     def _find(self, labels: Any, where: Where | None, noun: str) -> tuple[list, list]:
         """The labels as Python objects, and the position of each; None for what is no option."""

@@ -39,7 +39,7 @@ def test_what_is_written_can_be_read(cordial, name, ending):
     table = read_readings(f"r.{ending}")
     assert (table.kind, table.scale.options, len(table.item_ids)) == (kind, STARS, size)
     found = read_labels(f"l.{ending}", table.scale)
-    assert sorted(match_labels(table, found)) == list(range(size))
+    assert sorted(match_labels(table, found)[1]) == list(range(size))
     assert found.labels.tolist() == [int(label) - 1 for label in list(LABELS.values())[:size]]
 
 
@@ -64,7 +64,7 @@ def test_labels_alone_go_with_readings_from_elsewhere(cordial):
     assert [path.name for path in Path().iterdir()] == ["l.csv"]
     cordial("read", LOGS / "openai_chat.jsonl", "-o", "r.csv", "--options", OPTIONS, "-q")
     found = read_labels("l.csv", Scale(STARS))
-    assert len(match_labels(read_readings("r.csv"), found)) == 8
+    assert len(match_labels(read_readings("r.csv"), found)[1]) == 8
 
 
 def test_the_page_shows_what_is_shown(cordial):

@@ -13,6 +13,7 @@ from cordial_ppl.cli.options import (
     CalibratorOut,
     Chosen,
     Fitting,
+    Labelling,
     LabelsPath,
     ReadingsPath,
     Shown,
@@ -33,6 +34,7 @@ def calibrate(
     labels: LabelsPath,
     output: TableOut,
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     update: Update = None,
@@ -41,7 +43,7 @@ def calibrate(
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs])
-    fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
+    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
     with working("calibrating", shown.quiet):
         from cordial_ppl.bulk.predictor import predict_table
 
@@ -56,6 +58,7 @@ def fit(
     labels: LabelsPath,
     output: CalibratorOut,
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     update: Update = None,
@@ -64,7 +67,7 @@ def fit(
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs], endings=[ENDING])
-    fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
+    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
     fitted.calibrator.save(output)
     labelled = len(fitted.rows)
     done = f"wrote {output}: a calibrator fitted on {count(labelled, 'label')}"
@@ -93,6 +96,7 @@ def fit_tables(
     readings: Path,
     labels: Path,
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     quiet: bool,
     update: Path | None = None,
@@ -104,6 +108,7 @@ def fit_tables(
         readings: The table of readings.
         labels: The table of labels.
         chosen: What is read from them.
+        labelling: How labels are taken.
         fitting: Settings of the fit.
         quiet: Whether to show nothing.
         update: The calibrator that is updated, if any.
@@ -114,15 +119,17 @@ def fit_tables(
         ChannelError: A file's model breaks the contract of a channel.
     """
     from cordial_ppl.drift import sketch
-    from cordial_ppl.tables import list_groups, match_labels, read_labelled, read_provenance
+    from cordial_ppl.tables import list_groups, read_labelled, read_provenance
 
     if update is not None:
         from cordial_ppl.cli.updating import update_calibrator
 
-        return FittedTables(*update_calibrator(update, readings, labels, chosen, fitting, quiet))
+        return FittedTables(
+            *update_calibrator(update, readings, labels, chosen, labelling, fitting, quiet)
+        )
     settings = fitting.settings
-    table, found = read_labelled(readings, labels, **chosen.settings)
-    rows = match_labels(table, found)
+    given = chosen.settings | labelling.settings
+    table, found, rows = read_labelled(readings, labels, **given)
     check(table, found)
     texts = take_labelled(table, rows, found.labels, fitting.channel)
     calibrator = fit_calibrator(texts, table.scale, settings, quiet)

@@ -8,8 +8,11 @@ from cordial_ppl.cli.options import (
     ENDING,
     Also,
     Fitting,
+    Id,
+    Labelling,
     LabelsPath,
     Options,
+    Readers,
     ReadingsPath,
     Shown,
     TableOut,
@@ -25,15 +28,15 @@ def fuse(
     readings: ReadingsPath,
     labels: LabelsPath,
     output: TableOut,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     save: Annotated[Path | None, option("CALIBRATOR", SAVE)] = None,
     also: Also = None,
-    reader: Annotated[
-        list[str] | None, option("NAME", "A reader to take; may be repeated.")
-    ] = None,
+    reader: Readers = None,
     options: Options = None,
     task: Task = None,
+    id: Id = None,
 ) -> None:
     """Fit several readers on the labelled texts; calibrate every text that one of them has read.
 
@@ -49,9 +52,11 @@ def fuse(
     check_output(output, inputs)
     if save is not None:
         check_output(save, inputs, endings=[ENDING])
-    table = read_several(paths, options=split_options(options), readers=reader, task=task)
-    found = read_labels(labels, table.scale, task=task, kind=table.kind)
-    texts = take_labelled(table, match_labels(table, found), found.labels, fitting.channel)
+    names, own = split_options(options), {"task": task, "id": id or ()}
+    table = read_several(paths, options=names, readers=reader, **own)
+    found = read_labels(labels, table.scale, **own, **labelling.settings)
+    found, rows = match_labels(table, found)
+    texts = take_labelled(table, rows, found.labels, fitting.channel)
     with working("fitting", shown.quiet), leaving_at_once():
         from cordial_ppl.fusion import Fusion
 

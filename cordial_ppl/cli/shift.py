@@ -7,6 +7,7 @@ from cordial_ppl.cli.messages import count, say, working
 from cordial_ppl.cli.options import (
     Chosen,
     Fitting,
+    Labelling,
     LabelsPath,
     ReadingsPath,
     Shown,
@@ -33,6 +34,7 @@ def shift(
     labels: LabelsPath,
     out: Annotated[Path, output("OUT", TABLE)],
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     calibrator_path: Annotated[
@@ -54,7 +56,7 @@ def shift(
     from cordial_ppl.personal import UserShift
     from cordial_ppl.personal.validation import as_order, as_users
     from cordial_ppl.stacking import MIN_LABELS
-    from cordial_ppl.tables import match_labels, read_labelled, write_table
+    from cordial_ppl.tables import read_labelled, write_table
 
     settings, tables, calibrator = fitting.settings, chosen.settings, None
     if calibrator_path is not None and settings["prior"] is not None:
@@ -67,8 +69,8 @@ def shift(
 
             calibrator = load(calibrator_path, channels=fitting.channel or ())
             tables["options"] = tables["options"] or calibrator.scale_
-    table, found = read_labelled(readings, labels, **tables)
-    scale, rows, extras = table.scale, match_labels(table, found), table.extras
+    table, found, rows = read_labelled(readings, labels, **tables | labelling.settings)
+    scale, extras = table.scale, table.extras
     if "user" not in extras:
         raise InputError(f"{readings} needs a column user: whose label is predicted.")
     with naming(readings):
@@ -76,7 +78,7 @@ def shift(
     with naming(labels):
         order = found.extras.get("order")
         as_order(order, len(rows), found.where)
-        raters = found.extras.get("user") or [users[row] for row in rows]
+        raters = found.annotators or [users[row] for row in rows]
         raters = as_users(raters, len(rows), found.where)
     if calibrator is None:
         if len(rows) < MIN_LABELS:
