@@ -64,18 +64,12 @@ def round_positions(positions: Float64[np.ndarray, " n"], scale: Scale, how: str
         both = np.stack([below, above], axis=1)
         return Rounded(np.repeat(rows, 2)[counted.ravel()], both[counted], pairs[counted])
     numbers = np.array(list(scale.numbers or range(scale.size)))
-    upward = (
-        numbers[-1] > numbers[0]
-        if how == "half-up"
-        else _is_odd(below, numbers)
-    )
+    upward = numbers[-1] > numbers[0] if how == "half-up" else _is_odd(below, numbers)
     up = (share > 0.5) | ((share == 0.5) & upward)
     return Rounded(rows, below + up, np.ones(len(positions)))
 
 
-def _is_odd(
-    positions: Int64[np.ndarray, " n"], numbers: Float64[np.ndarray, " K"]
-) -> np.ndarray:
+def _is_odd(positions: Int64[np.ndarray, " n"], numbers: Float64[np.ndarray, " K"]) -> np.ndarray:
     """Whether options have odd numbers if they count by one, or odd positions."""
     counting = is_counting(numbers.tolist()) or is_counting(numbers[::-1].tolist())
     return (numbers[positions] if counting else positions) % 2 == 1

@@ -12,7 +12,15 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.containers import unmasked
-from cordial_ppl.errors import CordialWarning, InputError, Where, list_names, name_rows, quote, shorten
+from cordial_ppl.errors import (
+    CordialWarning,
+    InputError,
+    Where,
+    list_names,
+    name_rows,
+    quote,
+    shorten,
+)
 
 SHOWN = 3
 """Wrong labels that a message quotes."""

@@ -218,8 +218,9 @@ def test_a_fit_changes_no_setting_and_knows_no_other(make):
     given, shown = judge.get_params(), repr(judge)
     once = judge.fit(LOGITS, LABELS).predict_proba(TEST)
     judge.fit(X[5:], Y[5:])
-    index = np.random.default_rng(0).permutation(20) + 7
-    again = judge.fit(pandas.DataFrame(LOGITS, index[::-1]), pandas.Series(LABELS, index))
+    index = np.random.default_rng(0).permutation(len(LABELS)) + 7
+    labels = pandas.Series(LABELS, index).sort_index()
+    again = judge.fit(pandas.DataFrame(LOGITS, index), labels)
     np.testing.assert_array_equal(again.predict_proba(TEST), once)
     assert judge.get_params() == given and repr(judge) == shown
 

@@ -18,7 +18,9 @@ from cordial_ppl.tables.writing import SINKS
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
 
 
-def check_output(path: Path, inputs: Collection[Path], endings: Collection[str] = tuple(SINKS)) -> None:
+def check_output(
+    path: Path, inputs: Collection[Path], endings: Collection[str] = tuple(SINKS)
+) -> None:
     """Check before the work that the output can be written and replaces no input.
 
     Args:

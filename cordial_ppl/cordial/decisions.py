@@ -11,7 +11,7 @@ from cordial_ppl.cordial.corpus import Sampler
 from cordial_ppl.cordial.estimating import estimate
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.fingerprints import find_places
-from cordial_ppl.cordial.frames import check_index
+from cordial_ppl.cordial.frames import aligned
 from cordial_ppl.cordial.members import Fitted
 from cordial_ppl.cordial.outlook import look_ahead
 from cordial_ppl.cordial.predictive import LabelCheck, check_labels
@@ -140,7 +140,9 @@ class Decisions(Estimator):
             `cordial_ppl.estimates`; `cordial_ppl.cordial.estimating` has the formula.
         """
         readings, extra = self._enter(logits, covariates)
-        check_index(logits, groups)
+        groups, strata = (
+            aligned(logits, own, noun) for own, noun in ((groups, "groups"), (strata, "strata"))
+        )
         return estimate(
             self,
             readings,
@@ -268,6 +270,7 @@ class Decisions(Estimator):
             NotFittedError: ``fit`` was not called yet.
         """
         readings, extra = self._enter(logits, covariates)
+        labels = aligned(logits, labels, "labels")
         # A calibrator that needs no labels ignores those of a fit.
         texts = Estimator._label(self, readings, labels, extra, self.scale_)
         seen = int((find_places(texts.logits, texts.labels, self.seen_) >= 0).sum())

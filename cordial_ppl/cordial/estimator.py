@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.cordial.frames import check_columns, column_names, like
+from cordial_ppl.cordial.frames import aligned, all_aligned, check_columns, column_names, like
 from cordial_ppl.cordial.interval import label_range, predict_mixture
 from cordial_ppl.cordial.members import Member
 from cordial_ppl.cordial.parameters import Parameters
@@ -61,7 +61,8 @@ class Estimator(Parameters, ABC):
 
         Args:
             logits: option logits of the labelled texts, shape ``[n, K]`` with ``n >= 1``.
-            labels: their options, as names or as whole numbers 0..K-1, shape ``[n]``.
+            labels: their options, as names or as whole numbers 0..K-1, shape ``[n]``; a series of
+                pandas is put in the order of the index of a data frame of logits.
             covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
 
         Returns:
@@ -75,6 +76,8 @@ class Estimator(Parameters, ABC):
         readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
+        labels = aligned(logits, labels, "labels")
+        covariates = all_aligned(logits, covariates)
         self.fit_labelled(self._label(readings, labels, covariates, scale), scale)
         names = column_names(logits)
         if names is not None:
@@ -223,7 +226,9 @@ class Estimator(Parameters, ABC):
             labels: their options, as in ``fit``.
             covariates: their covariates, as in ``fit``.
         """
-        return accuracy(self._probs(logits, covariates), self.scale_.encode(labels))
+        return accuracy(
+            self._probs(logits, covariates), self.scale_.encode(aligned(logits, labels, "labels"))
+        )
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags
@@ -251,6 +256,7 @@ class Estimator(Parameters, ABC):
         known = getattr(self, "feature_names_in_", None)
         check_columns(logits, known, self.scale_.options)
         readings = self._read(logits, self.scale_.size)
+        covariates = all_aligned(logits, covariates)
         return readings, as_covariates(covariates, len(readings), self.covariates_)
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:

@@ -17,6 +17,7 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.decisions import Decisions
 from cordial_ppl.cordial.files import KIND, StackRecord
 from cordial_ppl.cordial.fingerprints import fingerprints
+from cordial_ppl.cordial.frames import aligned
 from cordial_ppl.cordial.members import (
     CalibratorMember,
     ChannelMember,
@@ -314,6 +315,7 @@ class Stack(Decisions):
             raise InputError("logits and labels go together: give both, or neither.")
         if logits is not None:
             readings, extra = self._enter(logits, covariates)
+            labels = aligned(logits, labels, "labels")
             return self._label(readings, labels, extra, self.scale_)
         if self._texts is None:
             raise InputError("this calibrator keeps no texts of its fit: give logits and labels.")
@@ -396,6 +398,7 @@ class Stack(Decisions):
         if not hasattr(self, "scale_"):
             return self.fit(logits, labels, covariates)
         readings, extra = self._enter(logits, covariates)
+        labels = aligned(logits, labels, "labels")
         update(self, self._label(readings, labels, extra, self.scale_))
         return self
 
@@ -419,6 +422,7 @@ class Stack(Decisions):
             InputError: the input is invalid, or lacks a text of the fit or its label.
         """
         readings, extra = self._enter(logits, covariates)
+        labels = aligned(logits, labels, "labels")
         return attach(self, self._label(readings, labels, extra, self.scale_))
 
     def _fit(self, texts: Labelled, earlier: "Stack | None" = None) -> None:

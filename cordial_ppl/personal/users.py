@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from cordial_ppl import storage
 from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.blas import on_one_core
-from cordial_ppl.cordial.frames import like
+from cordial_ppl.cordial.frames import aligned, like
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.cordial.settings import check_level, check_number
 from cordial_ppl.errors import InputError, NotFittedError
@@ -85,7 +85,7 @@ class UserShift(Parameters):
         scale = Scale.of(self.options, as_population(probs).shape[1])
         deviations, prior = self._deviations(scale.size)
         labelled = _as_labelled(probs, labels, users, scale)
-        as_order(order, len(labelled[0]))
+        as_order(aligned(probs, order, "order"), len(labelled[0]))
         self.scale_, self.counts_ = scale, {}
         self._totals = np.zeros((0, len(self._grid)))
         self._add(*labelled)
@@ -128,6 +128,7 @@ class UserShift(Parameters):
         """
         self._check_fitted()
         population = as_population(probs, self.scale_)
+        users = aligned(probs, users, "users")
         numbers = self._number(as_users(users, len(population)))
         found = population.copy()
         for texts in _by_user(numbers):
@@ -164,7 +165,7 @@ class UserShift(Parameters):
         """
         self._check_fitted()
         population, codes, names = _as_labelled(probs, labels, users, self.scale_)
-        times = as_order(order, len(codes))
+        times = as_order(aligned(probs, order, "order"), len(codes))
         found, earlier = population.copy(), np.zeros(len(codes), np.int64)
         # Afresh too, users have their numbers: their labels are taken out of sigma's posterior.
         numbers, counts = self._number(names), np.array([*self.counts_.values(), 0])
@@ -326,7 +327,8 @@ def _as_labelled(
 ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"], list[str]]:
     """Validated predictions of the population, positions of the labels, and users' names."""
     population = as_population(probs, scale)
-    codes = scale.encode(labels)
+    codes = scale.encode(aligned(probs, labels, "labels"))
+    users = aligned(probs, users, "users")
     as_cells("labels", codes, len(population))
     return population, codes, as_users(users, len(population))
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import polars as pl
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.errors import InputError, list_names, name_rows, quote
