@@ -160,7 +160,10 @@ class Scale:
             SettingNeeded: the labels fit options that start at another number.
         """
         cells, codes = self._find(labels, where, noun)
-        places = [self._between(cell) if code is None else code for cell, code in zip(cells, codes)]
+        places = [
+            self._between(cell) if code is None else code
+            for cell, code in zip(cells, codes, strict=True)
+        ]
         if None in places:
             raise self._complaint(cells, places, where, noun)
         return np.round(np.array(places, np.float64), 9)
@@ -351,7 +354,7 @@ def is_counting(numbers: Sequence[float]) -> bool:
 
 
 def parse_number(label: Any) -> float | None:
-    """The finite number that a label or a name stands for, perhaps with a decimal comma; or None."""
+    """The finite number that a label or a name is, perhaps with a decimal comma; or None."""
     if isinstance(label, str) and label.count(",") == 1 and "." not in label:
         label = label.replace(",", ".")
     try:

@@ -226,9 +226,8 @@ class Estimator(Parameters, ABC):
             labels: their options, as in ``fit``.
             covariates: their covariates, as in ``fit``.
         """
-        return accuracy(
-            self._probs(logits, covariates), self.scale_.encode(aligned(logits, labels, "labels"))
-        )
+        codes = self.scale_.encode(aligned(logits, labels, "labels"))
+        return accuracy(self._probs(logits, covariates), codes)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags

@@ -1,7 +1,6 @@
-"""Data frames: predictions come back as the kind of table that the readings came in, and an index
-says which labels belong to which readings.
+"""Data frames: predictions come back as the kind of table that the readings came in.
 
-pandas and polars are looked up, not imported: a data frame's library is loaded already.
+An index of pandas says which labels belong to which readings. pandas and polars are looked up, not imported: a data frame's library is loaded already.
 """
 
 import sys
