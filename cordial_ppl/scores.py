@@ -55,15 +55,16 @@ def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False) -> Any:
     return scores if per_text else float(scores.mean())
 
 
-def accuracy(probs: ArrayLike, labels: ArrayLike) -> float:
+def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Share of texts whose most probable option, the lowest of equals, is the label.
 
     Args:
         probs: probabilities [n, K].
         labels: positions [n] on the scale, 0..K-1.
+        weights: of the texts in the mean [n]; one by default.
     """
     p, z = _predictions(probs, labels)
-    return float((p.argmax(axis=1) == z).mean())
+    return float(np.average(p.argmax(axis=1) == z, weights=weights))
 
 
 def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:

@@ -131,7 +131,7 @@ def fit_tables(
     given = chosen.settings | labelling.settings
     table, found, rows = read_labelled(readings, labels, **given)
     check(table, found)
-    texts = take_labelled(table, rows, found.labels, fitting.channel)
+    texts = take_labelled(table, rows, found, fitting.channel)
     calibrator = fit_calibrator(texts, table.scale, settings, quiet)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
     calibrator.sketch_ = sketch(table.logits)
@@ -141,23 +141,33 @@ def fit_tables(
 def take_labelled(
     table: "ReadingTable",
     rows: np.ndarray,
-    labels: np.ndarray,
+    labels: "LabelTable",
     channels: Sequence[str | Path] | None,
 ) -> "Labelled":
     """Take the labelled texts of a table, with the covariates that channels ask for.
 
     Args:
         table: The readings, checked.
-        rows: Positions of the labelled texts.
-        labels: Their labels, 0..K-1.
+        rows: Positions of the labelled texts, one a label.
+        labels: Their labels.
         channels: Names or files of channels.
 
     Raises:
         InputError: A column is missing, or does not hold finite numbers.
         ChannelError: A file does not hold a channel.
     """
+    from cordial_ppl.annotators import as_texts
     from cordial_ppl.inference.data import Labelled
 
+    covariates = {name: own[rows] for name, own in take_covariates(table, channels).items()}
+    texts = as_texts(labels.item_ids, len(rows))
+    return Labelled(table.logits[rows], labels.labels, covariates, labels.weights, texts)
+
+
+def take_covariates(
+    table: "ReadingTable", channels: Sequence[str | Path] | None
+) -> dict[str, np.ndarray]:
+    """Take the columns that channels ask for, of all texts; raises as `take_labelled`."""
     covariates: dict[str, np.ndarray] = {}
     if channels:
         from cordial_ppl.inference.tracing import find_covariates
@@ -166,8 +176,8 @@ def take_labelled(
         for channel in map(load_channel, channels):
             with naming(f"channel {channel.name!r}"):
                 for name in find_covariates(channel, table.scale.size):
-                    covariates[name] = table.covariate(name)[rows]
-    return Labelled(table.logits[rows], labels, covariates)
+                    covariates[name] = table.covariate(name)
+    return covariates
 
 
 def fit_calibrator(

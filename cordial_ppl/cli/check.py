@@ -69,10 +69,12 @@ def _read(
     """Readings with those that are labelled first, their labels, and covariates."""
     if readings is None or labels is None:
         return ()
-    from cordial_ppl.cli.calibrate import take_labelled
+    from cordial_ppl.cli.calibrate import take_covariates
     from cordial_ppl.tables import read_labelled
 
     table, found, rows = read_labelled(readings, labels, **settings)
+    found.check_single("cordial check")
     order = np.concatenate([rows, np.setdiff1d(np.arange(len(table)), rows)])
-    texts = take_labelled(table, order, found.labels, [channel])
-    return texts
+    covariates = take_covariates(table, [channel])
+    extra = {name: column[order] for name, column in covariates.items()}
+    return table.logits[order], found.labels, extra

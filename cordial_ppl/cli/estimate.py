@@ -107,6 +107,7 @@ def _estimate(
         groups = None if by is None else read_groups(table.columns, by)
         if groups is not None and len(set(groups)) < least:
             raise InputError(f"{readings} has one {by} alone, {groups[0]!r}: nothing to compare.")
+        found.check_single("an estimate")
         design.update(_read_design(table, found))
 
     fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, check=check)

@@ -56,12 +56,14 @@ def fuse(
     table = read_several(paths, options=names, readers=reader, **own)
     found = read_labels(labels, table.scale, **own, **labelling.settings)
     found, rows = match_labels(table, found)
-    texts = take_labelled(table, rows, found.labels, fitting.channel)
+    texts = take_labelled(table, rows, found, fitting.channel)
     with working("fitting", shown.quiet), leaving_at_once():
         from cordial_ppl.fusion import Fusion
 
         fusion = Fusion(table.scale, readers=table.readers, **settings)
-        fusion.fit(texts.logits, table.scale.decode(texts.labels), texts.covariates)
+        own = {"sample_weight": texts.weights, "texts": texts.texts}
+        rated = table.scale.decode(texts.labels)
+        fusion.fit(texts.logits, rated, texts.covariates, **own)
     if save is not None:
         fusion.save(save)
     with working("calibrating", shown.quiet):

@@ -157,8 +157,9 @@ def _read_tasks(
                 table, rated, rows = read_labelled(
                     readings, labels, reader=choice, task=task, sparse=len(known) > 1, **given
                 )
-                texts = take_labelled(table, rows, rated.labels, channels)
-            found[name, reader or ""] = texts
+                rated.check_single("cordial learn-prior")
+                texts = take_labelled(table, rows, rated, channels)
+            found[name, reader or ""] = texts.logits, texts.labels, texts.covariates
     return found
 
 

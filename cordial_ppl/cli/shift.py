@@ -86,7 +86,7 @@ def shift(
                 f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are "
                 "needed, or a calibrator fitted to other labels (--calibrator)."
             )
-        texts = take_labelled(table, rows, found.labels, fitting.channel)
+        texts = take_labelled(table, rows, found, fitting.channel)
         calibrator = fit_calibrator(texts, scale, settings, shown.quiet)
     extra = {name: table.covariate(name) for name in calibrator.covariates_}
     population = calibrator.predict_proba(table.logits, extra)

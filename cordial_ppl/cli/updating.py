@@ -52,6 +52,7 @@ def update_calibrator(
             "without --update."
         )
     with working("loading", quiet):
+        from cordial_ppl.annotators import as_texts
         from cordial_ppl.cordial.fingerprints import find_places
         from cordial_ppl.cordial.stack import Stack
         from cordial_ppl.cordial.updating import attach, update
@@ -65,7 +66,8 @@ def update_calibrator(
     given = chosen.settings | labelling.settings | {"options": options}
     table, found, rows = read_labelled(readings, labels, **given)
     covariates = {name: table.covariate(name)[rows] for name in calibrator.covariates_}
-    texts = Labelled(table.logits[rows], found.labels, covariates)
+    names = as_texts(found.item_ids, len(rows))
+    texts = Labelled(table.logits[rows], found.labels, covariates, found.weights, names)
     warn_of_others(path, calibrator, readings, table)
     with naming(path):
         new = attach(calibrator, texts)

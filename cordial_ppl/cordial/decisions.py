@@ -37,7 +37,10 @@ class Decisions(Estimator):
         out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
             order of ``labels_``; None with fewer than eight labels, or for files of earlier
             versions.
-        label_counts_: number of labels with each option, shape ``[K]``; empty for old files.
+        sample_weight_: what each of these labels counts; None as for ``labels_``.
+        texts_: which text each is of; None as for ``labels_``.
+        label_counts_: sum of the weights of the labels with each option, shape ``[K]``; empty for
+            old files.
         seen_: fingerprints of the labelled texts, by which a report recognises them; empty for
             files of earlier versions.
         sketch_: counts of the readings that the fit was for; None for files of earlier versions.
@@ -48,9 +51,11 @@ class Decisions(Estimator):
     fits_: dict[str, Fitted]
     weights_: dict[str, float]
     seen_: Int[np.ndarray, " prints"] = np.zeros(0, np.int64)
-    label_counts_: Int[np.ndarray, " K"]
+    label_counts_: Float[np.ndarray, " K"]
     sketch_: Int[np.ndarray, "2 cells"] | None = None
     labels_: Int[np.ndarray, " n"] | None = None
+    sample_weight_: Float[np.ndarray, " n"] | None = None
+    texts_: Int[np.ndarray, " n"] | None = None
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
     @property

@@ -1,6 +1,7 @@
 """Data frames: predictions come back as the kind of table that the readings came in.
 
-An index of pandas says which labels belong to which readings. pandas and polars are looked up, not imported: a data frame's library is loaded already.
+An index of pandas says which labels belong to which readings. The libraries are looked up, not
+imported: a data frame's library is loaded already.
 """
 
 import sys

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool
 
-from cordial_ppl.cordial.fingerprints import find_places
+from cordial_ppl.cordial.fingerprints import find_places, grids
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.posterior import Posterior
@@ -46,8 +46,8 @@ def attach(stack: "Stack", texts: Labelled) -> Bool[np.ndarray, " n"]:
     Raises:
         InputError: not all of them are there.
     """
-    count = int(stack.label_counts_.sum())
-    if not len(stack.seen_):
+    count = len(stack.seen_) // grids(texts.logits.shape[-1])
+    if not count:
         raise InputError(
             "this calibrator's file is of an earlier version, by which its texts cannot be "
             "recognised: fit it again."
@@ -61,6 +61,8 @@ def attach(stack: "Stack", texts: Labelled) -> Bool[np.ndarray, " n"]:
             "had, beside the new ones."
         )
     own = texts.take(np.argsort(places)[-count:])
+    if stack.sample_weight_ is not None and stack.texts_ is not None:
+        own = replace(own, weights=stack.sample_weight_, texts=stack.texts_)
     stack._texts = own
     stack.fits_ = {
         name: replace(fit, data=own) if isinstance(fit, Posterior) else fit

@@ -168,11 +168,7 @@ def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
             annotators=source.annotators,
             round=source.round,
         )
-        if labels.several or (labels.weights != 1).any():
-            raise InputError(
-                f"{source.labels}: a sweep takes one label a text, without weight; make one of "
-                'several: annotators = "mean" (or "median") and round = "half-up".'
-            )
+        labels.check_single("a sweep")
         with naming(f"reader {reader!r}"):
             labels, rows = match_labels(table, labels)
         texts = Texts(table.logits, {name: table.covariate(name) for name in source.covariates})

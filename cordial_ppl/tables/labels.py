@@ -45,7 +45,7 @@ class LabelTable:
         columns: The table, with one row a label.
         item_ids: The text of each label, [n].
         labels: Positions 0..K-1 on the scale, [n].
-        weights: How much each counts, [n].
+        weights: How much each counts, [n]; without a column `weight` those of a text sum to one.
         annotators: Who gave each, if the table says it.
     """
 
@@ -64,6 +64,30 @@ class LabelTable:
     def several(self) -> bool:
         """Whether a text has more than one label."""
         return len(set(self.item_ids)) < len(self.item_ids)
+
+    def check_single(self, what: str) -> None:
+        """Check that each text has one label, all of the same weight.
+
+        Args:
+            what: What needs that, for the message.
+
+        Raises:
+            InputError: Labels have different weights.
+            SettingNeeded: Texts have several labels.
+        """
+        problem = f"{self.columns.path}: {what} takes one label a text, of weight 1;"
+        if self.several:
+            again = next(item for item in self.item_ids if self.item_ids.count(item) > 1)
+            if self.annotators is None:
+                raise SettingNeeded(
+                    f"{problem} {quote(again)} has several.", "Round it", "round", "nearest-even"
+                )
+            advice = "Take the mean of those that a text has"
+            raise SettingNeeded(
+                f"{problem} {quote(again)} has several.", advice, "annotators", "mean"
+            )
+        if (self.weights != 1).any():
+            raise InputError(f"{problem} remove the column 'weight'.")
 
     def where(self, position: int) -> str:
         """Name the place of a label in the file: "line 7"."""
@@ -153,7 +177,11 @@ def read_labels(
             )
         rows, labels, shares = round_positions(positions, scale, round or "half-up")
     table = LabelTable(columns, items, positions.astype(np.int64), weights, people).take(rows)
-    return replace(table, labels=labels, weights=table.weights * shares)
+    if "weight" in columns.schema:
+        return replace(table, labels=labels, weights=table.weights * shares)
+    # A text counts as one, however many have labelled it.
+    _, texts = np.unique(table.item_ids, return_inverse=True)
+    return replace(table, labels=labels, weights=shares / np.bincount(texts, shares)[texts])
 
 
 def _skip_blank(columns: Columns, scale: Scale) -> Columns:
