@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ class Scale:
     Args:
         options: the K names, at least two, distinct and not empty.
         aliases: how tables write the options, if otherwise: '1'..'5' for 'poor'..'excellent'.
+        numbered: whether predictions are numbers, because the options were given so.
 
     Raises:
         InputError: there are fewer than two options, or a name is empty or occurs twice.
@@ -68,6 +70,7 @@ class Scale:
 
     options: tuple[str, ...]
     aliases: tuple[str, ...] = field(default=(), compare=False)
+    numbered: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the names."""
@@ -103,13 +106,26 @@ class Scale:
         """
         if options is None:
             return cls.default(size)
-        scale = options if isinstance(options, Scale) else cls(_names(options))
+        if isinstance(options, Scale):
+            scale = options
+        else:
+            names = _names(options)
+            numbered = all(isinstance(name, Real) for name in names)
+            scale = cls(tuple(map(str, names)), numbered=numbered)
         if scale.size != size:
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are named: "
                 f"{list_names(scale.options)}. Name one option for every column."
             )
         return scale
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The options as predictions are given: names, or numbers if they were numbers."""
+        if not self.numbered:
+            return np.asarray(self.options)
+        whole = (self.values % 1 == 0).all()
+        return self.values.astype(np.int64) if whole else self.values
 
     @property
     def size(self) -> int:
@@ -319,11 +335,13 @@ class Scale:
         return f"among the options {list_names(self.options)}{positions}"
 
 
-def _names(options: Any) -> tuple[str, ...]:
+def _names(options: Any) -> tuple[Any, ...]:
     try:
         if isinstance(options, str | bytes | Set):
             raise TypeError("a text is one name, and a set has no order")
-        return tuple(map(str, options))
+        names = tuple(options)
+        _ = tuple(map(str, names))
+        return names
     except Exception as error:  # What looks like a sequence may raise anything.
         raise InputError(
             f"options must be a sequence of names; found {quote(options)}. "

@@ -47,9 +47,9 @@ class Estimator(Parameters, ABC):
 
     @property
     def classes_(self) -> np.ndarray:
-        """The K options in order: their names, or 0..K-1 if no options were named."""
+        """The K options in order, as they were given; 0..K-1 if none were."""
         scale = self.scale_
-        return np.arange(scale.size) if self.options is None else np.asarray(scale.options)
+        return np.arange(scale.size) if self.options is None else scale.classes
 
     @property
     def n_features_in_(self) -> int:

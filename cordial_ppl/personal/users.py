@@ -193,9 +193,8 @@ class UserShift(Parameters):
 
     @property
     def classes_(self) -> np.ndarray:
-        """The K options in order: their names, or 0..K-1 if no options were named."""
-        size = self.scale_.size
-        return np.arange(size) if self.options is None else np.asarray(self.scale_.options)
+        """The K options in order, as they were given; 0..K-1 if none were."""
+        return np.arange(self.scale_.size) if self.options is None else self.scale_.classes
 
     @property
     def users_(self) -> list[str]:

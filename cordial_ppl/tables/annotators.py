@@ -163,11 +163,9 @@ def combine(
     return first, scale.locate(found), counts
 
 
-def _median(
-    values: Float64[np.ndarray, " n"], weights: Float64[np.ndarray, " n"]
-) -> Float64[np.ndarray, ""]:
+def _median(values: Float64[np.ndarray, " n"], weights: Float64[np.ndarray, " n"]) -> float:
     """Weighted median, the middle between two values where half of the weight is on either side."""
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weights[order]) / weights.sum()
     first, last = np.searchsorted(below, 0.5 - 1e-12), np.searchsorted(below, 0.5 + 1e-12)
-    return values[order[[first, last]]].mean()
+    return float(values[order[[first, last]]].mean())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.errors import (
@@ -30,7 +31,7 @@ from cordial_ppl.tables.columns import (
     split_choice,
 )
 from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import Columns
+from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.readings import ReadingTable, read_readings
 
 BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
@@ -190,14 +191,15 @@ def _skip_blank(columns: Columns, scale: Scale) -> Columns:
     labelled = replace(
         columns, masks=(*columns.masks, ~named("label").str.to_lowercase().is_in(blank))
     )
-    empty = len(columns) - len(labelled)
-    if empty and not len(labelled):
+    # A row of the file may have a label by some annotators alone.
+    count, known = (own.collect(pl.col(ROW).n_unique()).item() for own in (columns, labelled))
+    if not known:
         raise InputError(
-            f"{columns.path} has no label: column 'label' is empty in all {empty} rows."
+            f"{columns.path} has no label: column 'label' is empty in all {count} rows."
         )
-    if empty:
+    if known < count:
         warnings.warn(
-            f"{columns.path}: {empty} of {len(columns)} rows have no label yet and are skipped.",
+            f"{columns.path}: {count - known} of {count} rows have no label yet and are skipped.",
             CordialWarning,
             stacklevel=3,
         )
@@ -253,19 +255,21 @@ def read_labelled(
 
 
 def match_labels(
-    readings: ReadingTable, labels: LabelTable
+    readings: ReadingTable, labels: LabelTable, *, strict: bool = False
 ) -> tuple[LabelTable, Int64[np.ndarray, " n"]]:
     """Find the reading of each labelled text; those without one are left out with a warning.
 
     Args:
         readings: The readings.
         labels: The labels.
+        strict: Whether every labelled text must have a reading.
 
     Returns:
         The labels of texts with a reading, and the positions of these in `readings`.
 
     Raises:
-        InputError: More than half of the labels belong to no text of the readings.
+        InputError: More than half of the labels belong to no text of the readings, or with
+            `strict` one.
     """
     if not labels.item_ids:
         raise InputError(f"{labels.columns.path}: none of the labelled texts has a reading.")
@@ -277,7 +281,7 @@ def match_labels(
     shown = ", ".join(f"{quote(labels.item_ids[i])} ({labels.where(int(i))})" for i in unknown[:5])
     more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
     problem = f"{len(unknown)} of {len(rows)} labels are for items without a reading"
-    if 2 * len(unknown) > len(rows):
+    if strict or 2 * len(unknown) > len(rows):
         raise InputError(
             f"{problem}: {shown}{more}. The readings have items such as "
             f"{list_names(readings.item_ids, 2)}: write them alike, or remove these labels."
