@@ -40,7 +40,7 @@ class Estimator(Parameters, ABC):
     folded: ClassVar[bool] = False
     """Whether members are fitted to folds too, to be weighed."""
 
-    options: Sequence[str] | Scale | None
+    options: Sequence[str | float] | Scale | None
     scale_: Scale
     feature_names_in_: np.ndarray
     covariates_: tuple[str, ...]

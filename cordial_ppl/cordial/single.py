@@ -39,7 +39,7 @@ class LogitCalibrator(Stack):
     name: str
     folded = False
 
-    def __init__(self, options: Sequence[str] | Scale | None = None):
+    def __init__(self, options: Sequence[str | float] | Scale | None = None):
         self.options = options
 
     @property
@@ -83,7 +83,7 @@ class ProportionalOdds(LogitCalibrator):
     Source: McCullagh (1980).
     """
 
-    def __init__(self, options: Sequence[str] | Scale | None = None, *, penalty: str = "fixed"):
+    def __init__(self, options: Sequence[str | float] | Scale | None = None, *, penalty: str = "fixed"):
         self.options, self.penalty = options, penalty
 
     @property
@@ -221,7 +221,7 @@ class ChannelCalibrator(Stack):
     def __init__(
         self,
         channel: str | Path | Channel,
-        options: Sequence[str] | Scale | None = None,
+        options: Sequence[str | float] | Scale | None = None,
         *,
         inference: str = "default",
         prior: Prior | Mapping[str, Any] | LearnedPrior | str | Path | None = None,

@@ -156,7 +156,7 @@ class Stack(Decisions):
 
     def __init__(
         self,
-        options: Sequence[str] | Scale | None = None,
+        options: Sequence[str | float] | Scale | None = None,
         *,
         channels: Sequence[str | Path | Channel] = (),
         calibrators: Sequence[str] | None = None,

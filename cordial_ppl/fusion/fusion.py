@@ -100,7 +100,7 @@ class Fusion(Estimator):
 
     def __init__(
         self,
-        options: Sequence[str] | Scale | None = None,
+        options: Sequence[str | float] | Scale | None = None,
         *,
         readers: Sequence[str] | None = None,
         average: bool = True,
