@@ -231,3 +231,13 @@ def test_one_label_a_text_where_several_are_of_no_use(desk, tmp_path, cordial):
     (tmp_path / "desk.csv").write_text(lines(half(columns), ","))
     said = cordial("estimate", "r.csv", "desk.csv", "--round", "split", status=2).stderr
     assert said.endswith("--round nearest-even.\n")
+
+
+def test_what_is_predicted_is_said(desk, tmp_path, cordial):
+    _, columns, _ = desk
+    (tmp_path / "desk.csv").write_text(lines(wide(columns)))
+    arguments = "calibrate", "r.csv", "desk.csv", "-o", "o.csv", "--inference", "mode"
+    said = cordial(*arguments).stderr
+    assert "39 labels of 20 texts; a probability is of a single annotator's label" in said
+    more = "--annotators", "median", "--round", "half-up"
+    assert cordial(*arguments, *more).stderr.endswith("calibrated on 20 labels\n")

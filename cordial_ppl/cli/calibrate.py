@@ -49,7 +49,7 @@ def calibrate(
 
         texts = predict_table(fitted.calibrator, fitted.table, output)
     labelled = len(fitted.rows)
-    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(fitted.labels)}"
     _show(fitted, {"output": str(output), "texts": texts, "labels": labelled}, done, shown)
 
 
@@ -70,8 +70,18 @@ def fit(
     fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
     fitted.calibrator.save(output)
     labelled = len(fitted.rows)
-    done = f"wrote {output}: a calibrator fitted on {count(labelled, 'label')}"
+    done = f"wrote {output}: a calibrator fitted on {say_labels(fitted.labels)}"
     _show(fitted, {"output": str(output), "labels": labelled}, done, shown)
+
+
+def say_labels(labels: "LabelTable") -> str:
+    """Count labels, and say whose label is predicted where texts have several."""
+    found = count(len(labels.labels), "label")
+    if not labels.several:
+        return found
+    found = f"{found} of {count(len(set(labels.item_ids)), 'text')}"
+    single = labels.annotators is not None
+    return f"{found}; a probability is of a single annotator's label" if single else found
 
 
 class FittedTables(NamedTuple):

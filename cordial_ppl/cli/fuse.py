@@ -43,7 +43,7 @@ def fuse(
     READINGS has one row for each text and reader, with a column `reader`. Readers may have
     different kinds of readings, and need not have read every text.
     """
-    from cordial_ppl.cli.calibrate import take_labelled
+    from cordial_ppl.cli.calibrate import say_labels, take_labelled
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
     from cordial_ppl.tables import match_labels, read_labels, read_several
 
@@ -80,5 +80,5 @@ def fuse(
     elif not shown.quiet:
         STDOUT.print(fusion.summary())
         kept = "" if save is None else f", and the calibrator to {save}"
-        done = f"{count(len(table), 'text')}, calibrated on {count(len(texts.labels), 'label')}"
+        done = f"{count(len(table), 'text')}, calibrated on {say_labels(found)}"
         say(f"wrote {output}: {done}{kept}")

@@ -83,7 +83,9 @@ class ProportionalOdds(LogitCalibrator):
     Source: McCullagh (1980).
     """
 
-    def __init__(self, options: Sequence[str | float] | Scale | None = None, *, penalty: str = "fixed"):
+    def __init__(
+        self, options: Sequence[str | float] | Scale | None = None, *, penalty: str = "fixed"
+    ):
         self.options, self.penalty = options, penalty
 
     @property

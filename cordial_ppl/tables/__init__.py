@@ -1,8 +1,8 @@
-"""Tables of readings and labels in CSV, Parquet and JSON Lines, by the file's ending.
+"""Tables of readings and labels in text, Excel, Parquet and JSON Lines, by the file's ending.
 
-`files` reads and writes the three formats, `columns` reads cells, `layout` finds the readings among
-the columns. `readings`, `labels`, `several` (readers side by side) and `predictions` (made
-elsewhere) build on these; `groups` reads what names groups of texts, `provenance` how
+`files` reads the formats, `writing` writes them, `columns` reads cells, `layout` finds the readings
+among the columns. `readings`, `labels` (`annotators`: several of a text), `several` (readers side
+by side) and `predictions` (made elsewhere) build on these; `groups` reads what names groups of texts, `provenance` how
 readings were made.
 """
 
