@@ -329,7 +329,7 @@ class Scale:
 
     def _expected(self) -> str:
         if self._counting:
-            first, *_, last = self.numbers or ()
+            first, last = min(self.numbers or {0}), max(self.numbers or {0})
             return f"whole numbers {first:g}..{last:g}"
         positions = "" if self.numbers else f" (or their positions 0..{self.size - 1})"
         return f"among the options {list_names(self.options)}{positions}"

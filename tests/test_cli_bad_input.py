@@ -163,7 +163,10 @@ BAD_LABELS = {
         ["item_id,verdict", "text 0,1"],
         "l.csv has no column 'label'.*: --label verdict.$",
     ),
-    "no such column": (["item_id,comment", "text 0,fine"], "'comment'. Name the column"),
+    "no such column": (
+        ["item_id,comment", "text 0,fine"],
+        "'comment'. Name the column.*--label COLUMN",
+    ),
     "none": ([LABELS], "l.csv holds no rows"),
     "no column": (lines("item_id,rating", [1]), "l.csv has no column 'label'.* --label rating.$"),
     "empty": ([], "l.csv is empty"),

@@ -216,6 +216,9 @@ def test_which_separator_and_encoding(tmp_path):
         table = read_readings(path)
         np.testing.assert_allclose(softmax(table.logits[0]), [0.25, 0.75])
         assert table.extras == {"a, b; c": ["1;2"]}
+    path.write_text("sep=;\r\nitem_id;label\r\nx;2\r\ny;9\r\n")
+    with pytest.raises(InputError, match="found '9' in line 4"):
+        read_labels(path, SCALE)
     path.write_text("item_id,label\n")
     with pytest.raises(InputError, match="holds no rows"):
         read_labels(path, SCALE)

@@ -8,7 +8,8 @@ from jaxtyping import Float64, Int64
 
 from cordial_ppl.errors import InputError, list_names, name_rows, quote
 from cordial_ppl.scale import Scale, SettingNeeded
-from cordial_ppl.tables.columns import guess, lacking, list_distinct, named
+from cordial_ppl.tables.choices import guess, lacking
+from cordial_ppl.tables.columns import list_distinct, named
 from cordial_ppl.tables.frame import ROW, Columns
 
 COMBINATIONS = ("each", "mean", "median")

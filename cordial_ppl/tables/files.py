@@ -11,6 +11,7 @@ a Parquet file, where the first is 0.
 import codecs
 import csv
 import json
+import re
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -49,6 +50,9 @@ SEPARATORS = ",;\t"
 
 WIDE_MARKS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 """How text in UTF-16 begins, as Excel writes it."""
+
+SAVE = "Save it as UTF-8 (in Excel: CSV UTF-8)."
+"""What to do about another encoding."""
 
 NEEDED = 'fastexcel: pip install "cordial-ppl[excel]".'
 """What reading a workbook needs, and how to get it."""
@@ -101,7 +105,7 @@ def _check(path: Path) -> str:
     if _READERS[found] is not _READERS[ending]:
         raise FileError(f"{path} is not what its ending says: it looks like {found}. Rename it.")
     if b"\0" in head and not wide and ending not in (".parquet", ".xlsx"):
-        raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.")
+        raise FileError(f"{path} is not text in UTF-8. {SAVE}")
     return ending
 
 
@@ -147,20 +151,23 @@ def _read_parquet(path: Path) -> Columns:
 def _read_text(path: Path) -> Columns:
     limit = csv.field_size_limit(LONGEST)
     with _text(path) as file:
-        separator = _find_separator(file)
+        separator, start = _find_separator(file)
         reader = csv.reader(file, delimiter=separator, strict=True)
         try:
-            frame = _as_frame(path, _numbered(path, reader))
+            frame = _as_frame(path, _numbered(path, reader, start))
         except csv.Error as error:
-            place = f"line {reader.line_num}"
+            place = f"line {start + reader.line_num}"
             raise FileError(f"{path} is not a CSV table: {error}, {place}.") from error
         finally:
             csv.field_size_limit(limit)
     return Columns(path, frame, "line {}".format, commas=separator != ",")
 
 
-def _find_separator(file: Any) -> str:
-    """Find what separates the cells of the header; the file is where it was."""
+def _find_separator(file: Any) -> tuple[str, int]:
+    """Find what separates the cells of the header, and how many lines come before the table."""
+    if named := re.fullmatch(r"sep=(.)\s*", file.readline()):  # As Excel understands it.
+        return named[1], 1
+    file.seek(0)
     sizes = {}
     for separator in SEPARATORS:
         try:
@@ -169,14 +176,14 @@ def _find_separator(file: Any) -> str:
         except csv.Error:
             sizes[separator] = 0
         file.seek(0)
-    return max(sizes, key=lambda separator: sizes[separator])
+    return max(sizes, key=lambda separator: sizes[separator]), 0
 
 
-def _numbered(path: Path, reader: Any) -> Iterator[list]:
-    """Rows, the header first, with the line in which each begins."""
-    size = line = 0
+def _numbered(path: Path, reader: Any, line: int) -> Iterator[list]:
+    """Rows, the header first, with the line in which each begins; some lines came before."""
+    size, before = 0, line
     for row in reader:
-        start, line = line + 1, reader.line_num
+        start, line = line + 1, before + reader.line_num
         if not any(map(str.strip, row)):
             continue
         size = size or len(row)
@@ -263,7 +270,7 @@ def _text(path: Path) -> Iterator[Any]:
         with path.open(encoding="utf-16" if wide else "utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError as error:
-        raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.") from error
+        raise FileError(f"{path} is not text in UTF-8. {SAVE}") from error
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
 

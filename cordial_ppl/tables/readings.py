@@ -24,17 +24,15 @@ from cordial_ppl.readings import (
     warn_of_unread,
 )
 from cordial_ppl.scale import Scale
+from cordial_ppl.tables.choices import identify, select, split_choice
 from cordial_ppl.tables.columns import (
     filled,
     finite,
-    identify,
     list_distinct,
     name_items,
     numbers,
     passed_through,
     read_items,
-    select,
-    split_choice,
 )
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
