@@ -241,3 +241,27 @@ def test_what_is_predicted_is_said(desk, tmp_path, cordial):
     assert "39 labels of 20 texts; a probability is of a single annotator's label" in said
     more = "--annotators", "median", "--round", "half-up"
     assert cordial(*arguments, *more).stderr.endswith("calibrated on 20 labels\n")
+
+
+def test_commands_that_take_several_labels_of_a_text(desk, tmp_path, cordial):
+    _, columns, readings = desk
+    (tmp_path / "desk.csv").write_text(lines(long(columns)))
+    who = "--annotator", "who"
+    cells = read(readings)
+    both = {name: column * 2 for name, column in cells.items()}
+    (tmp_path / "both.csv").write_text(lines(both | {"reader": ["a"] * TEXTS + ["b"] * TEXTS}))
+    said = cordial("fuse", "both.csv", "desk.csv", "-o", "o.csv", *who, "--inference", "mode")
+    assert "calibrated on 40 labels of 20 texts" in said.stderr
+    # Users are the annotators of their labels.
+    (tmp_path / "users.csv").write_text(lines(cells | {"user": ["ann", "bob"] * (TEXTS // 2)}))
+    named = {"user" if name == "who" else name: column for name, column in long(columns).items()}
+    (tmp_path / "named.csv").write_text(lines(named))
+    cordial(*fast("shift", "users.csv", "named.csv", "-o", "o.csv"))
+    plan = cordial("plan", readings, "--labelled", "desk.csv", *who, "-o", "p.csv", "--json").stdout
+    assert '"labelled": 20' in plan
+    for command in (("learn-prior", readings, "desk.csv", "-o", "p.cordial"),
+                    ("check", "mixture", "--readings", readings, "--labels", "desk.csv")):  # fmt: skip
+        assert "--annotators mean" in cordial(*command, *who, status=2).stderr
+    cordial(*fast("fit", readings, "desk.csv", "-o", "f.cordial", *who))
+    page = cordial("report", "f.cordial", readings, "desk.csv", *who, "-o", "page.html", "--json")
+    assert "Traceback" not in page.stderr and (tmp_path / "page.html").exists()
