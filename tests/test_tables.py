@@ -233,6 +233,8 @@ def test_names_of_columns(text):
     labels = text("l.csv", "item_id,verdict,label", "y,1,9")
     found = read_labels(labels, table.scale, id=["Item ID"], label=["verdict"])
     assert found.labels.tolist() == [0] and found.extras == {"input_label": ["9"]}
+    parts = text("q.csv", "question,model,label", "7,gpt,1", "7,other,2")
+    assert read_labels(parts, SCALE, id=["question,model"]).item_ids == ["7/gpt", "7/other"]
     with pytest.raises(InputError, match="no column 'label'; .* label='vote'"):
         read_labels(text("v.csv", "item_id,vote", "y,2"), table.scale)
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
+import polars as pl
+
 from cordial_ppl.errors import InputError, list_names
 from cordial_ppl.scale import SettingNeeded
 from cordial_ppl.tables.columns import is_reading, list_distinct, named
@@ -12,6 +14,9 @@ from cordial_ppl.tables.frame import Columns
 
 IDS = ("id", "text_id", "question_id", "doc_id", "sample_id", "example_id", "key", "item", "name")
 """Other names that a column of ids may have."""
+
+JOINED = "/"
+"""What stands between the parts of an id that several columns make, as `cordial read` writes it."""
 
 
 def select(columns: Columns, field: str, chosen: str | None) -> Columns:
@@ -78,13 +83,18 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
 
     Args:
         columns: The table.
-        id: Names that the column may have; the first that the table has. A table without any of
-            them has `item_id`.
+        id: Names that the column may have; the first that the table has. Several with commas
+            between make an id together, "question,model". A table without any has `item_id`.
 
     Raises:
         SettingNeeded: There is no such column, and another may be meant.
         InputError: There is none, and no other looks like it.
     """
+    for names in id:
+        parts = [name.strip() for name in names.split(",")]
+        if names not in columns.schema and {*parts} <= {*columns.schema}:
+            joined = pl.concat_str(map(named, parts), separator=JOINED)
+            return replace(columns, frame=columns.frame.with_columns(item_id=joined))
     found = next((name for name in id if name in columns.schema), "item_id")
     if found not in columns.schema:
         raise lacking(columns, "item_id", "id", guess(columns, "item_id", IDS))
