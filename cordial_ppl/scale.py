@@ -257,7 +257,9 @@ class Scale:
 
     @cached_property
     def _positions(self) -> dict[str, int]:
-        names = (*self.aliases, *self.options)
+        # A number is an option's own, and not how a table writes another.
+        other = () if _numbers(self.options) and _numbers(self.aliases) else self.aliases
+        names = (*other, *self.options)
         return {_composed(name): i % self.size for i, name in enumerate(names)}
 
     @cached_property

@@ -259,8 +259,9 @@ def test_commands_that_take_several_labels_of_a_text(desk, tmp_path, cordial):
     cordial(*fast("shift", "users.csv", "named.csv", "-o", "o.csv"))
     plan = cordial("plan", readings, "--labelled", "desk.csv", *who, "-o", "p.csv", "--json").stdout
     assert '"labelled": 20' in plan
-    for command in (("learn-prior", readings, "desk.csv", "-o", "p.cordial"),
-                    ("check", "mixture", "--readings", readings, "--labels", "desk.csv")):  # fmt: skip
+    learn = "learn-prior", readings, "desk.csv", "-o", "p.cordial"
+    check = "check", "mixture", "--readings", readings, "--labels", "desk.csv"
+    for command in (learn, check):
         assert "--annotators mean" in cordial(*command, *who, status=2).stderr
     cordial(*fast("fit", readings, "desk.csv", "-o", "f.cordial", *who))
     page = cordial("report", "f.cordial", readings, "desk.csv", *who, "-o", "page.html", "--json")

@@ -9,7 +9,13 @@ from scipy.special import softmax
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.readings import as_logits, readings_from_counts
 from cordial_ppl.scale import Scale
-from cordial_ppl.tables import match_labels, read_labels, read_readings, write_table
+from cordial_ppl.tables import (
+    match_labels,
+    read_labels,
+    read_readings,
+    read_several,
+    write_table,
+)
 
 ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
 SCALE = Scale(("1", "2", "3"))
@@ -234,7 +240,7 @@ def test_names_of_columns(text):
     found = read_labels(labels, table.scale, id=["Item ID"], label=["verdict"])
     assert found.labels.tolist() == [0] and found.extras == {"input_label": ["9"]}
     parts = text("q.csv", "question,model,label", "7,gpt,1", "7,other,2")
-    assert read_labels(parts, SCALE, id=["question,model"]).item_ids == ["7/gpt", "7/other"]
+    assert read_labels(parts, SCALE, id=["question,model"]).item_ids == ["7|gpt", "7|other"]
     with pytest.raises(InputError, match="no column 'label'; .* label='vote'"):
         read_labels(text("v.csv", "item_id,vote", "y,2"), table.scale)
 
@@ -260,3 +266,25 @@ def test_one_label_of_several(text):
     assert found.labels.tolist() == [1, 2, 1, 1] and found.weights.tolist() == [1, 1, 1, 1]
     with pytest.raises(InputError, match="mean labels .* 1 of 3 .* such as 2.5 in line 2"):
         read_labels(path, SCALE, annotators="mean")
+
+
+def test_options_that_columns_number_otherwise(text):
+    """Labels are then the options' own numbers, never those of columns."""
+    readings = text("r.csv", "item_id,reader,p_1,p_2,p_3", "x,a,.2,.3,.5", "x,b,.2,.3,.5")
+    table = read_several([readings], options=("0", "1", "2"))
+    assert table.scale.options == ("0", "1", "2") and table.readers == ("a", "b")
+    np.testing.assert_allclose(softmax(table.logits[0], axis=1), [[0.2, 0.3, 0.5]] * 2)
+    labels = text("l.csv", "item_id,label", "x,2")
+    assert read_labels(labels, table.scale).labels.tolist() == [2]
+    with pytest.raises(InputError, match="0..2; found '3' in line 2"):
+        read_labels(text("m.csv", "item_id,label", "x,3"), table.scale)
+    words = read_readings(readings, reader="a", options=("poor", "fair", "good")).scale
+    assert read_labels(labels, words).labels.tolist() == [1]
+    assert read_labels(text("w.csv", "item_id,label", "x,Good"), words).labels.tolist() == [2]
+    # A calibrator's scale gives words for numbers, and no other numbers.
+    for own, fits in ((Scale(("poor", "fair", "good")), True), (Scale(("0", "1", "2")), False)):
+        if fits:
+            assert read_readings(readings, reader="a", options=own).scale.aliases == ("1", "2", "3")
+        else:
+            with pytest.raises(InputError, match="options must name the columns"):
+                read_readings(readings, reader="a", options=own)

@@ -15,7 +15,7 @@ from cordial_ppl.tables.frame import Columns
 IDS = ("id", "text_id", "question_id", "doc_id", "sample_id", "example_id", "key", "item", "name")
 """Other names that a column of ids may have."""
 
-JOINED = "/"
+JOINED = "|"
 """What stands between the parts of an id that several columns make, as `cordial read` writes it."""
 
 

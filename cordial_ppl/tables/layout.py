@@ -63,6 +63,8 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     if scale is None:
         scale = _scale_of(columns, spoken)
         return scale, kind, tuple(spoken.values())
+    if {*spoken} <= {*scale.aliases} <= {*group}:
+        return scale, kind, tuple(group[alias] for alias in scale.aliases)
     taken = _match(group, scale)
     if taken is not None and set(spoken.values()) <= set(taken.values()):
         absent = [option for i, option in enumerate(scale.options) if i not in taken]
