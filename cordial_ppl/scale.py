@@ -368,9 +368,10 @@ def _numbers(names: Sequence[str]) -> dict[float, int] | None:
     return found if found and len(found) == len(names) else None
 
 
-def is_counting(numbers: Sequence[float]) -> bool:
-    """Whether numbers rise in steps of one."""
-    return bool(numbers) and list(numbers) == [numbers[0] + i for i in range(len(numbers))]
+def is_counting(numbers: Sequence[float | None]) -> bool:
+    """Whether numbers are all known and rise in steps of one."""
+    known = [number for number in numbers if number is not None]
+    return bool(known) and list(numbers) == [known[0] + i for i in range(len(numbers))]
 
 
 def parse_number(label: Any) -> float | None:

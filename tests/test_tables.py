@@ -268,6 +268,19 @@ def test_one_label_of_several(text):
         read_labels(path, SCALE, annotators="mean")
 
 
+def test_options_never_take_the_place_of_a_gap(text):
+    """Nor of columns that fall, or that other names are mixed with."""
+    for names in ("p_1,p_2,p_4", "p_3,p_2,p_1", "p_1,p_2,p_good"):
+        path = text("r.csv", f"item_id,{names}", "x,.2,.3,.5")
+        for options in (("0", "1", "2"), ("poor", "fair", "better")):
+            with pytest.raises(InputError, match="options must name the columns"):
+                read_readings(path, options=options)
+    words = text("w.csv", "item_id,p_poor,p_fair,p_good", "x,.2,.3,.5")
+    with pytest.raises(InputError, match="options must name the columns"):
+        read_readings(words, options=("bad", "fair", "good"))
+    assert read_readings(words, options=("1", "2", "3")).scale.aliases == ("poor", "fair", "good")
+
+
 def test_options_that_columns_number_otherwise(text):
     """Labels are then the options' own numbers, never those of columns."""
     readings = text("r.csv", "item_id,reader,p_1,p_2,p_3", "x,a,.2,.3,.5", "x,b,.2,.3,.5")
@@ -288,3 +301,13 @@ def test_options_that_columns_number_otherwise(text):
         else:
             with pytest.raises(InputError, match="options must name the columns"):
                 read_readings(readings, reader="a", options=own)
+
+
+def test_columns_of_annotators(text):
+    path = text("l.csv", "item_id,label,label_x,label_y,y", "a,3,1,2,note", "b,3,,2,note")
+    found = read_labels(path, SCALE, label=["label_x", "label_y"])
+    assert list(zip(found.item_ids, found.annotators or (), found.labels, strict=True)) == [
+        ("a", "x", 0), ("a", "y", 1), ("b", "y", 1)
+    ]  # fmt: skip
+    assert found.extras["y"] == ["note"] * 3 and found.extras["input_label"] == ["3"] * 3
+    assert read_labels(path, SCALE).labels.tolist() == [2, 2]

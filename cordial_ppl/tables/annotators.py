@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.errors import InputError, list_names, name_rows, quote
@@ -52,18 +53,20 @@ def lay_out(
             raise lacking(columns, name, "label", meant)
     if len(names) < 2:
         return columns.rename(names[0], "label") if names and names[0] != "label" else columns
-    if annotator is not None or {"annotator", "label"} & {*columns.schema} - {*names}:
+    if "label" in columns.schema and "label" not in names:
+        columns = columns.rename("label", "input_label")
+    rest = [name for name in (*columns.schema, ROW) if name not in names]
+    if annotator is not None or "annotator" in rest:
         raise InputError(
             f"{columns.path}: labels are in columns of annotators, {list_names(names)}, or in one "
             "column `label` with a column `annotator`; found both."
         )
     prefixed = all(name.startswith(PREFIX) for name in names)
-    people = {name: name.removeprefix(PREFIX) if prefixed else name for name in names}
-    rest = [name for name in (*columns.schema, ROW) if name not in names]
-    frame = columns.frame.select(*rest, *(named(name).alias(people[name]) for name in names))
-    frame = frame.unpivot(
-        list(people.values()), index=rest, variable_name="annotator", value_name="label"
+    people = [name.removeprefix(PREFIX) if prefixed else name for name in names]
+    frame = columns.frame.select(*rest, *map(named, names)).unpivot(
+        names, index=rest, variable_name="annotator", value_name="label"
     )
+    frame = frame.with_columns(pl.col("annotator").replace(names, people))
     return replace(columns, frame=frame.sort(ROW, maintain_order=True))
 
 

@@ -68,9 +68,8 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     taken = _match(group, scale)
     if taken is not None and set(spoken.values()) <= set(taken.values()):
         absent = [option for i, option in enumerate(scale.options) if i not in taken]
-        if absent and len(spoken) > 1 and given:
+        if not absent or (given and len(spoken) > 1):
             _warn_of_absent(columns, absent)
-        if not absent or (len(spoken) > 1 and given):
             names = (taken.get(i, f"{kind}_{option}") for i, option in enumerate(scale.options))
             return scale, kind, tuple(names)
     if _can_rename(tuple(spoken), scale, given):
@@ -91,6 +90,8 @@ def _match(group: dict[str, str], scale: Scale) -> dict[int, str] | None:
 
 
 def _warn_of_absent(columns: Columns, absent: list[str]) -> None:
+    if not absent:
+        return
     them = "it" if len(absent) == 1 else "these"
     warnings.warn(
         f"{columns.path} has no column for {list_names(absent)}: no text has a reading of {them}.",
@@ -100,14 +101,15 @@ def _warn_of_absent(columns: Columns, absent: list[str]) -> None:
 
 
 def _can_rename(names: tuple[str, ...], scale: Scale, given: bool) -> bool:
-    """Whether a scale's options can only be other names of columns, in their order."""
+    """Whether a scale's options can only be other names of columns, in their order.
+
+    Words may stand for numbers without a gap; such numbers for words or others only where given.
+    """
     if len(names) != scale.size:
         return False
-    numbered, counted = (
-        is_counting([parse_number(name) or 0.0 for name in own]) for own in (names, scale.options)
-    )
-    words = all(parse_number(name) is None for name in scale.options)
-    return (numbered and words) or (given and counted)
+    own, other = ([parse_number(name) for name in each] for each in (names, scale.options))
+    words, numbers = other == [None] * len(other), given and is_counting(other)
+    return (is_counting(own) and (words or numbers)) or (numbers and own == [None] * len(own))
 
 
 def _scale_of_ratings(columns: Columns, scale: Scale | None) -> Scale:
