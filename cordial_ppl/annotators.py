@@ -6,7 +6,7 @@ one, and the labels of several annotators share their text.
 """
 
 import hashlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -73,7 +73,9 @@ def as_weights(
             f"{weights[wrong[0]]:g} in row {rows[wrong[0]]}."
         )
     if not weights.any():
-        raise InputError("sample_weight must be above 0 for one label at least; all are 0.")
+        raise InputError(
+            "sample_weight must be above zero for one label at least: all weights are zero."
+        )
     return weights
 
 
@@ -113,6 +115,43 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
     # The sign and one bit are left, so that further numbers can follow.
     numbers = {name: int.from_bytes(own.digest(), "little") >> 2 for name, own in digests.items()}
     return np.array([numbers[name] for name in names], np.int64)
+
+
+class Said(NamedTuple):
+    """What is said of each of T texts, in the order of their first rows.
+
+    Attributes:
+        first: the first row of each.
+        shares: share of each option among its labels, by weight; rows sum to one.
+        weights: sum of its labels' weights.
+    """
+
+    first: Int[np.ndarray, " T"]
+    shares: Float[np.ndarray, "T K"]
+    weights: Float[np.ndarray, " T"]
+
+
+def by_text(
+    labels: Int[np.ndarray, " n"],
+    size: int,
+    weights: Float[np.ndarray, " n"] | None = None,
+    texts: Int[np.ndarray, " n"] | None = None,
+) -> Said:
+    """Collect the labels of each text.
+
+    Args:
+        labels: positions on the scale.
+        size: number of options K.
+        weights: what each label counts; one by default.
+        texts: which text each is of; by default each of another.
+    """
+    counted = np.ones(len(labels)) if weights is None else weights
+    ranks = np.arange(len(labels)) if texts is None else rank_texts(texts)
+    first = np.sort(np.unique(ranks, return_index=True)[1])
+    sums = np.zeros((len(first), size))
+    np.add.at(sums, (ranks, labels), counted)
+    totals = sums.sum(axis=1)
+    return Said(first, sums / totals[:, None], totals)
 
 
 def have_several(labels: Any) -> bool:

@@ -1,5 +1,6 @@
 """Tables as people have them: each is calibrated as it is, or with the one option that is named."""
 
+import json
 import re
 import shlex
 
@@ -223,14 +224,29 @@ def _means(table):
 def test_one_label_a_text_where_several_are_of_no_use(desk, tmp_path, cordial):
     _, columns, _ = desk
     (tmp_path / "desk.csv").write_text(lines(long(columns)))
-    estimate = "estimate", "r.csv", "desk.csv", "--annotator", "who"
-    said = cordial(*estimate, status=2).stderr
+    learn = "learn-prior", "r.csv", "desk.csv", "-o", "p.cordial"
+    said = cordial(*learn, "--annotator", "who", status=2).stderr
     assert said.endswith("Take the mean of those that a text has: --annotators mean.\n")
-    rounded = "--annotators", "mean", "--round", "half-up"
-    assert "mean" in cordial(*estimate, *rounded).stdout
     (tmp_path / "desk.csv").write_text(lines(half(columns), ","))
-    said = cordial("estimate", "r.csv", "desk.csv", "--round", "split", status=2).stderr
-    assert said.endswith("--round nearest-even.\n")
+    said = cordial(*learn, "--round", "split", status=2).stderr
+    assert said.endswith("Round it: --round nearest-even.\n")
+    (tmp_path / "desk.csv").write_text(lines({**columns, "weight": ["2"] * LABELLED}, ","))
+    assert cordial(*learn, status=2).stderr.endswith("remove the column 'weight'.\n")
+
+
+def test_an_estimate_takes_the_mean_of_a_texts_labels(desk, tmp_path, cordial):
+    """Alike, each twice: what is estimated is the same, also from a design."""
+    _, columns, readings = desk
+    design = {"stratum": ["0"] * LABELLED, "probability": ["0.25"] * LABELLED}
+    (tmp_path / "once.csv").write_text(lines(columns | design))
+    twice = {name: [cell for cell in cells for _ in "ab"] for name, cells in (columns | design).items()}
+    (tmp_path / "twice.csv").write_text(lines(twice | {"annotator": ["a", "b"] * LABELLED}))
+    once, twice = (
+        json.loads(cordial("estimate", readings, name, "--json").stdout)
+        for name in ("once.csv", "twice.csv")
+    )
+    assert once["overall"]["labelled"] == twice["overall"]["labelled"] == LABELLED
+    assert once["rectified"] == twice["rectified"]
 
 
 def test_what_is_predicted_is_said(desk, tmp_path, cordial):
@@ -238,7 +254,7 @@ def test_what_is_predicted_is_said(desk, tmp_path, cordial):
     (tmp_path / "desk.csv").write_text(lines(wide(columns)))
     arguments = "calibrate", "r.csv", "desk.csv", "-o", "o.csv", "--inference", "mode"
     said = cordial(*arguments).stderr
-    assert "39 labels of 20 texts; a probability is of a single annotator's label" in said
+    assert "39 labels of 20 texts by 2 annotators; a probability is of a single annotator's label" in said
     more = "--annotators", "median", "--round", "half-up"
     assert cordial(*arguments, *more).stderr.endswith("calibrated on 20 labels\n")
 

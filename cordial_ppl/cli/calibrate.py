@@ -79,9 +79,11 @@ def say_labels(labels: "LabelTable") -> str:
     found = count(len(labels.labels), "label")
     if not labels.several:
         return found
-    found = f"{found} of {count(len(set(labels.item_ids)), 'text')}"
-    single = labels.annotators is not None
-    return f"{found}; a probability is of a single annotator's label" if single else found
+    found = f"{found} of {count(len(labels.first), 'text')}"
+    if labels.annotators is None:
+        return found
+    people = count(len(set(labels.annotators)), "annotator")
+    return f"{found} by {people}; a probability is of a single annotator's label"
 
 
 class FittedTables(NamedTuple):

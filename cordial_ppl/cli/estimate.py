@@ -107,7 +107,6 @@ def _estimate(
         groups = None if by is None else read_groups(table.columns, by)
         if groups is not None and len(set(groups)) < least:
             raise InputError(f"{readings} has one {by} alone, {groups[0]!r}: nothing to compare.")
-        found.check_single("an estimate")
         design.update(_read_design(table, found))
 
     fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, check=check)
@@ -141,10 +140,11 @@ def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
     columns = labels.columns
     if "stratum" in columns.schema:
         scores = expected_scores(table.logits, table.scale)
-        found["strata"] = score_strata(scores, len(labels.labels))
+        found["strata"] = score_strata(scores, len(labels.first))
     if "probability" in columns.schema:
         with naming(columns.path):
-            shares = found["probabilities"] = finite(columns, "probability")
+            shares = finite(columns, "probability")
+            found["probabilities"] = shares[labels.first]
             wrong = ((shares <= 0) | (shares > 1)).nonzero()[0]
             if wrong.size:
                 raise InputError(

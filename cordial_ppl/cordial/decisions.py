@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.annotators import Said, by_text
 from cordial_ppl.cordial.corpus import Sampler
 from cordial_ppl.cordial.estimating import estimate
 from cordial_ppl.cordial.estimator import Estimator
@@ -123,7 +124,8 @@ class Decisions(Estimator):
 
         Args:
             logits: option logits of all texts, labelled or not, shape ``[N, K]``.
-            rows: positions in ``logits`` of the texts of the fit, in its order, shape ``[n]``.
+            rows: positions in ``logits`` of the texts of the fit, in its order, one a label or one
+                a text.  The mean of a text's labels counts as its label.
             groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
                 the whole corpus alone.
             covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
@@ -165,7 +167,7 @@ class Decisions(Estimator):
 
         Args:
             columns: what is known of the labelled texts, such as which system wrote each, by name,
-                each of shape ``[n]`` in the order of the fit.
+                each of shape ``[n]`` in the order of the fit, one cell a label.
 
         Returns:
             Columns whose groups differ by more than chance, with the worst group of each; a test
@@ -187,9 +189,16 @@ class Decisions(Estimator):
                     f"column {name!r} must have one cell for each of {len(self.labels_)} labels; "
                     f"got {len(cells)}."
                 )
-        values = self.scale_.values
-        residuals = values[self.labels_] - self.out_of_fold_ @ values
-        return find_bias(residuals, columns, self.seed, LEAST_BIAS * float(np.ptp(values)))
+        values, said = self.scale_.values, self.said
+        residuals = (said.shares - self.out_of_fold_[said.first]) @ values
+        own = {name: [cells[row] for row in said.first] for name, cells in columns.items()}
+        return find_bias(residuals, own, self.seed, LEAST_BIAS * float(np.ptp(values)))
+
+    @property
+    def said(self) -> Said:
+        """What the labels of the fit say of each text: those of one text are put together."""
+        assert self.labels_ is not None
+        return by_text(self.labels_, self.scale_.size, self.sample_weight_, self.texts_)
 
     def verdict(self) -> Verdict | None:
         """Whether to use the calibrator, and why, from its out-of-fold predictions.
@@ -200,7 +209,8 @@ class Decisions(Estimator):
         self._check_fitted()
         if not self.folded or self.labels_ is None:
             return None
-        return judge(self.labels_, self.out_of_fold_, self.scale_)
+        own = self.sample_weight_, self.texts_
+        return judge(self.labels_, self.out_of_fold_, self.scale_, *own)
 
     @property
     def can_forecast(self) -> bool:
@@ -237,7 +247,8 @@ class Decisions(Estimator):
                 "Cordial with the default inference."
             )
         found = look_ahead(*self._mixture(readings), extra)
-        return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts)
+        own = self.sample_weight_, self.texts_
+        return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts, *own)
 
     def check_readings(self, logits: Any) -> Drift | None:
         """Test whether readings are like those of the fit; see `cordial_ppl.drift.compare`.

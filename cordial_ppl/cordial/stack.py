@@ -5,7 +5,6 @@ give the weights.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -445,9 +444,7 @@ class Stack(Decisions):
             )
         )
         more = self._label(readings, labels, extra, self.scale_, sample_weight, texts)
-        if texts is None and self._texts is not None:
-            more = replace(more, texts=more.texts + self._texts.texts.max() + 1)
-        update(self, more)
+        update(self, more, named=texts is not None)
         return self
 
     def attach_texts(

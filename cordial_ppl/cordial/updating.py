@@ -23,8 +23,14 @@ if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
 
 
-def update(stack: "Stack", more: Labelled) -> None:
-    """Fit a stack to further texts.
+def update(stack: "Stack", more: Labelled, named: bool = False) -> None:
+    """Fit a stack to further labels.
+
+    Args:
+        stack: the fitted stack.
+        more: the labels.
+        named: whether texts have the numbers of the fit, so that these labels may be of texts that
+            have some already; else they are of others.
 
     Raises:
         InputError: the stack keeps no texts of its fit.
@@ -34,6 +40,8 @@ def update(stack: "Stack", more: Labelled) -> None:
             "a calibrator from a file does not keep the texts of its fit, which further labels "
             "need: give it these first, attach_texts(logits, labels)."
         )
+    if not named:
+        more = replace(more, texts=more.ranks + stack._texts.texts.max() + 1)
     stack._fit(stack._texts.join(more), stack)
 
 

@@ -174,9 +174,10 @@ class Fusion(Estimator):
         """
         self._check_fitted()
         known = self.labels_
-        if known is None or (self.out_of_fold_ is None and len(known) >= MIN_LABELS):
+        if known is None or (self.out_of_fold_ is None and self.expected_.labels >= MIN_LABELS):
             return None
-        return judge(known, self.out_of_fold_, self.scale_)
+        own = self.sample_weight_, self.texts_
+        return judge(known, self.out_of_fold_, self.scale_, *own)
 
     def to_datatree(self) -> "DataTree":
         """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".

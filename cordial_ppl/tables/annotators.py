@@ -19,6 +19,9 @@ COMBINATIONS = ("each", "mean", "median")
 PREFIX = "label_"
 """How the columns of annotators begin, where there is no column `label`."""
 
+NOBODY = {"mean", "median", "majority", "std", "sd", "var", "min", "max", "low", "high", "n"}
+"""What else may follow: statistics are no annotators."""
+
 LABELS = ("score", "rating", "human", "gold", "grade", "mark", "annotation", "human_label", "value")
 PEOPLE = ("rater", "worker", "coder", "expert", "reviewer", "evaluator", "person", "judge", "who")
 """Other names that columns of labels and of annotators may have."""
@@ -45,7 +48,8 @@ def lay_out(
     """
     names = tuple(label)
     if not names and "label" not in columns.schema:
-        names = tuple(name for name in columns.schema if name.startswith(PREFIX))
+        own = (name for name in columns.schema if name.startswith(PREFIX))
+        names = tuple(name for name in own if name.removeprefix(PREFIX) not in NOBODY)
         names = names if len(names) > 1 else ("label",)
     for name in names:
         if name not in columns.schema:

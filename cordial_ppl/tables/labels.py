@@ -52,9 +52,14 @@ class LabelTable:
         return passed_through(self.columns, ["item_id", "label"])
 
     @property
+    def first(self) -> Int64[np.ndarray, " T"]:
+        """The first label of each text."""
+        return np.sort(np.unique(self.item_ids, return_index=True)[1])
+
+    @property
     def several(self) -> bool:
         """Whether a text has more than one label."""
-        return len(set(self.item_ids)) < len(self.item_ids)
+        return len(self.first) < len(self.item_ids)
 
     def check_single(self, what: str) -> None:
         """Check that each text has one label, all of the same weight.
@@ -68,7 +73,7 @@ class LabelTable:
         """
         problem = f"{self.columns.path}: {what} takes one label a text, of weight 1;"
         if self.several:
-            again = next(item for item in self.item_ids if self.item_ids.count(item) > 1)
+            again = self.item_ids[next(iter({*range(len(self.item_ids))} - {*self.first}))]
             if self.annotators is None:
                 raise SettingNeeded(
                     f"{problem} {quote(again)} has several.", "Round it", "round", "nearest-even"
