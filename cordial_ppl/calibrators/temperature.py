@@ -57,7 +57,7 @@ def fit_temperature(
     def slope(log_tau: np.ndarray) -> np.ndarray:
         """Slope of the loss in `1 / tau`."""
         probs = softmax(np.exp(-log_tau)[:, None, None] * logits, axis=1)
-        return (seen * ((probs * logits).sum(axis=1) - own)).sum(axis=1)
+        return (seen * (probs * logits).sum(axis=1) - own).sum(axis=1)
 
     low, high = (np.full(len(seen), np.log(bound)) for bound in (LOWEST, HIGHEST))
     steepest = np.maximum(np.abs(slope(low)), np.abs(slope(high)))
