@@ -239,13 +239,13 @@ def test_an_estimate_takes_the_mean_of_a_texts_labels(desk, tmp_path, cordial):
     _, columns, readings = desk
     design = {"stratum": ["0"] * LABELLED, "probability": ["0.25"] * LABELLED}
     (tmp_path / "once.csv").write_text(lines(columns | design))
-    twice = {name: [cell for cell in cells for _ in "ab"] for name, cells in (columns | design).items()}
-    (tmp_path / "twice.csv").write_text(lines(twice | {"annotator": ["a", "b"] * LABELLED}))
+    cells = {name: [cell for cell in own for _ in "ab"] for name, own in (columns | design).items()}
+    (tmp_path / "twice.csv").write_text(lines(cells | {"annotator": ["a", "b"] * LABELLED}))
     once, twice = (
         json.loads(cordial("estimate", readings, name, "--json").stdout)
         for name in ("once.csv", "twice.csv")
     )
-    assert once["overall"]["labelled"] == twice["overall"]["labelled"] == LABELLED
+    assert once["populations"][0]["labels"] == twice["populations"][0]["labels"] == LABELLED
     assert once["rectified"] == twice["rectified"]
 
 
@@ -254,7 +254,7 @@ def test_what_is_predicted_is_said(desk, tmp_path, cordial):
     (tmp_path / "desk.csv").write_text(lines(wide(columns)))
     arguments = "calibrate", "r.csv", "desk.csv", "-o", "o.csv", "--inference", "mode"
     said = cordial(*arguments).stderr
-    assert "39 labels of 20 texts by 2 annotators; a probability is of a single annotator's label" in said
+    assert "39 labels of 20 texts by 2 annotators; a probability is of a single annotator's" in said
     more = "--annotators", "median", "--round", "half-up"
     assert cordial(*arguments, *more).stderr.endswith("calibrated on 20 labels\n")
 

@@ -94,7 +94,8 @@ def shift(
     assert known is not None  # with so many labels
     with working("comparing users", shown.quiet):
         rated = scale.decode(found.labels)
-        shifts = UserShift(scale).fit(known, rated, raters, order)
+        weights = found.weights if "weight" in found.columns.schema else None
+        shifts = UserShift(scale).fit(known, rated, raters, order, sample_weight=weights)
         probs = shifts.predict_proba(population, users)
         in_order, _ = shifts.predict_in_order(known, rated, raters, order, afresh=True)
         before, after = (scores.log_loss(part, found.labels) for part in (known, in_order))
