@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from cordial_ppl.readings import Readings as Readings
     from cordial_ppl.readings import readings_from_counts as readings_from_counts
     from cordial_ppl.readings import readings_from_probabilities as readings_from_probabilities
+    from cordial_ppl.rounding import round_labels as round_labels
     from cordial_ppl.saved import load as load
 
 _ROOMS = {
@@ -97,6 +98,7 @@ _ROOMS = {
     "cordial_ppl.planning": ("Plan", "plan"),
     "cordial_ppl.priors": ("LearnedPrior", "learn_prior", "shipped_prior"),
     "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
+    "cordial_ppl.rounding": ("round_labels",),
     "cordial_ppl.saved": ("load",),
 }
 MODULES = "plots", "scores"

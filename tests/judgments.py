@@ -117,7 +117,12 @@ def alpaca_eval() -> File:
     items = [f"{r['instruction']}|{r['generator_1']}|ours" for r in rows]
     naming = ["--item", "instruction,generator_1,generator_2", "--answer", "preference"]
     return File(
-        "annotations.json", rows, items, [*naming, "--reader", "annotator", "--split"], "1,2", "p"
+        "annotations.json",
+        rows,
+        items,
+        [*naming, "--reader", "annotator", "--round", "split"],
+        "1,2",
+        "p",
     )
 
 
@@ -146,7 +151,7 @@ def promptfoo() -> File:
     part = f"{rows}.gradingResult.componentResults.*"
     naming = [
         *("--item", f"{rows}.testIdx,{rows}.provider.id,{rows}.promptIdx"),
-        *("--answer", f"{part}.score", "--split"),
+        *("--answer", f"{part}.score", "--round", "split"),
     ]
     items = [f"{i}|openai:gpt-4o|0" for i in range(len(RATINGS))]
     return File(
@@ -263,7 +268,7 @@ def deepeval() -> File:
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
     part = "testCases.*.metricsData.*"
-    naming = ["--item", "testCases.*.name", "--answer", f"{part}.score", "--split"]
+    naming = ["--item", "testCases.*.name", "--answer", f"{part}.score", "--round", "split"]
     naming += ["--task", f"{part}.name", "--reader", f"{part}.evaluationModel"]
     items = [f"test_case_{i}" for i in range(len(cases))]
     return File("test_run.json", {"testCases": cases, "hyperparameters": {}}, items, naming, HALVES)
@@ -277,7 +282,14 @@ def ragas() -> File:
         }
         for i, rating in enumerate(RATINGS)
     ]  # fmt: skip
-    naming = ["--item", "user_input", "--answer", "faithfulness,answer_relevancy", "--split"]
+    naming = [
+        "--item",
+        "user_input",
+        "--answer",
+        "faithfulness,answer_relevancy",
+        "--round",
+        "split",
+    ]
     return File(
         "ragas.csv", rows, [row["user_input"] for row in rows],
         [*naming, "--task", "faithfulness"], HALVES, choice=["--task", "faithfulness"],

@@ -312,12 +312,12 @@ def test_averages_count_for_the_options_on_both_sides(log):
     path = log(
         {"id": 1, "s": 3.75}, {"id": 2, "s": 5}, {"id": 3, "s": 5.5}, {"id": 4, "s": [1, 1.5]}
     )
-    found = cp.read(path, item="id", answer="s", options=STARS, split=True)
+    found = cp.read(path, item="id", answer="s", options=STARS, round="split")
     np.testing.assert_allclose([reading.values for reading in found.values],
         [[0, 0, 0.25, 0.75, 0], [0, 0, 0, 0, 1], [1.5, 0.5, 0, 0, 0]])  # fmt: skip
     assert found.unread == ["line 3"]
     assert cp.read(path, item="id", answer="s", options=STARS).unread == ["line 1", "line 3"]
-    two = cp.read(log({"id": 1, "s": 1.25}), item="id", answer="s", options="1,2", split=True)
+    two = cp.read(log({"id": 1, "s": 1.25}), item="id", answer="s", options="1,2", round="split")
     assert two.values[0].kind == "p"
     np.testing.assert_allclose(two.values[0].values, [0.75, 0.25])
 

@@ -79,7 +79,7 @@ def _make(form: str, rng: random.Random, folder: Path) -> dict[str, Any]:
         "form": mostly(rng, rng.choice(("auto", form)), *FORMATS),
         "scale": mostly(rng, None if form == "lm-eval" else STARS, None, STARS[:3], STARS[::-1]),
         "given": mostly(rng, {}, *FIELDS),
-        "split": rng.random() < 0.2,
+        "round": mostly(rng, None, "split", "half-up"),
         "spellings": mostly(rng, None, {"five": "5"}, {"\u0661": "1", "x": "9"}),
         "after": mostly(rng, None, "Score:", r"(a+)+$", "[", ""),
         "reverse": rng.random() < 0.2,
@@ -168,7 +168,7 @@ def _archive(rng: random.Random, data: bytes) -> bytes:
 
 
 def _enter(case: dict[str, Any], folder: Path) -> None:
-    settings = {name: case[name] for name in ("spellings", "reverse", "task", "reader", "split")}
+    settings = {name: case[name] for name in ("spellings", "reverse", "task", "reader", "round")}
     settings |= {name: case[name] for name in ("explain", "labels")}
     pattern = as_pattern(case["after"])
     scale = case["scale"] and Scale(case["scale"])

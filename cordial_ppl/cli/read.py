@@ -14,6 +14,7 @@ from cordial_ppl.cli.options import (
     Options,
     Quiet,
     ReadingsOrNot,
+    Rounding,
     Spelled,
     option,
     split_options,
@@ -23,6 +24,7 @@ from cordial_ppl.errors import InputError, naming
 ROWS = 5
 """Rows that --dry-run shows."""
 
+ROUND = "Answers between options: 3.5 is rounded, or half a 3 and half a 4 (split)."
 Guess = Annotated[
     bool, typer.Option("--guess", help="Take answers from prose that announces none.")
 ]
@@ -77,9 +79,7 @@ def read(
     reverse: Annotated[
         bool, typer.Option("--reverse", help="The options go from the best to the worst.")
     ] = False,
-    split: Annotated[
-        bool, typer.Option("--split", help="A number between two options counts for both.")
-    ] = False,
+    round: Annotated[Rounding | None, option(None, ROUND)] = None,
     score: Annotated[
         str | None,
         typer.Option(
@@ -125,7 +125,7 @@ def read(
             after=after,
             guess=guess,
             reverse=reverse,
-            split=split,
+            round=round and round.value,
             score=score,
             explain=max(explain, ROWS * dry_run),
             labels=labels is not None or dry_run,

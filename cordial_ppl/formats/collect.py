@@ -16,7 +16,8 @@ from cordial_ppl.formats.matching import read_evidence
 from cordial_ppl.formats.reading import Reading, average
 from cordial_ppl.formats.records import Record
 from cordial_ppl.formats.spellings import Spellings
-from cordial_ppl.scale import Scale, SettingNeeded, parse_number
+from cordial_ppl.rounding import round_positions
+from cordial_ppl.scale import Scale, SettingNeeded
 from cordial_ppl.tables import MADE
 
 NOUNS = {
@@ -39,7 +40,7 @@ def collect(
     reader: str | None = None,
     explain: int = 0,
     labels: bool = True,
-    split: bool = False,
+    round: str | None = None,
 ) -> Collected:
     """Read every record of a log.
 
@@ -54,7 +55,8 @@ def collect(
         reader: The reader to take; by default all.
         explain: How many texts to explain.
         labels: Whether to take labels; those that are no option are errors.
-        split: Whether a number between two options counts for both: 3.7 as .3 of 3 and .7 of 4.
+        round: What a number between two options counts for, as labels are rounded: "half-up",
+            "nearest-even" or "split", 3.7 as .3 of 3 and .7 of 4; by default it is no answer.
 
     Returns:
         Readings, labels, and what is to be said of them.
@@ -119,7 +121,7 @@ def collect(
             # Numbers without names are in the order given, whichever end is the best.
             evidence = evidence._replace(options=given)
         with naming(record.place):
-            reading = _read(record, evidence, finder, split)
+            reading = _read(record, evidence, finder, round)
         found.pooled += record.rows > 1
         if len(found.explained) < explain:
             said = _say(evidence)
@@ -155,35 +157,33 @@ def collect(
     return found
 
 
-def _read(record: Record, evidence: Evidence, finder: Finder, split: bool) -> Reading | None:
+def _read(record: Record, evidence: Evidence, finder: Finder, round: str | None) -> Reading | None:
     """Make a reading of a record's evidence, or of its parts whose options run either way."""
     if record.swapped and isinstance(evidence, Orders):
-        parts = [_read(replace(record, swapped=()), part, finder, split) for part in evidence.parts]
+        parts = [_read(replace(record, swapped=()), part, finder, round) for part in evidence.parts]
         pairs = zip(parts, record.swapped, strict=True)
         return average([part.turned() if part and turn else part for part, turn in pairs])
-    if split and isinstance(evidence, list):
-        evidence = _split(evidence, finder.spellings.scale) or evidence
+    if round is not None and isinstance(evidence, list):
+        evidence = _round(evidence, finder.spellings.scale, round) or evidence
     return read_evidence(evidence, finder)
 
 
-def _split(answers: Sequence[Answer], scale: Scale) -> Scores | None:
-    """Divide averages between the options on both sides; None if they are no such numbers.
+def _round(answers: Sequence[Answer], scale: Scale, how: str) -> Scores | None:
+    """Count averages for the options beside them; None if they are no such numbers.
 
-    Of two options an average is a probability; of more it says less, and parts are counted.
+    Of two options an average is a probability; of more it says less.
     """
-    points = [parse_number(option) for option in scale.options]
-    given = [None if answer.positions else parse_number(answer.text) for answer in answers]
-    if None in points or None in given:
+    if scale.numbers is None or any(answer.positions for answer in answers):
         return None
-    order = np.argsort(np.array(points, float))
-    known = np.array(points, float)[order]
-    numbers = np.array(given, float)
-    if not ((numbers >= known[0]) & (numbers <= known[-1])).all():
+    try:
+        positions = scale.locate([answer.text for answer in answers])
+    except InputError:
         return None
-    parts = np.array([np.interp(numbers, known, unit).mean() for unit in np.eye(len(known))])
-    values = np.empty(len(known))
-    values[order] = parts if len(known) == 2 else parts * len(numbers)
-    return Scores("p" if len(known) == 2 else "n", values.tolist(), scale.options)
+    rounded = round_positions(positions, scale, how)
+    counts = np.bincount(rounded.labels, rounded.weights, scale.size)
+    if scale.size == 2 and how == "split":
+        return Scores("p", (counts / len(answers)).tolist(), scale.options)
+    return Scores("n", counts.tolist(), scale.options)
 
 
 def _say(evidence: Evidence) -> str:

@@ -23,7 +23,7 @@ class Format:
         knows: Whether the first row of a file, or its first JSON object, is of this format.
         ending: The ending of files that are of this format whatever they hold.
         remedy: How to have log-probabilities logged, if the tool can.
-        split: Whether a score between two options counts for both.
+        round: What a score between two options counts for, if it may be an average.
         namings: Which fields hold what, where that is all that there is to it; a file has those of
             one of them, at least.
     """
@@ -34,7 +34,7 @@ class Format:
     knows: Callable[[Mapping[str, Any]], bool] = lambda first: False
     ending: str | None = None
     remedy: str = ""
-    split: bool = False
+    round: str | None = None
     namings: tuple[Naming, ...] = ()
 
     def read(self, path: Path) -> Iterator[Record]:

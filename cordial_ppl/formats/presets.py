@@ -31,14 +31,14 @@ class Preset:
         namings: Which fields hold what; several where rows differ, those of answers first.
         marks: Fields that tell the tool's rows from others', each with those that may stand for
             it; none if rows of others look alike.
-        split: Whether its scores are averages, which count for the options on both sides.
+        round: What scores between two options count for, if they may be averages.
     """
 
     name: str
     words: str
     namings: tuple[Naming, ...]
     marks: tuple[str, ...] = ()
-    split: bool = False
+    round: str | None = None
 
     def form(self, **given: Any) -> Format:
         """Make a format of it.
@@ -54,7 +54,7 @@ class Preset:
             for naming in fit_any(path, namings):
                 yield from read_named(path, naming)
 
-        return Format(self.name, self.words, records, self.knows, split=self.split, namings=namings)
+        return Format(self.name, self.words, records, self.knows, round=self.round, namings=namings)
 
     def knows(self, first: Mapping[str, Any]) -> bool:
         """Whether a file whose first row is this one is of the tool."""
@@ -138,13 +138,13 @@ PRESETS = (
             reader="annotator ?",
         ),),
         ("instruction", "output_1", "output_2", "generator_2", "preference"),
-        split=True,
+        round="split",
     ),
     Preset(
         "promptfoo", "results of promptfoo",
         tuple(map(_promptfoo, ("results.results.*.", "results.*.", ""))),
         ("results.results.*.gradingResult | results.*.gradingResult | gradingResult",),
-        split=True,
+        round="split",
     ),
     Preset(
         "g-eval", "samples of G-Eval",
@@ -187,7 +187,7 @@ PRESETS = (
             _deepeval("test_results", "metrics_data", "evaluation_model"),
         ),
         ("testCases.*.metricsData | test_results.*.metrics_data",),
-        split=True,
+        round="split",
     ),
     Preset(
         "ragas", "results of Ragas as a table",
@@ -201,7 +201,7 @@ PRESETS = (
             ),
         ),),
         ("user_input | question", "response | answer", "retrieved_contexts | contexts"),
-        split=True,
+        round="split",
     ),
     Preset(
         "langfuse", "scores of Langfuse; those of people are labels",
@@ -212,7 +212,7 @@ PRESETS = (
         ),
         ("traceId | data.*.traceId | trace_id", "source | data.*.source", "name | data.*.name",
          "value | data.*.value | stringValue | data.*.stringValue | string_value"),
-        split=True,
+        round="split",
     ),
     Preset(
         "langsmith", "feedback of LangSmith; that of people is labels",
@@ -228,7 +228,7 @@ PRESETS = (
             Naming(item=("example_id | id",), answer=("feedback.*",)),
         ),
         ("run_id | example_id", "feedback_source.type | feedback.*"),
-        split=True,
+        round="split",
     ),
     Preset(
         "argilla", "Argilla's records: labels",

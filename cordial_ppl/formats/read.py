@@ -36,7 +36,7 @@ def read(
     after: str | None = None,
     guess: bool = False,
     reverse: bool = False,
-    split: bool = False,
+    round: str | None = None,
     score: str | None = None,
     explain: int = 0,
     labels: bool = True,
@@ -64,7 +64,8 @@ def read(
         after: What answers follow in a text, a regular expression.
         guess: Whether prose may give the answer.
         reverse: Whether these options go from the best to the worst.
-        split: Whether a number between two options, an average, counts for both.
+        round: What a number between two options, such as an average, counts for: "half-up",
+            "nearest-even", or "split" for both.
         score: A scorer of an Inspect log to read, or one of its values, "rubric.style".
         explain: How many texts to explain.
         labels: Whether to take labels.
@@ -107,7 +108,7 @@ def read(
             before=as_pattern(after, guess),
             guess=guess,
             reverse=reverse,
-            split=split or found.split,
+            round=round or found.round,
             explain=explain,
             labels=labels,
             **chosen,
