@@ -126,7 +126,7 @@ def as_json(found: Collected, name: str) -> dict[str, Any]:
         "answers": dict(found.answers),
         "unread_samples": found.count("unread"),
         **{name: found.count(name) for name in ("several", "dropped", "guessed", "lone")},
-        **{name: getattr(found, name) for name in ("unread", "failed", "unnamed")},
+        **{name: getattr(found, name) for name in ("unread", "failed", "unnamed", "scored")},
         "floored": dict(found.floored),
         "share": None if math.isnan(found.share) else found.share,
         "explained": explained,
