@@ -12,6 +12,7 @@ Prints a table, without and with guessing from prose.
 import argparse
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from cordial_ppl.scale import Scale
 
 FILE = Path(__file__).parent / "judgments.toml"
 STARS = "1,2,3,4,5"
+ANSWERS = ("answer set apart", "answer in prose", "no answer on the scale")
 OUTCOMES = ("right", "left out", "rightly left out", "wrong, warned of", "WRONG")
 
 
@@ -76,24 +78,23 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="show those that are not read right")
     args = parser.parse_args()
     every = judgments()
+    families = dict.fromkeys(judgment.family for judgment in every)
     for guess in (False, True):
-        groups: dict[str, Counter[str]] = {}
+        groups = {name: Counter() for name in (*families, *ANSWERS, "all")}
         for judgment in every:
             found = outcome(judgment, guess)
-            answer = "no answer on the scale"
-            if judgment.answer is not None:
-                answer = "set apart" if judgment.explicit else "in prose"
+            answer = ANSWERS[2 if judgment.answer is None else not judgment.explicit]
             for name in (judgment.family, answer, "all"):
-                groups.setdefault(name, Counter())[found] += 1
+                groups[name][found] += 1
             if args.show and "right" not in found:
                 print(f"--- {found}; expected {judgment.answer}; guess {guess}\n{judgment.text}\n")
         print(f"{'with --guess' if guess else 'by default':24s}" + _row(OUTCOMES))
-        for name in sorted(groups, key=lambda name: name == "all"):
-            print(f"{name:24s}" + _row(groups[name][each] for each in OUTCOMES))
+        for name, counts in groups.items():
+            print(f"{name:24s}" + _row(counts[each] for each in OUTCOMES))
         print()
 
 
-def _row(cells) -> str:
+def _row(cells: Iterable[object]) -> str:
     return "".join(f"{cell:>18}" for cell in cells)
 
 

@@ -221,7 +221,7 @@ def grades(path, name, scale=GRADES, **settings):
     return collect(of_scorer(find_format(path), name).read(path), scale=scale, **settings)
 
 
-def call(text, *tops, model="m/grader", span="a", **fields):
+def call(text, *tops, model="m/grader", span: str | None = "a"):
     """A call of a grader, as Inspect logs it."""
     tokens = [
         {"token": next(iter(top)), "logprob": next(iter(top.values())), "top_logprobs": entries}
@@ -231,7 +231,7 @@ def call(text, *tops, model="m/grader", span="a", **fields):
     choice = {"message": {"content": text}, "stop_reason": "stop"}
     choice |= {"logprobs": {"content": tokens}} if tokens else {}
     output = {"model": model, "choices": [choice]}
-    return {"event": "model", "model": model, "span_id": span, "output": output, **fields}
+    return {"event": "model", "model": model, "span_id": span, "output": output}
 
 
 BEGUN = {"event": "span_begin", "id": "a", "type": "scorer", "name": "qa"}
@@ -297,8 +297,8 @@ def test_epochs_of_a_grade_are_several_answers(log):
 
 
 def test_the_grader_is_known_by_its_message_too(log):
-    asked = {"metadata": {"grading": [{"role": "user"}, {"role": "assistant", "model": "m/g"}]}}
-    assert grades(log(inspected(graded(**asked))), "qa").readings["reader"] == ["m/g"]
+    asked = {"grading": [{"role": "user"}, {"role": "assistant", "model": "m/g"}]}
+    assert grades(log(inspected(graded(metadata=asked))), "qa").readings["reader"] == ["m/g"]
 
 
 def test_the_last_call_within_the_scorer_counts(log):

@@ -149,7 +149,10 @@ def as_json(found: Collected, name: str) -> dict[str, Any]:
         "answers": dict(found.answers),
         "unread_samples": found.count("unread"),
         **{name: found.count(name) for name in ("several", "dropped", "guessed", "lone")},
-        **{name: getattr(found, name) for name in ("unread", "failed", "pooled", "unnamed")},
+        **{
+            name: getattr(found, name)
+            for name in ("unread", "failed", "pooled", "unnamed", "scored")
+        },
         "floored": dict(found.floored),
         "share": None if math.isnan(found.share) else found.share,
         "explained": explained,
