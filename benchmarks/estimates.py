@@ -61,7 +61,8 @@ def real_corpora(sources: list[str]) -> Iterator[Corpus]:
                 table = read_readings(next(folder.glob("readings.*")), task=task, reader=reader)
                 known = read_labels(folder / "labels.csv", table.scale, task=task)
                 known = known.among(table.item_ids)
-                rows, systems = match_labels(table, known), known.extras.get("system")
+                known, rows = match_labels(table, known)
+                systems = known.extras.get("system")
                 some = np.random.default_rng(0).permutation(len(rows))[:MOST]
                 named = None if systems is None else np.array(systems, str)[some]
                 labels = known.labels[some]

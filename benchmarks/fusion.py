@@ -102,7 +102,8 @@ def load(data: str, task: str, draw: int) -> Texts:
         readers = SUMMEVAL_READERS if data == "summeval" else None
         table = read_several([base / "readings.parquet"], readers=readers, task=task)
         found = read_labels(base / "labels.csv", table.scale, task=task)
-        logits, names = table.logits[match_labels(table, found)], table.readers
+        found, rows = match_labels(table, found)
+        logits, names = table.logits[rows], table.readers
         labels = found.labels
         every = np.random.default_rng(7).permutation(len(labels))
         pool, scored = every[:-TEST], every[-TEST:]

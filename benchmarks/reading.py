@@ -1,132 +1,101 @@
-"""How long `cordial read` takes for logs of many texts, and how much memory.
+"""How many judgments are read right, left out, and read wrong.
 
-Logs of chat completions with 20 alternatives a token are made in a temporary folder: an answer of
-one token as JSON Lines, as one JSON list, and as the deflated archive of Inspect; and an answer
-after tokens of reasoning that have their alternatives too.  Each is read by the program in a
-process of its own, which reports its peak.
+The judgments, in the manner of ten families of judges, are in `judgments.toml`, each with its right
+answer.  Wrong is an option other than that one; it is warned of if the judgment announces several.
 
     python benchmarks/reading.py
-    python benchmarks/reading.py --quick
+    python benchmarks/reading.py --show
 
-Prints a table and writes JSON.
+Prints a table, without and with guessing from prose.
 """
 
 import argparse
-import json
-import math
-import os
-import random
-import subprocess
-import sys
-import tempfile
-import time
-import zipfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
-OPTIONS = "1,2,3,4,5"
-ALTERNATIVES = 20
-PROGRAM = "from cordial_ppl.cli import main; main()"
+from cordial_ppl.formats.answers import Finder
+from cordial_ppl.formats.spellings import Spellings
+from cordial_ppl.scale import Scale
+
+FILE = Path(__file__).parent / "judgments.toml"
+STARS = "1,2,3,4,5"
+ANSWERS = ("answer set apart", "answer in prose", "no answer on the scale")
+OUTCOMES = ("right", "left out", "rightly left out", "wrong, warned of", "WRONG")
+
+
+class Judgment(NamedTuple):
+    """A judgment.
+
+    Attributes:
+        family: Whose manner it is in.
+        text: What the judge wrote.
+        scale: The options.
+        answer: The right one; None if there is none.
+        explicit: Whether it is set apart from prose.
+    """
+
+    family: str
+    text: str
+    scale: tuple[str, ...]
+    answer: str | None
+    explicit: bool
+
+
+def judgments(path: Path = FILE) -> list[Judgment]:
+    """Load the judgments."""
+    with path.open("rb") as file:
+        families = tomllib.load(file)
+    return [
+        Judgment(
+            family,
+            row["text"],
+            tuple(row.get("scale", STARS).split(",")),
+            None if row["answer"] == "none" else row["answer"],
+            row["explicit"],
+        )
+        for family, rows in families.items()
+        for row in rows
+    ]
+
+
+def outcome(judgment: Judgment, guess: bool = False) -> str:
+    """Read a judgment, and say how that went: one of `OUTCOMES`."""
+    place = Finder(Spellings(Scale(judgment.scale)), guess=guess).find(judgment.text)
+    found = None if place is None or place.option is None else judgment.scale[place.option]
+    if found == judgment.answer:
+        return "right" if found else "rightly left out"
+    if place is None:
+        return "left out"
+    return "wrong, warned of" if place.several else "WRONG"
 
 
 def main() -> None:
-    """Make the logs and read them."""
+    """Read all, and count."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
-    parser.add_argument("--texts", type=int, default=100_000, help="with an answer of one token")
-    parser.add_argument("--reasoned", type=int, default=20_000, help="with reasoning before it")
-    parser.add_argument("--tokens", type=int, default=50, help="tokens of reasoning")
-    parser.add_argument("--out", type=Path, default=Path("reading.json"))
+    parser.add_argument("--show", action="store_true", help="show those that are not read right")
     args = parser.parse_args()
-    if args.quick:
-        args.texts, args.reasoned = 1000, 200
-    rows = []
-    print(f"{'log':22s}{'texts':>9s}{'MB':>9s}{'seconds':>10s}{'texts/s':>10s}{'peak MB':>10s}")
-    for name, file, texts, tokens, make in (
-        ("answers", "log.jsonl", args.texts, 0, make_log),
-        ("answers, a list", "log.json", args.texts, 0, make_list),
-        ("answers, .eval", "log.eval", args.texts, 0, make_archive),
-        ("reasoning, answers", "log.jsonl", args.reasoned, args.tokens, make_log),
-    ):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / file
-            make(path, texts, tokens)
-            size = path.stat().st_size / 1e6
-            seconds, peak = timed(path)
-        rows.append(
-            {"log": name, "texts": texts, "megabytes": size, "seconds": seconds, "peak": peak}
-        )
-        rate = texts / seconds
-        print(f"{name:22s}{texts:9d}{size:9.0f}{seconds:10.1f}{rate:10.0f}{peak:10.0f}")
-    settings = {k: str(v) if isinstance(v, Path) else v for k, v in vars(args).items()}
-    args.out.write_text(json.dumps({"settings": settings, "rows": rows}, indent=1))
+    every = judgments()
+    families = dict.fromkeys(judgment.family for judgment in every)
+    for guess in (False, True):
+        groups = {name: Counter() for name in (*families, *ANSWERS, "all")}
+        for judgment in every:
+            found = outcome(judgment, guess)
+            answer = ANSWERS[2 if judgment.answer is None else not judgment.explicit]
+            for name in (judgment.family, answer, "all"):
+                groups[name][found] += 1
+            if args.show and "right" not in found:
+                print(f"--- {found}; expected {judgment.answer}; guess {guess}\n{judgment.text}\n")
+        print(f"{'with --guess' if guess else 'by default':24s}" + _row(OUTCOMES))
+        for name, counts in groups.items():
+            print(f"{name:24s}" + _row(counts[each] for each in OUTCOMES))
+        print()
 
 
-def make_log(path: Path, texts: int, tokens: int) -> None:
-    """Write chat completions, JSON Lines."""
-    rng = random.Random(0)
-    words = [f" word{i}" for i in range(1000)]
-    reasoning = [json.dumps(entry(rng, rng.sample(words, ALTERNATIVES))) for _ in range(200)]
-    ending = json.dumps(entry(rng, ["\nRating:", *words[1:ALTERNATIVES]]))
-    with path.open("w") as file:
-        for i in range(texts):
-            answer = rng.sample("12345", 5) + rng.sample(words, ALTERNATIVES - 5)
-            before = [*rng.choices(reasoning, k=tokens), ending] if tokens else []
-            own = [*before, json.dumps(entry(rng, answer))]
-            content = f"[{', '.join(own)}]"
-            head = f'"id": "chatcmpl-{i}", "object": "chat.completion", "model": "judge"'
-            message = json.dumps({"role": "assistant", "content": answer[0]})
-            choice = f'{{"index": 0, "message": {message}, "logprobs": {{"content": {content}}}}}'
-            file.write(
-                f'{{"item_id": "text {i}", "response": {{{head}, "choices": [{choice}]}}}}\n'
-            )
-
-
-def make_list(path: Path, texts: int, tokens: int) -> None:
-    """Write the same as a list in one line, with a character of four bytes."""
-    lines = path.with_suffix(".lines")
-    make_log(lines, texts, tokens)
-    with lines.open() as log, path.open("w") as file:
-        file.write('[{"item_id": "\N{ICE CREAM}", "choices": [], "error": "made up"}')
-        file.writelines(f", {line.strip()}" for line in log)
-        file.write("]")
-    lines.unlink()
-
-
-def make_archive(path: Path, texts: int, tokens: int) -> None:
-    """Write the same as samples of Inspect, deflated."""
-    lines = path.with_suffix(".lines")
-    make_log(lines, texts, tokens)
-    with lines.open() as log, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", '{"eval": {"model": "judge", "task": "tone"}}')
-        for i, line in enumerate(log):
-            output = json.loads(line)["response"]
-            sample = json.dumps({"id": i, "epoch": 1, "target": "4", "output": output})
-            archive.writestr(f"samples/{i}_epoch_1.json", sample)
-    lines.unlink()
-
-
-def entry(rng: random.Random, words: list[str]) -> dict:
-    """A token with its alternatives, the most likely first."""
-    scores = sorted((rng.gauss(0.0, 3.0) for _ in words), reverse=True)
-    total = math.log(sum(map(math.exp, scores)))
-    top = [
-        {"token": word, "logprob": score - total, "bytes": list(word.encode())}
-        for word, score in zip(words, scores, strict=True)
-    ]
-    return {**top[0], "top_logprobs": top}
-
-
-def timed(path: Path) -> tuple[float, float]:
-    """Read a log; seconds and peak memory (MB) of the process."""
-    out = path.with_name("readings.parquet")
-    command = [sys.executable, "-c", PROGRAM, "read", str(path), "-o", str(out)]
-    start = time.perf_counter()
-    process = subprocess.Popen([*command, "--options", OPTIONS, "--quiet"])
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"cordial read ended with status {process.returncode}")
-    return time.perf_counter() - start, usage.ru_maxrss / 1e3
+def _row(cells: Iterable[object]) -> str:
+    return "".join(f"{cell:>18}" for cell in cells)
 
 
 if __name__ == "__main__":

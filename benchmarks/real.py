@@ -94,7 +94,8 @@ def load(source: str, task: str, reader: str) -> tuple[np.ndarray, np.ndarray]:
     folder = Path(os.environ[FOLDER]) / source
     readings = read_readings(next(folder.glob("readings.*")), task=task, reader=reader)
     labels = read_labels(folder / "labels.csv", readings.scale, task=task)
-    return readings.logits[match_labels(readings, labels)], labels.labels
+    labels, rows = match_labels(readings, labels)
+    return readings.logits[rows], labels.labels
 
 
 def load_pairs(sources: Collection[str] = tuple(SOURCES)) -> list[Pair]:

@@ -178,7 +178,8 @@ def compare(folder: Path, task: str, split: int) -> list[dict]:
     """Per-text gains of every effect over the population, on both halves of the users."""
     readings = read_readings(folder / "readings.parquet", task=task, reader=READER)
     table = read_labels(folder / "labels.csv", readings.scale, task=task)
-    logits, labels = readings.logits[match_labels(readings, table)], table.labels
+    table, rows = match_labels(readings, table)
+    logits, labels = readings.logits[rows], table.labels
     users = np.asarray(table.extras["user"])
     times = np.asarray(table.extras["time"], float)
     names = np.random.default_rng(split).permutation(np.unique(users))

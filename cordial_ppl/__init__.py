@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from cordial_ppl.errors import NotFittedError as NotFittedError
     from cordial_ppl.estimates.estimate import Estimate as Estimate
     from cordial_ppl.forecasting import Forecast as Forecast
+    from cordial_ppl.formats.collected import Collected as Collected
+    from cordial_ppl.formats.read import read as read
     from cordial_ppl.fusion import Fusion as Fusion
     from cordial_ppl.inference.fit import fit_channel as fit_channel
     from cordial_ppl.inference.fit import fit_laplace as fit_laplace
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from cordial_ppl.readings import Readings as Readings
     from cordial_ppl.readings import readings_from_counts as readings_from_counts
     from cordial_ppl.readings import readings_from_probabilities as readings_from_probabilities
+    from cordial_ppl.rounding import round_labels as round_labels
     from cordial_ppl.saved import load as load
 
 _ROOMS = {
@@ -83,6 +86,8 @@ _ROOMS = {
     ),
     "cordial_ppl.estimates.estimate": ("Estimate",),
     "cordial_ppl.forecasting": ("Forecast",),
+    "cordial_ppl.formats.collected": ("Collected",),
+    "cordial_ppl.formats.read": ("read",),
     "cordial_ppl.fusion": ("Fusion",),
     "cordial_ppl.inference.fit": ("fit_channel", "fit_laplace", "fit_nuts"),
     "cordial_ppl.inference.posterior": ("Diagnostics", "Posterior"),
@@ -93,6 +98,7 @@ _ROOMS = {
     "cordial_ppl.planning": ("Plan", "plan"),
     "cordial_ppl.priors": ("LearnedPrior", "learn_prior", "shipped_prior"),
     "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
+    "cordial_ppl.rounding": ("round_labels",),
     "cordial_ppl.saved": ("load",),
 }
 MODULES = "plots", "scores"

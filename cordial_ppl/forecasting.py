@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.annotators import by_text
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.errors import InputError
 
@@ -254,6 +255,8 @@ def forecast(
     values: Float[np.ndarray, " K"],
     outlook: Outlook,
     counts: Sequence[int] | None = None,
+    weights: Float[np.ndarray, " n"] | None = None,
+    texts: Int[np.ndarray, " n"] | None = None,
 ) -> Forecast:
     """Forecast what more labels would give.
 
@@ -264,31 +267,36 @@ def forecast(
         outlook: what the calibrator says about texts without labels.
         counts: the numbers of labels to look at; by default 2, 3, 5 and 10 times the present one.
             Those beyond the texts count as all of them, those that are reached already not at all.
+        weights: what each label counts; one by default.
+        texts: which text each is of; by default each of another.  A label is then one of a text
+            that has as many labels as these.
 
     Raises:
         InputError: there are fewer texts than labels.
     """
-    known, texts = len(labels), outlook.texts
-    if texts < known:
+    first, shares, weights = by_text(labels, len(values), weights, texts)
+    known, whole = len(first), outlook.texts
+    if whole < known:
         raise InputError(
-            f"a forecast is of all texts that labels are drawn from; got {texts} texts for {known} "
+            f"a forecast is of all texts that labels are drawn from; got {whole} texts for {known} "
             "labels."
         )
     if known < FEWEST or out_of_fold is None:
-        return Forecast(known, texts)
+        return Forecast(known, whole)
     wanted = counts or [known * times for times in TIMES]
-    chosen = tuple(sorted({min(count, texts) for count in wanted if min(count, texts) > known}))
-    losses = -np.log(np.maximum(out_of_fold[np.arange(known), labels], FLOOR))
-    surprise = float(np.mean(losses - entropy(out_of_fold)))
+    chosen = tuple(sorted({min(count, whole) for count in wanted if min(count, whole) > known}))
+    said = out_of_fold[first]
+    losses = -np.sum(shares * np.log(np.maximum(said, FLOOR)), axis=1)
+    surprise = float(np.average(losses - entropy(said), weights=weights))
     loss = outlook.loss + known / (known + TRUST) * surprise
     around = NORMAL * math.sqrt(outlook.spread / known + SURPRISE**2)
     return Forecast(
         labels=known,
-        texts=texts,
+        texts=whole,
         counts=chosen,
         loss=Range(loss, loss - around, loss + around),
         gap=outlook.gap,
-        residual=float(np.std(values[labels] - out_of_fold @ values, ddof=1)),
+        residual=float(np.std((shares - said) @ values, ddof=1)),
     )
 
 

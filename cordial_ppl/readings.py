@@ -239,17 +239,21 @@ def readings_from_counts(
 
 
 def label_histogram(
-    labels: Int[Any, " n"], size: int, pseudo_counts: Any = 1.0
+    labels: Int[Any, " n"],
+    size: int,
+    pseudo_counts: Any = 1.0,
+    weights: Float[np.ndarray, " n"] | None = None,
 ) -> Float64[np.ndarray, " K"]:
-    """Share of each label, (count_k + a_k) / (n + sum_j a_j).
+    """Share of each label, (count_k + a_k) / (n + sum_j a_j), where n is the sum of the weights.
 
     Args:
         labels: positions 0..K-1, [n]; others (a padded -1) are not counted.
         size: number of options K.
         pseudo_counts: the pseudo-count a_k of each option, [K], or one number for all.
+        weights: what each label counts; one by default.
     """
     hits = np.asarray(labels)[:, None] == np.arange(size)
-    counts = hits.sum(axis=0) + pseudo_counts
+    counts = (hits if weights is None else hits * weights[:, None]).sum(axis=0) + pseudo_counts
     return counts / counts.sum()
 
 

@@ -2,16 +2,26 @@
 
 import math
 import unicodedata
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.containers import unmasked
-from cordial_ppl.errors import InputError, Where, list_names, name_rows, quote, shorten
+from cordial_ppl.errors import (
+    CordialWarning,
+    InputError,
+    Where,
+    list_names,
+    name_rows,
+    quote,
+    shorten,
+)
 
 SHOWN = 3
 """Wrong labels that a message quotes."""
@@ -25,7 +35,7 @@ class SettingNeeded(InputError):
     Args:
         problem: what is wrong, in whole sentences.
         advice: what to do, up to the setting: "Name the options".
-        setting: the setting: "options", "reader" or "task".
+        setting: the setting: "options", "reader", "id", "round" ....
         value: what it may be.
     """
 
@@ -47,20 +57,26 @@ class Scale:
 
     If the name of every option is a number ('1'..'5'), the labels 3, 3.0, '3' and '3.0' all mean
     the option of that name. Otherwise a label is the name of an option, or its position 0..K-1.
+    Capitals and blanks do not count where names differ in more than these.
 
     Args:
         options: the K names, at least two, distinct and not empty.
+        aliases: how tables write the options, if otherwise: '1'..'5' for 'poor'..'excellent'.
+        numbered: whether predictions are numbers, because the options were given so.
 
     Raises:
         InputError: there are fewer than two options, or a name is empty or occurs twice.
     """
 
     options: tuple[str, ...]
+    aliases: tuple[str, ...] = field(default=(), compare=False)
+    numbered: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the names."""
         names = tuple(name.strip() for name in self.options)
         object.__setattr__(self, "options", names)
+        object.__setattr__(self, "aliases", tuple(name.strip() for name in self.aliases))
         if len(names) < 2:
             raise InputError(f"a scale needs at least two options; found {len(names)}: {names}.")
         if "" in names:
@@ -90,13 +106,26 @@ class Scale:
         """
         if options is None:
             return cls.default(size)
-        scale = options if isinstance(options, Scale) else cls(_names(options))
+        if isinstance(options, Scale):
+            scale = options
+        else:
+            names = _names(options)
+            numbered = all(isinstance(name, Real) for name in names)
+            scale = cls(tuple(map(str, names)), numbered=numbered)
         if scale.size != size:
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are named: "
                 f"{list_names(scale.options)}. Name one option for every column."
             )
         return scale
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The options as predictions are given: names, or numbers if they were numbers."""
+        if not self.numbered:
+            return np.asarray(self.options)
+        whole = (self.values % 1 == 0).all()
+        return self.values.astype(np.int64) if whole else self.values
 
     @property
     def size(self) -> int:
@@ -106,8 +135,13 @@ class Scale:
     @property
     def values(self) -> Float64[np.ndarray, " K"]:
         """The options' numbers if all of their names are numbers, or their positions."""
-        numbers = self._numbers or range(self.size)
+        numbers = _numbers(self.options) or range(self.size)
         return np.array(list(numbers), np.float64)
+
+    @cached_property
+    def numbers(self) -> dict[float, int] | None:
+        """Positions by the numbers of the options' names or of their aliases; None for words."""
+        return _numbers(self.options) or _numbers(self.aliases)
 
     def encode(
         self, labels: Any, *, where: Where | None = None, noun: str = "labels"
@@ -127,6 +161,77 @@ class Scale:
                 are no labels.
             SettingNeeded: the labels fit options that start at 1.
         """
+        cells, codes = self._find(labels, where, noun)
+        if None in codes:
+            raise self._complaint(cells, codes, where, noun)
+        return np.array(codes, np.int64)
+
+    def locate(
+        self, labels: Any, *, where: Where | None = None, noun: str = "labels"
+    ) -> Float64[np.ndarray, " n"]:
+        """Turn labels into positions, of which some may lie between options: 3.5 of 1..5 is 2.5.
+
+        Raises:
+            InputError: as `encode` raises, but for a number between two options.
+            SettingNeeded: the labels fit options that start at another number.
+        """
+        cells, codes = self._find(labels, where, noun)
+        places = [
+            self._between(cell) if code is None else code
+            for cell, code in zip(cells, codes, strict=True)
+        ]
+        if None in places:
+            raise self._complaint(cells, places, where, noun)
+        return np.round(np.array(places, np.float64), 9)
+
+    def at(self, positions: Float64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
+        """The numbers at positions that may lie between options, as labels count them."""
+        return np.interp(positions, np.arange(self.size), list(self.numbers or range(self.size)))
+
+    def named(self, label: Any) -> int | None:
+        """The position of an option by its name or alias; None for another label."""
+        if not isinstance(label, str):
+            return None
+        position = self._positions.get(_composed(label.strip()))
+        return self._folded.get(_fold(label)) if position is None else position
+
+    def counted(self, labels: Iterable[Any], noun: str = "labels") -> "Scale":
+        """Find out how numbers count options that are words, from 0 or from 1.
+
+        Args:
+            labels: all labels.
+            noun: what messages call them.
+
+        Returns:
+            The scale, with the numbers as aliases if they are 1..K, which is warned of.
+
+        Raises:
+            SettingNeeded: the numbers lie between 1 and K - 1, and may count from either.
+        """
+        numbers = {parse_number(label) for label in labels if self.named(label) is None}
+        known = [number for number in numbers if number is not None]
+        if self.numbers is not None or not known or min(known) < 1 or max(known) > self.size:
+            return self
+        names = tuple(str(i + 1) for i in range(self.size))
+        first, last = self.options[0], self.options[-1]
+        if max(known) < self.size:
+            found = ", ".join(f"{number:g}" for number in sorted(known))
+            raise SettingNeeded(
+                f"{noun} {found} may count {quote(first)} to {quote(last)} from 0 or from 1.",
+                "Number the options as the labels do, from 1 for example",
+                "options",
+                names,
+            )
+        warnings.warn(
+            f"{noun} are taken to count the options from 1, {quote(first)}, to {self.size}, "
+            f"{quote(last)}.",
+            CordialWarning,
+            stacklevel=3,
+        )
+        return replace(self, aliases=names)
+
+    def _find(self, labels: Any, where: Where | None, noun: str) -> tuple[list, list]:
+        """The labels as Python objects, and the position of each; None for what is no option."""
         try:
             values = np.asarray(unmasked(labels))
         # A container may raise anything when it is made an array.
@@ -141,10 +246,7 @@ class Scale:
             positions = {cell: self._position(cell) for cell in set(cells)}
         except TypeError as error:
             raise InputError(_not_single(cells, where, noun)) from error
-        codes = [positions[cell] for cell in cells]
-        if None in codes:
-            raise self._complaint(cells, codes, where, noun)
-        return np.array(codes, np.int64)
+        return cells, [positions[cell] for cell in cells]
 
     def decode(self, indices: Any) -> list[str]:
         """Turn positions 0..K-1, shape [n], into option names; raise an `InputError` for others."""
@@ -155,35 +257,48 @@ class Scale:
 
     @cached_property
     def _positions(self) -> dict[str, int]:
-        return {_composed(name): i for i, name in enumerate(self.options)}
+        # A number is an option's own, and not how a table writes another.
+        other = () if _numbers(self.options) and _numbers(self.aliases) else self.aliases
+        names = (*other, *self.options)
+        return {_composed(name): i % self.size for i, name in enumerate(names)}
 
     @cached_property
-    def _numbers(self) -> dict[float, int] | None:
-        """Positions by the options' numbers; None if a name is no number."""
-        numbers = [parse_number(name) for name in self.options]
-        found = {number: i for i, number in enumerate(numbers) if number is not None}
-        return found if len(found) == self.size else None
+    def _folded(self) -> dict[str, int]:
+        """Positions by names without capitals and blanks, where these tell the options apart."""
+        places: dict[str, set[int]] = {}
+        for name, position in self._positions.items():
+            places.setdefault(_fold(name), set()).add(position)
+        return {name: min(found) for name, found in places.items() if len(found) == 1}
 
     @property
     def _counting(self) -> bool:
         """Whether the options are numbers in steps of one."""
-        numbers = list(self._numbers or ())
-        return bool(numbers) and numbers == [numbers[0] + i for i in range(self.size)]
+        return is_counting(list(self.numbers or ()))
 
     def _position(self, label: Any) -> int | None:
-        if isinstance(label, str):
-            position = self._positions.get(_composed(label.strip()))
-            if position is not None:
-                return position
+        position = self.named(label)
+        if position is not None:
+            return position
         number = parse_number(label)
         if number is None:
             return None
-        if self._numbers is not None:
-            return self._numbers.get(number)
+        if self.numbers is not None:
+            return self.numbers.get(number)
         if not number.is_integer():
             return None
         index = int(number) if 0 <= number < self.size else None
         return self._positions.get(str(int(number)), index)
+
+    def _between(self, label: Any) -> float | None:
+        """The position of a number between two options, if they are in order."""
+        number = parse_number(label)
+        known = np.array(list(self.numbers or range(self.size)))
+        places = np.arange(self.size)
+        if known[0] > known[-1]:
+            known, places = known[::-1], places[::-1]
+        if number is None or not known[0] < number < known[-1] or (np.diff(known) <= 0).any():
+            return None
+        return float(np.interp(number, known, places))
 
     def _complaint(self, cells: list, codes: list, where: Where | None, noun: str) -> InputError:
         bad = [i for i, code in enumerate(codes) if code is None]
@@ -205,22 +320,30 @@ class Scale:
             names = tuple(str(i + 1) for i in range(self.size))
             advice = "If your scale starts at 1, name the options"
             return SettingNeeded(message, advice, "options", names)
-        if self._counting and numbers == {self.values[0] - 1} and self.size - 1 not in codes:
-            message += " If they start one lower than the options, add 1 to each."
+        first = next(iter(self.numbers or ()), 0)
+        if self._counting and numbers == {first - 1} and self.size - 1 not in codes:
+            names = tuple(str(int(first) - 1 + i) for i in range(self.size))
+            advice = "If they start one lower than the options, name the options so"
+            return SettingNeeded(message, advice, "options", names)
+        if all(self._between(cells[i]) is not None for i in bad):
+            message += " Labels between options can be rounded: round_labels."
         return InputError(message)
 
     def _expected(self) -> str:
         if self._counting:
-            return f"whole numbers {self.options[0]}..{self.options[-1]}"
-        positions = "" if self._numbers else f" (or their positions 0..{self.size - 1})"
+            first, last = min(self.numbers or {0}), max(self.numbers or {0})
+            return f"whole numbers {first:g}..{last:g}"
+        positions = "" if self.numbers else f" (or their positions 0..{self.size - 1})"
         return f"among the options {list_names(self.options)}{positions}"
 
 
-def _names(options: Any) -> tuple[str, ...]:
+def _names(options: Any) -> tuple[Any, ...]:
     try:
         if isinstance(options, str | bytes | Set):
             raise TypeError("a text is one name, and a set has no order")
-        return tuple(map(str, options))
+        names = tuple(options)
+        _ = tuple(map(str, names))
+        return names
     except Exception as error:  # What looks like a sequence may raise anything.
         raise InputError(
             f"options must be a sequence of names; found {quote(options)}. "
@@ -233,8 +356,28 @@ def _composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+def _fold(name: str) -> str:
+    """The name without capitals, and with single blanks."""
+    return " ".join(_composed(name).casefold().split())
+
+
+def _numbers(names: Sequence[str]) -> dict[float, int] | None:
+    """Positions by the names' numbers; None if one is no number."""
+    numbers = [parse_number(name) for name in names]
+    found = {number: i for i, number in enumerate(numbers) if number is not None}
+    return found if found and len(found) == len(names) else None
+
+
+def is_counting(numbers: Sequence[float | None]) -> bool:
+    """Whether numbers are all known and rise in steps of one."""
+    known = [number for number in numbers if number is not None]
+    return bool(known) and list(numbers) == [known[0] + i for i in range(len(numbers))]
+
+
 def parse_number(label: Any) -> float | None:
-    """The finite number that a label or a name stands for, or None."""
+    """The finite number that a label or a name is, perhaps with a decimal comma; or None."""
+    if isinstance(label, str) and label.count(",") == 1 and "." not in label:
+        label = label.replace(",", ".")
     try:
         number = float(label)
     except (TypeError, ValueError, OverflowError):

@@ -39,6 +39,24 @@ def log_loss(
     return losses if per_text else float(losses.mean())
 
 
+def neg_log_loss(estimator: Any, logits: Any, labels: Any) -> float:
+    """Negative log loss of a fitted estimator: a scorer for scikit-learn, `scoring=neg_log_loss`.
+
+    Columns are matched to `estimator.classes_`, in the scale's order, so that the labels of a fold
+    may lack options. scikit-learn's own "neg_log_loss" needs them all, sorted by name.
+
+    Args:
+        estimator: A fitted classifier of options, with `predict_proba` and `classes_`.
+        logits: option logits [n, K].
+        labels: their options, as `estimator.fit` takes them.
+
+    Returns:
+        Minus the log loss, nats; greater is better.
+    """
+    probs = np.asarray(estimator.predict_proba(logits))
+    return -log_loss(probs, Scale.of(list(estimator.classes_), probs.shape[1]).encode(labels))
+
+
 def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False) -> Any:
     """Ranked probability score, `mean_i sum_{t<K-1} (P_i(z <= t) - 1{z_i <= t})^2`.
 
@@ -55,15 +73,16 @@ def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False) -> Any:
     return scores if per_text else float(scores.mean())
 
 
-def accuracy(probs: ArrayLike, labels: ArrayLike) -> float:
+def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Share of texts whose most probable option, the lowest of equals, is the label.
 
     Args:
         probs: probabilities [n, K].
         labels: positions [n] on the scale, 0..K-1.
+        weights: of the texts in the mean [n]; one by default.
     """
     p, z = _predictions(probs, labels)
-    return float((p.argmax(axis=1) == z).mean())
+    return float(np.average(p.argmax(axis=1) == z, weights=weights))
 
 
 def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:

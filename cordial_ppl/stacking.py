@@ -58,27 +58,32 @@ def stack_weights(
     log_probs: Float[np.ndarray, "n M"],
     prior_counts: Float[np.ndarray, " M"],
     present: Bool[np.ndarray, "n M"] | None = None,
+    weights: Float[np.ndarray, " n"] | None = None,
+    texts: Int[np.ndarray, " n"] | None = None,
 ) -> Float[np.ndarray, " M"]:
     """Mixture weights with the highest posterior under a `Dirichlet(1 + prior_counts)` prior.
 
-    Maximises `sum_i log sum_m w_m p_m(z_i) + sum_m a_m log w_m` over the simplex, which is concave.
-    An EM step is `w_m = (sum_i r_im + a_m) / (n + sum_m a_m)`, with `r_im` the share of member `m`
-    in the mixture's probability of label `i`.  Each is followed by a Newton step, kept if it raises
-    the posterior further, so that similar members take a dozen steps where EM alone would take
-    thousands.  The search ends when no weights can be likelier by more than rounding.
+    Maximises `sum_i v_i log sum_m w_m p_m(z_i) + sum_m a_m log w_m` over the simplex, which is
+    concave.  An EM step is `w_m = (sum_i v_i r_im + a_m) / (sum_i v_i + sum_m a_m)`, with `r_im`
+    the share of member `m` in the mixture's probability of label `i`, which counts `v_i`.  Each is
+    followed by a Newton step, kept if it raises the posterior further, so that similar members take
+    a dozen steps where EM alone would take thousands.  The search ends when no weights can be
+    likelier by more than rounding.
 
     A member that does not predict a text is left out of its mixture, `sum_m w_m p_m / s_i`, where
     `s_i` is the sum of the other weights.  The step is then, up to a factor,
-    `w_m = (sum_i r_im + a_m) / (sum_i [m present] / s_i + sum_m a_m)`, which never lowers the
-    posterior either: it replaces the convex `-log s_i` by its tangent.
+    `w_m = (sum_i v_i r_im + a_m) / (sum_i v_i [m present] / s_i + sum_m a_m)`, which never lowers
+    the posterior either: it replaces the convex `-log s_i` by its tangent.
 
     Args:
         log_probs: log probability of the observed label by each member, out of fold, nats.
         prior_counts: `a`, nonnegative: 0 for maximum likelihood, 1 for one label's worth a member.
         present: which members predict which texts; by default all of them all.
+        weights: `v`, what each label counts; one by default.
+        texts: which text each label is of; by default each of another.
 
     Returns:
-        Weights `[M]`, nonnegative, summing to one; those of the prior with fewer than eight labels.
+        Weights `[M]`, nonnegative, summing to one; those of the prior with fewer than eight texts.
 
     Source:
         Dempster, Laird and Rubin (1977), "Maximum likelihood from incomplete data via the EM
@@ -88,32 +93,34 @@ def stack_weights(
     there = np.ones_like(logs) if present is None else np.asarray(present, np.float64)
     spoken = there.any(axis=1)
     logs, there = np.where(there, logs, -np.inf)[spoken], there[spoken]
-    if len(logs) < MIN_LABELS:
+    known = len(logs) if texts is None else len(np.unique(texts[spoken]))
+    if known < MIN_LABELS:
         return prior_weights(prior)
+    counted = np.ones(len(logs)) if weights is None else np.asarray(weights)[spoken]
     # Scaling a row moves no weight; by its best member, every mixture stays away from zero.
     probs = np.exp(logs - logs.max(axis=1, keepdims=True))
-    total = len(logs) + prior.sum()
+    total = counted.sum() + prior.sum()
 
     def objective(weights: np.ndarray) -> float:
-        mixed = np.log(probs @ weights) - np.log(there @ weights)
+        mixed = counted * (np.log(probs @ weights) - np.log(there @ weights))
         return float(mixed.sum() + prior[prior > 0] @ np.log(weights[prior > 0]))
 
     def pull(weights: np.ndarray) -> np.ndarray:
         """What the slopes equal at the maximum: the slope of the weights' sums."""
-        return np.maximum((1 / (there @ weights)) @ there + prior.sum(), LEAST)
+        return np.maximum((counted / (there @ weights)) @ there + prior.sum(), LEAST)
 
     def slopes(weights: np.ndarray) -> np.ndarray:
         """Slope of the log posterior in each weight."""
-        return (1 / (probs @ weights)) @ probs + prior / np.maximum(weights, LEAST)
+        return (counted / (probs @ weights)) @ probs + prior / np.maximum(weights, LEAST)
 
     def update(weights: np.ndarray) -> np.ndarray:
-        moved = (weights * ((1 / (probs @ weights)) @ probs) + prior) / pull(weights)
+        moved = (weights * ((counted / (probs @ weights)) @ probs) + prior) / pull(weights)
         return moved / moved.sum()
 
     def leap(weights: np.ndarray) -> np.ndarray:
         """Newton's step with weights of any sum; each may fall to 1 % of its value."""
         excess = slopes(weights) - pull(weights)
-        shares = probs / (probs @ weights)[:, None]
+        shares = np.sqrt(counted)[:, None] * (probs / (probs @ weights)[:, None])
         # The floor tells similar members apart.
         above = np.maximum(weights, LEAST)
         slack = np.maximum(-excess, 0.0) + prior / above + total * EPS**0.5
@@ -121,11 +128,11 @@ def stack_weights(
         moved = np.maximum(moved, np.maximum(0.01 * weights, LEAST))
         return moved / moved.sum()
 
-    weights = np.full(len(prior), 1 / len(prior))
+    found = np.full(len(prior), 1 / len(prior))
     for _ in range(MAX_ROUNDS):
-        plain = update(weights)
+        plain = update(found)
         bold = leap(plain)
-        weights = bold if objective(bold) >= objective(plain) else plain
-        if np.max(slopes(weights) / pull(weights)) - 1 <= EPS**0.75:
+        found = bold if objective(bold) >= objective(plain) else plain
+        if np.max(slopes(found) / pull(found)) - 1 <= EPS**0.75:
             break
-    return weights / weights.sum()
+    return found / found.sum()

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.annotators import by_text
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.forecasting import FEWEST, TRUST
 from cordial_ppl.scale import Scale
@@ -47,7 +48,7 @@ class Verdict:
 
     Attributes:
         advice: what to do.
-        labels: number of labels of the fit.
+        labels: number of labelled texts of the fit.
         target: how many labels to have, where more are advised.
         accuracy: share of the labelled texts whose most probable option, out of fold, is the label.
         common: share of the most frequent label.
@@ -107,6 +108,8 @@ def judge(
     labels: Int[np.ndarray, " n"],
     out_of_fold: Float[np.ndarray, "n K"] | None,
     scale: Scale,
+    weights: Float[np.ndarray, " n"] | None = None,
+    texts: Int[np.ndarray, " n"] | None = None,
 ) -> Verdict:
     """Judge a calibrator by its out-of-fold predictions.
 
@@ -118,37 +121,50 @@ def judge(
         labels: labels of the fit, positions 0..K-1.
         out_of_fold: their out-of-fold probabilities; None with too few labels for folds.
         scale: the K options.
+        weights: what each label counts; one by default.
+        texts: which text each is of; by default each of another.  Several labels of a text are one
+            observation: their distribution is compared with what is predicted.
     """
-    count = len(labels)
+    first, shares, weights = by_text(labels, scale.size, weights, texts)
+    count = len(first)
     if count < FEWEST or out_of_fold is None:
         return Verdict(Advice.LABEL, count, FEWEST)
-    chosen = np.log(np.maximum(out_of_fold[np.arange(count), labels], FLOOR))
-    counts, values = np.bincount(labels, minlength=scale.size), scale.values
-    ahead = chosen - np.log(counts[labels] / (count - 1 + scale.size))
-    histogram = (counts + 1) / (count + scale.size)
-    logs = np.log(np.maximum(out_of_fold, FLOOR) / histogram)
-    hoped = float(np.mean(np.sum(out_of_fold * logs, axis=1)))
+    said, values = out_of_fold[first], scale.values
+    own = weights[:, None] * shares
+    counts, total = own.sum(axis=0), weights.sum()
+    logs = np.log(np.maximum(said, FLOOR))
+    chosen = np.sum(shares * logs, axis=1)
+    others = (counts - own + 1) / (total - weights + scale.size)[:, None]
+    ahead = chosen - np.sum(shares * np.log(others), axis=1)
+    histogram = (counts + 1) / (total + scale.size)
+
+    def mean(each: Float[np.ndarray, " T"]) -> float:
+        return float(np.average(each, weights=weights))
+
+    hoped = mean(np.sum(said * (logs - np.log(histogram)), axis=1))
     share = count / (count + TRUST)
-    gain = share * float(ahead.mean()) + (1 - share) * hoped
-    error = float(ahead.std(ddof=1)) / math.sqrt(count)
+    gain = share * mean(ahead) + (1 - share) * hoped
+    spread = math.sqrt(mean((ahead - mean(ahead)) ** 2) * count / (count - 1))
+    error = spread / math.sqrt(count)
     around = NORMAL * math.hypot(share * error, DOUBT * (1 - share) * hoped)
     low, high = gain - around, gain + around
-    alike = counts.max() == count
-    if low > 0 and ahead.mean() > 0 and not alike:
+    alike = np.count_nonzero(counts) == 1
+    if low > 0 and mean(ahead) > 0 and not alike:
         advice, target = Advice.USE, None
     elif count >= ENOUGH and high < USELESS and not alike:
         advice, target = Advice.REJECT, None
     else:
         advice, target = Advice.LABEL, max(ENOUGH, 2 * count)
-    given = values[labels]
+    middle = counts @ values / total
+    away = np.abs((said @ values)[:, None] - values)
     return Verdict(
         advice=advice,
         labels=count,
         target=target,
-        accuracy=float(np.mean(out_of_fold.argmax(axis=1) == labels)),
-        common=float(counts.max() / count),
-        error=float(np.mean(np.abs(out_of_fold @ values - given))),
-        spread=float(np.mean(np.abs(given - given.mean()))) * count / (count - 1),
-        loss=float(-chosen.mean()),
+        accuracy=mean(shares[np.arange(count), said.argmax(axis=1)]),
+        common=float(counts.max() / total),
+        error=mean(np.sum(shares * away, axis=1)),
+        spread=float(counts @ np.abs(values - middle) / total) * count / (count - 1),
+        loss=-mean(chosen),
         gain=(gain, low, high),
     )

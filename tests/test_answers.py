@@ -1,6 +1,9 @@
 """Where in a text the answer stands: what is announced, never a digit in passing."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reading import judgments, outcome
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.answers import Finder, as_pattern
@@ -25,7 +28,9 @@ FOUND = {
         "Rating: [[4]]", "\\boxed{4}", "Feedback: 2 faults. [RESULT] 4", "<score>4</score>",
         '{"score": 4, "max_score": 5}', '{"analysis": "rating: 2 would be harsh", "rating": "4"}',
         "{'overall_rating': '4/5', 'faults': 2}", "Score: 3 is too low.\n[[3]] no, [[4]]",
-        "評価: [[4]]",
+        "評価: [[4]]", "【评分】4",
+        '{"criteria": [{"score": 2}, {"score": 3}], "overall_score": 4}',
+        "Score: 3\n[RESULT]\n4",
     ],
     "named": [
         "Score: 4", "Rating: **4**/5", "**Rating:** 4 stars", "Final answer (1-5): 4",
@@ -35,11 +40,15 @@ FOUND = {
         "Score: 2. Wait, that is too low.\nScore: 4", "| Clarity | 2 |\n| Overall | 4 |",
         "Verdict → 4", "評分：４", "得分：4分", "Rating: 4 out of a possible 5", "Score - 4",
         "<think>Score: 3</think>Score: 4", "Score: 4\nConfidence: 5",
-        "Rating: 4 because it has 2 flaws",
+        "Rating: 4 because it has 2 flaws", "Rating: 4 - Good, 1 slip", "Rating: 4 😊",
+        "## Final rating\n\n**4**\n\nIt has 2 flaws.", "The score is: 4", "Nota: 4 de 5",
+        "[[1]](https://example.org) says so. Score: 4", "Rating: ⭐⭐⭐⭐ (4/5)",
+        "Bewertung: 4 von 5",
     ],
     "alone": [
         "4", "**4**", "Four.", "4<|im_end|>", "4/5", "Four out of five stars", "(4)\n",
-        "4\n\nExplanation: it does not deserve a 5", "<think>A score of 2? Rating: 3.</think>\n\n4",
+        "4\n\nExplanation: it does not deserve a 5", "4 (good)",
+        "<think>A score of 2? Rating: 3.</think>\n\n4",
     ],
 }  # fmt: skip
 LOST = {
@@ -48,7 +57,10 @@ LOST = {
         "評価: [[0]]",
         "Score: 3 or 4", "Score: 3,5", "Score: 3, 4", "Score: 4\nFinal score: 0", "-4", "4+", "4 %",
         "#4",
-        "Answer: 3 apples", "8.5",
+        "Answer: 3 apples", "8.5", "Rating: [[5], [1], [2]]", "Score: 2\nScore: around 3.5",
+        "Score: 2\nFinal score: N/A", '{"score": null}', '[{"score": 4}, {"score": 2}]',
+        "<score>4</score> <score>2</score>", "\\boxed{3} is wrong.\nGrade: 2", "Score: 3 → 4",
+        "| Overall | 4 | 3 |", "Score: 4 for content, but 2 for form",
     ],
     "prose": [
         "", "No idea.", "1 to 5", "[[5], [1], [2]]", "It has 2 flaws.", "Clarity: 2\nStyle: 3",
@@ -57,6 +69,7 @@ LOST = {
         "4\nIt is short.\n5",
         "Evaluation:\n\n1. **Clarity**: good.\n2. **Style**: ok.\n\nI would give it a 4.",
         "Rating: 1. Clarity is good. 2. Style is not.", "<think>Score: 3", "Rating:\n\n3 faults",
+        "Question: How many?\nAnswer: 3\n\nThat is right.", "Final scores\n\n4\n3",
     ],
 }  # fmt: skip
 
@@ -107,8 +120,11 @@ GUESSED = {
     "1. **Clarity**: good.\n2. **Style**: ok.\n\nI would give it a 4.": "4",
     "I would not give it a 5": None,
     "1. Clear\n2. Short\n3.": None,
-    "4 because it has 2 flaws": None,
-    "It has 7 flaws and earns a 4": None,
+    "4 because it has 2 flaws": "4",
+    "It has 7 flaws and earns a 4": "4",
+    "It has 2 flaws": None,
+    "Clarity score: 3\nStyle score: 4": None,
+    "1\n2\n3": None,
 }
 
 
@@ -132,3 +148,40 @@ def test_a_pattern_says_what_the_answer_follows():
 def test_the_last_of_several_answers_is_taken_and_they_are_told():
     place = Finder(Spellings(Scale(tuple("12345")))).find("Score: 3\nScore: 4")
     assert place is not None and (place.option, place.several) == (3, True)
+
+
+def test_invented_judgments_are_never_read_wrong_in_silence_and_mostly_read():
+    every = judgments()
+    assert len(every) >= 200 and len({judgment.family for judgment in every}) >= 10
+    for guess in (False, True):
+        found = [(outcome(judgment, guess), judgment) for judgment in every]
+        wrong = [judgment for how, judgment in found if how == "WRONG"]
+        assert not wrong, f"read wrong with guess={guess}:\n" + "\n".join(map(str, wrong))
+        apart = [how for how, judgment in found if judgment.answer and judgment.explicit]
+        assert apart.count("right") >= 0.9 * len(apart)
+        assert sum(how == "wrong, warned of" for how, _ in found) <= 1
+
+
+PROSE = st.sampled_from(
+    ["It has 2 flaws.", "1. **Clarity**: good.", "I'd give it a 3.", "- Style: 2/5", "Score: 1",
+     "## Rating", "| Tone | 2 |", "3", "```python\nx = [[1]]\n```", "评分：2",
+     "On a scale of 1 to 5", "(e.g. 5)", "***", "A rating of 2?", '"Score: 5"', "\t", "No.",
+     "Grade - 2 stars", "$x = 3$"]
+)  # fmt: skip
+
+
+@given(st.lists(PROSE | st.text(st.characters(exclude_characters="<[]\"'\\")), max_size=5))
+def test_what_stands_before_the_last_brackets_changes_nothing(before):
+    assert find(STARS, "\n".join([*before, "[[4]]"])) == ("4", "marked")
+    plain = [text for text in before if "[[" not in text]
+    assert find(STARS, "\n".join([*plain, "Score: 4"])) == ("4", "named")
+
+
+LABELS = st.sampled_from(["Score: {}", "**Rating:** {}/5", "Final answer - {}", "評価：{}", "{}"])
+AFTER = st.lists(st.sampled_from([" ", "\n", "**", "_", "`", "\t", "</s>"]), max_size=4)
+
+
+@given(LABELS, st.sampled_from(["", "*", "**", "_", "`"]), st.sampled_from("12345"), AFTER)
+def test_emphasis_and_what_is_blank_at_the_end_change_nothing(label, mark, option, after):
+    text = label.format(f"{mark}{option}{mark}") + "".join(after)
+    assert find(STARS, text)[0] == option

@@ -174,7 +174,7 @@ def test_unpenalised_odds_is_an_ordered_logit():
     theirs = OrderedModel(labels, columns, distr="logit").fit(
         method="newton", disp=False, maxiter=100
     )
-    ours = log_probs("odds", fit_odds(logits, labels, 1e-9, ridge=1e-12), logits)
+    ours = log_probs("odds", fit_odds(logits, labels, penalty=1e-9, ridge=1e-12), logits)
     np.testing.assert_allclose(np.exp(ours), theirs.predict(columns), atol=1e-6)
 
 
@@ -196,7 +196,7 @@ def test_an_independent_implementation_fits_the_same():
     tau = fitter("temperature")(LOGITS, LABELS).temperature
     assert tau == pytest.approx(SHARED["temperature_fit"]["tau"], abs=1e-6)
     held = SHARED["vector_fit"]
-    found = np.concatenate(fit_vector(LOGITS, LABELS, 0.05))
+    found = np.concatenate(fit_vector(LOGITS, LABELS, ridge=0.05))
     np.testing.assert_allclose(found, held["x"], atol=held["tol"])
     odds, held = fitter("odds")(LOGITS, LABELS), SHARED["odds_fit"]
     gaps = np.log(np.diff(odds.thresholds))
@@ -227,7 +227,7 @@ def test_an_independent_implementation_predicts_the_same():
 
 
 def penalised_odds(logits, labels, penalty):
-    return fit_odds(logits, labels, penalty * np.count_nonzero(labels >= 0))
+    return fit_odds(logits, labels, penalty=penalty * np.count_nonzero(labels >= 0))
 
 
 @pytest.mark.parametrize(

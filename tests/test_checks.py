@@ -120,7 +120,7 @@ def test_labels_of_the_prior_are_in_no_conflict_with_it(sound):
     draws, rng = texts.draw_prior(40, 1), np.random.default_rng(1)
     found = []
     for seed, labels in enumerate(texts.draw_labels(draws, rng)):
-        made = texts._replace(known=texts.known._replace(labels=labels))
+        made = texts._replace(known=replace(texts.known, labels=labels))
         found.append(check_conflict(made, posterior, seed).figures["p"])
     assert 0.3 < np.mean(found) < 0.7 and np.mean(np.array(found) < 0.05) <= 0.125
 

@@ -75,7 +75,7 @@ BAD_READINGS = {
     "negative": (lines(PROBS, ["0.5,0.5", "1.2,-0.2"]), "r.csv.*-0.2 in line 3, column 'p_1'"),
     "left out": (lines(PROBS + ",p_2", ["0.2,0.3,0.5", "0.2,,0.5"]), "they sum to 0.7 in line 3"),
     "no number": (lines(TWO, ["0,0", "0,zero"]), "r.csv.*'logit_2'.*'zero' in line 3"),
-    "comma": (lines(TWO, ['0,"1,5"']), "r.csv.*'1,5' in line 2. Write a point before decimals"),
+    "thousands": (lines(TWO, ['0,"1,500"']), "r.csv.*'1,500' in line 2. Write a point .* nothing"),
     "twice": ([TWO, "a,1,2", "b,1,2", "a,3,4"], "r.csv.*once; 'a' is in lines 2 and 4"),
     "no id": ([TWO, " ,1,2"], "r.csv: every row needs an item_id; there is none in line 2"),
     "no group": (lines("item_id,score", [1]), "r.csv.*one group of columns.*'item_id', 'score'"),
@@ -92,7 +92,11 @@ BAD_READINGS = {
     "no rows": ([READINGS], "r.csv holds no rows"),
     "empty": ([], "r.csv is empty"),
     "JSON": (['{"item_id": 1, "p_0": 1, "p_1": 0}'], "r.csv is not what its ending says"),
-    "semicolons": ([line.replace(",", ";") for line in GOOD_READINGS], "separated by commas"),
+    "unnamed": (lines(TWO + ",,", ["0,1,x,y"]), "r.csv: columns 4, 5 have values but no name"),
+    "a gap": (
+        lines("item_id,p_1,p_2,p_4", ["1,0,0"]),
+        "'p_1', 'p_2', 'p_4' leave out '3'. .*: --options 1,2,3,4.$",
+    ),
     "readers": (
         lines("item_id,reader,p_0,p_1", ["r1,0.5,0.5", "r2,0.5,0.5"]),
         "r.csv holds 2 readers: 'r1', 'r2'. Choose one, for example: --reader r1.$",
@@ -121,8 +125,7 @@ BAD_LABELS = {
     "out of range": (lines(LABELS, [0, 7, 1]), "l.csv.*0..4; found '7' in line 3"),
     "from one": (
         lines(LABELS, [1, 2, 5]),
-        "l.csv.*0..4; found '5' in line 4. If your scale starts at 1, name the columns of the "
-        "readings logit_1 to logit_5.$",
+        "l.csv.*0..4; found '5' in line 4. If your scale starts at 1, .* --options 1,2,3,4,5.$",
     ),
     "words": (lines(LABELS, [0, "good"]), "l.csv.*found 'good' in line 3"),
     "blank": (lines(LABELS, ["nan", ""]), "l.csv has no label: column 'label' .* all 2 rows"),
@@ -136,11 +139,36 @@ BAD_LABELS = {
         "'7.0' .line 2.. The readings have items such as 'text 0', 'text 1' and 4 more: write",
     ),
     "weights": (
-        [LABELS + ",weight", "text 0,1,2"],
-        "l.csv has a column 'weight'.*Remove or rename",
+        [LABELS + ",weight", "text 0,1,1", "text 1,1,0"],
+        "l.csv: column 'weight' must be positive.*found 0 in line 3",
+    ),
+    "half points": (
+        lines(LABELS, [1, 2.5]),
+        "l.csv: .* 1 of 2 lie between options, such as 2.5 in line 3. .*: --round split.$",
+    ),
+    "an annotator twice": (
+        [LABELS + ",annotator", "text 0,1,x", "text 0,2,y", "text 0,3,x"],
+        "l.csv: an annotator labels a text once; 'x' labels 'text 0' in lines 2 and 4",
+    ),
+    "nobody's": (
+        [LABELS + ",rater", "text 0,1,x", "text 0,2,y", "text 1,3,x"],
+        "l.csv: an item_id must occur once; .* lines 2 and 3. .*: --annotator rater.$",
+    ),
+    "two ways": (
+        ["item_id,annotator,label_x,label_y", "text 0,z,1,2"],
+        "l.csv: labels are in columns of annotators, 'label_x', 'label_y', or .* found both",
+    ),
+    "another id": (["ItemID,label", "text 0,1"], "l.csv has no column 'item_id'.*: --id ItemID.$"),
+    "another name": (
+        ["item_id,verdict", "text 0,1"],
+        "l.csv has no column 'label'.*: --label verdict.$",
+    ),
+    "no such column": (
+        ["item_id,comment", "text 0,fine"],
+        "'comment'. Name the column.*--label COLUMN",
     ),
     "none": ([LABELS], "l.csv holds no rows"),
-    "no column": (lines("item_id,rating", [1]), "l.csv has no column 'label'"),
+    "no column": (lines("item_id,rating", [1]), "l.csv has no column 'label'.* --label rating.$"),
     "empty": ([], "l.csv is empty"),
 }
 

@@ -18,7 +18,7 @@ def tables(tmp_path):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    table, found = read_labelled(*write_tables(tmp_path_factory.mktemp("estimate")))
+    table, found, _ = read_labelled(*write_tables(tmp_path_factory.mktemp("estimate")))
     rows = list(range(LABELLED))
     fitted = cp.Cordial(table.scale).fit(table.logits[rows], table.scale.decode(found.labels))
     return fitted, fitted.estimate(table.logits, rows, SYSTEMS)

@@ -16,7 +16,7 @@ def files(tmp_path_factory):
     """A calibrator and the table of readings that it is of."""
     folder = tmp_path_factory.mktemp("forecast")
     readings, labels = (folder / path for path in write_tables(folder))
-    table, found = read_labelled(readings, labels)
+    table, found, _ = read_labelled(readings, labels)
     rows = {item: row for row, item in enumerate(table.item_ids)}
     chosen = [rows[item] for item in found.item_ids]
     fitted = cp.Cordial(table.scale).fit(table.logits[chosen], table.scale.decode(found.labels))

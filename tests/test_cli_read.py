@@ -39,7 +39,7 @@ def test_what_is_written_can_be_read(cordial, name, ending):
     table = read_readings(f"r.{ending}")
     assert (table.kind, table.scale.options, len(table.item_ids)) == (kind, STARS, size)
     found = read_labels(f"l.{ending}", table.scale)
-    assert sorted(match_labels(table, found)) == list(range(size))
+    assert sorted(match_labels(table, found)[1]) == list(range(size))
     assert found.labels.tolist() == [int(label) - 1 for label in list(LABELS.values())[:size]]
 
 
@@ -60,11 +60,12 @@ def test_from_a_log_to_calibrated_probabilities(cordial):
 
 def test_labels_alone_go_with_readings_from_elsewhere(cordial):
     result = cordial("read", LOGS / "argilla.json", "--labels", "l.csv")
-    assert re.fullmatch(r"8 labels \(argilla\) in l.csv\n", result.stderr)
+    assert re.fullmatch(r"15 labels \(argilla\) in l.csv\n", result.stderr)
     assert [path.name for path in Path().iterdir()] == ["l.csv"]
     cordial("read", LOGS / "openai_chat.jsonl", "-o", "r.csv", "--options", OPTIONS, "-q")
     found = read_labels("l.csv", Scale(STARS))
-    assert len(match_labels(read_readings("r.csv"), found)) == 8
+    rows = match_labels(read_readings("r.csv"), found)[1]
+    assert len(set(found.item_ids)) == 8 and found.several and len(rows) == 15
 
 
 def test_the_page_shows_what_is_shown(cordial):
@@ -109,7 +110,7 @@ LOOKS = [
     ([{"item_id": "a", "samples": ["4", "?"]}], [], ["1 sample without an option not counted"]),
     (
         [*[LOST] * 4, {"custom_id": "a", "response": {"body": chat({"4": -0.1, "5": -3.0})}}], [],
-        ["4 requests without an answer left out: line 1 \\(It expired\\), line 2.*and 1"],
+        ["4 rows without an answer left out: line 1 \\(It expired\\), line 2.*and 1"],
     ),
     ([{"choices": [{"message": {"content": "4"}, "logprobs": None}]}], [], [HARD + "top_logp"]),
     ([{"content": "4", "tokens_predicted": 1}], [], [HARD + '"n_probs": 20']),
@@ -131,11 +132,11 @@ def test_where_answers_stand_is_told_and_prose_is_taken_only_if_asked(cordial, l
     rows = [{"item_id": i, "response": text} for i, text in enumerate(texts)]
     given = ("read", log(*rows), "-o", "r.csv", "--options", OPTIONS, "--from", "samples")
     told = cordial(*given).stderr
-    assert '1 in brackets or under a key, 2 after a word such as "Score:", 2 alone' in told
-    assert "1 announce something that is not an option and 1 announce nothing" in told
+    assert '1 in brackets or under a key, 2 after a word such as "Score:", 2 alone in' in told
+    assert "1 announce something that is not an option, or contradict" in told
     assert cells("r.csv")["item_id"] == ["0", "1", "2", "3", "6"] and "--guess takes" in told
     told = cordial(*given, "--guess").stderr
-    assert "2 alone, 1 guessed from prose" in told and "--guess takes" not in told
+    assert "first line, 1 guessed from prose" in told and "--guess takes" not in told
     found = json.loads(cordial(*given, "--json").stdout)
     assert found["answers"] == {"named": 2, "marked": 1, "alone": 2, "prose": 1, "off": 1}
 
@@ -170,7 +171,9 @@ BAD = {
     "not an object": (CHAT + "3\n", GOOD, "line 21 must be a JSON object; found 3"),
     "empty": ("", GOOD, "log.jsonl is empty"),
     "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
-    "unknown": ('{"a": 1, "b": 2}\n', GOOD, "a known format: its first object has a, b"),
+    "unknown": (
+        '{"a": 1, "b": 2}\n', GOOD,
+        "its rows have a, b: name the fields: cordial read log.jsonl --answer a -o"),
     "unknown tokens": (CHAT, [*GOOD[:3], "good,bad"], "none of its 20 answers names an option"),
     "no options": (CHAT, GOOD[:2], "does not say which .*: --options 1,2,3"),
     "labels of another scale": (
@@ -191,7 +194,7 @@ BAD = {
     "a spelling of nothing": (CHAT, [*GOOD, "--spell", "1"], "--spell must be OPTION=TEXT"),
     "annotations that are none": (
         '[{"id": 13, "data": null, "annotations": [null]}]', ["--labels", "o.csv"],
-        "is not as expected of Label Studio's JSON export: labels\\.",
+        "its rows have id, annotations: name the one that holds",
     ),
     "two ways": (CHAT, [*GOOD, "--after", "x", "--guess"], "--after and --guess exclude"),
     "bytes": (bytes(range(128, 256)), GOOD, "it is not JSON"),
@@ -216,3 +219,17 @@ def test_bad_input_is_refused_in_one_line(cordial, tmp_path, case):
     assert re.search(message, result.stderr), result.stderr
     assert f"{name}: {name}" not in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == [name] * (content is not None)
+
+
+def test_scores_of_inspect_are_named_and_read(cordial):
+    log = LOGS / "inspect_graded.eval"
+    given = ("read", log, "-o", "r.csv", "--options")
+    told = cordial(*given, OPTIONS, status=2).stderr
+    assert "It has scores too, read by --score model_graded_qa or rubric.clarity" in told
+    told = cordial(*given, "I,P,C", "--score", "model_graded_qa").stderr
+    assert "6 readings of I, P, C (inspect) in r.csv" in told and "warning" not in told
+    assert set(cells("r.csv")["reader"]) == {"mockllm/grader"}
+    # Letters of the tested model may be options, but are no grades.
+    told = cordial(*given, "A,Thank you", "--after", "^", "-q").stderr
+    assert "warning: these are the answers of the model that was tested" in told
+    assert "--score model_graded_qa" in told

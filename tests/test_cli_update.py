@@ -8,7 +8,7 @@ import pytest
 from review_tables import LABELLED, read, write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.cli.options import Chosen, Fitting
+from cordial_ppl.cli.options import Chosen, Fitting, Labelling
 from cordial_ppl.cli.updating import update_calibrator
 from cordial_ppl.cordial.fingerprints import find_places
 from cordial_ppl.tables import write_table
@@ -34,7 +34,7 @@ def test_rows_and_groups_are_in_the_order_of_the_fit(cordial, tmp_path):
     write_table("all.csv", {name: column[::-1] for name, column in cells.items()})
     cordial("fit", readings, "few.csv", "-o", "few.cordial", "--quiet")
     table, _, rows, groups, fitted = update_calibrator(
-        Path("few.cordial"), readings, Path("all.csv"), Chosen(), Fitting(), True
+        Path("few.cordial"), readings, Path("all.csv"), Chosen(), Labelling(), Fitting(), True
     )
     assert fitted.labels_ is not None
     places = find_places(table.logits[rows], fitted.labels_, fitted.seen_)

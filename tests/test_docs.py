@@ -191,7 +191,11 @@ def said_by_tables(folder):
         "P.csv": (["item_id", *(f"p_{k}" for k in range(1, 6))], percent),
         "L.csv": (["item_id", "label"], labels),
         "lower/L.csv": (["item_id", "label"], [[item, label - 1] for item, label in labels]),
-        "strange/L.csv": (["item_id", "label"], [*labels[:19], ["x1", 1], ["x2", 2]]),
+        "strange/L.csv": (["item_id", "label"], [labels[0], ["x1", 1], ["x2", 2]]),
+        "several/L.csv": (
+            ["item_id", "label", "rater"],
+            [["t0", 4, "ann"], ["t0", 5, "bob"], ["t1", 2, "ann"]],
+        ),
         "texts.csv": (["item_id", "text"], [["a", "hello"]]),
     }
     for name, (header, content) in tables.items():
@@ -203,7 +207,7 @@ def said_by_tables(folder):
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
         assert result.exit_code == 2
         said = result.stderr.strip().removeprefix("error: ")
-        return re.sub(r"\b(?:twice|from0|both|two|strange|mixed|lower)/", "", said)
+        return re.sub(r"\b(?:twice|from0|both|two|strange|mixed|lower|several)/", "", said)
 
     fit = ("-o", "judge.cordial")
     return [
@@ -214,6 +218,7 @@ def said_by_tables(folder):
         say("fit", "twice/R.csv", "L.csv", *fit),
         say("fit", "two/R.csv", "L.csv", *fit),
         say("fit", "R.csv", "strange/L.csv", *fit),
+        say("fit", "R.csv", "several/L.csv", *fit),
         say("fit", "both/R.csv", "L.csv", *fit),
         say("read", "texts.csv", "-o", "out.csv"),
         say("predict", "R.csv", "R.csv", "-o", "out.csv"),

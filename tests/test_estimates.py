@@ -241,13 +241,14 @@ def test_rows_may_be_a_mask(fitted):
     assert one.to_dict() == other.to_dict()
 
 
-def test_groups_with_another_index_are_refused(fitted):
+def test_groups_are_found_by_the_index_of_the_readings(fitted):
     pandas = pytest.importorskip("pandas")
     logits = pandas.DataFrame(MADE.logits)
     groups = pandas.Series(NAMES)
-    assert fitted.estimate(logits, ROWS, groups).ranking
-    with pytest.raises(InputError, match="groups must have the index of logits"):
-        fitted.estimate(logits, ROWS, groups.sort_values())
+    expected = fitted.estimate(logits, ROWS, NAMES).to_dict()
+    assert expected == fitted.estimate(logits, ROWS, groups.sort_values()).to_dict()
+    with pytest.raises(InputError, match="groups must have the index of the readings"):
+        fitted.estimate(logits, ROWS, groups[:-1])
 
 
 def test_labels_that_are_all_alike_teach_nothing():

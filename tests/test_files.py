@@ -16,7 +16,8 @@ from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables import check_writable, read_readings, replacing, write_table
-from cordial_ppl.tables.files import ENDINGS, read_columns
+from cordial_ppl.tables.files import read_columns
+from cordial_ppl.tables.writing import SINKS
 
 FORMATS = ["csv", "parquet", "jsonl", "ndjson"]
 
@@ -131,8 +132,14 @@ def test_files_that_cannot_be_read(tmp_path):
         read_readings(path)
     with pytest.raises(FileError, match="cannot read.*No such file"):
         read_readings(tmp_path / "r.csv")
-    with pytest.raises(FileError, match=r"must end in \.csv, \.parquet, \.jsonl or \.ndjson"):
-        read_readings(tmp_path / "r.xlsx")
+    with pytest.raises(FileError, match=r"must end in \.csv, .*\.parquet, \.jsonl or \.ndjson"):
+        read_readings(tmp_path / "r.doc")
+    path.rename(tmp_path / "named.xlsx")
+    with pytest.raises(FileError, match="named.xlsx is not what its ending says: .* .parquet"):
+        read_readings(tmp_path / "named.xlsx")
+    (tmp_path / "named.xlsx").write_bytes(b"PK\3\4 and nothing else")
+    with pytest.raises(FileError, match="named.xlsx (is damaged or no workbook|needs fastexcel)"):
+        read_readings(tmp_path / "named.xlsx")
 
 
 def test_a_failure_leaves_nothing_behind(tmp_path):
@@ -150,7 +157,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
 
 
 def test_outputs_that_can_and_cannot_be_written(tmp_path):
-    check_writable(tmp_path / "out.CSV", endings=ENDINGS)
+    check_writable(tmp_path / "out.CSV", endings=SINKS)
     check_writable(tmp_path / "calibrator.cordial")
     (tmp_path / "file").touch()
     (tmp_path / "folder.csv").mkdir()
@@ -160,7 +167,7 @@ def test_outputs_that_can_and_cannot_be_written(tmp_path):
     names = "none/out.csv", "file/out.csv", "folder.csv", "out.txt", "out", "pipe.csv", "link.csv"
     for path in (tmp_path / name for name in names):
         with pytest.raises(FileError, match=path.name):
-            check_writable(path, endings=ENDINGS)
+            check_writable(path, endings=SINKS)
         with pytest.raises(FileError, match=path.name):
             write_table(path, {"a": [1]})
     assert sorted(tmp_path.iterdir()) == before and (tmp_path / "pipe.csv").is_fifo()

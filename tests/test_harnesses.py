@@ -7,8 +7,9 @@ import pytest
 from logs_of_reviews import LOGS, read, table
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats import inspect_ai
+from cordial_ppl.formats import collect, find_format, inspect_ai, of_scorer
 from cordial_ppl.formats.inspect_ai import zipfile
+from cordial_ppl.scale import Scale
 
 BEST_FOURTH = (-4.0, -3.0, -2.0, -1.0, -5.0)
 PAIRS = [["Stars:", f" {k}"] for k in range(1, 6)]
@@ -210,3 +211,141 @@ def test_logs_of_inspect_in_json(log):
     assert found.count("unread") == 1 and not found.labels["item_id"]
     with pytest.raises(InputError, match="holds no samples"):
         read(log({**whole, "samples": None}))
+
+
+GRADED = LOGS / "inspect_graded.eval"
+GRADES = Scale(("I", "P", "C"))
+
+
+def grades(path, name, scale=GRADES, **settings):
+    return collect(of_scorer(find_format(path), name).read(path), scale=scale, **settings)
+
+
+def call(text, *tops, model="m/grader", span: str | None = "a"):
+    """A call of a grader, as Inspect logs it."""
+    tokens = [
+        {"token": next(iter(top)), "logprob": next(iter(top.values())), "top_logprobs": entries}
+        for top in tops
+        for entries in [[{"token": token, "logprob": score} for token, score in top.items()]]
+    ]
+    choice = {"message": {"content": text}, "stop_reason": "stop"}
+    choice |= {"logprobs": {"content": tokens}} if tokens else {}
+    output = {"model": model, "choices": [choice]}
+    return {"event": "model", "model": model, "span_id": span, "output": output}
+
+
+BEGUN = {"event": "span_begin", "id": "a", "type": "scorer", "name": "qa"}
+CORRECT = [{"GRADE": -0.1}, {":": -0.1}, {" C": -0.2, " I": -1.8}]
+
+
+def graded(*events, value="C", item="one", epoch=1, answer="Answer: C", **score):
+    """A sample whose answer a scorer graded."""
+    return {
+        "id": item, "epoch": epoch, "target": "C", "scores": {"qa": {"value": value, **score}},
+        "output": {"choices": [{"message": {"content": answer}}]}, "events": events,
+    }  # fmt: skip
+
+
+def inspected(*samples):
+    return {"eval": {"model": "m/tested", "task": "t"}, "plan": {}, "samples": samples}
+
+
+def test_grades_are_read_with_the_log_probabilities_of_the_grader():
+    found = grades(GRADED, "model_graded_qa")
+    assert found.readings["reader"] == found.readings["reader_model"] == ["mockllm/grader"] * 6
+    given = ["C", "I", "P", "C", "C", "I"]
+    best = table(found, "logprob").argmax(axis=1)
+    assert [GRADES.options[k] for k in best] == given
+    # The grader's distances between letters are those that the log was made with.
+    np.testing.assert_allclose(np.diff(table(found, "logprob")[0]), 1.2, atol=1e-3)
+    assert not found.labels["item_id"] and not found.scored
+
+
+@pytest.mark.parametrize(
+    ("name", "less"), [("stars", 0), ("rubric.clarity", 0), ("rubric.style", 1)]
+)
+def test_values_of_scorers_are_hard_readings(name, less):
+    found = grades(GRADED, name, Scale(tuple("12345")))
+    stars = read(LOGS / "inspect.eval").labels["label"][:6]
+    assert (table(found, "n").argmax(axis=1) + 1).tolist() == [
+        max(1, int(label) - less) for label in stars
+    ]
+    assert set(found.readings["reader"]) == {name.partition(".")[0]}
+
+
+def test_a_log_whose_answers_are_no_ratings_says_which_scores_it_has():
+    names = "model_graded_qa or rubric.clarity or rubric.style or stars"
+    with pytest.raises(InputError, match=f"none of its 6 answers .* read by --score {names}"):
+        read(GRADED)
+    with pytest.raises(
+        InputError, match=f"which answers were possible. .* read by --score {names}"
+    ):
+        read(GRADED, scale=None)
+
+
+def test_the_answers_of_a_graded_model_are_not_taken_for_grades(log):
+    found = read(log(inspected(graded(BEGUN, call("GRADE: I"), value="I"))), scale=GRADES)
+    # They are read, but the log says that it has grades.
+    assert found.scored == {"qa": True} and table(found, "n").tolist() == [[0, 0, 1]]
+
+
+def test_epochs_of_a_grade_are_several_answers(log):
+    path = log(inspected(graded(), graded(epoch=2, value="I"), graded(epoch=3, value=float("nan"))))
+    found = grades(path, "qa")
+    assert table(found, "n").tolist() == [[1, 0, 1]] and found.count("unread") == 1
+    assert found.readings["reader"] == ["qa"] and "reader_model" not in found.readings
+
+
+def test_the_grader_is_known_by_its_message_too(log):
+    asked = {"grading": [{"role": "user"}, {"role": "assistant", "model": "m/g"}]}
+    assert grades(log(inspected(graded(metadata=asked))), "qa").readings["reader"] == ["m/g"]
+
+
+def test_the_last_call_within_the_scorer_counts(log):
+    inner = {"event": "span_begin", "id": "b", "parent_id": "a", "type": "agent", "name": "x"}
+    other = call("GRADE: I", *[{"GRADE": -0.1}, {":": -0.1}, {" I": -0.1}], span="elsewhere")
+    draft = call("GRADE: I", *[{"GRADE": -0.1}, {":": -0.1}, {" I": -0.1}])
+    events = [BEGUN, draft, inner, call("GRADE: C", *CORRECT, span="b"), other]
+    found = grades(log(inspected(graded(*events))), "qa")
+    assert table(found, "logprob")[0, 2] == -0.2
+    # Before there were spans, steps marked where a scorer begins and ends.
+    step = {"event": "step", "type": "scorer", "name": "qa", "action": "begin"}
+    events = [step, call("", *CORRECT, span=None), {**step, "action": "end"}, other]
+    old = grades(log(inspected(graded(*events))), "qa")
+    np.testing.assert_array_equal(table(old, "logprob"), table(found, "logprob"))
+
+
+def test_several_graders_are_several_readers(log):
+    both = [call("", *CORRECT), call("", *CORRECT, model="m/other")]
+    found = grades(log(inspected(graded(BEGUN, *both))), "qa")
+    assert found.readings["reader"] == ["m/grader", "m/other"]
+    hard = grades(log(inspected(graded(BEGUN, call(""), call("", model="m/other")))), "qa")
+    assert hard.readings["reader"] == ["qa"]
+
+
+def test_an_answer_other_than_the_value_that_the_scorer_took_is_not_counted(log):
+    path = log(
+        inspected(
+            graded(BEGUN, call("", *CORRECT)),
+            graded(BEGUN, call("", *CORRECT), item="two", value="I"),
+        )
+    )
+    found = grades(path, "qa")
+    assert found.readings["item_id"] == ["one"] and found.answers["off"] == 1
+
+
+def test_scores_that_are_not_there(log):
+    path = log(
+        inspected(graded(), {**graded(item="two"), "scores": None, "error": {"message": "!"}})
+    )
+    assert grades(path, "qa").failed == ["sample two (!)"]
+    for name, message in [
+        ("other", "has no score 'other'; it has 'qa'"),
+        ("qa.style", "has no score 'qa.style'"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            grades(path, name)
+    with pytest.raises(InputError, match="'rubric' gives 2 values: .* --score rubric.clarity"):
+        grades(GRADED, "rubric")
+    with pytest.raises(InputError, match="--score is for Inspect's logs; these are responses"):
+        of_scorer(find_format(LOGS / "openai_chat.jsonl"), "qa")

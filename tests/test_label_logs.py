@@ -5,7 +5,7 @@ import pytest
 from logs_of_reviews import LABELS, LABELS_ALONE, LOGS, read, table
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.scale import Scale
 
 
 @pytest.mark.parametrize("name", LABELS_ALONE)
@@ -26,14 +26,11 @@ def record(item, *values, name="stars", users=True):
     return {"id": item, "fields": {}, "responses": {name: given}}
 
 
-def test_the_median_of_people_who_differ(log):
-    rows = [record("a", "5", "1", "4"), record("b", "5", "2")]
-    assert read(log(*rows)).labels["label"] == ["4", "2"]
-    words = record("a", "poor", "good", "fair")
-    with pytest.raises(SettingNeeded, match="people differ \\(poor, good, fair\\)"):
-        read(log(words), scale=None)
-    scale = Scale(("poor", "fair", "good"))
-    assert read(log(words), scale=scale).labels["label"] == ["fair"]
+def test_labels_of_all_people_are_kept(log):
+    found = read(log(record("a", "5", "1"), record("b", "2")), scale=None)
+    people = ["user 0", "user 1", "user 0"]
+    tables = {"item_id": ["a", "a", "b"], "task": ["stars"] * 3, "annotator": people}
+    assert found.labels == {**tables, "label": ["5", "1", "2"]}
     one = read(log(record("a", 4)), scale=None)
     assert one.labels == {"item_id": ["a"], "task": ["stars"], "user": ["user 0"], "label": ["4"]}
 
@@ -49,7 +46,7 @@ def test_records_of_argilla_of_all_versions(log):
     spans["responses"]["spans"] = [{"value": ["x"]}]
     for row in ({"fields": {}, "id": "a", "responses": first}, {"id": "a", **draft}, spans):
         assert read(log(row)).labels["label"] == ["4"]
-    with pytest.raises(InputError, match="line 1: expected an `id`"):
+    with pytest.raises(InputError, match="line 1: a text needs a name; `id` is empty|no `id`"):
         read(log(record(None, "4")))
 
 
@@ -67,7 +64,8 @@ def test_records_of_argilla_of_all_versions(log):
 )
 def test_people_whom_the_export_does_not_name_are_people_all_the_same(log, row):
     found = read(log(row), scale=None)
-    assert found.labels == {"item_id": ["a"], "task": ["stars"], "label": ["4"]}
+    people = [f"person {number}" for number in (1, 2, 3)]
+    assert found.labels["annotator"] == people and found.labels["label"] == ["2", "5", "4"]
 
 
 def task(*values, **fields):
@@ -82,8 +80,11 @@ def test_tasks_of_label_studio(log):
     cancelled = task({"rating": 1}, was_cancelled=True)
     assert read(log(cancelled, task({"rating": 4}))).labels["label"] == ["4"]
     for row, message in (
-        (task({"choices": ["1", "2"]}), "line 1: a label must be one choice; found \\['1', '2'\\]"),
-        ({"id": 1, "stars": 4, "annotation_id": 9}, "Export as JSON, not as JSON-MIN"),
+        (
+            task({"choices": ["1", "2"]}, **by),
+            "a text must have one label of 'a@b'; '3' has '1', '2'",
+        ),
+        ({"id": 1, "stars": 4, "annotation_id": 9}, "its rows have id, stars, annotation_id"),
     ):
         with pytest.raises(InputError, match=message):
             read(log(row))

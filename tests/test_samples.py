@@ -36,19 +36,32 @@ def test_samples_in_lists_and_row_by_row(log, tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"rating": 4}, {"tokens": 3}], "line 2: expected `rating`, as in the rows before; found"),
-        ([{"tokens": 3}], "expected a list `scores`.*found item_id, tokens"),
-        ([{"scores": [4]}] * 2, "a text must occur once; '1' is in line 1 and in line 2"),
-        ([{"scores": [[4]]}], "line 1: `scores` must be numbers or texts"),
-        ([{"scores": "5;5;4"}], "line 1: .* must be one answer or a list; .* as JSON"),
-        ([{"rating": "5 5 4"}], "line 1: .* must be one answer or a list; .* as JSON"),
-        ([{"scores": "[4 5 4]"}], "line 1: .* must be one answer or a list; .* as JSON"),
-        ([{"score": "4|5"}], "line 1: .* must be one answer or a list; .* as JSON"),
+        (
+            [{"tokens": 3}],
+            "its rows have no `scores`, `samples`.* others; they have item_id, tokens",
+        ),
+        ([{"scores": [[4]]}], "line 1: `scores` must be one answer or a list of answers"),
+        ([{"scores": "5;5;4"}], "none of its 1 answers names an option.*; the first says '5;5;4'"),
+        ([{"rating": "5 5 4"}], "none of its 1 answers names an option"),
+        ([{"scores": "[4 5 4]"}], "none of its 1 answers names an option"),
+        ([{"score": "4|5"}], "none of its 1 answers names an option"),
+        (
+            [{"score": {"a": 4, "b": "x"}}],
+            "`score` is an object with 'a', 'b': .*score.a.*score.\\*",
+        ),
     ],
 )
 def test_rows_that_are_no_samples(log, rows, message):
     with pytest.raises(InputError, match=message):
         read(log(*({"item_id": 1, **row} for row in rows)), "samples")
+
+
+def test_rows_without_a_sample_are_told_and_rows_of_one_text_counted(log):
+    found = read(log({"item_id": 1, "rating": 4}, {"item_id": 2, "tokens": 3}))
+    assert table(found, "n").tolist() == [[0, 0, 0, 1, 0]]
+    assert found.failed == ["line 2 (no `rating`)"]
+    found = read(log(*[{"item_id": 1, "scores": [4]}] * 2))
+    assert table(found, "n").tolist() == [[0, 0, 0, 2, 0]] and found.pooled == 1
 
 
 def test_a_table_of_texts_is_not_a_judge_of_them(sheet, log):
@@ -67,7 +80,7 @@ def test_digits_of_a_text_never_stand_in_for_an_empty_score(sheet, order):
     rows = [{"score": "4", "text": "fine"}, {"score": "", "text": "2 of them"}]
     lines = [f"{i},{row[order[0]]},{row[order[1]]}" for i, row in enumerate(rows)]
     found = read(sheet(f"item_id,{','.join(order)}", *lines))
-    assert found.readings["item_id"] == ["0"] and found.unread == ["line 3"]
+    assert found.readings["item_id"] == ["0"] and found.failed == ["line 3 (no `score`)"]
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,11 @@ def test_options_are_counted_against_the_readings():
             Scale.of(options, size)
     with pytest.raises(InputError, match="positions must be 0..2"):
         WORDS.decode([-1])
-    with pytest.raises(InputError, match="1..5; found 0 in row 1.* add 1 to each"):
+    with pytest.raises(
+        SettingNeeded, match=r"1..5; found 0 in row 1.*options=\('0','1','2','3','4'"
+    ):
         Scale.of(range(1, 6), 5).encode([1, 0, 4])
-    with pytest.raises(InputError, match="'bad', 'fair', 'good'.*positions 0..2.*'Good' in line 5"):
-        WORDS.encode(["bad", "Good"], where=lambda i: f"line {i + 4}")
+    with pytest.raises(
+        InputError, match="'bad', 'fair', 'good'.*positions 0..2.*'Goood' in line 5"
+    ):
+        WORDS.encode(["bad", "Goood"], where=lambda i: f"line {i + 4}")

@@ -6,11 +6,9 @@ import numpy as np
 import pandas
 import polars
 import pytest
-from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, small
+from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, lengthy, small
 from sklearn import base
-from sklearn.model_selection import (
-    GridSearchCV,
-)
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -218,8 +216,9 @@ def test_a_fit_changes_no_setting_and_knows_no_other(make):
     given, shown = judge.get_params(), repr(judge)
     once = judge.fit(LOGITS, LABELS).predict_proba(TEST)
     judge.fit(X[5:], Y[5:])
-    index = np.random.default_rng(0).permutation(20) + 7
-    again = judge.fit(pandas.DataFrame(LOGITS, index[::-1]), pandas.Series(LABELS, index))
+    index = np.random.default_rng(0).permutation(len(LABELS)) + 7
+    labels = pandas.Series(LABELS, index).sort_index()
+    again = judge.fit(pandas.DataFrame(LOGITS, index), labels)
     np.testing.assert_array_equal(again.predict_proba(TEST), once)
     assert judge.get_params() == given and repr(judge) == shown
 
@@ -265,3 +264,77 @@ def test_the_checks_of_scikit_learn():
     }
     assert not failed
     assert sum(check["status"] == "passed" for check in found) > 25
+
+
+FEW = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in (4, 0, 3)])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [None, range(1, 6), (9, 7, 5, 3, 1), ("poor", "fair", "good", "great", "best")],
+    ids=str,
+)
+def test_few_labels_are_scored_whatever_the_options_are(options):
+    """Folds without an option, options in no order of names, and labels in the options' terms."""
+    judge = cp.TemperatureScaling(options)
+    names = np.asarray(range(5) if options is None else options)
+    labels = names[TEXTS.labels[FEW]]
+    loss = cross_val_score(judge, TEXTS.logits[FEW], labels, scoring=cp.scores.neg_log_loss, cv=3)
+    right = cross_val_score(judge, TEXTS.logits[FEW], labels, scoring="accuracy", cv=3)
+    plain = cp.TemperatureScaling()
+    expected = cross_val_score(
+        plain, TEXTS.logits[FEW], TEXTS.labels[FEW], scoring=cp.scores.neg_log_loss, cv=3
+    )
+    assert np.isfinite(expected).all()
+    np.testing.assert_array_equal(loss, expected)
+    assert (right > 0).all()
+    assert judge.fit(X, names[Y]).classes_.tolist() == names.tolist()
+
+
+def test_options_given_as_numbers_stay_numbers(tmp_path):
+    judge = cp.LogitStack(range(1, 6)).fit(X, Y + 1)
+    judge.save(tmp_path / "judge.cordial")
+    found = cp.load(tmp_path / "judge.cordial").predict(TEST)
+    assert found.dtype.kind == "i"
+    np.testing.assert_array_equal(found, judge.predict(TEST))
+
+
+@pytest.mark.parametrize("make", [cp.TemperatureScaling, cp.LogitStack])
+def test_an_index_says_which_label_is_whose(make):
+    order = np.random.default_rng(0).permutation(len(Y))
+    index = pandas.Index([f"text {row}" for row in range(len(Y))])
+    logits = pandas.DataFrame(X, index)
+    labels, weights = (pandas.Series(own, index) for own in (Y, np.arange(1.0, 26.0)))
+    expected = make().fit(logits, Y, sample_weight=weights.to_numpy())
+    judge = make().fit(logits, labels.iloc[order], sample_weight=weights.iloc[order[::-1]])
+    np.testing.assert_array_equal(judge.predict_proba(TEST), expected.predict_proba(TEST))
+    assert judge.score(logits, labels.iloc[order]) == judge.score(X, Y)
+    for other in (labels.reset_index(drop=True), labels.rename({"text 3": "text 4"})):
+        with pytest.raises(InputError, match=r"labels must have the index .*to_numpy\(\)"):
+            make().fit(logits, other)
+    with pytest.raises(InputError, match="labels must have the index"):
+        judge.score(logits, labels[:-1])
+    # By position where one has no index.
+    for given in ((X, labels), (polars.DataFrame(X), labels), (logits, Y.tolist())):
+        make().fit(*given)
+
+
+def test_covariates_and_users_follow_the_index():
+    order = np.random.default_rng(0).permutation(20)
+    logits = pandas.DataFrame(LOGITS)
+    length = pandas.Series(np.linspace(0.5, 2, 20))
+    judge = cp.ChannelCalibrator(cp.Channel("lengthy", lengthy), inference="mode")
+    expected = judge.fit(LOGITS, LABELS, {"length": length.to_numpy()}).predict_proba(
+        LOGITS, {"length": length.to_numpy()}
+    )
+    shuffled = {"length": length.iloc[order]}
+    found = judge.fit(logits, LABELS, shuffled).predict_proba(logits, shuffled)
+    np.testing.assert_array_equal(found, expected)
+    users = pandas.Series(["ann", "bob"] * 10)
+    probs = pandas.DataFrame(expected)
+    labels = pandas.Series(LABELS)
+    plain = cp.UserShift().fit(expected, LABELS, users.tolist())
+    shift = cp.UserShift().fit(probs, labels.iloc[order], users.iloc[order[::-1]])
+    assert shift.values_ == plain.values_
+    with pytest.raises(InputError, match="users must have the index"):
+        shift.predict_proba(probs, users[1:])

@@ -2,12 +2,20 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import softmax
 
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.readings import as_logits, readings_from_counts
 from cordial_ppl.scale import Scale
-from cordial_ppl.tables import match_labels, read_labels, read_readings, write_table
+from cordial_ppl.tables import (
+    match_labels,
+    read_labels,
+    read_readings,
+    read_several,
+    write_table,
+)
 
 ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
 SCALE = Scale(("1", "2", "3"))
@@ -140,7 +148,7 @@ def test_labels_meet_their_readings(tmp_path, ending):
     table = read_labels(labels, SCALE)
     np.testing.assert_array_equal(table.labels, [0, 2])
     assert table.extras == {"user": ["u", "v"]}
-    np.testing.assert_array_equal(match_labels(read_readings(readings), table), [3, 0])
+    np.testing.assert_array_equal(match_labels(read_readings(readings), table)[1], [3, 0])
 
 
 def test_labels_of_one_task(text):
@@ -151,3 +159,155 @@ def test_labels_of_one_task(text):
         read_labels(path, SCALE)
     plain = text("p.csv", "item_id,label", "a,1")
     assert read_labels(plain, SCALE, task="y").item_ids == ["a"]
+
+
+CELLS = st.tuples(st.integers(1, 3), st.floats(0.1, 9), st.sampled_from("xyz"))
+
+
+@given(
+    st.lists(CELLS, min_size=2, max_size=8),
+    st.randoms(use_true_random=False),
+    st.sampled_from([",", ";", "\t"]),
+)
+def test_the_order_of_rows_and_other_columns_change_nothing(tmp_path_factory, cells, random, mark):
+    """Also which character separates cells."""
+    table = {
+        "item_id": [f"t{i // 2}" for i in range(len(cells))],
+        "annotator": [str(i % 2) for i in range(len(cells))],
+        "label": [str(k) for k, *_ in cells],
+        "weight": [repr(w) for _, w, _ in cells],
+    }
+    path = tmp_path_factory.mktemp("order") / "l.csv"
+
+    def labels(columns, rows, mark=","):
+        lines = [columns, *([columns[name][row] for name in columns] for row in rows)]
+        path.write_text("".join(mark.join(line) + "\n" for line in lines))
+        found = read_labels(path, SCALE)
+        parts = found.item_ids, found.annotators or (), found.labels.tolist(), found.weights
+        return sorted(zip(*parts, strict=True))
+
+    expected = labels(table, range(len(cells)))
+    other = list((table | {"note": [note for *_, note in cells]}).items())
+    rows = list(range(len(cells)))
+    random.shuffle(other)
+    random.shuffle(rows)
+    assert labels(dict(other), rows, mark) == expected
+
+
+@given(st.permutations(range(5)), st.permutations(["item_id", "p_1", "p_2", "p_3", "note"]))
+def test_the_order_of_a_table_of_readings(tmp_path_factory, rows, names):
+    """But for that of the options, which is the scale's unless they are named."""
+    cells = {
+        "item_id": list("abcde"),
+        "p_1": [0.2, 0.5, 0.1, 0.3, 0.6],
+        "p_2": [0.3, 0.3, 0.1, 0.3, 0.1],
+        "p_3": [0.5, 0.2, 0.8, 0.4, 0.3],
+        "note": list("vwxyz"),
+    }
+    path = tmp_path_factory.mktemp("order") / "r.csv"
+    write_table(path, {name: [cells[name][row] for row in rows] for name in names})
+    table = read_readings(path, options=SCALE.options)
+    found = dict(zip(table.item_ids, softmax(table.logits, axis=1), strict=True))
+    plain = np.array([cells[f"p_{k}"] for k in (1, 2, 3)]).T
+    assert sorted(found) == cells["item_id"]
+    for row, item in enumerate("abcde"):
+        np.testing.assert_allclose(found[item], plain[row])
+
+
+def test_which_separator_and_encoding(tmp_path):
+    path = tmp_path / "r.txt"
+    text = 'item_id;"a, b; c";p_1;p_2\nx;"1;2";0,25;0,75\n'
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        path.write_bytes(text.encode(encoding))
+        table = read_readings(path)
+        np.testing.assert_allclose(softmax(table.logits[0]), [0.25, 0.75])
+        assert table.extras == {"a, b; c": ["1;2"]}
+    path.write_text("sep=;\r\nitem_id;label\r\nx;2\r\ny;9\r\n")
+    with pytest.raises(InputError, match="found '9' in line 4"):
+        read_labels(path, SCALE)
+    path.write_text("item_id,label\n")
+    with pytest.raises(InputError, match="holds no rows"):
+        read_labels(path, SCALE)
+
+
+def test_names_of_columns(text):
+    readings = text("r.csv", "Item ID,judge,p_1,p_2", "x,a,0.5,0.5", "y,b,0.5,0.5")
+    with pytest.raises(InputError, match="no column 'item_id'; .*: id='Item ID'.$"):
+        read_readings(readings)
+    table = read_readings(readings, id=["Item ID"], reader="judge=b")
+    assert table.item_ids == ["y"] and table.extras == {"reader": ["b"]}
+    labels = text("l.csv", "item_id,verdict,label", "y,1,9")
+    found = read_labels(labels, table.scale, id=["Item ID"], label=["verdict"])
+    assert found.labels.tolist() == [0] and found.extras == {"input_label": ["9"]}
+    parts = text("q.csv", "question,model,label", "7,gpt,1", "7,other,2")
+    assert read_labels(parts, SCALE, id=["question,model"]).item_ids == ["7|gpt", "7|other"]
+    with pytest.raises(InputError, match="no column 'label'; .* label='vote'"):
+        read_labels(text("v.csv", "item_id,vote", "y,2"), table.scale)
+
+
+def test_words_are_told_by_more_than_capitals_and_blanks():
+    words = Scale(("very bad", "so so", "Good", "good"))
+    np.testing.assert_array_equal(
+        words.encode(["VERY  bad", "So so", "Good", "good"]), [0, 1, 2, 3]
+    )
+    with pytest.raises(InputError, match="found 'GOOD' in row 0"):
+        words.encode(["GOOD"])
+
+
+def test_one_label_of_several(text):
+    path = text(
+        "l.csv", "item_id,annotator,label,weight",
+        "a,x,1,1", "a,y,3,3", "b,x,2,1", "c,x,1,1", "c,y,2,1", "c,z,3,1",
+    )  # fmt: skip
+    found = read_labels(path, SCALE, annotators="median", round="half-up")
+    assert (found.item_ids, found.labels.tolist()) == (["a", "b", "c"], [2, 1, 1])
+    assert found.weights.tolist() == [2, 1, 1] and found.annotators is None
+    found = read_labels(path, SCALE, annotators="mean", round="split")
+    assert found.labels.tolist() == [1, 2, 1, 1] and found.weights.tolist() == [1, 1, 1, 1]
+    with pytest.raises(InputError, match="mean labels .* 1 of 3 .* such as 2.5 in line 2"):
+        read_labels(path, SCALE, annotators="mean")
+
+
+def test_options_never_take_the_place_of_a_gap(text):
+    """Nor of columns that fall, or that other names are mixed with."""
+    for names in ("p_1,p_2,p_4", "p_3,p_2,p_1", "p_1,p_2,p_good"):
+        path = text("r.csv", f"item_id,{names}", "x,.2,.3,.5")
+        for options in (("0", "1", "2"), ("poor", "fair", "better")):
+            with pytest.raises(InputError, match="options must name the columns"):
+                read_readings(path, options=options)
+    words = text("w.csv", "item_id,p_poor,p_fair,p_good", "x,.2,.3,.5")
+    with pytest.raises(InputError, match="options must name the columns"):
+        read_readings(words, options=("bad", "fair", "good"))
+    assert read_readings(words, options=("1", "2", "3")).scale.aliases == ("poor", "fair", "good")
+
+
+def test_options_that_columns_number_otherwise(text):
+    """Labels are then the options' own numbers, never those of columns."""
+    readings = text("r.csv", "item_id,reader,p_1,p_2,p_3", "x,a,.2,.3,.5", "x,b,.2,.3,.5")
+    table = read_several([readings], options=("0", "1", "2"))
+    assert table.scale.options == ("0", "1", "2") and table.readers == ("a", "b")
+    np.testing.assert_allclose(softmax(table.logits[0], axis=1), [[0.2, 0.3, 0.5]] * 2)
+    labels = text("l.csv", "item_id,label", "x,2")
+    assert read_labels(labels, table.scale).labels.tolist() == [2]
+    with pytest.raises(InputError, match="0..2; found '3' in line 2"):
+        read_labels(text("m.csv", "item_id,label", "x,3"), table.scale)
+    words = read_readings(readings, reader="a", options=("poor", "fair", "good")).scale
+    assert read_labels(labels, words).labels.tolist() == [1]
+    assert read_labels(text("w.csv", "item_id,label", "x,Good"), words).labels.tolist() == [2]
+    # A calibrator's scale gives words for numbers, and no other numbers.
+    for own, fits in ((Scale(("poor", "fair", "good")), True), (Scale(("0", "1", "2")), False)):
+        if fits:
+            assert read_readings(readings, reader="a", options=own).scale.aliases == ("1", "2", "3")
+        else:
+            with pytest.raises(InputError, match="options must name the columns"):
+                read_readings(readings, reader="a", options=own)
+
+
+def test_columns_of_annotators(text):
+    path = text("l.csv", "item_id,label,label_x,label_y,y", "a,3,1,2,note", "b,3,,2,note")
+    found = read_labels(path, SCALE, label=["label_x", "label_y"])
+    assert list(zip(found.item_ids, found.annotators or (), found.labels, strict=True)) == [
+        ("a", "x", 0), ("a", "y", 1), ("b", "y", 1)
+    ]  # fmt: skip
+    assert found.extras["y"] == ["note"] * 3 and found.extras["input_label"] == ["3"] * 3
+    assert read_labels(path, SCALE).labels.tolist() == [2, 2]

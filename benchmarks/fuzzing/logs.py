@@ -6,6 +6,7 @@ import random
 import zipfile
 from functools import cache, partial
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,15 @@ from fuzzing.tables import write_everywhere
 
 LOGS = Path(__file__).parents[2] / "tests" / "logs"
 STARS = ("1", "2", "3", "4", "5")
+_JUDGMENTS = run_path(str(LOGS.parent / "judgments.py"))["FILES"]
+FIELDS = (
+    {"answer": ("score",)},
+    {"item": ("id", "turn ?"), "answer": ("*.score",), "label": ("label",)},
+    {"answer": ("scores.*",), "label": ("scores.*",), "annotator": "scores.*"},
+    {"item": ("question_id",), "answer": ("*.*",), "swapped": ("score",), "where": ("turn!=1",)},
+)
+"""Namings that few files have the fields of."""
+
 ROWS = 4
 """Rows of a log that are kept: more would only take longer."""
 
@@ -39,7 +49,8 @@ def valid(form: str) -> list[tuple[str, bytes]]:
             continue
         if find_format(path).name == form:
             found.append((str(path.relative_to(LOGS)), _shortened(path)))
-    return found
+    made = (make() for make in _JUDGMENTS.get(form, ()))
+    return found + [(file.name, file.text.encode()) for file in made]
 
 
 def _shortened(path: Path) -> bytes:
@@ -67,6 +78,8 @@ def _make(form: str, rng: random.Random, folder: Path) -> dict[str, Any]:
         "path": path,
         "form": mostly(rng, rng.choice(("auto", form)), *FORMATS),
         "scale": mostly(rng, None if form == "lm-eval" else STARS, None, STARS[:3], STARS[::-1]),
+        "given": mostly(rng, {}, *FIELDS),
+        "round": mostly(rng, None, "split", "half-up"),
         "spellings": mostly(rng, None, {"five": "5"}, {"\u0661": "1", "x": "9"}),
         "after": mostly(rng, None, "Score:", r"(a+)+$", "[", ""),
         "reverse": rng.random() < 0.2,
@@ -155,12 +168,12 @@ def _archive(rng: random.Random, data: bytes) -> bytes:
 
 
 def _enter(case: dict[str, Any], folder: Path) -> None:
-    settings = {name: case[name] for name in ("spellings", "reverse", "task", "reader")}
+    settings = {name: case[name] for name in ("spellings", "reverse", "task", "reader", "round")}
     settings |= {name: case[name] for name in ("explain", "labels")}
     pattern = as_pattern(case["after"])
     scale = case["scale"] and Scale(case["scale"])
     found = collect(
-        find_format(case["path"], case["form"]).read(case["path"]),
+        find_format(case["path"], case["form"], case["given"]).read(case["path"]),
         scale=scale,
         before=pattern,
         **settings,

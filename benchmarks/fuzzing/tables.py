@@ -57,6 +57,12 @@ def readings(rng: random.Random) -> dict[str, list]:
 def labels(rng: random.Random) -> dict[str, list]:
     """A valid table of labels."""
     table: dict[str, list] = {"item_id": IDS[:6], "label": [rng.choice(OPTIONS) for _ in IDS[:6]]}
+    if rng.random() < 0.3:
+        table |= {"item_id": IDS[:3] * 2, "user": [*"aaabbb"]}
+    if rng.random() < 0.3:
+        table["label"] = [rng.choice(("1", 1.5, "2,5", 3)) for _ in IDS[:6]]
+    if rng.random() < 0.3:
+        table["weight"] = [rng.choice((1, 0.5, 2)) for _ in IDS[:6]]
     return table | ({"task": ["a"] * 6} if rng.random() < 0.3 else {})
 
 
@@ -190,7 +196,8 @@ def _make_readings(ending: str, rng: random.Random, folder: Path) -> dict[str, A
     return {
         "path": path,
         "options": mostly(rng, OPTIONS, *odd),
-        "reader": mostly(rng, "a" if "reader" in table else None, "a", "c", "", None),
+        "reader": mostly(rng, "a" if "reader" in table else None, "a", "c", "", None, "task=a"),
+        "id": mostly(rng, (), ("p_1",), ("note", "item_id")),
         "task": mostly(rng, "a" if "task" in table else None, "a", "c", "", None),
     }
 
@@ -225,13 +232,22 @@ def write_everywhere(columns: dict[str, Any], folder: Path) -> None:
 def _make_labels(ending: str, rng: random.Random, folder: Path) -> dict[str, Any]:
     path = folder / f"labels.{ending}"
     write_damaged(rng, labels(rng), path)
-    scale = Scale(mostly(rng, OPTIONS, ("a", "b", "c"), ("0", "1", "2")))
-    return {"path": path, "scale": scale, "task": mostly(rng, None, "a", "c", "")}
+    return {
+        "path": path,
+        "scale": Scale(mostly(rng, OPTIONS, ("a", "b", "c"), ("0", "1", "2"))),
+        "task": mostly(rng, None, "a", "c", "", "task=a", "task"),
+        "id": mostly(rng, (), ("user",), ("nothing", "label")),
+        "label": mostly(rng, (), ("label", "user"), ("item_id",), ("task", "task")),
+        "annotator": mostly(rng, None, "user", "item_id", "nothing"),
+        "annotators": mostly(rng, "each", "mean", "median", "mode"),
+        "round": rng.choice((None, "half-up", "nearest-even", "split", "up")),
+    }
 
 
 def _enter_labels(case: dict[str, Any], folder: Path) -> None:
     found = read_labels(**case)
     assert len(found.labels) == len(found.item_ids) > 0
+    assert len(found.weights) == len(found.labels) and (found.weights > 0).all()
     assert 0 <= found.labels.min() <= found.labels.max() < case["scale"].size
     write_everywhere({"item_id": found.item_ids} | found.extras, folder)
 

@@ -40,16 +40,18 @@ class Calibrator(NamedTuple):
 
     Attributes:
         name: the member's name in a stack.
-        fit: from logits `[*sets, n, K]` and labels `[*sets, n]` (-1: ignored) to parameters, each
-            with the leading axes in front.
+        fit: from logits `[*sets, n, K]`, labels `[*sets, n]` (-1: ignored) and their weights to
+            parameters, each with the leading axes in front.
         log_probs: from the parameters of one sample and logits `[m, K]` to log probabilities.
         params: the NamedTuple that `fit` returns.
+        validated: whether `fit` has folds of its own, and takes which text each label is of.
     """
 
     name: str
     fit: Callable[..., Any]
     log_probs: Callable[..., Any]
     params: type[Any]
+    validated: bool = False
 
 
 CALIBRATORS: dict[str, Calibrator] = {
@@ -58,11 +60,11 @@ CALIBRATORS: dict[str, Calibrator] = {
         Calibrator("temperature", fit_temperature, temperature_log_probs, Temperature),
         Calibrator("vector", fit_vector, vector_log_probs, Vector),
         Calibrator("odds", fit_odds, odds_log_probs, Odds),
-        Calibrator("odds-cv", fit_odds_validated, odds_log_probs, Odds),
-        Calibrator("dirichlet", fit_dirichlet_validated, dirichlet_log_probs, Dirichlet),
-        Calibrator("concatenated", fit_concatenated, concatenated_log_probs, Dirichlet),
-        Calibrator("full", fit_full_temperature, full_log_probs, Full),
-        Calibrator("full-vector", fit_full_vector, full_log_probs, Full),
+        Calibrator("odds-cv", fit_odds_validated, odds_log_probs, Odds, True),
+        Calibrator("dirichlet", fit_dirichlet_validated, dirichlet_log_probs, Dirichlet, True),
+        Calibrator("concatenated", fit_concatenated, concatenated_log_probs, Dirichlet, True),
+        Calibrator("full", fit_full_temperature, full_log_probs, Full, True),
+        Calibrator("full-vector", fit_full_vector, full_log_probs, Full, True),
         Calibrator("histogram", fit_histogram, vector_log_probs, Vector),
         Calibrator("raw", fit_raw, vector_log_probs, Vector),
         Calibrator("batch", fit_batch, vector_log_probs, Vector),

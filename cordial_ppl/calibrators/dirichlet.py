@@ -10,7 +10,13 @@ from scipy.special import log_softmax
 from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
 from cordial_ppl.calibrators.regression import fit_softmax
-from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples
+from cordial_ppl.calibrators.samples import (
+    BatchLabels,
+    BatchLogits,
+    BatchLogProbs,
+    BatchWeights,
+    as_samples,
+)
 
 Readings = Float[AnyArray, "... R K"]
 """Readings of several readers, ``[*sets, n, R, K]``."""
@@ -33,6 +39,7 @@ def fit_dirichlet(
     logits: BatchLogits,
     labels: BatchLabels,
     penalty: Float[np.ndarray, "... 2"],
+    weights: BatchWeights = None,
     ridge: float = RIDGE,
 ) -> Dirichlet:
     r"""Fit `softmax(W log q + b)`, `q = softmax(logits)`, by penalised maximum likelihood.
@@ -46,6 +53,7 @@ def fit_dirichlet(
         labels: positions ``[*sets, n]`` on the scale, 0..K-1; -1 marks texts to ignore.
         penalty: lambda and mu, positive; a pair for all fits, or pairs that are broadcast against
             the leading axes.
+        weights: of the labels, `[*sets, n]`.
         ridge: keeps the diagonal finite, positive.
 
     Returns:
@@ -55,16 +63,21 @@ def fit_dirichlet(
         Kull et al. (2019), "Beyond temperature scaling: obtaining well-calibrated multiclass
         probabilities with Dirichlet calibration" (ODIR).
     """
-    return _fit(_logs(logits), labels, penalty, ridge, size=logits.shape[-1])
+    return _fit(_logs(logits), labels, weights, penalty, ridge, size=logits.shape[-1])
 
 
-def fit_dirichlet_validated(logits: BatchLogits, labels: BatchLabels) -> Dirichlet:
+def fit_dirichlet_validated(
+    logits: BatchLogits,
+    labels: BatchLabels,
+    weights: BatchWeights = None,
+    texts: BatchLabels | None = None,
+) -> Dirichlet:
     """Fit Dirichlet calibration with the penalties of `GRID` that predict best on four folds.
 
     Ties go to the larger `lambda`, then to the larger `mu`.
     """
-    fit = partial(_fit, size=logits.shape[-1])
-    return cross_validate(fit, _log_probs, _logs(logits), labels, GRID)
+    fit, logs = partial(_fit, size=logits.shape[-1]), _logs(logits)
+    return cross_validate(fit, _log_probs, logs, labels, weights, texts, grid=GRID)
 
 
 def dirichlet_log_probs(params: Dirichlet, logits: BatchLogits) -> BatchLogProbs:
@@ -72,13 +85,18 @@ def dirichlet_log_probs(params: Dirichlet, logits: BatchLogits) -> BatchLogProbs
     return _log_probs(params, _logs(logits))
 
 
-def fit_concatenated(logits: Readings, labels: BatchLabels) -> Dirichlet:
+def fit_concatenated(
+    logits: Readings,
+    labels: BatchLabels,
+    weights: BatchWeights = None,
+    texts: BatchLabels | None = None,
+) -> Dirichlet:
     """Fit Dirichlet calibration of several readers, with a matrix W for each.
 
     Their scores are added; the fit is pulled towards the geometric mean of the readings.
     """
-    fit = partial(_fit, size=logits.shape[-1])
-    return cross_validate(fit, _log_probs, _side_by_side(logits), labels, GRID)
+    fit, logs = partial(_fit, size=logits.shape[-1]), _side_by_side(logits)
+    return cross_validate(fit, _log_probs, logs, labels, weights, texts, grid=GRID)
 
 
 def concatenated_log_probs(params: Dirichlet, logits: Readings) -> BatchLogProbs:
@@ -95,9 +113,15 @@ def _side_by_side(logits: Readings) -> np.ndarray:
 
 
 def _fit(
-    logs: np.ndarray, labels: AnyArray, penalty: np.ndarray, ridge: float = RIDGE, *, size: int
+    logs: np.ndarray,
+    labels: AnyArray,
+    weights: AnyArray | None,
+    penalty: np.ndarray,
+    ridge: float = RIDGE,
+    *,
+    size: int,
 ) -> Dirichlet:
-    data = as_samples(logs, labels, size)
+    data = as_samples(logs, labels, weights, options=size)
     width = logs.shape[-1]
     features = np.concatenate([data.logits, np.ones_like(data.logits[:, :1])], axis=1)
     identity = np.tile(np.eye(size), width // size)

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from cordial_ppl.arrays import AnyArray
 from cordial_ppl.calibrators.crossvalidation import cross_validate
-from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs
+from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, BatchWeights
 from cordial_ppl.calibrators.vector import Vector, vector_log_probs
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.inference.data import Labelled, pad
@@ -101,7 +101,10 @@ def shrink_channel(
 
 
 def fit_scalar(
-    name: str, logits: Float[np.ndarray, "n K"], labels: Int[np.ndarray, "*sets n"]
+    name: str,
+    logits: Float[np.ndarray, "n K"],
+    labels: Int[np.ndarray, "*sets n"],
+    weights: Float[np.ndarray, " n"] | None = None,
 ) -> Full:
     """Fit a scalar channel at its posterior mode, that of the prior if there are no labels.
 
@@ -109,6 +112,7 @@ def fit_scalar(
         name: "scalar" or "scalar-vector".
         logits: readings `[n, K]`, nats.
         labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        weights: of the labels.
 
     Returns:
         The reading, and the channel as a matrix.
@@ -117,7 +121,12 @@ def fit_scalar(
     size = logits.shape[1]
     target = build_target(CHANNELS[name], size)
     data = [
-        pad(Labelled(logits, own, {}), own, label_histogram(own, size), np.float64)
+        pad(
+            Labelled(logits, own, {}, weights),
+            own,
+            label_histogram(own, size, weights=weights),
+            np.float64,
+        )
         for own in labels.reshape(-1, texts)
     ]
     loc, scale = target.prior
@@ -126,14 +135,20 @@ def fit_scalar(
         site.name: modes[:, site.slice].reshape((*shape, *site.shape)) for site in target.sites
     }
     zeros = np.zeros((*shape, size))
-    weights = np.exp(named.get("log_scale", zeros) - named["temperature"][..., None])
+    scales = np.exp(named.get("log_scale", zeros) - named["temperature"][..., None])
     log_odds = named["strength_log_odds"][..., None, None]
     histogram = np.reshape([own.histogram for own in data], (*shape, 1, size))
     channel = expit(log_odds) * np.eye(size) + expit(-log_odds) * histogram
-    return Full(weights, named.get("bias", zeros), channel)
+    return Full(scales, named.get("bias", zeros), channel)
 
 
-def fit_full(name: str, logits: BatchLogits, labels: BatchLabels) -> Full:
+def fit_full(
+    name: str,
+    logits: BatchLogits,
+    labels: BatchLabels,
+    weights: BatchWeights = None,
+    texts: BatchLabels | None = None,
+) -> Full:
     """Fit a full channel whose distance from the scalar one is chosen by cross-validation.
 
     `lambda` of {0.3, 1, 3, ..., 300} has the lowest log loss out of four folds, ties to the larger;
@@ -143,21 +158,26 @@ def fit_full(name: str, logits: BatchLogits, labels: BatchLabels) -> Full:
         name: the scalar channel to shrink toward, "scalar" or "scalar-vector".
         logits: readings `[*sets, n, K]`, nats, centred.
         labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        weights: of the labels, `[*sets, n]`.
+        texts: which text each label is of; labels of one text share a fold.
 
     Returns:
         The reading's weights and biases, and the channel.
     """
 
-    def fit(logits: np.ndarray, labels: np.ndarray, strength: np.ndarray) -> Full:
+    def fit(
+        logits: np.ndarray, labels: np.ndarray, weights: np.ndarray, strength: np.ndarray
+    ) -> Full:
         # The scalar channel is the same for every strength.
-        scalar = fit_scalar(name, logits, labels[0])
+        scalar = fit_scalar(name, logits, labels[0], weights)
         probs = np.exp(vector_log_probs(Vector(scalar.weights, scalar.bias), logits))
-        counts = (labels[..., None] == np.arange(probs.shape[-1])).astype(np.float64)
+        counts = (labels[..., None] == np.arange(probs.shape[-1])) * weights[:, None]
         channel = shrink_channel(probs, counts, np.asarray(scalar.channel), strength)
         weights, bias = (np.broadcast_to(part, channel.shape[:-1]) for part in scalar[:2])
         return Full(weights, bias, channel)
 
-    return cross_validate(fit, full_log_probs, logits, labels, np.array(STRENGTHS))
+    grid = np.array(STRENGTHS)
+    return cross_validate(fit, full_log_probs, logits, labels, weights, texts, grid=grid)
 
 
 fit_full_temperature = partial(fit_full, "scalar")

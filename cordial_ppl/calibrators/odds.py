@@ -13,6 +13,7 @@ from cordial_ppl.calibrators.samples import (
     BatchLabels,
     BatchLogits,
     BatchLogProbs,
+    BatchWeights,
     as_samples,
     some,
 )
@@ -35,18 +36,21 @@ class Odds(NamedTuple):
 def fit_odds(
     logits: BatchLogits,
     labels: BatchLabels,
+    weights: BatchWeights = None,
     penalty: Float[np.ndarray, "..."] | float = PENALTY,
     ridge: float = RIDGE,
 ) -> Odds:
     """Fit `P(z <= t) = sigmoid(theta_t - w . logits)` by penalised maximum likelihood.
 
     Minimises `mean log loss + penalty / (2 n) |w|^2 + ridge / 2 ((theta_1 / 3)^2 + |gamma|^2)` for
-    the `n` labels, where `gamma` are the logs of the gaps between thresholds.  It begins where the
-    model without weights predicts the histogram of the labels, one added to each class.
+    labels of total weight `n`, where `gamma` are the logs of the gaps between thresholds.  It
+    begins where the model without weights predicts the histogram of the labels, one added to each
+    class.
 
     Args:
         logits: readings `[*sets, n, K]`, nats, centred.
         labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        weights: of the labels, `[*sets, n]`.
         penalty: 100 is a Gaussian prior on the weights with standard deviation 0.1; one for all
             fits, or what is broadcast against the leading axes.
         ridge: keeps the thresholds beside a missing class finite; positive.
@@ -57,16 +61,14 @@ def fit_odds(
     Source:
         McCullagh (1980), "Regression models for ordinal data".
     """
-    data = as_samples(logits, labels)
+    data = as_samples(logits, labels, weights)
     count, size, rows = data.chosen.shape
     # A label has an edge above it and one below; the gap between them is the same for all texts.
     shares = data.shares
     above, below, inner = shares[:, :-1], shares[:, 1:], shares[:, 1:-1].sum(axis=2)
     pulls = np.full((count, 2 * size - 1), ridge)
     pulls[:, 0] /= FIRST_THRESHOLD_SCALE**2
-    pulls[:, size - 1 :] = (penalty / np.maximum(data.counts, 1.0).reshape(data.shape)).reshape(
-        -1, 1
-    )
+    pulls[:, size - 1 :] = (penalty / data.divisors.reshape(data.shape)).reshape(-1, 1)
     reached = np.tri(size - 1).T[None, :, :, None]
 
     def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -114,17 +116,26 @@ def fit_odds(
     return Odds(data.unfold(found), data.unfold(x[:, size - 1 :]))
 
 
-def fit_odds_validated(logits: BatchLogits, labels: BatchLabels) -> Odds:
+def fit_odds_validated(
+    logits: BatchLogits,
+    labels: BatchLabels,
+    weights: BatchWeights = None,
+    texts: BatchLabels | None = None,
+) -> Odds:
     """Fit proportional odds with the penalty on the weights that predicts best on four folds.
 
     Minimises `mean log loss + c / 2 |w|^2` and the ridge on the thresholds, as :func:`fit_odds`,
     for c in {1e-4, 1e-3, ..., 100}; ties go to the larger.
     """
 
-    def fit(logits: np.ndarray, labels: np.ndarray, strength: np.ndarray) -> Odds:
-        return fit_odds(logits, labels, strength * np.maximum((labels >= 0).sum(axis=-1), 1))
+    def fit(
+        logits: np.ndarray, labels: np.ndarray, weights: np.ndarray, strength: np.ndarray
+    ) -> Odds:
+        counts = ((labels >= 0) * weights).sum(axis=-1)
+        return fit_odds(logits, labels, weights, strength * np.where(counts > 0, counts, 1))
 
-    return cross_validate(fit, odds_log_probs, logits, labels, np.array(DECADES))
+    grid = np.array(DECADES)
+    return cross_validate(fit, odds_log_probs, logits, labels, weights, texts, grid=grid)
 
 
 def odds_log_probs(params: Odds, logits: BatchLogits) -> BatchLogProbs:

@@ -19,13 +19,13 @@ def fit_softmax(
 ) -> Float[np.ndarray, "B K F"]:
     r"""Fit scores `A_k . x_ik` of classes k by penalised maximum likelihood, for B samples at once.
 
-    .. math:: \min_A\; \mathrm{mean}_i\,[-\log \mathrm{softmax}_k(A_k \cdot x_{ik})_{z_i}]
+    .. math:: \min_A\; \mathrm{mean}_{w_i}\,[-\log \mathrm{softmax}_k(A_k \cdot x_{ik})_{z_i}]
         + \tfrac12 \sum_{kf} c_{kf} (A_{kf} - A^0_{kf})^2
 
     Args:
         features: what the scores are linear in, the same for all classes or for all samples where
             such an axis is of length one.
-        chosen: one where a row has this label, else zero; rows without a label are ignored.
+        chosen: the weight of a row that has this label, else zero; rows without one are ignored.
         penalty: c > 0, of each sample or of all.
         centre: A^0, which is returned if there are no labels.
 
@@ -43,7 +43,8 @@ def fit_softmax(
                 for run in runs
             ]
         )
-    shares = chosen / np.maximum(chosen.sum(axis=(1, 2), keepdims=True), 1.0)
+    counts = chosen.sum(axis=(1, 2), keepdims=True)
+    shares = chosen / np.where(counts > 0, counts, 1.0)
     seen = shares.sum(axis=1, keepdims=True)
     middle = centre.ravel()
 

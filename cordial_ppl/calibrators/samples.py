@@ -16,6 +16,9 @@ BatchLogits = Float[AnyArray, "*#sets n K"]
 BatchLabels = Int[AnyArray, "*#sets n"]
 """Positions on the scale, 0..K-1; -1 marks texts to ignore."""
 
+BatchWeights = Float[AnyArray, "*#sets n"] | None
+"""What each label counts; one where there are none."""
+
 BatchLogProbs = Float[np.ndarray, "... n K"]
 """Log probabilities (nats) for each fit, the leading axes of its parameters."""
 
@@ -26,8 +29,8 @@ class Samples(NamedTuple):
     Attributes:
         shape: the leading axes, of which B is the product.
         logits: readings, float64; a single array if all samples have the same.
-        chosen: one where a text has this label, else zero.
-        counts: number of labels of each sample.
+        chosen: the label's weight where a text has this one, else zero.
+        counts: sum of the labels' weights in each sample.
     """
 
     shape: tuple[int, ...]
@@ -38,19 +41,31 @@ class Samples(NamedTuple):
     @property
     def shares(self) -> Float[np.ndarray, "B K n"]:
         """Weight of each label in a mean over its sample; zeros where there is none."""
-        return self.chosen / np.maximum(self.counts, 1.0)[:, None, None]
+        return self.chosen / self.divisors[:, None, None]
+
+    @property
+    def divisors(self) -> Float[np.ndarray, " B"]:
+        """The counts; one where there are no labels."""
+        return np.where(self.counts > 0, self.counts, 1.0)
 
     def unfold(self, values: np.ndarray) -> np.ndarray:
         """Restore the leading axes."""
         return values.reshape(self.shape + values.shape[1:])
 
 
-def as_samples(logits: BatchLogits, labels: BatchLabels, options: int | None = None) -> Samples:
+def as_samples(
+    logits: BatchLogits,
+    labels: BatchLabels,
+    weights: BatchWeights = None,
+    *,
+    options: int | None = None,
+) -> Samples:
     """Broadcast the leading axes of readings and labels against each other, and flatten them.
 
     Args:
         logits: readings.
         labels: their labels.
+        weights: of the labels.
         options: number of options; by default one for each column of the readings.
     """
     logits, labels = np.asarray(logits, np.float64), np.asarray(labels)
@@ -62,20 +77,31 @@ def as_samples(logits: BatchLogits, labels: BatchLabels, options: int | None = N
         turned = np.broadcast_to(turned, (*shape, size, rows))
     marks = np.broadcast_to(labels, (*shape, rows)).reshape(count, 1, rows)
     chosen = (marks == np.arange(size if options is None else options)[:, None]).astype(np.float64)
+    if weights is not None:
+        chosen *= np.broadcast_to(weights, (*shape, rows)).reshape(count, 1, rows)
     return Samples(shape, turned.reshape(own, size, rows), chosen, chosen.sum(axis=(1, 2)))
 
 
 def one_at_a_time[Params: tuple[AnyArray, ...]](
-    fit: Callable[[np.ndarray, np.ndarray], Params],
-) -> Callable[[BatchLogits, BatchLabels], Params]:
-    """Let a fit of one sample, logits `[n, K]` and labels `[n]`, take leading axes: in a loop."""
+    fit: Callable[..., Params],
+) -> Callable[..., Params]:
+    """Let a fit of one sample, logits `[n, K]` and labels `[n]`, take leading axes: in a loop.
+
+    So do arrays like the labels that follow them, or None.
+    """
 
     @wraps(fit)
-    def run(logits: BatchLogits, labels: BatchLabels) -> Params:
+    def run(logits: BatchLogits, labels: BatchLabels, *more: Any) -> Params:
         shape = np.broadcast_shapes(logits.shape[:-2], labels.shape[:-1])
         texts = np.broadcast_to(logits, (*shape, *logits.shape[-2:]))
-        marks = np.broadcast_to(labels, (*shape, labels.shape[-1]))
-        found = [fit(texts[place], marks[place]) for place in np.ndindex(shape)]
+        each = [
+            None if part is None else np.broadcast_to(part, (*shape, labels.shape[-1]))
+            for part in (labels, *more)
+        ]
+        found = [
+            fit(texts[place], *(None if part is None else part[place] for part in each))
+            for place in np.ndindex(shape)
+        ]
         parts = (np.reshape(part, shape + np.shape(part[0])) for part in zip(*found, strict=True))
         return type(found[0])(*parts)
 

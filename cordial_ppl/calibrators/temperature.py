@@ -7,7 +7,13 @@ from jaxtyping import Float
 from scipy.special import log_softmax, softmax
 
 from cordial_ppl.arrays import AnyArray
-from cordial_ppl.calibrators.samples import BatchLabels, BatchLogits, BatchLogProbs, as_samples
+from cordial_ppl.calibrators.samples import (
+    BatchLabels,
+    BatchLogits,
+    BatchLogProbs,
+    BatchWeights,
+    as_samples,
+)
 
 LOWEST, HIGHEST = 0.05, 200.0
 """Bounds of the temperature: it goes to zero if classes are separated, to infinity if the reading
@@ -25,7 +31,9 @@ class Temperature(NamedTuple):
     temperature: Float[AnyArray, "*sets"]
 
 
-def fit_temperature(logits: BatchLogits, labels: BatchLabels) -> Temperature:
+def fit_temperature(
+    logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = None
+) -> Temperature:
     """Maximise the likelihood of `softmax(logits / tau)` over `tau` in [0.05, 200].
 
     The log loss is convex in `1 / tau`: bisection finds the root of its slope.
@@ -33,6 +41,7 @@ def fit_temperature(logits: BatchLogits, labels: BatchLabels) -> Temperature:
     Args:
         logits: readings `[*sets, n, K]`, nats.
         labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        weights: of the labels, `[*sets, n]`.
 
     Returns:
         The temperature: a bound if the likelihood has no maximum between them, one if every
@@ -41,14 +50,14 @@ def fit_temperature(logits: BatchLogits, labels: BatchLabels) -> Temperature:
     Source:
         Guo et al. (2017), "On calibration of modern neural networks".
     """
-    data = as_samples(logits, labels)
+    data = as_samples(logits, labels, weights)
     logits, seen = data.logits, data.chosen.sum(axis=1)
     own = (data.chosen * logits).sum(axis=1)
 
     def slope(log_tau: np.ndarray) -> np.ndarray:
         """Slope of the loss in `1 / tau`."""
         probs = softmax(np.exp(-log_tau)[:, None, None] * logits, axis=1)
-        return (seen * ((probs * logits).sum(axis=1) - own)).sum(axis=1)
+        return (seen * (probs * logits).sum(axis=1) - own).sum(axis=1)
 
     low, high = (np.full(len(seen), np.log(bound)) for bound in (LOWEST, HIGHEST))
     steepest = np.maximum(np.abs(slope(low)), np.abs(slope(high)))

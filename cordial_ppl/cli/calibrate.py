@@ -13,6 +13,7 @@ from cordial_ppl.cli.options import (
     CalibratorOut,
     Chosen,
     Fitting,
+    Labelling,
     LabelsPath,
     ReadingsPath,
     Shown,
@@ -33,6 +34,7 @@ def calibrate(
     labels: LabelsPath,
     output: TableOut,
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     update: Update = None,
@@ -41,13 +43,13 @@ def calibrate(
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs])
-    fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
+    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
     with working("calibrating", shown.quiet):
         from cordial_ppl.bulk.predictor import predict_table
 
         texts = predict_table(fitted.calibrator, fitted.table, output)
     labelled = len(fitted.rows)
-    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {count(labelled, 'label')}"
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(fitted.labels)}"
     _show(fitted, {"output": str(output), "texts": texts, "labels": labelled}, done, shown)
 
 
@@ -56,6 +58,7 @@ def fit(
     labels: LabelsPath,
     output: CalibratorOut,
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     update: Update = None,
@@ -64,11 +67,23 @@ def fit(
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs], endings=[ENDING])
-    fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet, update)
+    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
     fitted.calibrator.save(output)
     labelled = len(fitted.rows)
-    done = f"wrote {output}: a calibrator fitted on {count(labelled, 'label')}"
+    done = f"wrote {output}: a calibrator fitted on {say_labels(fitted.labels)}"
     _show(fitted, {"output": str(output), "labels": labelled}, done, shown)
+
+
+def say_labels(labels: "LabelTable") -> str:
+    """Count labels, and say whose label is predicted where texts have several."""
+    found = count(len(labels.labels), "label")
+    if not labels.several:
+        return found
+    found = f"{found} of {count(len(labels.first), 'text')}"
+    if labels.annotators is None:
+        return found
+    people = count(len(set(labels.annotators)), "annotator")
+    return f"{found} by {people}; a probability is of a single annotator's label"
 
 
 class FittedTables(NamedTuple):
@@ -93,6 +108,7 @@ def fit_tables(
     readings: Path,
     labels: Path,
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     quiet: bool,
     update: Path | None = None,
@@ -104,6 +120,7 @@ def fit_tables(
         readings: The table of readings.
         labels: The table of labels.
         chosen: What is read from them.
+        labelling: How labels are taken.
         fitting: Settings of the fit.
         quiet: Whether to show nothing.
         update: The calibrator that is updated, if any.
@@ -114,17 +131,19 @@ def fit_tables(
         ChannelError: A file's model breaks the contract of a channel.
     """
     from cordial_ppl.drift import sketch
-    from cordial_ppl.tables import list_groups, match_labels, read_labelled, read_provenance
+    from cordial_ppl.tables import list_groups, read_labelled, read_provenance
 
     if update is not None:
         from cordial_ppl.cli.updating import update_calibrator
 
-        return FittedTables(*update_calibrator(update, readings, labels, chosen, fitting, quiet))
+        return FittedTables(
+            *update_calibrator(update, readings, labels, chosen, labelling, fitting, quiet)
+        )
     settings = fitting.settings
-    table, found = read_labelled(readings, labels, **chosen.settings)
-    rows = match_labels(table, found)
+    given = chosen.settings | labelling.settings
+    table, found, rows = read_labelled(readings, labels, **given)
     check(table, found)
-    texts = take_labelled(table, rows, found.labels, fitting.channel)
+    texts = take_labelled(table, rows, found, fitting.channel)
     calibrator = fit_calibrator(texts, table.scale, settings, quiet)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
     calibrator.sketch_ = sketch(table.logits)
@@ -134,23 +153,33 @@ def fit_tables(
 def take_labelled(
     table: "ReadingTable",
     rows: np.ndarray,
-    labels: np.ndarray,
+    labels: "LabelTable",
     channels: Sequence[str | Path] | None,
 ) -> "Labelled":
     """Take the labelled texts of a table, with the covariates that channels ask for.
 
     Args:
         table: The readings, checked.
-        rows: Positions of the labelled texts.
-        labels: Their labels, 0..K-1.
+        rows: Positions of the labelled texts, one a label.
+        labels: Their labels.
         channels: Names or files of channels.
 
     Raises:
         InputError: A column is missing, or does not hold finite numbers.
         ChannelError: A file does not hold a channel.
     """
+    from cordial_ppl.annotators import as_texts
     from cordial_ppl.inference.data import Labelled
 
+    covariates = {name: own[rows] for name, own in take_covariates(table, channels).items()}
+    texts = as_texts(labels.item_ids, len(rows))
+    return Labelled(table.logits[rows], labels.labels, covariates, labels.weights, texts)
+
+
+def take_covariates(
+    table: "ReadingTable", channels: Sequence[str | Path] | None
+) -> dict[str, np.ndarray]:
+    """Take the columns that channels ask for, of all texts; raises as `take_labelled`."""
     covariates: dict[str, np.ndarray] = {}
     if channels:
         from cordial_ppl.inference.tracing import find_covariates
@@ -159,8 +188,8 @@ def take_labelled(
         for channel in map(load_channel, channels):
             with naming(f"channel {channel.name!r}"):
                 for name in find_covariates(channel, table.scale.size):
-                    covariates[name] = table.covariate(name)[rows]
-    return Labelled(table.logits[rows], labels, covariates)
+                    covariates[name] = table.covariate(name)
+    return covariates
 
 
 def fit_calibrator(

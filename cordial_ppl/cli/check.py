@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from cordial_ppl.cli.messages import leaving_at_once, progressing, say
-from cordial_ppl.cli.options import Chosen, Seed, Shown, argument, option
+from cordial_ppl.cli.options import Chosen, Labelling, Seed, Shown, argument, option
 from cordial_ppl.errors import InputError
 
 CHANNEL = "A channel file, whose code is run, or the name of a channel."
@@ -20,6 +20,7 @@ FIGURES = (".png", ".pdf", ".svg")
 def check(
     channel: Annotated[str, argument("CHANNEL", CHANNEL)],
     chosen: Chosen,
+    labelling: Labelling,
     shown: Shown,
     readings: Annotated[Path | None, option("FILE", READINGS)] = None,
     labels: Annotated[Path | None, option("FILE", "Labels of some of the texts.")] = None,
@@ -35,7 +36,7 @@ def check(
     from cordial_ppl.checks import check_channel
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
 
-    settings = chosen.settings
+    settings = chosen.settings | labelling.settings
     if (readings is None) != (labels is None):
         raise InputError("--readings and --labels go together: give both, or neither.")
     if plot is not None:
@@ -68,11 +69,12 @@ def _read(
     """Readings with those that are labelled first, their labels, and covariates."""
     if readings is None or labels is None:
         return ()
-    from cordial_ppl.cli.calibrate import take_labelled
-    from cordial_ppl.tables import match_labels, read_labelled
+    from cordial_ppl.cli.calibrate import take_covariates
+    from cordial_ppl.tables import read_labelled
 
-    table, found = read_labelled(readings, labels, **settings)
-    rows = match_labels(table, found)
+    table, found, rows = read_labelled(readings, labels, **settings)
+    found.check_single("cordial check")
     order = np.concatenate([rows, np.setdiff1d(np.arange(len(table)), rows)])
-    texts = take_labelled(table, order, found.labels, [channel])
-    return texts
+    covariates = take_covariates(table, [channel])
+    extra = {name: column[order] for name, column in covariates.items()}
+    return table.logits[order], found.labels, extra

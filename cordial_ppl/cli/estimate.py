@@ -8,6 +8,7 @@ from cordial_ppl.cli.messages import say, working
 from cordial_ppl.cli.options import (
     Chosen,
     Fitting,
+    Labelling,
     LabelsPath,
     ReadingsPath,
     Shown,
@@ -40,6 +41,7 @@ def estimate(
     readings: ReadingsPath,
     labels: LabelsPath,
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     wanted: Wanted,
@@ -50,7 +52,7 @@ def estimate(
     The intervals hold in repeated sampling of labels. LABELS must be of texts that were drawn at
     random or by `cordial plan`, whose columns `stratum` and `probability` are used.
     """
-    fitted, made = _estimate(readings, labels, chosen, fitting, shown, wanted, by)
+    fitted, made = _estimate(readings, labels, chosen, labelling, fitting, shown, wanted, by)
     _show(fitted, made, made.text(by or "group"), shown, wanted, by)
 
 
@@ -58,6 +60,7 @@ def compare(
     readings: ReadingsPath,
     labels: LabelsPath,
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     wanted: Wanted,
@@ -68,7 +71,7 @@ def compare(
     Each has the difference to the best with its interval. LABELS must be of texts that were drawn
     at random or by `cordial plan --by COLUMN`, which spreads labels evenly.
     """
-    fitted, made = _estimate(readings, labels, chosen, fitting, shown, wanted, by, 2)
+    fitted, made = _estimate(readings, labels, chosen, labelling, fitting, shown, wanted, by, 2)
     _show(fitted, made, made.ranked_text(by), shown, wanted, by)
 
 
@@ -76,6 +79,7 @@ def _estimate(
     readings: Path,
     labels: Path,
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     wanted: Wanted,
@@ -105,7 +109,7 @@ def _estimate(
             raise InputError(f"{readings} has one {by} alone, {groups[0]!r}: nothing to compare.")
         design.update(_read_design(table, found))
 
-    fitted = fit_tables(readings, labels, chosen, fitting, shown.quiet, check=check)
+    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, check=check)
     table, calibrator = fitted.table, fitted.calibrator
     with working("estimating", shown.quiet):
         made = calibrator.estimate(
@@ -136,10 +140,11 @@ def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
     columns = labels.columns
     if "stratum" in columns.schema:
         scores = expected_scores(table.logits, table.scale)
-        found["strata"] = score_strata(scores, len(labels.labels))
+        found["strata"] = score_strata(scores, len(labels.first))
     if "probability" in columns.schema:
         with naming(columns.path):
-            shares = found["probabilities"] = finite(columns, "probability")
+            shares = finite(columns, "probability")
+            found["probabilities"] = shares[labels.first]
             wrong = ((shares <= 0) | (shares > 1)).nonzero()[0]
             if wrong.size:
                 raise InputError(

@@ -8,8 +8,11 @@ from cordial_ppl.cli.options import (
     ENDING,
     Also,
     Fitting,
+    Id,
+    Labelling,
     LabelsPath,
     Options,
+    Readers,
     ReadingsPath,
     Shown,
     TableOut,
@@ -25,22 +28,22 @@ def fuse(
     readings: ReadingsPath,
     labels: LabelsPath,
     output: TableOut,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     save: Annotated[Path | None, option("CALIBRATOR", SAVE)] = None,
     also: Also = None,
-    reader: Annotated[
-        list[str] | None, option("NAME", "A reader to take; may be repeated.")
-    ] = None,
+    reader: Readers = None,
     options: Options = None,
     task: Task = None,
+    id: Id = None,
 ) -> None:
     """Fit several readers on the labelled texts; calibrate every text that one of them has read.
 
     READINGS has one row for each text and reader, with a column `reader`. Readers may have
     different kinds of readings, and need not have read every text.
     """
-    from cordial_ppl.cli.calibrate import take_labelled
+    from cordial_ppl.cli.calibrate import say_labels, take_labelled
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
     from cordial_ppl.tables import match_labels, read_labels, read_several
 
@@ -49,14 +52,18 @@ def fuse(
     check_output(output, inputs)
     if save is not None:
         check_output(save, inputs, endings=[ENDING])
-    table = read_several(paths, options=split_options(options), readers=reader, task=task)
-    found = read_labels(labels, table.scale, task=task, kind=table.kind)
-    texts = take_labelled(table, match_labels(table, found), found.labels, fitting.channel)
+    names, own = split_options(options), {"task": task, "id": id or ()}
+    table = read_several(paths, options=names, readers=reader, **own)
+    found = read_labels(labels, table.scale, **own, **labelling.settings)
+    found, rows = match_labels(table, found)
+    texts = take_labelled(table, rows, found, fitting.channel)
     with working("fitting", shown.quiet), leaving_at_once():
         from cordial_ppl.fusion import Fusion
 
         fusion = Fusion(table.scale, readers=table.readers, **settings)
-        fusion.fit(texts.logits, table.scale.decode(texts.labels), texts.covariates)
+        own = {"sample_weight": texts.weights, "texts": texts.texts}
+        rated = table.scale.decode(texts.labels)
+        fusion.fit(texts.logits, rated, texts.covariates, **own)
     if save is not None:
         fusion.save(save)
     with working("calibrating", shown.quiet):
@@ -73,5 +80,5 @@ def fuse(
     elif not shown.quiet:
         STDOUT.print(fusion.summary())
         kept = "" if save is None else f", and the calibrator to {save}"
-        done = f"{count(len(table), 'text')}, calibrated on {count(len(texts.labels), 'label')}"
+        done = f"{count(len(table), 'text')}, calibrated on {say_labels(found)}"
         say(f"wrote {output}: {done}{kept}")

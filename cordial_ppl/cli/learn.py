@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -10,7 +10,10 @@ from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, w
 from cordial_ppl.cli.options import (
     ENDING,
     Channels,
+    Id,
+    Labelling,
     Options,
+    Readers,
     Rule,
     Seed,
     Shown,
@@ -36,10 +39,12 @@ UNIT = "The power of K in the unit of a parameter of your channel: drift=1; may 
 def learn_prior(
     tables: Annotated[list[Path], argument("READINGS LABELS ...", TABLES)],
     out: Annotated[Path, output("FILE", f"The prior to write ({ENDING}).")],
+    labelling: Labelling,
     shown: Shown,
     options: Options = None,
-    reader: Annotated[Names, option("NAME", "A reader; may be repeated.")] = None,
+    reader: Readers = None,
     task: Annotated[Names, option("NAME", "A task; may be repeated.")] = None,
+    id: Id = None,
     leave_out: Annotated[Names, option("TASK", "A task to leave out; may be repeated.")] = None,
     channel: Channels = None,
     unit: Annotated[Names, option("NAME=POWER", UNIT)] = None,
@@ -53,20 +58,23 @@ def learn_prior(
     """
     from cordial_ppl.cli.output import check_output, show_json, show_table
 
-    names, units = split_options(options), dict(map(_split_unit, unit or ()))
+    given = labelling.settings | {"options": split_options(options), "id": id or ()}
+    units = dict(map(_split_unit, unit or ()))
     if len(tables) % 2:
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
     check_output(out, tables, endings=[ENDING])
     found: dict[Key, Texts] = {}
     with working("reading", shown.quiet):
         for readings, labels in zip(tables[::2], tables[1::2], strict=True):
-            for key, texts in _read_tasks(readings, labels, names, reader, task, channel).items():
+            part = _read_tasks(readings, labels, given, reader, task, channel)
+            for key, texts in part.items():
                 if key in found:
                     who = " by ".join(filter(None, key))
                     raise InputError(f"{readings}: {who} was in an earlier table.")
                 found[key] = texts
     for setting, chosen, place in (("reader", reader, 1), ("task", task, 0)):
-        missing = set(chosen or ()) - {key[place] for key in found}
+        names = {key[place] for key in found}
+        missing = {name for name in chosen or () if name.partition("=")[2] not in names} - names
         if missing:
             raise InputError(f"--{setting} {min(missing)}: no table holds labelled texts of it.")
     with working("loading", shown.quiet), leaving_at_once():
@@ -115,14 +123,14 @@ def learn_prior(
 def _read_tasks(
     readings: Path,
     labels: Path,
-    options: tuple[str, ...] | None,
+    given: Mapping[str, Any],
     readers: list[str] | None,
     tasks: list[str] | None,
     channels: list[Path] | None,
 ) -> dict[Key, Texts]:
     """Logits, labels and covariates of the chosen tasks and readers of two tables."""
     from cordial_ppl.cli.calibrate import take_labelled
-    from cordial_ppl.tables import list_values, match_labels, read_labelled
+    from cordial_ppl.tables import list_values, read_labelled
 
     here, there = (list_values(path, "task") for path in (readings, labels))
     wanted = [name for name in here if not tasks or name in tasks]
@@ -139,23 +147,19 @@ def _read_tasks(
         name = task or readings.stem
         if tasks and name not in tasks:
             continue
-        known = list_values(readings, "reader", task)
-        for reader in known or [None]:
-            if readers and reader not in readers:
+        known = list_values(readings, "reader", task, readers or ())
+        for reader, choice in (known or {None: None}).items():
+            if readers and not {reader, choice} & {*readers}:
                 continue
-            table, rated = read_labelled(
-                readings, labels, options=options, reader=reader, task=task
-            )
-            # A reader need not have read every text that has a label.
-            if len(known) > 1:
-                rated = rated.among(table.item_ids)
             who = " by ".join(filter(None, (name, reader)))
-            if not len(rated.labels):
-                raise InputError(f"{readings}: none of the labelled texts of {who} has a reading.")
             with naming(f"{readings}: {who}"):
-                rows = match_labels(table, rated)
-                texts = take_labelled(table, rows, rated.labels, channels)
-            found[name, reader or ""] = texts
+                # A reader need not have read every text that has a label.
+                table, rated, rows = read_labelled(
+                    readings, labels, reader=choice, task=task, sparse=len(known) > 1, **given
+                )
+                rated.check_single("cordial learn-prior")
+                texts = take_labelled(table, rows, rated, channels)
+            found[name, reader or ""] = texts.logits, texts.labels, texts.covariates
     return found
 
 

@@ -33,6 +33,22 @@ class Rule(StrEnum):
     PAPER = "paper"
 
 
+class Combination(StrEnum):
+    """What is done with several labels of a text."""
+
+    EACH = "each"
+    MEAN = "mean"
+    MEDIAN = "median"
+
+
+class Rounding(StrEnum):
+    """How labels between options are rounded."""
+
+    HALF_UP = "half-up"
+    NEAREST_EVEN = "nearest-even"
+    SPLIT = "split"
+
+
 class Engine(StrEnum):
     """Where predictions are made."""
 
@@ -59,7 +75,7 @@ ReadingsPath = Annotated[
     Path,
     argument(
         "READINGS",
-        "Table of readings (.csv, .parquet, .jsonl): item_id and one column an option, "
+        "Table of readings (.csv, .xlsx, .parquet, .jsonl): item_id and one column an option, "
         "logit_..., logprob_..., p_... or n_... (or one column `rating`).",
     ),
 ]
@@ -95,8 +111,19 @@ EXPLAIN = "Show for N texts which tokens fed which option."
 Explain = Annotated[int, option("N", EXPLAIN, min=0)]
 OPTIONS = "The options in the scale's order, such as 1,2,3,4,5; by default as in READINGS."
 Options = Annotated[str | None, option("A,B,...", OPTIONS)]
-Reader = Annotated[str | None, option("NAME", "The reader to take, if there are several.")]
+READER = "; with the column before, COLUMN=NAME, if it is not `reader`, or the column alone."
+Reader = Annotated[str | None, option("NAME", f"The reader to take, if there are several{READER}")]
+Readers = Annotated[list[str] | None, option("NAME", f"A reader to take; may be repeated{READER}")]
 Task = Annotated[str | None, option("NAME", "The task to take, if there are several.")]
+ID = "The column of the texts' ids, where it is not `item_id`; may be repeated for other tables."
+Id = Annotated[list[str] | None, option("COLUMN", ID)]
+LABEL = (
+    "The column of labels, where it is not `label`; or one for each annotator, A,B,..., by default "
+    "those that begin with `label_`."
+)
+ANNOTATOR = "The column that says whose a label is, where texts have several; else `annotator`."
+COMBINE = "Several labels of a text: each is one of its labels, or their mean or median is."
+ROUND = "Labels between options: 3.5 is rounded, or half a 3 and half a 4 (split)."
 Channels = Annotated[
     list[Path] | None,
     option(
@@ -141,12 +168,34 @@ class Chosen:
     options: Options = None
     reader: Reader = None
     task: Task = None
+    id: Id = None
 
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments of the functions that read tables."""
         names = split_options(self.options)
-        return {"options": names, "reader": self.reader, "task": self.task}
+        found = {"options": names, "reader": self.reader, "task": self.task}
+        return found | {"id": tuple(self.id or ())}
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """What the labels of a table are, and how they are taken."""
+
+    label: Annotated[str | None, option("COLUMN", LABEL)] = None
+    annotator: Annotated[str | None, option("COLUMN", ANNOTATOR)] = None
+    annotators: Annotated[Combination, option(None, COMBINE)] = Combination.EACH
+    round: Annotated[Rounding | None, option(None, ROUND)] = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of the functions that read labels."""
+        return {
+            "label": split_names("--label", self.label) or (),
+            "annotator": self.annotator,
+            "annotators": self.annotators.value,
+            "round": self.round and self.round.value,
+        }
 
 
 @dataclass(frozen=True)
@@ -184,9 +233,15 @@ class Shown:
 
 
 def split_options(text: str | None) -> tuple[str, ...] | None:
-    """Split "1,2,3" into the names of the options; a name with a comma stands in quotes.
+    """Split what --options names; see `split_names`."""
+    return split_names("--options", text)
+
+
+def split_names(option: str, text: str | None) -> tuple[str, ...] | None:
+    """Split "1,2,3" into names; one with a comma stands in quotes.
 
     Args:
+        option: What it was given for.
         text: What was given, or None.
 
     Returns:
@@ -200,7 +255,7 @@ def split_options(text: str | None) -> tuple[str, ...] | None:
     try:
         (names,) = csv.reader([text], skipinitialspace=True, strict=True)
     except (csv.Error, ValueError) as error:
-        raise InputError(f"--options must be names with commas between; found {text!r}.") from error
+        raise InputError(f"{option} must be names with commas between; found {text!r}.") from error
     return tuple(names)
 
 

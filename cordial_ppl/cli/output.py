@@ -13,12 +13,14 @@ from rich.table import Table
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.outputs import check_writable
-from cordial_ppl.tables.files import ENDINGS
+from cordial_ppl.tables.writing import SINKS
 
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)
 
 
-def check_output(path: Path, inputs: Collection[Path], endings: Collection[str] = ENDINGS) -> None:
+def check_output(
+    path: Path, inputs: Collection[Path], endings: Collection[str] = tuple(SINKS)
+) -> None:
     """Check before the work that the output can be written and replaces no input.
 
     Args:

@@ -10,6 +10,7 @@ from cordial_ppl.cli.messages import count, say
 from cordial_ppl.cli.options import (
     Channels,
     Chosen,
+    Labelling,
     ReadingsPath,
     Seed,
     Shown,
@@ -40,6 +41,7 @@ COLUMNS = ("stratum", "probability", "label")
 def plan(
     readings: ReadingsPath,
     chosen: Chosen,
+    labelling: Labelling,
     shown: Shown,
     out: Annotated[Path | None, output("OUT", TABLE)] = None,
     number: Annotated[int, option("N", NUMBER, "--number", "-n")] = LABELS,
@@ -88,8 +90,9 @@ def plan(
     if by is not None:
         groups = read_groups(table.columns, by)
     if labelled is not None:
-        found = read_labels(labelled, table.scale, task=chosen.task, kind=table.kind)
-        known = match_labels(table, found).tolist()
+        own = {"task": chosen.task, "id": chosen.id or ()} | labelling.settings
+        found, rows = match_labels(table, read_labels(labelled, table.scale, **own))
+        known = list(dict.fromkeys(rows.tolist()))
     made = planning.plan(
         table.logits, number, groups=groups, labelled=known, options=table.scale, seed=seed
     )
@@ -121,7 +124,7 @@ def _to_label(table: "ReadingTable", made: "Plan") -> "pl.DataFrame":
 
     from cordial_ppl.bulk.predictor import add_extras
 
-    # A column `weight` among labels would be refused.
+    # A column `weight` among labels would weigh them.
     taken = [pl.lit(None).alias(name) for name in (*COLUMNS, "weight")]
     texts = add_extras(pl.DataFrame({"item_id": table.item_ids}).with_columns(taken), table)
     label = pl.lit(None, pl.String)

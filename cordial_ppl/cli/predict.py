@@ -142,7 +142,7 @@ def load_calibrator(
 def _read_several(fitted: "Fusion", paths: list[Path], settings: dict[str, Any]) -> "ReadingTable":
     from cordial_ppl.tables import read_several
 
-    settings = {"options": settings["options"], "task": settings["task"]}
+    settings = {name: settings[name] for name in ("options", "task", "id")}
     table = read_several(paths, **settings, readers=fitted.readers_, gaps=True)
     silent = np.isnan(table.logits).all(axis=(0, 2))
     if silent.any():

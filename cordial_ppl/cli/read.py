@@ -1,7 +1,8 @@
-"""`cordial read`: readings out of logs that other tools write."""
+"""`cordial read`: readings out of judgments, logs of other tools, and any rows by their fields."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,30 +13,64 @@ from cordial_ppl.cli.options import (
     Json,
     Options,
     Quiet,
-    Reader,
     ReadingsOrNot,
+    Rounding,
     Spelled,
-    Task,
+    option,
     split_options,
 )
-from cordial_ppl.errors import CordialError, FileError, InputError, naming
+from cordial_ppl.errors import InputError, naming
 
+ROWS = 5
+"""Rows that --dry-run shows."""
+
+ROUND = "Answers between options: 3.5 is rounded, or half a 3 and half a 4 (split)."
 Guess = Annotated[
     bool, typer.Option("--guess", help="Take answers from prose that announces none.")
 ]
+FIELD = "FIELD[,FIELD...]"
+ITEM = "The field that names the text; several with commas between make one name."
+ANSWER = "The field of the judge's answer; several are tasks of their own."
+READER = "The field that names the reader; or the reader to take; FIELD=NAME does both."
+TASK = "The field that names the task; or the task to take; FIELD=NAME does both."
+WHERE = "A condition on the rows to take, FIELD=VALUE or FIELD!=VALUE; may be repeated."
+SWAPPED = "Answers whose options run the other way, or a field that says so of a row."
+
+
+@dataclass(frozen=True)
+class Named:
+    """Which fields of the rows hold what."""
+
+    item: Annotated[str | None, option(FIELD, ITEM)] = None
+    answer: Annotated[str | None, option(FIELD, ANSWER)] = None
+    reader: Annotated[str | None, option("FIELD or NAME", READER)] = None
+    task: Annotated[str | None, option("FIELD or NAME", TASK)] = None
+    label: Annotated[str | None, option(FIELD, "The field of a person's label.")] = None
+    annotator: Annotated[str | None, option("FIELD", "The field that names that person.")] = None
+    where: Annotated[list[str] | None, option("CONDITION", WHERE)] = None
+    swapped: Annotated[str | None, option(FIELD, SWAPPED)] = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of `cordial_ppl.read`."""
+        return vars(self)
 
 
 def read(
     source: Annotated[
-        Path, typer.Argument(metavar="FROM", help="The log: see docs/reading.md for the formats.")
+        Path, typer.Argument(metavar="FILE", help="JSON, JSON Lines, CSV, Parquet, or a log.")
     ],
+    named: Named,
     out: ReadingsOrNot = None,
     labels: Annotated[
         Path | None,
-        typer.Option(metavar="LABELS", help="Table of the labels that the log holds, to write."),
+        typer.Option(metavar="LABELS", help="Table of the labels that the file holds, to write."),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show five rows as they would be read; write nothing.")
+    ] = False,
     form: Annotated[
-        str, typer.Option("--from", metavar="FORMAT", help="The log's format; auto tells by it.")
+        str, typer.Option("--from", metavar="FORMAT", help="The file's format; auto tells by it.")
     ] = "auto",
     options: Options = None,
     spell: Spelled = None,
@@ -44,60 +79,73 @@ def read(
     reverse: Annotated[
         bool, typer.Option("--reverse", help="The options go from the best to the worst.")
     ] = False,
-    task: Task = None,
-    reader: Reader = None,
+    round: Annotated[Rounding | None, option(None, ROUND)] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="A scorer of Inspect to read; of several values, NAME.KEY."
+        ),
+    ] = None,
     explain: Explain = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a table of readings, and of labels, from a log of another tool."""
+    """Make a table of readings, and of labels, from a file of judgments or a log."""
     from cordial_ppl.cli.output import check_output, show_json
-    from cordial_ppl.cli.reading import as_json, explain_text, read_spellings, report, warn
-    from cordial_ppl.formats import collect, find_format
-    from cordial_ppl.formats.answers import as_pattern
-    from cordial_ppl.scale import Scale
+    from cordial_ppl.cli.reading import (
+        as_json,
+        explain_text,
+        read_spellings,
+        report,
+        show_rows,
+        warn,
+    )
+    from cordial_ppl.formats import read as read_file
     from cordial_ppl.tables import write_table
 
-    names = split_options(options)
     written = [path for path in (out, labels) if path is not None]
-    if not written:
-        raise InputError("say what to write: readings (-o OUT), labels (--labels LABELS) or both.")
+    if not written and not dry_run:
+        raise InputError(
+            "say what to write: readings (-o OUT), labels (--labels LABELS) or both; or look "
+            "first: --dry-run."
+        )
+    if named.label and labels is None and not dry_run:
+        raise InputError("--label names labels: say where to write them, --labels LABELS.")
     for path in written:
         check_output(path, [source])
     if out is not None and labels is not None and out.absolute() == labels.absolute():
         raise InputError(f"readings and labels are two tables; both would be {out}.")
-    found = find_format(source, form)
-    try:
-        with working(f"reading {source}", quiet):
-            collected = collect(
-                found.read(source),
-                scale=None if names is None else Scale(names),
-                spellings=read_spellings(spell),
-                before=as_pattern(after, guess),
-                guess=guess,
-                reverse=reverse,
-                task=task,
-                reader=reader,
-                explain=explain,
-                labels=labels is not None,
-            )
-            if labels is not None and not collected.labels["item_id"]:
-                raise InputError("there are no labels in it; leave --labels out.")
-            if out is not None and not len(collected):
-                raise InputError("there are labels in it but no readings; leave -o out.")
-    except FileError:
-        raise
-    except CordialError as error:
-        with naming(source):
-            raise error
-    if out is not None:
-        write_table(out, collected.readings)
-    if labels is not None:
-        write_table(labels, collected.labels)
+    with working(f"reading {source}", quiet):
+        found = read_file(
+            source,
+            **named.settings,
+            form=form,
+            options=split_options(options),
+            spell=read_spellings(spell),
+            after=after,
+            guess=guess,
+            reverse=reverse,
+            round=round and round.value,
+            score=score,
+            explain=max(explain, ROWS * dry_run),
+            labels=labels is not None or dry_run,
+        )
+    with naming(source):
+        if labels is not None and not found.labels["item_id"]:
+            raise InputError("there are no labels in it; leave --labels out.")
+        if out is not None and not len(found):
+            raise InputError("there are labels in it but no readings; leave -o out.")
+    if not dry_run:
+        if out is not None:
+            write_table(out, found.readings)
+        if labels is not None:
+            write_table(labels, found.labels)
     if json:
-        return show_json(as_json(collected, found.name))
-    for text in collected.explained:
-        typer.echo(explain_text(text, collected.options))
+        return show_json(as_json(found, found.name))
+    if dry_run:
+        show_rows(found, ROWS)
+    for text in found.explained[:explain]:
+        typer.echo(explain_text(text, found.options))
     if not quiet:
-        report(collected, found.name, out, labels)
-    warn(collected, guess, found.remedy)
+        report(found, found.name, out, labels, dry_run)
+    warn(found, guess, source)

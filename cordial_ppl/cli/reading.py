@@ -2,21 +2,28 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from cordial_ppl.cli.messages import count, say
+from cordial_ppl.cli.output import show_table
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import Collected, Explained
 from cordial_ppl.formats.answers import LOST, SOURCES
 from cordial_ppl.formats.reading import Reading
+from cordial_ppl.formats.suggestions import name_more
+
+WIDTH = 32
+"""Characters of a cell that is shown."""
 
 SHARE = 0.5
 """Probability of the options below which the reader mostly says something else."""
 
 DOUBTS = {
     "unread": ("sample", "{} without an option not counted"),
-    "several": ("answer", "{} announcing several options; the last is taken (--after)"),
+    "several": ("answer", "{} announcing several options, as after a change of mind; the last "
+    "is taken. --after says which counts"),
     "dropped": ("answer", "{} without an option in some order of the options: position effects do "
     "not cancel there"),
     "guessed": ("text", "{} in which the first token had to stand for an option of several tokens, "
@@ -38,16 +45,23 @@ def read_spellings(given: list[str] | None) -> dict[str, str]:
     return found
 
 
-def report(found: Collected, name: str, out: Path | None, labels: Path | None) -> None:
+def report(
+    found: Collected, name: str, out: Path | None, labels: Path | None, dry_run: bool = False
+) -> None:
     """Say what was read, and where it is written."""
-    if out is not None:
-        say(f"{count(len(found), 'reading')} of {', '.join(found.options)} ({name}) in {out}")
-    if labels is not None:
-        say(f"{count(len(found.labels['item_id']), 'label')} ({name}) in {labels}")
+    if out is not None or dry_run and len(found):
+        where = "would be written" if dry_run else f"in {out}"
+        say(f"{count(len(found), 'reading')} of {', '.join(found.options)} ({name}) {where}")
+    if labels is not None or dry_run and found.labels["item_id"]:
+        where = "would be written" if dry_run else f"in {labels}"
+        say(f"{count(len(found.labels['item_id']), 'label')} ({name}) {where}")
     if places := _tell(found, SOURCES):
         say(f"answers stand {', '.join(places)}")
     if found.unnamed:
-        say("the log does not name its texts: item_id is their order, from 0")
+        say("the log does not name its texts: item_id is their order, from 0 (--item names them)")
+    if found.between:
+        labels = count(found.between, "label")
+        say(f"{labels} between two options, written as they are: see --round of cordial calibrate")
     if found.floored:
         places = ", ".join(f"{name} in {number}" for name, number in found.floored.items())
         say(
@@ -56,22 +70,37 @@ def report(found: Collected, name: str, out: Path | None, labels: Path | None) -
         )
 
 
-def warn(found: Collected, guess: bool, remedy: str = "") -> None:
+def warn(found: Collected, guess: bool, source: Path | None = None) -> None:
     """Say what deserves a look.
 
     Args:
         found: What the log gave.
         guess: Whether answers were taken from prose.
-        remedy: How to have the tool log log-probabilities, if it can.
+        source: The log, if it is a file.
     """
     for noun, words, places in (
-        ("request", "without an answer", found.failed),
+        ("row", "without an answer", found.failed),
         ("answer", "without an option", found.unread),
     ):
         if places:
             rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
             first = ", ".join(places[:3])
-            say(f"warning: {count(len(places), noun)} {words} left out: {first}{rest}")
+            said = f"; the first says {found.said}" if places is found.unread and found.said else ""
+            say(f"warning: {count(len(places), noun)} {words} left out: {first}{rest}{said}")
+    if found.pooled and source is not None and found.form and found.form.namings:
+        more = name_more(source, found.form.namings)
+        texts = "1 text has" if found.pooled == 1 else f"{found.pooled} texts have"
+        say(
+            f"warning: {texts} several rows, which count as answers to one question. If they are "
+            "of different texts, name what tells these apart: --item "
+            + (",".join(more) if more else "FIELD,FIELD")
+        )
+    graders = [name for name, graded in found.scored.items() if graded]
+    if scores := graders or (list(found.scored) if found.unread else []):
+        say(
+            "warning: these are the answers of the model that was tested; the scores that they got "
+            f"are read by --score {' or '.join(scores)}."
+        )
     for name, (noun, words) in DOUBTS.items():
         if number := found.count(name):
             say(f"warning: {words.format(count(number, noun))}")
@@ -81,6 +110,7 @@ def warn(found: Collected, guess: bool, remedy: str = "") -> None:
             "answers follow, --spell how options are written"
             + ("." if guess else "; --guess takes answers from prose that announces none.")
         )
+    remedy = found.form.remedy if found.form else ""
     if found.hard and remedy and len(found):
         say(
             "warning: the log has no log-probabilities: every reading is a single answer, which "
@@ -119,11 +149,51 @@ def as_json(found: Collected, name: str) -> dict[str, Any]:
         "answers": dict(found.answers),
         "unread_samples": found.count("unread"),
         **{name: found.count(name) for name in ("several", "dropped", "guessed", "lone")},
-        **{name: getattr(found, name) for name in ("unread", "failed", "unnamed")},
+        **{
+            name: getattr(found, name)
+            for name in ("unread", "failed", "pooled", "unnamed", "scored")
+        },
         "floored": dict(found.floored),
         "share": None if math.isnan(found.share) else found.share,
         "explained": explained,
     }
+
+
+def show_rows(found: Collected, number: int) -> None:
+    """Print the first texts as they are read: a row each, of those that are there."""
+    tasks = found.labels.get("task", [None] * len(found.labels["item_id"]))
+    labels: dict[tuple[str, str | None], str] = {}
+    for *key, label in zip(found.labels["item_id"], tasks, found.labels["label"], strict=True):
+        known = labels.get((key[0], key[1]))
+        labels[key[0], key[1]] = label if known is None else f"{known}, {label}"
+    rows = [
+        {
+            "item_id": text.item_id,
+            "reader": text.reader,
+            "task": text.task,
+            "answer": text.said,
+            **_values(text, found.options),
+            "label": labels.get((text.item_id, text.task), labels.get((text.item_id, None))),
+        }
+        for text in found.explained[:number]
+    ] or [
+        {"item_id": item, "task": task, "label": label}
+        for (item, task), label in list(labels.items())[:number]
+    ]
+    header = [name for name in dict.fromkeys(chain(*rows)) if any(row.get(name) for row in rows)]
+    cells = [[_one_line(row.get(name)) for name in header] for row in rows]
+    show_table(f"The first {count(len(rows), 'row')} as they are read", header, cells)
+
+
+def _one_line(cell: object) -> str:
+    text = " ".join(str(cell or "").split())
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
+
+
+def _values(text: Explained, options: Sequence[str]) -> dict[str, str]:
+    if text.reading is None:
+        return dict.fromkeys(options, "-")
+    return {o: f"{value:.4g}" for o, value in zip(options, text.reading.values, strict=True)}
 
 
 def _orders(text: Explained) -> tuple[Reading | None, ...]:

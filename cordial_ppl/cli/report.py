@@ -8,6 +8,7 @@ from cordial_ppl.cli.options import (
     CalibratorPath,
     Channels,
     Chosen,
+    Labelling,
     LabelsPath,
     ReadingsPath,
     Shown,
@@ -22,6 +23,7 @@ def report(
     labels: LabelsPath,
     page: Annotated[Path, output("PAGE", "The page to write (.html).")],
     chosen: Chosen,
+    labelling: Labelling,
     shown: Shown,
     channel: Channels = None,
 ) -> None:
@@ -33,7 +35,7 @@ def report(
     from cordial_ppl.cli.output import check_output, show_json
     from cordial_ppl.cli.predict import load_calibrator
     from cordial_ppl.products.figure import NEEDED, can_draw
-    from cordial_ppl.tables import list_groups, match_labels, read_labelled
+    from cordial_ppl.tables import list_groups, read_labelled
 
     settings = chosen.settings
     check_output(page, [calibrator, readings, labels], endings=[".html"])
@@ -48,8 +50,8 @@ def report(
         raise InputError(
             f"{calibrator} is not a calibrator of one reader: make one with `cordial fit`."
         )
-    table, found = read_labelled(readings, labels, **settings | {"options": options})
-    rows = match_labels(table, found)
+    given = settings | labelling.settings | {"options": options}
+    table, found, rows = read_labelled(readings, labels, **given)
     texts = Texts(
         items=table.item_ids,
         logits=table.logits,

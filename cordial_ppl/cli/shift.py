@@ -7,6 +7,7 @@ from cordial_ppl.cli.messages import count, say, working
 from cordial_ppl.cli.options import (
     Chosen,
     Fitting,
+    Labelling,
     LabelsPath,
     ReadingsPath,
     Shown,
@@ -33,6 +34,7 @@ def shift(
     labels: LabelsPath,
     out: Annotated[Path, output("OUT", TABLE)],
     chosen: Chosen,
+    labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
     calibrator_path: Annotated[
@@ -54,7 +56,7 @@ def shift(
     from cordial_ppl.personal import UserShift
     from cordial_ppl.personal.validation import as_order, as_users
     from cordial_ppl.stacking import MIN_LABELS
-    from cordial_ppl.tables import match_labels, read_labelled, write_table
+    from cordial_ppl.tables import read_labelled, write_table
 
     settings, tables, calibrator = fitting.settings, chosen.settings, None
     if calibrator_path is not None and settings["prior"] is not None:
@@ -67,8 +69,8 @@ def shift(
 
             calibrator = load(calibrator_path, channels=fitting.channel or ())
             tables["options"] = tables["options"] or calibrator.scale_
-    table, found = read_labelled(readings, labels, **tables)
-    scale, rows, extras = table.scale, match_labels(table, found), table.extras
+    table, found, rows = read_labelled(readings, labels, **tables | labelling.settings)
+    scale, extras = table.scale, table.extras
     if "user" not in extras:
         raise InputError(f"{readings} needs a column user: whose label is predicted.")
     with naming(readings):
@@ -76,7 +78,7 @@ def shift(
     with naming(labels):
         order = found.extras.get("order")
         as_order(order, len(rows), found.where)
-        raters = found.extras.get("user") or [users[row] for row in rows]
+        raters = found.annotators or [users[row] for row in rows]
         raters = as_users(raters, len(rows), found.where)
     if calibrator is None:
         if len(rows) < MIN_LABELS:
@@ -84,7 +86,7 @@ def shift(
                 f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are "
                 "needed, or a calibrator fitted to other labels (--calibrator)."
             )
-        texts = take_labelled(table, rows, found.labels, fitting.channel)
+        texts = take_labelled(table, rows, found, fitting.channel)
         calibrator = fit_calibrator(texts, scale, settings, shown.quiet)
     extra = {name: table.covariate(name) for name in calibrator.covariates_}
     population = calibrator.predict_proba(table.logits, extra)
@@ -92,7 +94,8 @@ def shift(
     assert known is not None  # with so many labels
     with working("comparing users", shown.quiet):
         rated = scale.decode(found.labels)
-        shifts = UserShift(scale).fit(known, rated, raters, order)
+        weights = found.weights if "weight" in found.columns.schema else None
+        shifts = UserShift(scale).fit(known, rated, raters, order, sample_weight=weights)
         probs = shifts.predict_proba(population, users)
         in_order, _ = shifts.predict_in_order(known, rated, raters, order, afresh=True)
         before, after = (scores.log_loss(part, found.labels) for part in (known, in_order))

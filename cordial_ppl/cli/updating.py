@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cordial_ppl.cli.messages import count, leaving_at_once, say, working
-from cordial_ppl.cli.options import Chosen, Fitting
+from cordial_ppl.cli.options import Chosen, Fitting, Labelling
 from cordial_ppl.cli.predict import load_calibrator, warn_of_others
 from cordial_ppl.errors import InputError, naming
 
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 
 def update_calibrator(
-    path: Path, readings: Path, labels: Path, chosen: Chosen, fitting: Fitting, quiet: bool
+    path: Path,
+    readings: Path,
+    labels: Path,
+    chosen: Chosen,
+    labelling: Labelling,
+    fitting: Fitting,
+    quiet: bool,
 ) -> tuple["ReadingTable", "LabelTable", np.ndarray, Mapping[str, Sequence[str]], "Stack"]:
     """Load a calibrator and let it learn from those labels that it does not know.
 
@@ -27,6 +33,7 @@ def update_calibrator(
         readings: The table of readings.
         labels: All labels, old and new.
         chosen: What is read from the tables.
+        labelling: How labels are taken.
         fitting: The channel files; other settings are the calibrator's.
         quiet: Whether to show nothing.
 
@@ -45,20 +52,22 @@ def update_calibrator(
             "without --update."
         )
     with working("loading", quiet):
+        from cordial_ppl.annotators import as_texts
         from cordial_ppl.cordial.fingerprints import find_places
         from cordial_ppl.cordial.stack import Stack
         from cordial_ppl.cordial.updating import attach, update
         from cordial_ppl.inference.data import Labelled
-        from cordial_ppl.tables import list_groups, match_labels, read_labelled, read_provenance
+        from cordial_ppl.tables import list_groups, read_labelled, read_provenance
 
         options = chosen.settings["options"]
         calibrator, options = load_calibrator(path, options, fitting.channel)
     if not isinstance(calibrator, Stack):
         raise InputError(f"{path} is of several readers: fit it anew, with `cordial fuse`.")
-    table, found = read_labelled(readings, labels, **chosen.settings | {"options": options})
-    rows = match_labels(table, found)
+    given = chosen.settings | labelling.settings | {"options": options}
+    table, found, rows = read_labelled(readings, labels, **given)
     covariates = {name: table.covariate(name)[rows] for name in calibrator.covariates_}
-    texts = Labelled(table.logits[rows], found.labels, covariates)
+    names = as_texts(found.item_ids, len(rows))
+    texts = Labelled(table.logits[rows], found.labels, covariates, found.weights, names)
     warn_of_others(path, calibrator, readings, table)
     with naming(path):
         new = attach(calibrator, texts)

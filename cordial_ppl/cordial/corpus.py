@@ -47,7 +47,7 @@ class Sampler:
     """
 
     def __init__(self, stack: "Decisions", count: int, redrawn: bool, seed: int):
-        self.stack, self.labels = stack, int(stack.label_counts_.sum())
+        self.stack, self.labels = stack, float(stack.label_counts_.sum())
         rng = np.random.default_rng([seed, count])
         self.drawn = {
             name: posterior.draw(count, self.labels, redrawn, rng)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.annotators import Said, by_text
 from cordial_ppl.cordial.corpus import Sampler
 from cordial_ppl.cordial.estimating import estimate
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.fingerprints import find_places
-from cordial_ppl.cordial.frames import check_index
+from cordial_ppl.cordial.frames import aligned
 from cordial_ppl.cordial.members import Fitted
 from cordial_ppl.cordial.outlook import look_ahead
 from cordial_ppl.cordial.predictive import LabelCheck, check_labels
@@ -37,7 +38,10 @@ class Decisions(Estimator):
         out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
             order of ``labels_``; None with fewer than eight labels, or for files of earlier
             versions.
-        label_counts_: number of labels with each option, shape ``[K]``; empty for old files.
+        sample_weight_: what each of these labels counts; None as for ``labels_``.
+        texts_: which text each is of; None as for ``labels_``.
+        label_counts_: sum of the weights of the labels with each option, shape ``[K]``; empty for
+            old files.
         seen_: fingerprints of the labelled texts, by which a report recognises them; empty for
             files of earlier versions.
         sketch_: counts of the readings that the fit was for; None for files of earlier versions.
@@ -48,9 +52,11 @@ class Decisions(Estimator):
     fits_: dict[str, Fitted]
     weights_: dict[str, float]
     seen_: Int[np.ndarray, " prints"] = np.zeros(0, np.int64)
-    label_counts_: Int[np.ndarray, " K"]
+    label_counts_: Float[np.ndarray, " K"]
     sketch_: Int[np.ndarray, "2 cells"] | None = None
     labels_: Int[np.ndarray, " n"] | None = None
+    sample_weight_: Float[np.ndarray, " n"] | None = None
+    texts_: Int[np.ndarray, " n"] | None = None
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
     @property
@@ -118,7 +124,8 @@ class Decisions(Estimator):
 
         Args:
             logits: option logits of all texts, labelled or not, shape ``[N, K]``.
-            rows: positions in ``logits`` of the texts of the fit, in its order, shape ``[n]``.
+            rows: positions in ``logits`` of the texts of the fit, in its order, one a label or one
+                a text.  The mean of a text's labels counts as its label.
             groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
                 the whole corpus alone.
             covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
@@ -140,7 +147,9 @@ class Decisions(Estimator):
             `cordial_ppl.estimates`; `cordial_ppl.cordial.estimating` has the formula.
         """
         readings, extra = self._enter(logits, covariates)
-        check_index(logits, groups)
+        groups, strata = (
+            aligned(logits, own, noun) for own, noun in ((groups, "groups"), (strata, "strata"))
+        )
         return estimate(
             self,
             readings,
@@ -158,7 +167,7 @@ class Decisions(Estimator):
 
         Args:
             columns: what is known of the labelled texts, such as which system wrote each, by name,
-                each of shape ``[n]`` in the order of the fit.
+                each of shape ``[n]`` in the order of the fit, one cell a label.
 
         Returns:
             Columns whose groups differ by more than chance, with the worst group of each; a test
@@ -180,9 +189,16 @@ class Decisions(Estimator):
                     f"column {name!r} must have one cell for each of {len(self.labels_)} labels; "
                     f"got {len(cells)}."
                 )
-        values = self.scale_.values
-        residuals = values[self.labels_] - self.out_of_fold_ @ values
-        return find_bias(residuals, columns, self.seed, LEAST_BIAS * float(np.ptp(values)))
+        values, said = self.scale_.values, self.said
+        residuals = (said.shares - self.out_of_fold_[said.first]) @ values
+        own = {name: [cells[row] for row in said.first] for name, cells in columns.items()}
+        return find_bias(residuals, own, self.seed, LEAST_BIAS * float(np.ptp(values)))
+
+    @property
+    def said(self) -> Said:
+        """What the labels of the fit say of each text: those of one text are put together."""
+        assert self.labels_ is not None
+        return by_text(self.labels_, self.scale_.size, self.sample_weight_, self.texts_)
 
     def verdict(self) -> Verdict | None:
         """Whether to use the calibrator, and why, from its out-of-fold predictions.
@@ -193,7 +209,8 @@ class Decisions(Estimator):
         self._check_fitted()
         if not self.folded or self.labels_ is None:
             return None
-        return judge(self.labels_, self.out_of_fold_, self.scale_)
+        own = self.sample_weight_, self.texts_
+        return judge(self.labels_, self.out_of_fold_, self.scale_, *own)
 
     @property
     def can_forecast(self) -> bool:
@@ -230,7 +247,8 @@ class Decisions(Estimator):
                 "Cordial with the default inference."
             )
         found = look_ahead(*self._mixture(readings), extra)
-        return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts)
+        own = self.sample_weight_, self.texts_
+        return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts, *own)
 
     def check_readings(self, logits: Any) -> Drift | None:
         """Test whether readings are like those of the fit; see `cordial_ppl.drift.compare`.
@@ -268,6 +286,7 @@ class Decisions(Estimator):
             NotFittedError: ``fit`` was not called yet.
         """
         readings, extra = self._enter(logits, covariates)
+        labels = aligned(logits, labels, "labels")
         # A calibrator that needs no labels ignores those of a fit.
         texts = Estimator._label(self, readings, labels, extra, self.scale_)
         seen = int((find_places(texts.logits, texts.labels, self.seen_) >= 0).sum())

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from cordial_ppl.arrays import rank_texts
 from cordial_ppl.cordial.corpus import CorpusDraws, Sampler, sum_draws
 from cordial_ppl.cordial.fingerprints import find_unseen
 from cordial_ppl.cordial.settings import check_level
@@ -44,13 +45,13 @@ class Texts(NamedTuple):
 
     Attributes:
         rows: the labelled texts.
-        labels: their labels, positions 0..K-1.
+        labels: share of each option among their labels, ``[n, K]``.
         groups: group of each text, 0..G-1.
         out_of_fold: out-of-fold probabilities of the labelled texts; None if unknown.
     """
 
     rows: Int[np.ndarray, " n"]
-    labels: Int[np.ndarray, " n"]
+    labels: Float[np.ndarray, "n K"]
     groups: Int[np.ndarray, " N"]
     out_of_fold: Float[np.ndarray, "n K"] | None
 
@@ -80,7 +81,8 @@ def estimate(
         )
     labels, rows = check_rows(stack, logits, rows)
     names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
-    texts = Texts(rows, labels, codes, stack.out_of_fold_)
+    known = stack.out_of_fold_
+    texts = Texts(rows, labels, codes, None if known is None else known[stack.said.first])
     reached = np.arange(scale.size)[1:, None] <= np.arange(scale.size)
     values = np.concatenate([scale.values[None], reached.astype(float)])
     sampler = Sampler(stack, draws, True, stack.seed)
@@ -107,7 +109,7 @@ def estimate(
         rectified=rectified_mean(
             raw,
             rows,
-            scale.values[labels],
+            labels @ scale.values,
             strata=strata,
             probabilities=probabilities,
             level=level,
@@ -117,7 +119,7 @@ def estimate(
 
 
 def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The labels of a fit, and the rows of a corpus that they belong to.
+    """Shares of options among the labels of each text of a fit, and its row in a corpus.
 
     Raises:
         InputError: the rows are not those of the fit's texts, or an earlier version saved the
@@ -126,18 +128,23 @@ def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.nd
     labels = stack.labels_
     if labels is None or not stack.seen_.size:
         raise InputError("an earlier version saved this calibrator: fit it again to estimate.")
-    found = np.asarray(rows)
+    said, found = stack.said, np.asarray(rows)
+    ranks = rank_texts(np.arange(len(labels)) if stack.texts_ is None else stack.texts_)
     if found.dtype == bool and found.shape == (len(logits),):
         found = np.flatnonzero(found)
+    if found.shape == said.first.shape:
+        found = found[ranks]
     if found.shape != labels.shape or found.dtype.kind not in "iu":
         raise InputError(
             f"rows must be the positions in logits of the {len(labels)} labelled texts of the fit, "
             f"in its order, or a mask of {len(logits)} texts; got {quote(rows)}."
         )
     inside = (found >= 0) & (found < len(logits))
-    if not inside.all() or len(set(found.tolist())) < len(found):
+    own = found[said.first]
+    if not inside.all() or len(set(own.tolist())) < len(own) or (own[ranks] != found).any():
         raise InputError(
-            f"rows must be different positions in 0..{len(logits) - 1}; got {quote(rows)}."
+            f"rows must be different positions in 0..{len(logits) - 1}, equal ones for labels of "
+            f"one text; got {quote(rows)}."
         )
     others = find_unseen(logits[found], labels, stack.seen_)
     if others.any():
@@ -146,7 +153,7 @@ def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.nd
             f"rows must be the labelled texts of the fit, in its order; logits[{found[first]}] is "
             f"not the reading of label {first}. Give the rows that fit was called with."
         )
-    return labels, found.astype(np.int64)
+    return said.shares, own.astype(np.int64)
 
 
 def _draw(
@@ -162,13 +169,13 @@ def _draw(
     for value, spread in zip(values, found.spread.T, strict=True):
         residuals, under = np.empty(0), np.empty((DRAWS, 0))
         if known is not None:
-            residuals = value[texts.labels] - known @ value
+            residuals = texts.labels @ value - known @ value
             under = residuals - (found.labelled @ value)[picked]
         span, n = float(np.ptp(value)), len(residuals)
         # The standard deviation of a share of 1 in n + 2.
         least = np.sqrt(n + 1) / (n + 2) if set(value) == {0.0, 1.0} else 0.0
         noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
-        known_sums = texts.count(texts.rows, value[texts.labels])
+        known_sums = texts.count(texts.rows, texts.labels @ value)
         sums = known_sums + (found.sums @ value)[picked] + noise
         whole, own = (
             draw_effects(

@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.cordial.frames import check_columns, column_names, like
+from cordial_ppl.annotators import as_texts, as_weights, have_several, list_labels
+from cordial_ppl.cordial.frames import aligned, all_aligned, check_columns, column_names, like
 from cordial_ppl.cordial.interval import label_range, predict_mixture
 from cordial_ppl.cordial.members import Member
 from cordial_ppl.cordial.parameters import Parameters
@@ -38,16 +40,16 @@ class Estimator(Parameters, ABC):
     folded: ClassVar[bool] = False
     """Whether members are fitted to folds too, to be weighed."""
 
-    options: Sequence[str] | Scale | None
+    options: Sequence[str | float] | Scale | None
     scale_: Scale
     feature_names_in_: np.ndarray
     covariates_: tuple[str, ...]
 
     @property
     def classes_(self) -> np.ndarray:
-        """The K options in order: their names, or 0..K-1 if no options were named."""
+        """The K options in order, as they were given; 0..K-1 if none were."""
         scale = self.scale_
-        return np.arange(scale.size) if self.options is None else np.asarray(scale.options)
+        return np.arange(scale.size) if self.options is None else scale.classes
 
     @property
     def n_features_in_(self) -> int:
@@ -55,14 +57,26 @@ class Estimator(Parameters, ABC):
         return self.scale_.size
 
     def fit[T: "Estimator"](
-        self: T, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None
+        self: T,
+        logits: Any,
+        labels: Any,
+        covariates: Mapping[str, Any] | None = None,
+        *,
+        sample_weight: Any = None,
+        texts: Any = None,
     ) -> T:
         """Learn the calibration from labelled readings.
 
         Args:
             logits: option logits of the labelled texts, shape ``[n, K]`` with ``n >= 1``.
-            labels: their options, as names or as whole numbers 0..K-1, shape ``[n]``.
+            labels: their options, as names or as whole numbers 0..K-1, shape ``[n]``; of several
+                annotators shape ``[n, m]``, with None, NaN or -1 where one has given none. A series
+                or data frame of pandas is put in the order of the index of the logits.
             covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
+            sample_weight: what each label counts, numbers from 0 up, in the shape of the labels; by
+                default one, and 1/m for each of a text's m labels.
+            texts: which text each row is of, names or whole numbers, where a text has several rows:
+                these share a fold.
 
         Returns:
             The estimator itself.
@@ -75,23 +89,51 @@ class Estimator(Parameters, ABC):
         readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
-        self.fit_labelled(self._label(readings, labels, covariates, scale), scale)
+        labels, sample_weight, texts = (
+            aligned(logits, own, noun)
+            for own, noun in (
+                (labels, "labels"),
+                (sample_weight, "sample_weight"),
+                (texts, "texts"),
+            )
+        )
+        covariates = all_aligned(logits, covariates)
+        found = self._label(readings, labels, covariates, scale, sample_weight, texts)
+        self.fit_labelled(found, scale)
         names = column_names(logits)
         if names is not None:
             self.feature_names_in_ = names
         return self
 
     def _label(
-        self, readings: np.ndarray, labels: Any, covariates: Mapping[str, Any] | None, scale: Scale
+        self,
+        readings: np.ndarray,
+        labels: Any,
+        covariates: Mapping[str, Any] | None,
+        scale: Scale,
+        sample_weight: Any = None,
+        texts: Any = None,
     ) -> Labelled:
-        """Add validated labels and covariates to readings, one of each a row."""
-        codes = scale.encode(labels)
-        if len(codes) != len(readings):
+        """Add validated labels, covariates and weights to readings, one label a row."""
+        several = have_several(labels)
+        codes = None if several else scale.encode(labels)
+        count = len(labels) if codes is None else len(codes)
+        if count != len(readings):
             raise InputError(
                 f"every labelled text needs one row of logits: {len(readings)} rows came with "
-                f"{len(codes)} labels."
+                f"{count} {'rows of ' if several else ''}labels."
             )
-        return Labelled(readings, codes, as_covariates(covariates, len(readings)))
+        extra, of = as_covariates(covariates, count), as_texts(texts, count)
+        if codes is None:
+            codes, rows, columns = list_labels(labels, scale)
+            weights = as_weights(sample_weight, of[rows], (rows, columns))
+            found = Labelled(readings, np.zeros(count, np.int64), extra, None, of).take(rows)
+            found = replace(found, labels=codes, weights=weights)
+        else:
+            found = Labelled(readings, codes, extra, as_weights(sample_weight, of), of)
+        # What counts nothing is left out.
+        seen = np.flatnonzero(found.weights)
+        return found if len(seen) == len(found.labels) else found.take(seen)
 
     def fit_labelled[T: "Estimator"](self: T, texts: Labelled, scale: Scale) -> T:
         """Learn from labelled texts that are already validated and centred."""
@@ -213,7 +255,14 @@ class Estimator(Parameters, ABC):
         mean = probs @ self.scale_.values
         return probs, mean, np.minimum(ends[0], mean), np.maximum(ends[1], mean)
 
-    def score(self, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None) -> float:
+    def score(
+        self,
+        logits: Any,
+        labels: Any,
+        covariates: Mapping[str, Any] | None = None,
+        *,
+        sample_weight: Any = None,
+    ) -> float:
         """Accuracy, as for any classifier of scikit-learn.
 
         Probabilities are better judged by their log loss: ``cp.scores.log_loss``.
@@ -222,8 +271,12 @@ class Estimator(Parameters, ABC):
             logits: option logits, shape ``[m, K]``.
             labels: their options, as in ``fit``.
             covariates: their covariates, as in ``fit``.
+            sample_weight: what each label counts; one by default.
         """
-        return accuracy(self._probs(logits, covariates), self.scale_.encode(labels))
+        labels = aligned(logits, labels, "labels")
+        sample_weight = aligned(logits, sample_weight, "sample_weight")
+        probs, codes = self._probs(logits, covariates), self.scale_.encode(labels)
+        return accuracy(probs, codes, as_weights(sample_weight, np.arange(len(codes))))
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags
@@ -251,6 +304,7 @@ class Estimator(Parameters, ABC):
         known = getattr(self, "feature_names_in_", None)
         check_columns(logits, known, self.scale_.options)
         readings = self._read(logits, self.scale_.size)
+        covariates = all_aligned(logits, covariates)
         return readings, as_covariates(covariates, len(readings), self.covariates_)
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:

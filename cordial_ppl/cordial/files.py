@@ -105,9 +105,11 @@ class StackRecord(Record):
     expected_: ExpectedLoss
     provenance_: dict[str, list[str]]
     seen_: Int64[np.ndarray, " _prints"]
-    label_counts_: Int64[np.ndarray, " _K"]
+    label_counts_: Num[np.ndarray, " _K"]
     sketch_: Int64[np.ndarray, "2 _cells"] | None = None
     labels_: Int64[np.ndarray, " _n"] | None = None
+    sample_weight_: Float64[np.ndarray, " _n"] | None = None
+    texts_: Int64[np.ndarray, " _n"] | None = None
     out_of_fold_: Float64[np.ndarray, "_n _K"] | None = None
     folds_: Int64[np.ndarray, " _n"] | None = None
 
@@ -154,11 +156,17 @@ class StackRecord(Record):
             counts = self.label_counts_
             if len(counts) != scale.size or counts.min() < 0 or self.weights_.keys() != fits.keys():
                 raise ValueError("the weights or the counts of labels are of another fit")
-            if self.labels_ is not None and (
-                self.labels_.min(initial=0) < 0
-                or not np.array_equal(np.bincount(self.labels_, minlength=scale.size), counts)
-            ):
-                raise ValueError("the labels are of another fit")
+            rows = round(float(counts.sum()))
+            if self.labels_ is not None:
+                rows = len(self.labels_)
+                # Of an earlier version, in which every label counted as one, of a text of its own.
+                if self.sample_weight_ is None or self.texts_ is None:
+                    self.sample_weight_, self.texts_ = np.ones(rows), np.arange(rows)
+                weights = self.sample_weight_
+                if self.labels_.min(initial=0) < 0 or weights.min(initial=1) <= 0:
+                    raise ValueError("the labels are of another fit")
+                if not np.array_equal(np.bincount(self.labels_, weights, scale.size), counts):
+                    raise ValueError("the labels are of another fit")
             if self.folds_ is not None and self.folds_.min(initial=0) < 0:
                 raise ValueError("a fold has a negative number")
             for probs in () if self.out_of_fold_ is None else self.out_of_fold_:
@@ -168,7 +176,7 @@ class StackRecord(Record):
             priors = {name: getattr(fit, "prior", None) for name, fit in fits.items()}
             given = {name: prior for name, prior in priors.items() if prior is not None}
             learned = [name for name in self.__struct_fields__ if name.endswith("_")]
-            if len(self.seen_) != counts.sum() * grids(scale.size):
+            if len(self.seen_) != rows * grids(scale.size):
                 self.seen_ = self.seen_[:0]  # Of an earlier version.
             stack = object.__new__(kinds[self.estimator])
             vars(stack).update(

@@ -1,6 +1,7 @@
 """Data frames: predictions come back as the kind of table that the readings came in.
 
-pandas and polars are looked up, not imported: a data frame's library is loaded already.
+An index of pandas says which labels belong to which readings. The libraries are looked up, not
+imported: a data frame's library is loaded already.
 """
 
 import sys
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, quote
 from cordial_ppl.scale import in_order
 
 LIBRARIES = "pandas", "polars"
@@ -49,19 +50,53 @@ def check_columns(given: Any, known: np.ndarray | None, options: Sequence[str]) 
         )
 
 
-def check_index(given: Any, groups: Any) -> None:
-    """Refuse groups in a pandas series whose index differs from that of the readings.
+def aligned(given: Any, values: Any, noun: str) -> Any:
+    """Put what is known of each text in the order of the readings, where pandas names both.
+
+    Args:
+        given: the readings: a data frame, or anything else; for a mapping of readers, its first
+            value.
+        values: labels, groups, a covariate or readings of the same texts; only a series or data
+            frame of pandas has an index.
+        noun: what messages call the values.
+
+    Returns:
+        The values, in the order of the readings' index.
 
     Raises:
-        InputError: both have an index, and these differ: by position, the groups would be mixed up.
+        InputError: both have an index, and these do not hold the same names: by position, texts
+            would be mixed up.
     """
+    if isinstance(given, Mapping):
+        given = next(iter(given.values()), None)
     pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(given, pandas.DataFrame):
-        return
-    if isinstance(groups, pandas.Series) and not groups.index.equals(given.index):
+    if pandas is None:
+        return values
+    framed = pandas.DataFrame, pandas.Series
+    if not (isinstance(given, framed) and isinstance(values, framed)):
+        return values
+    index, own = given.index, values.index
+    if own.equals(index):
+        return values
+    if len(own) != len(index) or not (own.is_unique and own.isin(index).all()):
         raise InputError(
-            "groups must have the index of logits, in its order: groups.reindex(logits.index)."
+            f"{noun} must have the index of the readings, in any order: {noun} {quote(own[0])} ... "
+            f"of {len(own)}, readings {quote(index[0])} ... of {len(index)}. If their rows are in "
+            f"the same order, give {noun} without an index: to_numpy()."
+            if len(own) and len(index)
+            else f"{noun} must have the index of the readings; one is empty."
         )
+    return values.loc[index]
+
+
+def all_aligned(given: Any, covariates: Any) -> Any:
+    """Put covariates in the order of the readings; see `aligned`."""
+    if covariates is None or not hasattr(covariates, "keys"):
+        return covariates
+    return {
+        name: aligned(given, covariates[name], f"covariate {quote(name)}")
+        for name in covariates.keys()
+    }
 
 
 def like(given: Any, values: np.ndarray, names: Any) -> Any:

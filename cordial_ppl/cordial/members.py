@@ -94,7 +94,10 @@ class CalibratorMember:
         calibrator = CALIBRATORS[self.name]
         logits = np.stack([case.texts.logits for case in cases])
         labels = np.stack([np.stack([case.texts.labels, *case.masks]) for case in cases])
-        params = calibrator.fit(logits[:, None], labels)
+        given = [np.stack([case.texts.weights for case in cases])[:, None]]
+        if calibrator.validated:
+            given.append(np.stack([case.texts.texts for case in cases])[:, None])
+        params = calibrator.fit(logits[:, None], labels, *given)
 
         def one(place: int, fold: int) -> CalibratorFit:
             return CalibratorFit(calibrator, type(params)(*(leaf[place, fold] for leaf in params)))
@@ -154,7 +157,9 @@ class ChannelMember:
         own = [
             case._replace(
                 seed=(*case.seed, self.place),
-                prior=resolve(self.prior, target, reading_spread(case.texts.logits)),
+                prior=resolve(
+                    self.prior, target, reading_spread(case.texts.logits, case.texts.weights)
+                ),
             )
             for case in cases
         ]

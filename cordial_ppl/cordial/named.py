@@ -53,7 +53,7 @@ class Cordial(Stack, named=True):
     @classmethod
     def paper(
         cls,
-        options: Sequence[str] | Scale | None = None,
+        options: Sequence[str | float] | Scale | None = None,
         *,
         weights: str = "flat",
         seed: int = 0,

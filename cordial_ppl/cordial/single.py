@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cordial_ppl.annotators import as_weights
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.members import CalibratorFit, CalibratorMember, Member
 from cordial_ppl.cordial.named import FULL_CHANNELS
@@ -38,7 +39,7 @@ class LogitCalibrator(Stack):
     name: str
     folded = False
 
-    def __init__(self, options: Sequence[str] | Scale | None = None):
+    def __init__(self, options: Sequence[str | float] | Scale | None = None):
         self.options = options
 
     @property
@@ -82,7 +83,9 @@ class ProportionalOdds(LogitCalibrator):
     Source: McCullagh (1980).
     """
 
-    def __init__(self, options: Sequence[str] | Scale | None = None, *, penalty: str = "fixed"):
+    def __init__(
+        self, options: Sequence[str | float] | Scale | None = None, *, penalty: str = "fixed"
+    ):
         self.options, self.penalty = options, penalty
 
     @property
@@ -124,6 +127,9 @@ class LabelFree(LogitCalibrator):
         labels: Any = None,
         covariates: Mapping[str, Any] | None = None,
         corpus: Any = None,
+        *,
+        sample_weight: Any = None,
+        texts: Any = None,
     ) -> T:
         """Learn from readings.
 
@@ -132,6 +138,8 @@ class LabelFree(LogitCalibrator):
             labels: ignored; may be left out.
             covariates: ignored.
             corpus: all texts that it is for, as of any stack.
+            sample_weight: what each reading counts; one by default.
+            texts: ignored.
 
         Returns:
             The estimator itself.
@@ -139,12 +147,20 @@ class LabelFree(LogitCalibrator):
         Raises:
             InputError: the readings are invalid; the message says where and why.
         """
-        return super().fit(logits, labels, corpus=corpus)
+        return super().fit(logits, labels, corpus=corpus, sample_weight=sample_weight)
 
     def _label(
-        self, readings: np.ndarray, labels: Any, covariates: Mapping[str, Any] | None, scale: Scale
+        self,
+        readings: np.ndarray,
+        labels: Any,
+        covariates: Mapping[str, Any] | None,
+        scale: Scale,
+        sample_weight: Any = None,
+        texts: Any = None,
     ) -> Labelled:
-        return Labelled(readings, np.zeros(len(readings), np.int64), {})
+        count = len(readings)
+        weights = as_weights(sample_weight, np.arange(count))
+        return Labelled(readings, np.zeros(count, np.int64), {}, weights)
 
     def parts(self, labels: int) -> tuple[Member, ...]:
         """None: nothing is fitted to labels."""
@@ -207,7 +223,7 @@ class ChannelCalibrator(Stack):
     def __init__(
         self,
         channel: str | Path | Channel,
-        options: Sequence[str] | Scale | None = None,
+        options: Sequence[str | float] | Scale | None = None,
         *,
         inference: str = "default",
         prior: Prior | Mapping[str, Any] | LearnedPrior | str | Path | None = None,

@@ -17,6 +17,7 @@ from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.decisions import Decisions
 from cordial_ppl.cordial.files import KIND, StackRecord
 from cordial_ppl.cordial.fingerprints import fingerprints
+from cordial_ppl.cordial.frames import aligned
 from cordial_ppl.cordial.members import (
     CalibratorMember,
     ChannelMember,
@@ -57,6 +58,26 @@ PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 FOLDS = 4
 
 
+def deal_folds(
+    texts: Labelled, seed: int, known: Int[np.ndarray, " m"] | None = None
+) -> Int[np.ndarray, " n"]:
+    """Assign labelled texts to folds, each with all of its labels.
+
+    Args:
+        texts: the labelled texts.
+        seed: seed of the folds.
+        known: folds of the first labels, which stay; None where there are none.
+
+    Returns:
+        The fold of each label.
+    """
+    ranks, count = texts.ranks, texts.count
+    if known is None:
+        return assign_folds(count, FOLDS, np.random.default_rng(seed))[ranks]
+    first = np.unique(ranks[: len(known)], return_index=True)[1]
+    return extend_folds(known[first], count, FOLDS, seed)[ranks]
+
+
 class Stack(Decisions):
     """Weighted mixture of channels and calibrators; base of the named ones.
 
@@ -86,8 +107,8 @@ class Stack(Decisions):
         posteriors_: posterior of each channel by name.
         provenance_: how the readings were made: lists of values under "model", "prompt" and
             "decoding".  The command line sets it; a file keeps it.
-        folds_: fold of each labelled text, 0..3, in the order of ``labels_``; None as for
-            ``out_of_fold_``.
+        folds_: fold of each label, 0..3, the same for those of a text, in the order of
+            ``labels_``; None as for ``out_of_fold_``.
     """
 
     NAMED: ClassVar[dict[str, type["Stack"]]] = {}
@@ -134,7 +155,7 @@ class Stack(Decisions):
 
     def __init__(
         self,
-        options: Sequence[str] | Scale | None = None,
+        options: Sequence[str | float] | Scale | None = None,
         *,
         channels: Sequence[str | Path | Channel] = (),
         calibrators: Sequence[str] | None = None,
@@ -248,16 +269,24 @@ class Stack(Decisions):
         labels: Any,
         covariates: Mapping[str, Any] | None = None,
         corpus: Any = None,
+        *,
+        sample_weight: Any = None,
+        texts: Any = None,
     ) -> T:
         """Learn the calibration from labelled readings.
 
         Args:
             logits: option logits of the labelled texts, shape ``[n, K]`` with ``n >= 1``.
-            labels: their options, as names or as whole numbers 0..K-1, shape ``[n]``.
+            labels: their options, as names or as whole numbers 0..K-1, shape ``[n]``; of several
+                annotators shape ``[n, m]``, with None, NaN or -1 where one has given none.
             covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
             corpus: option logits of all texts that the calibrator is for, labelled or not, shape
                 ``[m, K]``; ``check_readings`` compares others with counts of these, which are kept.
                 By default, and if the labelled texts are a random choice, those are enough.
+            sample_weight: what each label counts, numbers from 0 up, in the shape of the labels; by
+                default one, and 1/m for each of a text's m labels.
+            texts: which text each row is of, names or whole numbers, where a text has several rows:
+                these share a fold.
 
         Returns:
             The estimator itself.
@@ -270,7 +299,7 @@ class Stack(Decisions):
         # Refused before the fit.
         size = None if corpus is None else np.shape(logits)[-1]
         found = None if corpus is None else sketch(self._read(corpus, size))
-        super().fit(logits, labels, covariates)
+        super().fit(logits, labels, covariates, sample_weight=sample_weight, texts=texts)
         self.sketch_ = self.sketch_ if found is None else found
         return self
 
@@ -314,6 +343,7 @@ class Stack(Decisions):
             raise InputError("logits and labels go together: give both, or neither.")
         if logits is not None:
             readings, extra = self._enter(logits, covariates)
+            labels = aligned(logits, labels, "labels")
             return self._label(readings, labels, extra, self.scale_)
         if self._texts is None:
             raise InputError("this calibrator keeps no texts of its fit: give logits and labels.")
@@ -372,7 +402,13 @@ class Stack(Decisions):
         storage.write(path, KIND, *storage.pack(StackRecord.of(self)))
 
     def partial_fit[T: "Stack"](
-        self: T, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None
+        self: T,
+        logits: Any,
+        labels: Any,
+        covariates: Mapping[str, Any] | None = None,
+        *,
+        sample_weight: Any = None,
+        texts: Any = None,
     ) -> T:
         """Learn from further labelled texts; on an unfitted stack this is ``fit``.
 
@@ -385,6 +421,8 @@ class Stack(Decisions):
             logits: option logits of the new texts, shape ``[m, K]``.
             labels: their options, as in ``fit``.
             covariates: their covariates, as in ``fit``.
+            sample_weight: what each label counts, as in ``fit``.
+            texts: which text each row is of, as in ``fit``; a text of the fit may be among them.
 
         Returns:
             The estimator itself; unchanged after an error.
@@ -394,9 +432,19 @@ class Stack(Decisions):
                 ``attach_texts``.
         """
         if not hasattr(self, "scale_"):
-            return self.fit(logits, labels, covariates)
+            own = {"sample_weight": sample_weight, "texts": texts}
+            return self.fit(logits, labels, covariates, **own)
         readings, extra = self._enter(logits, covariates)
-        update(self, self._label(readings, labels, extra, self.scale_))
+        labels, sample_weight, texts = (
+            aligned(logits, own, noun)
+            for own, noun in (
+                (labels, "labels"),
+                (sample_weight, "sample_weight"),
+                (texts, "texts"),
+            )
+        )
+        more = self._label(readings, labels, extra, self.scale_, sample_weight, texts)
+        update(self, more, named=texts is not None)
         return self
 
     def attach_texts(
@@ -419,21 +467,19 @@ class Stack(Decisions):
             InputError: the input is invalid, or lacks a text of the fit or its label.
         """
         readings, extra = self._enter(logits, covariates)
+        labels = aligned(logits, labels, "labels")
         return attach(self, self._label(readings, labels, extra, self.scale_))
 
     def _fit(self, texts: Labelled, earlier: "Stack | None" = None) -> None:
         """Fit to texts, of which an earlier stack knows the first."""
-        logits, labels, covariates = texts
+        logits, labels = texts.logits, texts.labels
         settings = self.settings
-        parts = settings.parts(len(labels))
-        settings.check(logits, covariates)
+        # Rounding must not make 200 thirds of three labels fewer than 200.
+        parts = settings.parts(round(float(texts.weights.sum())))
+        settings.check(logits, texts.covariates)
         folds = held_out = None
-        if self.folded and len(labels) >= MIN_LABELS:
-            seed, old = settings.seed, None if earlier is None else earlier.folds_
-            if old is None:
-                folds = assign_folds(len(labels), FOLDS, np.random.default_rng(seed))
-            else:
-                folds = extend_folds(old, len(labels), FOLDS, seed)
+        if self.folded and texts.count >= MIN_LABELS:
+            folds = deal_folds(texts, settings.seed, None if earlier is None else earlier.folds_)
         case = Case(texts, folds, (settings.seed,))
         if earlier is not None and settings.inference == "default":
             # Draws that are kept go on with random numbers that they have not seen.
@@ -452,9 +498,10 @@ class Stack(Decisions):
         self.provenance_ = {} if earlier is None else earlier.provenance_
         self.seen_ = fingerprints(logits, labels).ravel()
         self._texts, self.folds_ = texts, folds
-        self.sketch_ = sketch(logits) if earlier is None else earlier.sketch_
+        self.sketch_ = sketch(logits[texts.first]) if earlier is None else earlier.sketch_
         self.labels_ = np.asarray(labels, np.int64)
-        self.label_counts_ = np.bincount(labels, minlength=logits.shape[-1])
+        self.sample_weight_, self.texts_ = texts.weights, np.asarray(texts.texts, np.int64)
+        self.label_counts_ = np.bincount(labels, texts.weights, logits.shape[-1])
         for posterior in self.posteriors_.values():
             warn_if_doubtful(posterior)
 

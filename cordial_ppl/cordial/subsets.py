@@ -14,12 +14,11 @@ from cordial_ppl.blas import on_one_core
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.members import Member, fit_members
 from cordial_ppl.cordial.single import LabelFree
-from cordial_ppl.cordial.stack import FOLDS, Stack
+from cordial_ppl.cordial.stack import Stack, deal_folds
 from cordial_ppl.cordial.weighing import weigh
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case, Fit
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
-from cordial_ppl.stacking import assign_folds
 
 
 class Texts(NamedTuple):
@@ -65,6 +64,8 @@ def fit_subsets(
     seeds: Sequence[int],
     report: Texts,
     *,
+    weights: Float[np.ndarray, " N"] | None = None,
+    texts: Int[np.ndarray, " N"] | None = None,
     on_done: Callable[[], None] = lambda: None,
 ) -> dict[str, BatchFit | Exception]:
     """Fit estimators to subsets of the labels and predict the report texts.
@@ -79,15 +80,19 @@ def fit_subsets(
         subsets: rows of the pool, one subset a row.
         seeds: seed of each subset's folds and random numbers.
         report: texts to predict.
+        weights: what each label counts; one by default.
+        texts: which text each label is of; by default each of another.
         on_done: is called when a member has been fitted to all subsets.
 
     Returns:
         For each estimator its fits, or the error that one of its members ended with.
     """
-    needed = {name: own.parts(subsets.shape[1]) for name, own in estimators.items()}
+    cases = make_cases(pool, labels, subsets, seeds, weights, texts)
+    # Subsets of equally many labels may differ in their sum of weights by rounding.
+    count = round(float(cases[0].texts.weights.sum()))
+    needed = {name: own.parts(count) for name, own in estimators.items()}
     stacked = {part.key for name, own in needed.items() if estimators[name].folded for part in own}
     unique = {part.key: part for own in needed.values() for part in own}
-    cases = make_cases(pool, labels, subsets, seeds)
 
     def fit(part: Member) -> Fits:
         own = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
@@ -113,15 +118,14 @@ def make_cases(
     labels: Int[np.ndarray, " N"],
     subsets: Int[np.ndarray, "S n"],
     seeds: Sequence[int],
+    weights: Float[np.ndarray, " N"] | None = None,
+    texts: Int[np.ndarray, " N"] | None = None,
 ) -> list[Case]:
     """The subsets as data sets to fit, with the folds that each seed gives."""
+    whole = Labelled(pool.logits, labels, pool.covariates, weights, texts)
+    subset = [whole.take(rows) for rows in subsets]
     return [
-        Case(
-            Labelled((own := pool.take(rows)).logits, labels[rows], own.covariates),
-            assign_folds(len(rows), FOLDS, np.random.default_rng(seed)),
-            (seed,),
-        )
-        for rows, seed in zip(subsets, seeds, strict=True)
+        Case(own, deal_folds(own, seed), (seed,)) for own, seed in zip(subset, seeds, strict=True)
     ]
 
 
@@ -136,7 +140,7 @@ def _mix(estimator: Estimator, found: Sequence[Fits], cases: Sequence[Case]) -> 
     fits, predicted = zip(*found, strict=True)
     weights = np.full((len(cases), len(fits)), 1 / len(fits))
     if isinstance(estimator, Stack) and estimator.folded:
-        members = estimator.parts(len(cases[0].texts.labels))
+        members = estimator.parts(round(float(cases[0].texts.weights.sum())))
         known = estimator.settings.weight_counts
         counts = np.array([known[part.name] for part in members])
         for place, case in enumerate(cases):

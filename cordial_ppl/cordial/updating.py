@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool
 
-from cordial_ppl.cordial.fingerprints import find_places
+from cordial_ppl.cordial.fingerprints import find_places, grids
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.posterior import Posterior
@@ -23,8 +23,14 @@ if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
 
 
-def update(stack: "Stack", more: Labelled) -> None:
-    """Fit a stack to further texts.
+def update(stack: "Stack", more: Labelled, named: bool = False) -> None:
+    """Fit a stack to further labels.
+
+    Args:
+        stack: the fitted stack.
+        more: the labels.
+        named: whether texts have the numbers of the fit, so that these labels may be of texts that
+            have some already; else they are of others.
 
     Raises:
         InputError: the stack keeps no texts of its fit.
@@ -34,6 +40,8 @@ def update(stack: "Stack", more: Labelled) -> None:
             "a calibrator from a file does not keep the texts of its fit, which further labels "
             "need: give it these first, attach_texts(logits, labels)."
         )
+    if not named:
+        more = replace(more, texts=more.ranks + stack._texts.texts.max() + 1)
     stack._fit(stack._texts.join(more), stack)
 
 
@@ -46,8 +54,8 @@ def attach(stack: "Stack", texts: Labelled) -> Bool[np.ndarray, " n"]:
     Raises:
         InputError: not all of them are there.
     """
-    count = int(stack.label_counts_.sum())
-    if not len(stack.seen_):
+    count = len(stack.seen_) // grids(texts.logits.shape[-1])
+    if not count:
         raise InputError(
             "this calibrator's file is of an earlier version, by which its texts cannot be "
             "recognised: fit it again."
@@ -61,6 +69,8 @@ def attach(stack: "Stack", texts: Labelled) -> Bool[np.ndarray, " n"]:
             "had, beside the new ones."
         )
     own = texts.take(np.argsort(places)[-count:])
+    if stack.sample_weight_ is not None and stack.texts_ is not None:
+        own = replace(own, weights=stack.sample_weight_, texts=stack.texts_)
     stack._texts = own
     stack.fits_ = {
         name: replace(fit, data=own) if isinstance(fit, Posterior) else fit

@@ -23,8 +23,8 @@ class ExpectedLoss(NamedTuple):
             were fitted to these folds, and each fold reweights the draws for all labels.
         histogram: of the smoothed histogram of the other folds' labels.
         raw: of the reading as it is, which needs no labels.
-        labels: number of labels; with fewer than eight there are no folds, and the first two
-            losses are NaN.
+        labels: number of labelled texts; with fewer than eight there are no folds, and the first
+            two losses are NaN.
     """
 
     cordial: float
@@ -61,26 +61,33 @@ def weigh(
 
     Args:
         texts: the labelled texts.
-        folds: fold of each text; None without folds.
+        folds: fold of each row, the same for those of a text; None without folds.
         held_out: each member's out-of-fold probabilities; None without folds.
         counts: Dirichlet pseudo-counts of the members.
         present: which members predict which texts; by default all of them all.
     """
-    labels, rows = texts.labels, np.arange(len(texts.labels))
-    raw_loss = mean_loss(stated(texts.logits)[rows, labels])
+    labels, counted, rows = texts.labels, texts.weights, np.arange(len(texts.labels))
+    raw_loss = mean_loss(stated(texts.logits)[rows, labels], counted)
     if held_out is None or folds is None:
-        expected = ExpectedLoss(float("nan"), float("nan"), raw_loss, len(labels))
+        expected = ExpectedLoss(float("nan"), float("nan"), raw_loss, texts.count)
         return Mixture(prior_weights(counts), expected)
     chosen = held_out[rows, labels]
     present = np.ones(chosen.shape, bool) if present is None else present
-    weights = stack_weights(np.log(np.maximum(chosen, FLOOR)), counts, present=present)
+    logs = np.log(np.maximum(chosen, FLOOR))
+    weights = stack_weights(logs, counts, present, counted, texts.texts)
     mixed = np.einsum("nkm,nm->nk", held_out, shares_of(weights, present))
     known, size = present.any(axis=1), texts.logits.shape[-1]
-    histograms = np.stack([label_histogram(own, size) for own in hold_out(labels, folds)])
-    losses = mean_loss(mixed[rows, labels][known]), mean_loss(histograms[folds, labels])
+    histograms = np.stack(
+        [label_histogram(own, size, weights=counted) for own in hold_out(labels, folds)]
+    )
+    losses = (
+        mean_loss(mixed[rows, labels][known], counted[known]),
+        mean_loss(histograms[folds, labels], counted),
+    )
     mixed = mixed / mixed.sum(axis=1, keepdims=True) if known.all() else None
-    expected = ExpectedLoss(*losses, raw_loss, len(labels))
-    return Mixture(weights, expected, tuple(map(mean_loss, chosen.T)), mixed)
+    expected = ExpectedLoss(*losses, raw_loss, texts.count)
+    each = tuple(mean_loss(own, counted) for own in chosen.T)
+    return Mixture(weights, expected, each, mixed)
 
 
 def shares_of(
@@ -103,6 +110,8 @@ def stated(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "n K"
     return raw if raw.ndim == 2 else np.nanmean(raw, axis=1)
 
 
-def mean_loss(probs: Float[np.ndarray, " n"]) -> float:
-    """Mean log loss of labels with these probabilities, nats; NaN if there are none."""
-    return float(-np.mean(np.log(np.maximum(probs, FLOOR)))) if len(probs) else float("nan")
+def mean_loss(probs: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]) -> float:
+    """Weighted mean log loss of labels with these probabilities, nats; NaN if there are none."""
+    if not len(probs):
+        return float("nan")
+    return float(-np.sum(weights * np.log(np.maximum(probs, FLOOR))) / np.sum(weights))

@@ -4,12 +4,13 @@ Looked at in this order, until something is found; the last of its kind counts:
 
 1. what follows a pattern that the user gives, and then nothing else;
 2. brackets and keys: `[[4]]`, `\\boxed{4}`, `[RESULT] 4`, `<score>4</score>`, `"score": 4`;
-3. a word and a mark on one line, at its beginning or after a sentence: "Final rating: 4";
+3. a word and a mark, at a line's beginning or after a sentence: "Final rating: 4";
 4. a text, or its first line, that is nothing but the answer;
-5. if the user allows a guess, the last line that is nothing but the answer, or the only option
-   that the text names.
+5. if the user allows a guess, the last line that is nothing but the answer, what a sentence rates
+   the text with ("I give it a 4"), or what the text begins with.
 
-If what is announced is not an option ("Rating: 8.5", "Score: 3-4"), there is no answer.
+If what is announced is not an option ("Rating: 8.5", "Score: 3-4"), there is no answer; nor if
+fields of one text disagree, or a word with the brackets before it.
 """
 
 import re
@@ -17,75 +18,92 @@ from collections import Counter
 from typing import NamedTuple
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.spellings import NUMBER, WORDS, Spellings, fold
+from cordial_ppl.formats.spellings import WORDS, Spellings, fold
 
 SOURCES = {
     "pattern": "after the pattern",
     "marked": "in brackets or under a key",
     "named": 'after a word such as "Score:"',
-    "alone": "alone",
+    "alone": "alone in the text or on its first line",
     "guess": "guessed from prose",
 }
 """Where answers stand, in the order in which they are looked for."""
 
-LOST = {"off": "announce something that is not an option", "prose": "announce nothing"}
+LOST = {
+    "off": "announce something that is not an option, or contradict themselves",
+    "prose": "announce nothing",
+}
 """Why there is no answer in a text."""
 
 _S = r"[^\S\n]*"
-_CLOSED = r"[*_`\"')\]}$\\]*"
-_N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![\w%]|\.\d)"
+_EMOJI = "\u200d\ufe0f\u2600-\u27bf\u2b50\U0001f000-\U0001faff"
+_SHUT = r"(?:[^\S\n]|[*_`\"')\]}$\\])*+"
+_N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![^\W_]|%|\.\d)"
 _FINAL = r"(?:final|overall|total)"
 _NOUN = (
-    r"(?:scores?|ratings?|grade|answer|verdict|judge?ment|label|choice|decision|stars"
-    r"|(?:综合|总体|總體|最终|最終|総合|종합|최종)?(?:评分|評分|得分|分数|评级|評価|評点|점수|평점|평가)"
-    r"|bewertung|punktzahl|puntuación|calificación|pontuação|nota|punteggio|valutazione|оценка)"
+    r"(?:score|rating|grade|answer|verdict|judge?ment|label|choice|decision|stars|result|winner"
+    r"|preference|答案|打分|(?:综合|总体|總體|最终|最終|総合|종합|최종)?"
+    r"(?:评分|評分|得分|分数|评级|評価|評点|점수|평점|평가)"
+    r"|note(?=[ ]:)|bewertung|punktzahl|puntuación|calificación|pontuação|nota|punteggio"
+    r"|valutazione|оценка)"
 )
-_LEAD = r"(?:(?:so|thus|therefore|hence|the|my|your|our|final|overall|total|assigned)[ \t,_-]+)"
+_KEY = rf"(?:{_FINAL}[ _-]?)?(?:{_NOUN}|overall)"
+_LEAD = r"(?:(?:so|thus|therefore|hence|the|my|your|our|final|overall|total|evaluation)[ \t,_-]+)"
 
 MARKED = re.compile(
-    r"\[\[(?=[^\[\]\n]*\]\])|\\boxed\{(?:\\text\{)?"
-    rf"|\[(?:{_FINAL}[ _])?(?:result|{_NOUN})\]{_S}:?|<(?:{_FINAL}[ _-]?)?{_NOUN}>\s*"
-    rf"|[\"'](?:{_FINAL}[ _-]?)?(?:{_NOUN}|overall)[\"']{_S}:",
+    # [[1]](https://...) is a source.
+    rf"\[\[(?=[^\[\]\n]*\]\](?!\())|\\boxed\{{(?:\\\w+\{{)?"
+    rf"|[\[【]{_KEY}[\]】]{_S}:?|<{_KEY}>|[\"']{_KEY}[\"']{_S}:",
     re.IGNORECASE,
 )
+FIELD = re.compile(r"[<\"'](?!final|overall|total)", re.IGNORECASE)
 NAMED = re.compile(
-    rf"(?:^|[.!?;][\"'*_)]*[^\S\n])[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]{_S}[*_]*)?{_LEAD}{{0,4}}"
-    rf"(?:{_NOUN}|final|overall(?:[ _-]\w+)?){_CLOSED}"
-    rf"(?:{_S}\([^()\n]{{0,40}}\d[^()\n]{{0,20}}\))?{_CLOSED}{_S}"
-    r"(?:[:=|→⇒]|[-–—]+>?(?=[^\S\n]))",
+    rf"(?:^|[.!?;\]][\"'*_)]*[^\S\n])[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]{_S}[*_]*)?{_LEAD}{{0,4}}"
+    rf"(?:{_NOUN}(?:{_S}\bis)?{_SHUT}(?:\([^()\n]{{0,40}}\d[^()\n]{{0,20}}\))?"
+    rf"|(?:final|overall)(?:[ _-]\w*[^\Ws])?{_SHUT}(?:\([^()\n]{{0,60}}\))?){_SHUT}"
+    rf"(?:[:=|→⇒{_EMOJI}]|[-–—]+>?(?=[^\S\n])|(?=\n))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Not "Clarity score:" or "Score (style):", which announce a part of the rating."""
+"""Not "Clarity score:", "Score (style):" or "Final scores:", which announce parts of the rating."""
 
-OPENED = re.compile(r"(?:[^\S\n]|[\"'*_`(\[{<$|\\:=])*")
+OPENED = re.compile(rf"(?:[^\S\n]|[\"'*_`(\[{{<>$|\\:={_EMOJI}])*")
+_UNIT = r"(?:-?stars?\b|p(?:oi|o|u)n[tk]\w*|[分点點星점])?"
 UNIT = re.compile(
-    rf"(?:{_CLOSED}{_S}(?:/|out\s+of\b|of\b){_S}(?:(?:an?|the|possible)\s+){{0,2}}(?P<top>{_N}))?"
-    rf"{_CLOSED}[^\S\n]*-?(?:stars?\b|points?\b|[分点點星점])?{_CLOSED}{_S}",
+    rf"{_SHUT}{_UNIT}{_SHUT}(?:(?:/|(?:out\s+)?of\b|von\b|sur\b|de\b|su\b|из\b){_S}"
+    rf"(?:(?:an?|the|possible)\s+){{0,2}}(?P<top>{_N}))?{_SHUT}{_UNIT}{_SHUT}",
     re.IGNORECASE,
 )
 """What belongs to an answer: "4 out of 5 stars"."""
 
 STOP = re.compile(
-    r"\Z|\n|[.!?](?!\d)|[-,;:(|<\[–—#]|(?:because|since|as|due|for|based|given)\b", re.IGNORECASE
+    rf"\Z|\n|[.!?。](?!\d)|[-,、;:(|<\[–—#→⇒{_EMOJI}]|(?:because|since|as|due)\b", re.IGNORECASE
 )
 """An answer is not followed by what it could count or describe: "2 flaws", "good enough"."""
 
 LINE = re.compile(r"(?m)^(?=.*[^\W_])")
-ENDED = re.compile(r"[^\w\n]*(?:\n|\Z)")
-ALSO = re.compile(rf"(?:[,;/&~]|[-–—]+|\bto\b|\band\b|\bor\b){_S}", re.IGNORECASE)
-DIGIT = re.compile(rf"[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N}", re.IGNORECASE)
+ENDED = re.compile(r"(?:\([^()\d\n]*\))?[^\w\n]*(?:\n|\Z)")
+EMPTY = re.compile(r"[^\w\[\n]*\n+(?=.*[^\W_])")
+NUMBERED = re.compile(r"\w{1,2}[.)]")
+ALSO = re.compile(rf"(?:[,;/&~|→⇒]|[-–—]+>?|\bto\b|\band\b|\bor\b){_S}", re.IGNORECASE)
+DIGIT = re.compile(rf"[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N}|(?:n/a|null|none)\b", re.IGNORECASE)
+HEDGED = re.compile(r"(?:[^\W\d]+\s|[~≈]\s?){0,2}")
+"""What is announced if it is no option: "none", "about 3.5"."""
+
 BRIEF = re.compile(r"[^\s\"'\]}>|][^\n\"'\]}>|]{0,29}(?=[\"'\]}>|\n]|\Z)")
 
-PASSING = re.compile(
-    rf"^[^\w\n(]{{0,9}}\d{{1,2}}[.)](?=\s|\Z)|{_N}\s*(?:-|–|\bto\b|\band\b)\s*{_N}"
-    rf"|(?:/|\bout\s+of\b(?:\s+an?|\s+the)?)\s*{_N}",
+RATED = re.compile(
+    r"(?<!\bnot\s)(?<!n't\s)\b(?:rat(?:ed?|ing)|scor(?:ed?|ing)|graded?|given?|deserves?|earns?"
+    r"|assign|award|call|go with)\b(?:(?!\b(?:than|between|from)\b)[^\d.!?;\n]){0,60}?\b",
+    re.IGNORECASE,
+)
+"""What announces an answer in prose, for those who allow a guess."""
+
+SPECIAL = re.compile(
+    r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]"
+    r"|^[^\w\n]{0,9}question\b[^\n]*\n+[^\w\n]{0,9}answer\b[^\n]*",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Numbers that no guess takes: those of a list, a range, the length of the scale."""
-
-NEGATED = re.compile(r"(?:\b(?:not|never|no|cannot)|n't)\b(?:\s+[^\s.,;:!?]+){0,3}\s*\Z", re.I)
-SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>")
-"""Tokens that a tokenizer adds around an answer."""
+"""Tokens that a tokenizer adds around an answer; what was judged, quoted."""
 
 THOUGHT = re.compile(
     # Some prompts open the reasoning themselves: then only its end is in the text.
@@ -157,12 +175,14 @@ class Finder:
         self.spellings, self.before, self.guess = spellings, before, guess
         self.counts: Counter[str] = Counter()
         self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()
+        self._rated = re.compile(rf"(?:{RATED.pattern})(?={self._cased.pattern})", re.IGNORECASE)
 
-    def find(self, text: str) -> Place | None:
+    def find(self, text: str, told: int | None = None) -> Place | None:
         """Find the option that a text answers with.
 
         Args:
             text: The generated text.
+            told: The option that the log says it is, if it does; then no other is an answer.
 
         Returns:
             The option and where it is; None if there is none.
@@ -172,7 +192,7 @@ class Finder:
         ended = found.start() if (found := UNENDED.search(text, skipped)) else len(text)
         text = SPECIAL.sub(lambda found: " " * len(found[0]), text[skipped:ended])
         place = self._find(text)
-        if place is None or place.option is None:
+        if place is None or place.option is None or told not in (None, place.option):
             self.counts["prose" if place is None else "off"] += 1
             return None
         self.counts[place.source] += 1
@@ -181,19 +201,34 @@ class Finder:
     def _find(self, text: str) -> Place | None:
         if self.before is not None:
             return self._last(text, self.before, "pattern")
-        place = self._last(text, MARKED, "marked") or self._last(text, NAMED, "named")
-        place = place or self._alone(text)
-        return place or (self._guess(text) if self.guess else None)
+        marked = self._last(text, MARKED, "marked")
+        named = self._last(text, NAMED, "named")
+        if marked and named and marked.option != named.option:
+            later = named.start > marked.start
+            return marked._replace(option=None if later else marked.option, several=True)
+        return marked or named or self._alone(text)
 
     def _last(self, text: str, opener: re.Pattern[str], source: str) -> Place | None:
         """The last answer that follows an expression."""
-        places = [self._value(text, found.end(), source) for found in opener.finditer(text)]
-        found = [place for place in places if place is not None]
-        several = len({place.option for place in found} - {None}) > 1
-        return found[-1]._replace(several=several) if found else None
+        last, options = None, set()
+        for found in opener.finditer(text):
+            if place := self._value(text, found.end(), source):
+                last = place._replace(several=FIELD.match(found[0]) is not None)
+                options.add(place.option)
+        if last is None:
+            return None
+        # Fields that disagree are of several things; elsewhere a judge changes its mind.
+        several = len(options - {None}) > 1
+        return last._replace(
+            option=None if several and last.several else last.option, several=several
+        )
 
     def _value(self, text: str, start: int, source: str) -> Place | None:
         """What is announced at a place: an option, something else (None), or nothing."""
+        if source in ("marked", "named") and (ended := EMPTY.match(text, start)):
+            # A heading announces the line below, if that is nothing but the answer.
+            below = self._line(text, ended.end())
+            return below and below._replace(source=source)
         start = _skip(OPENED, text, start).end()
         if found := self._any.match(text, start):
             unit = _skip(UNIT, text, found.end())
@@ -201,42 +236,36 @@ class Finder:
                 return None
             if unit["top"] is None or self.spellings.match(unit["top"]) == self.spellings.top:
                 also = ALSO.match(text, unit.end())
-                several = also and any(one.match(text, also.end()) for one in (self._cased, DIGIT))
+                end = also and _skip(OPENED, text, also.end()).end()
+                several = end and any(one.match(text, end) for one in (self._cased, DIGIT))
                 alone = not several and (source == "pattern" or STOP.match(text, unit.end()))
                 option = self.spellings.match(found[0]) if alone else None
                 return Place(option, *found.span(), source=source)
-        if source == "pattern" or (found := DIGIT.match(text, start)):
+        hedged = start if source == "alone" else _skip(HEDGED, text, start).end()
+        if source == "pattern" or (found := DIGIT.match(text, hedged)):
             return Place(None, start, found.end() if found else start, source=source)
         # On a scale of words any few words after a mark may be meant as the answer.
         brief = source != "alone" and not self.spellings.numeric and BRIEF.match(text, start)
         return Place(None, start, start, source=source) if brief else None
 
     def _alone(self, text: str) -> Place | None:
-        """The answer that a text is, or its first line, unless another at the end corrects it."""
-        lines = [found.start() for found in LINE.finditer(text)] or [0]
-        first, last = (self._line(text, lines[at], "alone") for at in (0, -1))
-        return None if first and last and last.option != first.option else first
+        """The answer that the first line is, unless another line is another; or a guess."""
+        starts = [found.start() for found in LINE.finditer(text)] or [0]
+        lines = [self._line(text, start) for start in starts]
+        rated = self.guess and self._last(text, self._rated, "guess") or None
+        if len({place.option for place in lines if place}) > 1 or rated and rated.several:
+            return None
+        if lines[0] or not self.guess:
+            return lines[0]
+        place = lines[-1] or rated or self._value(text, 0, "alone")
+        return place and place._replace(source="guess")
 
-    def _line(self, text: str, start: int, source: str) -> Place | None:
+    def _line(self, text: str, start: int) -> Place | None:
         """The answer that a line is; "1." numbers what is around it."""
-        place = self._value(text, start, source)
-        if place is None or text[place.end : place.end + 1] in (".", ")") and "\n" in text.strip():
+        place = self._value(text, start, "alone")
+        if place is None or NUMBERED.match(text, place.start) and "\n" in text.strip():
             return None
         return place if ENDED.match(text, _skip(UNIT, text, place.end).end()) else None
-
-    def _guess(self, text: str) -> Place | None:
-        """The last line that is nothing but the answer, or the only option that is named."""
-        last = max((found.start() for found in LINE.finditer(text)), default=0)
-        if place := self._line(text, last, "alone"):
-            return place._replace(source="guess")
-        text = PASSING.sub(lambda found: " " * len(found[0]), text)
-        named = list(self._cased.finditer(text))
-        options = {self.spellings.match(found[0]) for found in named}
-        if self.spellings.numeric:
-            options |= {self.spellings.match(number[0]) for number in NUMBER.finditer(text)}
-        if len(options) != 1 or not named or NEGATED.search(text[: named[-1].start()][-60:]):
-            return None
-        return Place(options.pop(), *named[-1].span(), source="guess")
 
 
 def _skip(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str]:

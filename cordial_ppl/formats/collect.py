@@ -1,17 +1,22 @@
 """From the records of a log to tables of readings and labels, and what is to be said of them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
-from cordial_ppl.errors import InputError, naming, quote
+import numpy as np
+
+from cordial_ppl.errors import InputError, list_names, naming, quote
 from cordial_ppl.formats.answers import Finder
 from cordial_ppl.formats.collected import Collected, Explained
-from cordial_ppl.formats.evidence import Scores
+from cordial_ppl.formats.evidence import Answer, Evidence, Orders, Scores
 from cordial_ppl.formats.labels import Labels
 from cordial_ppl.formats.matching import read_evidence
+from cordial_ppl.formats.reading import Reading, average
 from cordial_ppl.formats.records import Record
 from cordial_ppl.formats.spellings import Spellings
+from cordial_ppl.rounding import round_positions
 from cordial_ppl.scale import Scale, SettingNeeded
 from cordial_ppl.tables import MADE
 
@@ -35,6 +40,7 @@ def collect(
     reader: str | None = None,
     explain: int = 0,
     labels: bool = True,
+    round: str | None = None,
 ) -> Collected:
     """Read every record of a log.
 
@@ -49,6 +55,8 @@ def collect(
         reader: The reader to take; by default all.
         explain: How many texts to explain.
         labels: Whether to take labels; those that are no option are errors.
+        round: What a number between two options counts for, as labels are rounded: "half-up",
+            "nearest-even" or "split", 3.7 as .3 of 3 and .7 of 4; by default it is no answer.
 
     Returns:
         Readings, labels, and what is to be said of them.
@@ -58,13 +66,19 @@ def collect(
             different kinds or options, or a label is no option.
         SettingNeeded: The log does not name the options.
     """
-    chosen = (
-        record
-        for record in records
-        if task in (None, record.task)
-        # A request that failed may not know its reader.
-        and (reader in (None, record.reader) or record.failed and record.reader is None)
-    )
+    seen: dict[str, set[str]] = {"task": set(), "reader": set()}
+
+    def choose() -> Iterator[Record]:
+        for record in records:
+            # A request that failed may not know its reader.
+            unknown = record.failed is not None and record.reader is None
+            if task in (None, record.task) and (unknown or reader in (None, record.reader)):
+                yield record
+            else:
+                for noun, name in (("task", record.task), ("reader", record.reader)):
+                    seen[noun] |= {name} if name else set()
+
+    chosen = choose()
     # Requests that failed before the first answer have to wait for the options.
     failed: list[Record] = []
     for first in chosen:
@@ -72,7 +86,7 @@ def collect(
             break
         failed.append(first)
     else:
-        raise InputError(_nothing(failed, task, reader))
+        raise InputError(_nothing(failed, task, reader, seen))
     scale = scale or _scale_of(first)
     given = () if scale is None else scale.options
     if scale is not None and reverse:
@@ -86,7 +100,7 @@ def collect(
         if record.failed is not None:
             found.failed.append(f"{record.place} ({record.failed})")
             continue
-        found.unnamed |= record.item_id is None
+        found.unnamed |= record.numbered or record.item_id is None
         item = str(texts) if record.item_id is None else record.item_id
         texts += 1
         with naming(record.place):
@@ -94,6 +108,7 @@ def collect(
                 people.add(item, record.task, record.label, record.user)
         if (evidence := record.evidence) is None:
             continue
+        found.scored |= record.scored
         key = item, record.reader, record.task
         if key in places:
             raise InputError(
@@ -106,13 +121,16 @@ def collect(
             # Numbers without names are in the order given, whichever end is the best.
             evidence = evidence._replace(options=given)
         with naming(record.place):
-            reading = read_evidence(evidence, finder)
+            reading = _read(record, evidence, finder, round)
+        found.pooled += record.rows > 1
         if len(found.explained) < explain:
-            found.explained.append(Explained(item, record.place, reading))
+            said = _say(evidence)
+            found.explained.append(Explained(item, record.place, reading, *key[1:], said))
         elif reading is not None:
             # There may be many.
             reading.parts = []
         if reading is None:
+            found.said = found.said or _say(evidence)
             found.unread.append(record.place)
         elif found.values and reading.kind != found.values[0].kind:
             raise InputError(
@@ -128,16 +146,60 @@ def collect(
         found.answers = finder.counts
         if not found.values:
             raise InputError(
-                f"none of its {len(places)} answers names an option ({', '.join(found.options)}). "
+                f"none of its {len(places)} answers names an option ({', '.join(found.options)}); "
+                f"the first says {found.said}.{_scores(found.scored)} "
                 "Name the options as the model writes them, or say how it does: --spell 1=A. "
                 "--after says what answers follow; --guess takes them from prose."
             )
     # A label without a reading would be refused beside these.
     found.labels = people.columns(found.readings["item_id"] if places else None)
+    found.between = people.between
     return found
 
 
-def _nothing(failed: Sequence[Record], task: str | None, reader: str | None) -> str:
+def _read(record: Record, evidence: Evidence, finder: Finder, round: str | None) -> Reading | None:
+    """Make a reading of a record's evidence, or of its parts whose options run either way."""
+    if record.swapped and isinstance(evidence, Orders):
+        parts = [_read(replace(record, swapped=()), part, finder, round) for part in evidence.parts]
+        pairs = zip(parts, record.swapped, strict=True)
+        return average([part.turned() if part and turn else part for part, turn in pairs])
+    if round is not None and isinstance(evidence, list):
+        evidence = _round(evidence, finder.spellings.scale, round) or evidence
+    return read_evidence(evidence, finder)
+
+
+def _round(answers: Sequence[Answer], scale: Scale, how: str) -> Scores | None:
+    """Count averages for the options beside them; None if they are no such numbers.
+
+    Of two options an average is a probability; of more it says less.
+    """
+    if scale.numbers is None or any(answer.positions for answer in answers):
+        return None
+    try:
+        positions = scale.locate([answer.text for answer in answers])
+    except InputError:
+        return None
+    rounded = round_positions(positions, scale, how)
+    counts = np.bincount(rounded.labels, rounded.weights, scale.size)
+    if scale.size == 2 and how == "split":
+        return Scores("p", (counts / len(answers)).tolist(), scale.options)
+    return Scores("n", counts.tolist(), scale.options)
+
+
+def _say(evidence: Evidence) -> str:
+    """The beginning of an answer, for a message."""
+    if isinstance(evidence, Orders):
+        return _say(evidence.parts[0])
+    if isinstance(evidence, Scores):
+        names = evidence.options or range(len(evidence.values))
+        return quote(dict(zip(names, evidence.values, strict=False)))
+    texts = [answer.text or "".join(p.token for p in answer.positions) for answer in evidence]
+    return quote(texts[0] if len(texts) == 1 else texts)
+
+
+def _nothing(
+    failed: Sequence[Record], task: str | None, reader: str | None, seen: Mapping[str, set[str]]
+) -> str:
     """Why there is nothing to read."""
     if failed:
         return (
@@ -146,8 +208,18 @@ def _nothing(failed: Sequence[Record], task: str | None, reader: str | None) -> 
         )
     wanted = " and ".join(repr(name) for name in (task, reader) if name is not None)
     if wanted:
-        return f"there is no reading of {wanted} in it."
+        known = "".join(
+            f" Its {noun}s are {list_names(sorted(names))}."
+            for noun, names in seen.items()
+            if names
+        )
+        return f"there is no reading of {wanted} in it.{known}"
     return "there is neither a reading nor a label in it."
+
+
+def _scores(names: Mapping[str, bool]) -> str:
+    """How to read the scores that a log has too."""
+    return f" It has scores too, read by --score {' or '.join(names)}." if names else ""
 
 
 def _scale_of(record: Record) -> Scale | None:
@@ -159,7 +231,7 @@ def _scale_of(record: Record) -> Scale | None:
             case Scores(_, values, options):
                 return Scale(tuple(options)) if options else Scale.default(len(values))
     raise SettingNeeded(
-        "the log does not say which answers were possible.",
+        f"the log does not say which answers were possible.{_scores(record.scored)}",
         "Name the options in order, for example",
         "options",
         ("1", "2", "3"),

@@ -3,12 +3,19 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 
+from cordial_ppl.errors import InputError, list_names
 from cordial_ppl.formats.reading import Reading
+from cordial_ppl.readings import as_logits, readings_from_counts, readings_from_probabilities
+from cordial_ppl.scale import SettingNeeded
 from cordial_ppl.tables import MADE
+
+if TYPE_CHECKING:
+    from cordial_ppl.formats.format import Format
 
 NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
@@ -21,11 +28,17 @@ class Explained(NamedTuple):
         item_id: The text.
         place: Where the log has it.
         reading: Its reading; None if its answer names no option.
+        reader: Who read it.
+        task: What was asked.
+        said: The beginning of the answer.
     """
 
     item_id: str
     place: str
     reading: Reading | None
+    reader: str | None = None
+    task: str | None = None
+    said: str = ""
 
 
 @dataclass
@@ -42,8 +55,13 @@ class Collected:
         failed: Requests without an answer: their places, and what the log says of them.
         answers: Number of answers by where they stand in a text (`answers.SOURCES`), or by why
             they name no option (`answers.LOST`).
+        said: The first answer that names no option.
+        pooled: Number of texts whose answers stand in several rows.
+        between: Number of labels between two options.
+        scored: Scores that the log has beside the answers, each with whether a model gave it.
         unnamed: Whether texts are named by their order.
         hard: Whether every reading is one answer without log-probabilities.
+        form: The format of the file, if it is one.
     """
 
     options: tuple[str, ...] = ()
@@ -54,8 +72,13 @@ class Collected:
     unread: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
+    said: str = ""
+    pooled: int = 0
+    between: int = 0
+    scored: dict[str, bool] = field(default_factory=dict)
     unnamed: bool = False
     hard: bool = True
+    form: "Format | None" = None
 
     def __len__(self) -> int:
         """The number of readings."""
@@ -72,6 +95,47 @@ class Collected:
         return {name: cells for name, cells in columns.items() if set(cells) != {None}} | {
             f"{kind}_{option}": row for option, row in zip(self.options, table, strict=True)
         }
+
+    @cached_property
+    def logits(self) -> Float64[np.ndarray, "n K"]:
+        """Centred logits (nats), one row a reading, as other commands make them of the table.
+
+        Raises:
+            InputError: There are no readings, or one is not what its kind says.
+        """
+        if not self.values:
+            raise InputError("there are labels in it but no readings.")
+        table = np.stack([reading.values for reading in self.values])
+        kind = self.values[0].kind
+        made = {"p": readings_from_probabilities, "n": readings_from_counts}
+        return as_logits(made[kind](table) if kind in made else table)
+
+    @property
+    def labelled(self) -> tuple[Float64[np.ndarray, "n K"], list[str]]:
+        """The logits of the labelled texts and their labels, in the order of the readings.
+
+        Raises:
+            InputError: There are no labels, several readers or several tasks.
+        """
+        for name in ("reader", "task"):
+            known = sorted(set(map(str, self.readings.get(name, ()))))
+            if len(known) > 1:
+                raise SettingNeeded(
+                    f"there are {len(known)} {name}s in it: {list_names(known)}.",
+                    "Choose one, for example",
+                    name,
+                    known[0],
+                )
+        labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
+        kept = [i for i, item in enumerate(self.readings.get("item_id", ())) if item in labels]
+        if not kept:
+            raise InputError("there are no labels in it; name their field: label=FIELD.")
+        return self.logits[kept], [labels[self.readings["item_id"][i]] for i in kept]
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self.form.name if self.form else ""
 
     @property
     def share(self) -> float:

@@ -77,11 +77,13 @@ class Answer(NamedTuple):
         text: What it says.
         positions: Its tokens in order; none if the log has no log-probabilities.
         ended: Whether the log says that the model ended the answer; otherwise it may be cut off.
+        value: What the log says that it means; None if it does not say.
     """
 
     text: str
     positions: Sequence[Position] = ()
     ended: bool = False
+    value: str | None = None
 
 
 class Scores(NamedTuple):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import CordialError, FileError, InputError
+from cordial_ppl.formats.naming import Naming
 from cordial_ppl.formats.records import Record
 from cordial_ppl.formats.rows import STUMBLES, Malformed
 
@@ -22,6 +23,9 @@ class Format:
         knows: Whether the first row of a file, or its first JSON object, is of this format.
         ending: The ending of files that are of this format whatever they hold.
         remedy: How to have log-probabilities logged, if the tool can.
+        round: What a score between two options counts for, if it may be an average.
+        namings: Which fields hold what, where that is all that there is to it; a file has those of
+            one of them, at least.
     """
 
     name: str
@@ -30,6 +34,8 @@ class Format:
     knows: Callable[[Mapping[str, Any]], bool] = lambda first: False
     ending: str | None = None
     remedy: str = ""
+    round: str | None = None
+    namings: tuple[Naming, ...] = ()
 
     def read(self, path: Path) -> Iterator[Record]:
         """Read a file.

@@ -2,7 +2,8 @@
 
 With `logprobs=True, top_logprobs=20` in the generation's configuration, a sample's
 `output.choices[].logprobs` are read, else its text. Epochs of a sample, and several choices, are
-several answers to one prompt. The target is the label.
+several answers to one prompt. The target is the label. What a scorer says of these answers can be
+read in their place.
 """
 
 import json
@@ -12,14 +13,17 @@ import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.errors import FileError
+from cordial_ppl.errors import FileError, InputError, list_names
 from cordial_ppl.formats.evidence import Answer
 from cordial_ppl.formats.format import Format
+from cordial_ppl.formats.grades import Grade, list_scores, read_grades
 from cordial_ppl.formats.records import Record, as_text
-from cordial_ppl.formats.responses import read_choice
+from cordial_ppl.formats.responses import LONG, read_choice
 from cordial_ppl.formats.rows import at, read_rows
 
 if sys.version_info >= (3, 14):
@@ -46,17 +50,61 @@ HEADERS = ("header.json", "_journal/start.json")
 Object = Mapping[str, Any]
 
 
-def _read(path: Path) -> Iterator[Record]:
-    """Read a log: a record for each sample, its epochs together."""
+def of_scorer(form: Format, name: str) -> Format:
+    """Read what a scorer says, in place of what the model answers.
+
+    Args:
+        form: The format of the log.
+        name: The scorer, or one of its values: "rubric.style".
+
+    Returns:
+        The format that does so.
+
+    Raises:
+        InputError: The log is not of Inspect.
+    """
+    if form is not FORMAT:
+        raise InputError(f"--score is for {FORMAT.words}; these are {form.words}.")
+    return replace(form, records=partial(_read, score=name))
+
+
+def _read(path: Path, score: str | None = None) -> Iterator[Record]:
+    """Read a log: a record for each sample, or for each of its graders, its epochs together."""
     with path.open("rb") as file:
         packed = file.read(2) == b"PK"
-    empty = True
+    empty, graded = True, False
+    names: dict[str, bool] = {}
     for log, item, epochs in _unpack(path) if packed else _list(path):
         place, empty = f"sample {item}", False
         with at(place):
-            yield _record(log, place, epochs)
+            record = _record(log, place, epochs)
+            names |= record.scored
+            records = [record] if score is None else _grade(record, epochs, score)
+        graded |= score is not None and records[0].failed is None
+        yield from records
     if empty:
         raise FileError(f"{path} holds no samples.")
+    if score is not None and not graded:
+        raise FileError(f"{path} has no score {score!r}; it has {list_names(names)}.")
+
+
+def _grade(record: Record, epochs: list[Object], score: str) -> list[Record]:
+    """A record for each grader of a sample."""
+    grades: dict[str, list[Grade]] = {}
+    for sample in epochs:
+        for grade in read_grades(sample, score):
+            grades.setdefault(grade.reader, []).append(grade)
+    date = {"date": record.made["date"]} if "date" in record.made else {}
+    record = replace(record, label=None, scored={})
+    if not grades:
+        reason = (epochs[0].get("error") or {}).get("message") or f"no score {score!r}"
+        return [replace(record, reader=None, evidence=None, failed=str(reason)[:LONG])]
+    return [
+        replace(
+            record, reader=reader, evidence=[grade.answer for grade in of], made=date | of[0].made
+        )
+        for reader, of in grades.items()
+    ]
 
 
 def _unpack(path: Path) -> Iterator[tuple[Object, str, list[Object]]]:
@@ -134,6 +182,7 @@ def _record(log: Object, place: str, epochs: list[Object]) -> Record:
         task=as_text(log.get("task")),
         label=as_text(targets[0]) if len(targets) == 1 else None,
         made={name: value for name, value in made.items() if value},
+        scored={name: graded for sample in epochs for name, graded in list_scores(sample).items()},
     )
 
 
@@ -143,5 +192,5 @@ FORMAT = Format(
     _read,
     lambda first: isinstance(first.get("eval"), dict) and "plan" in first,
     ending=".eval",
-    remedy="--logprobs --top-logprobs 20",
+    remedy="--logprobs --top-logprobs 20; of a grader, in its --model-role",
 )

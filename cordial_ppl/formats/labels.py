@@ -1,27 +1,28 @@
-"""Labels that a log holds, one per text."""
+"""Labels that a log holds, a row each."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.formats.spellings import Spellings
-from cordial_ppl.scale import Scale, SettingNeeded, parse_number
+from cordial_ppl.scale import Scale, parse_number
 
 
 class Labels:
     """What people said of each text.
 
-    If several people labelled a text, the median of their labels counts; of two in the middle, the
-    lower.
-
     Args:
         spellings: How options are written; None to take labels as they are.
         given: The options in the order in which a log counts them.
+
+    Attributes:
+        between: Number of labels between two options, such as averages, which are kept.
     """
 
     def __init__(self, spellings: Spellings | None, given: tuple[str, ...]):
         self.spellings = spellings
         self.given = Scale(given) if given else None
+        self.between = 0
         self._found: dict[tuple[str, str | None], dict[str | None, str]] = {}
 
     def add(
@@ -48,8 +49,10 @@ class Labels:
             try:
                 label = options.decode(self.given.encode([text]) if place is None else [place])[0]
             except InputError:
-                names = ", ".join(self.given.options)
-                raise InputError(f"a label must be one of {names}; found {text!r}.") from None
+                if not self._is_between(label):
+                    names = ", ".join(self.given.options)
+                    raise InputError(f"a label must be one of {names}; found {text!r}.") from None
+                self.between += 1
         known = self._found.setdefault((item, task), {}).setdefault(user, label)
         if known != label:
             by = "" if user is None else f" of {quote(user)}"
@@ -64,35 +67,24 @@ class Labels:
             items: The texts to keep; by default all.
 
         Returns:
-            `item_id`, `task` and `user` if they are known, and `label`.
-
-        Raises:
-            SettingNeeded: People differ, and the order of the options is unknown.
+            `item_id`, `task` if it is known, who said it if that is known of all (`annotator` if
+            several people labelled a text, else `user`), and `label`.
         """
         kept = None if items is None else set(items)
         found = {key: said for key, said in self._found.items() if kept is None or key[0] in kept}
-        users = [next(iter(said)) if len(said) == 1 else None for said in found.values()]
-        columns: dict[str, list[Any]] = {"item_id": [item for item, _ in found]}
-        if any(task is not None for _, task in found):
-            columns["task"] = [task for _, task in found]
-        if users and None not in users:
-            columns["user"] = users
-        columns["label"] = [self._median(list(said.values())) for said in found.values()]
-        return columns
+        rows = [(*key, *pair) for key, said in found.items() for pair in said.items()]
+        who = "user" if len(rows) == len(found) else "annotator"
+        names, tasks, people, labels = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
+        columns: dict[str, list[Any]] = {"item_id": names}
+        if any(task is not None for task in tasks):
+            columns["task"] = tasks
+        if people and None not in people:
+            columns[who] = people
+        return columns | {"label": labels}
 
-    def _median(self, labels: list[str]) -> str:
-        if len(set(labels)) == 1:
-            return labels[0]
-        if self.spellings is not None:
-            order = self.spellings.scale.options.index
-        elif all(parse_number(label) is not None for label in labels):
-            order = float
-        else:
-            raise SettingNeeded(
-                f"people differ ({', '.join(dict.fromkeys(labels))}), and the median needs the "
-                "order of the options.",
-                "Name them in order, for example",
-                "options",
-                ("bad", "fair", "good"),
-            )
-        return sorted(labels, key=order)[(len(labels) - 1) // 2]
+    def _is_between(self, label: str) -> bool:
+        """Whether a number lies within the scale."""
+        number = parse_number(label)
+        points = [parse_number(option) for option in self.given.options] if self.given else []
+        known = [point for point in points if point is not None]
+        return number is not None and known == points and min(known) <= number <= max(known)

@@ -56,7 +56,7 @@ def _read_tokens(answer: Answer, finder: Finder) -> Reading | None:
         reading = read_masses(spellings, positions, answer=said, ended=answer.ended)
         finder.counts["alone" if reading else "prose"] += 1
         return reading
-    place = finder.find(text)
+    place = finder.find(text, None if answer.value is None else spellings.match(answer.value))
     if place is None:
         return None
     # The token in which the answer starts, and what stands before the answer in it.

@@ -1,7 +1,7 @@
 """The reading of one text: a number for each option, and what is to be said of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -35,6 +35,17 @@ class Reading:
     unread: int = 0
     several: int = 0
     orders: "Sequence[Reading | None]" = ()
+
+    def turned(self) -> "Reading":
+        """The same reading of the options from the last to the first."""
+        last = len(self.values) - 1
+        return replace(
+            self,
+            values=self.values[::-1],
+            parts=self.parts[::-1],
+            floored=sorted(last - k for k in self.floored),
+            guessed=sorted(last - k for k in self.guessed),
+        )
 
     @property
     def lone(self) -> bool:

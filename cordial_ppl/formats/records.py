@@ -26,6 +26,11 @@ class Record:
         user: That person.
         made: How the reading was made: "model", "prompt", "decoding", "date".
         failed: Why the request got no answer; None if it did.
+        numbered: Whether the text has its number as its name, because the log does not name it.
+        rows: The number of rows that hold its answers.
+        swapped: Whether the options of each part of the evidence run the other way; none do if
+            empty.
+        scored: Scores of it that the log has too, each with whether a model gave it.
     """
 
     place: str
@@ -37,6 +42,10 @@ class Record:
     user: str | None = None
     made: Mapping[str, str] = field(default_factory=dict)
     failed: str | None = None
+    numbered: bool = False
+    rows: int = 1
+    swapped: tuple[bool, ...] = ()
+    scored: Mapping[str, bool] = field(default_factory=dict)
 
 
 def first_of(value: Mapping[str, Any], names: Iterable[str]) -> Any:

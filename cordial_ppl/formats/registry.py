@@ -1,45 +1,79 @@
 """The formats by name, and which one a file has."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.formats import annotations, arrays, inspect_ai, lm_eval, responses, samples
+from cordial_ppl.formats import arrays, inspect_ai, lm_eval, responses
+from cordial_ppl.formats.fitting import list_named, nearest, say_fields
 from cordial_ppl.formats.format import Format
+from cordial_ppl.formats.naming import DATA, Naming
+from cordial_ppl.formats.presets import PRESETS, Preset, holds_texts
 from cordial_ppl.formats.rows import first_row
+from cordial_ppl.formats.suggestions import suggest
 from cordial_ppl.tables.columns import PREFIXES
 
-_FORMATS = (
+_OWN = (
     responses.OPENAI,
     responses.VLLM,
     responses.LLAMA_CPP,
     lm_eval.FORMAT,
     inspect_ai.FORMAT,
-    annotations.ARGILLA,
-    annotations.LABEL_STUDIO,
-    samples.FORMAT,
     arrays.FORMAT,
 )
-FORMATS = {form.name: form for form in _FORMATS}
+_PRESETS = {preset.name: preset for preset in PRESETS}
+FORMATS = {form.name: form for form in _OWN} | {preset.name: preset.form() for preset in PRESETS}
+
+NAMED = "fields"
+"""The name of the format of files whose fields are named by hand."""
 
 
-def find_format(path: Path, name: str = "auto") -> Format:
+def find_format(path: Path, name: str = "auto", given: Mapping[str, Any] | None = None) -> Format:
     """Find out what format a file has.
 
     Args:
         path: The file.
         name: The format's name; "auto" to tell by the file.
+        given: Attributes of a naming: the fields of its rows, which take the place of those of a
+            format; where they name the answer and no format is named, they are all that counts.
 
     Returns:
         The format.
 
     Raises:
         FileError: The file cannot be read, or no format knows it.
-        InputError: There is no such format.
+        InputError: There is no such format, or the fields of its files have names of their own.
     """
-    if name != "auto":
-        if name not in FORMATS:
-            raise InputError(f"a format must be auto or {', '.join(FORMATS)}; found {name!r}.")
-        return FORMATS[name]
+    given = dict(given or {})
+    if name == "auto" and "answer" in given:
+        return _by_hand(given)
+    form = _named(name) if name != "auto" else _detect(path, given)
+    if form.name in _PRESETS:
+        return _PRESETS[form.name].form(**given)
+    if given and form.name != NAMED:
+        raise InputError(
+            f"{path} is read as {form.words}, where nothing is left to name. To read it by its "
+            "fields, name the answer: --answer FIELD."
+        )
+    return form
+
+
+def _by_hand(given: Mapping[str, Any]) -> Format:
+    naming = Naming(**{"item": ("item_id ?",), **given})
+    return Preset(NAMED, "rows whose fields are named", (naming,)).form()
+
+
+def _named(name: str) -> Format:
+    if name not in FORMATS:
+        near = nearest(name, list(FORMATS))
+        hint = f" Did you mean {near}?" if near else ""
+        raise InputError(f"a format must be auto or {', '.join(FORMATS)}; found {name!r}.{hint}")
+    return FORMATS[name]
+
+
+def _detect(path: Path, given: Mapping[str, Any]) -> Format:
+    """Tell a format by a file's ending or its first row."""
     for form in FORMATS.values():
         if path.suffix.lower() == form.ending:
             return form
@@ -50,13 +84,30 @@ def find_format(path: Path, name: str = "auto") -> Format:
     for form in FORMATS.values():
         if form.knows(fields):
             return form
-    if samples.holds_texts(fields):
+    if any(role in given for role in DATA):
+        return _by_hand(given)
+    if holds_texts(fields):
         raise FileError(
             f"{path} is a table of texts without readings: ask a model, `cordial ask {path} "
             "--model NAME`. If the words are a judge's answers, say so: --from samples."
         )
-    shown = f"its first object has {first.fields}" if first else "it is not JSON"
+    if first is None:
+        raise FileError(
+            f"{path} is not a log of a known format: it is not JSON. "
+            f"Say what it is: --from {', '.join(form.name for form in _OWN)}."
+        )
     raise FileError(
-        f"{path} is not a log of a known format: {shown}. "
-        f"Say what it is: --from {', '.join(FORMATS)}."
+        f"{path} is not a log of a known format; its rows have "
+        f"{say_fields(list(list_named(path)))}: {_advise(path)}"
     )
+
+
+def _advise(path: Path) -> str:
+    """What to type next."""
+    command = suggest(path)
+    if command is None:
+        return (
+            "name the one that holds the judge's answer and those that name the text: "
+            f"cordial read {path} --item FIELD,FIELD --answer FIELD -o readings.csv"
+        )
+    return f"name the fields: {command}"

@@ -95,7 +95,9 @@ def read_choice(choice: Body, told: int | None = None) -> Answer:
         start = max(len(tokens) - told, 0) if told and scores[0] is None else 0
         listed = list(zip(tokens, scores, tops, strict=True))[start:]
         positions = [make_position(t, score, (top or {}).items()) for t, score, top in listed]
-    return Answer(str(text), positions, choice.get("finish_reason") == "stop")
+    return Answer(
+        str(text), positions, "stop" in (choice.get("finish_reason"), choice.get("stop_reason"))
+    )
 
 
 def _from_entry(entry: Body) -> Position:

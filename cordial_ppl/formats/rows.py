@@ -11,11 +11,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
 from cordial_ppl.formats.records import Record
-from cordial_ppl.tables.files import is_filled, read_columns
+from cordial_ppl.tables.files import ENDINGS, is_filled, read_columns
 from cordial_ppl.tables.frame import ROW
 
-TABLES = {".csv": "line", ".parquet": "row"}
-"""Endings of files that are no JSON, and what their rows are called."""
+JSON = (".jsonl", ".ndjson")
+"""Endings of tables that are read as JSON."""
 
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"}
 """First bytes of files that have to be unpacked."""
@@ -62,11 +62,11 @@ def read_rows(path: Path) -> Iterator[Row]:
         FileError: The file cannot be read, is not JSON, ends in the middle of an object, or holds
             something that is no object.
     """
-    if noun := TABLES.get(path.suffix.lower()):
+    if _is_table(path):
         columns = read_columns(path)
         numbers = columns.collect(ROW).to_series()
         for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
-            yield Row(f"{noun} {number}", dict(zip(columns.cells, cells, strict=True)))
+            yield Row(columns.place(number), dict(zip(columns.cells, cells, strict=True)))
         return
     with _opened(path) as file:
         found = _elements if _first_character(path, file) == b"[" else _lines
@@ -88,7 +88,7 @@ def first_row(path: Path) -> Row | None:
     Raises:
         FileError: The file cannot be read.
     """
-    if path.suffix.lower() in TABLES:
+    if _is_table(path):
         cells = read_columns(path).cells.items()
         found = {name: next(filter(is_filled, column), None) for name, column in cells}
         return Row("the table", {name: cell for name, cell in found.items() if cell is not None})
@@ -96,6 +96,18 @@ def first_row(path: Path) -> Row | None:
         if _first_character(path, file) not in (b"{", b"["):
             return None
     return next(read_rows(path))
+
+
+def _is_table(path: Path) -> bool:
+    """Whether a file's ending says that it is a table, and no JSON; a .txt may be either."""
+    ending = path.suffix.lower()
+    if ending != ".txt" or ending not in ENDINGS:
+        return ending in ENDINGS and ending not in JSON
+    try:
+        with path.open("rb") as file:
+            return file.read(64).removeprefix(codecs.BOM_UTF8).lstrip()[:1] not in (b"{", b"[")
+    except OSError:
+        return False
 
 
 def by_row(records: Callable[[Row], Iterable[Record]]) -> Callable[[Path], Iterator[Record]]:

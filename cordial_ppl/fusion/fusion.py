@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.files import PosteriorRecord, StackRecord
 from cordial_ppl.cordial.members import ChannelMember, Fitted, warn_if_doubtful
 from cordial_ppl.cordial.settings import check_counts, check_flag, check_list, check_seed
-from cordial_ppl.cordial.stack import FOLDS, Stack
+from cordial_ppl.cordial.stack import Stack, deal_folds
 from cordial_ppl.cordial.weighing import ExpectedLoss, shares_of, weigh
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.fusion import files
@@ -31,7 +32,7 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.priors import LearnedPrior, reading_spread
 from cordial_ppl.scale import Scale
-from cordial_ppl.stacking import MIN_LABELS, assign_folds
+from cordial_ppl.stacking import MIN_LABELS
 from cordial_ppl.summary import join_blocks, warn, weight_lines
 from cordial_ppl.verdict import Verdict, judge
 
@@ -79,6 +80,8 @@ class Fusion(Estimator):
         expected_: out-of-fold log losses; members with fewer than eight labels are left out.
         labels_: labels of the fit, positions 0..K-1, shape ``[n]``; None for files of earlier
             versions.
+        sample_weight_: what each of these labels counts; None as for ``labels_``.
+        texts_: which text each is of; None as for ``labels_``.
         out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
             order of ``labels_``; None with fewer than eight labels, or for files of earlier
             versions.
@@ -91,11 +94,13 @@ class Fusion(Estimator):
     weights_: dict[str, float]
     expected_: ExpectedLoss
     labels_: Int[np.ndarray, " n"] | None = None
+    sample_weight_: Float[np.ndarray, " n"] | None = None
+    texts_: Int[np.ndarray, " n"] | None = None
     out_of_fold_: Float[np.ndarray, "n K"] | None = None
 
     def __init__(
         self,
-        options: Sequence[str] | Scale | None = None,
+        options: Sequence[str | float] | Scale | None = None,
         *,
         readers: Sequence[str] | None = None,
         average: bool = True,
@@ -169,9 +174,10 @@ class Fusion(Estimator):
         """
         self._check_fitted()
         known = self.labels_
-        if known is None or (self.out_of_fold_ is None and len(known) >= MIN_LABELS):
+        if known is None or (self.out_of_fold_ is None and self.expected_.labels >= MIN_LABELS):
             return None
-        return judge(known, self.out_of_fold_, self.scale_)
+        own = self.sample_weight_, self.texts_
+        return judge(known, self.out_of_fold_, self.scale_, *own)
 
     def to_datatree(self) -> "DataTree":
         """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
@@ -232,6 +238,8 @@ class Fusion(Estimator):
             expected=self.expected_,
             covariates=self.covariates_,
             labels=self.labels_,
+            sample_weight=self.sample_weight_,
+            texts=self.texts_,
             out_of_fold=self.out_of_fold_,
         )
         storage.write(path, files.KIND, *storage.pack(record))
@@ -283,8 +291,8 @@ class Fusion(Estimator):
         return [*logits.swapaxes(0, 1), *more], present
 
     def _fit(self, texts: Labelled) -> None:
-        logits, labels, covariates = texts
-        readers, (count, _, size) = self._names, logits.shape
+        logits, labels, covariates = texts.logits, texts.labels, texts.covariates
+        readers, size = self._names, logits.shape[-1]
         members, seed = self._members(readers), check_seed(self.seed)
         counts = {name: COUNTS.get(name, READER_COUNT) for name in members}
         counts |= check_counts(self.weight_counts, members)
@@ -294,26 +302,24 @@ class Fusion(Estimator):
         views, present = self._views(logits, members, spreads)
         # Members must not share their random numbers, or their errors correlate.
         seeds = np.random.SeedSequence(seed).generate_state(len(members)).tolist()
-        enough = count >= MIN_LABELS
-        folds = assign_folds(count, FOLDS, np.random.default_rng(seed)) if enough else None
+        enough = texts.count >= MIN_LABELS
+        folds = deal_folds(texts, seed) if enough else None
         whole, scale = self._stack(0).settings, Scale.of(self.options, size)
 
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
             """A fitted member, and its out-of-fold predictions of the texts that it sees."""
             if members[place] == JOINT.name:
-                each = [reading_spread(view) for view in views[: len(readers)]]
+                each = [reading_spread(view, texts.weights) for view in views[: len(readers)]]
                 prior = joint_prior(whole.prior, size, each, tuple(covariates))
                 joint = ChannelMember(JOINT, 0, self.inference, prior, self.effort)
                 return joint.fit([Case(texts, folds, (seeds[place],))])[0]
-            rows = present[:, place]
-            extra = {name: column[rows] for name, column in covariates.items()}
-            seen = Labelled(views[place][rows], labels[rows], extra)
+            seen = replace(texts, logits=views[place]).take(present[:, place])
             stack = self._stack(seeds[place]).fit_labelled(seen, scale)
             return stack, stack.out_of_fold_
 
         with ThreadPoolExecutor(max_workers=workers(len(members))) as threads:
             found = list(threads.map(fit, range(len(members))))
-        held_out = np.zeros((count, size, len(members)))
+        held_out = np.zeros((len(labels), size, len(members)))
         known = present & [unseen is not None for _, unseen in found]
         for place, (fitted, unseen) in enumerate(found):
             held_out[known[:, place], :, place] = 0.0 if unseen is None else unseen
@@ -326,6 +332,7 @@ class Fusion(Estimator):
         self.weights_ = dict(zip(members, mixture.weights.tolist(), strict=True))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
         self.labels_ = np.asarray(labels, np.int64)
+        self.sample_weight_, self.texts_ = texts.weights, np.asarray(texts.texts, np.int64)
 
     def _mixture(
         self, logits: Float[np.ndarray, "m R K"]
@@ -378,4 +385,5 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
     fusion.weights_, fusion.expected_ = saved.weights, saved.expected
     fusion.scale_, fusion.covariates_ = saved.scale, saved.covariates
     fusion.labels_, fusion.out_of_fold_ = saved.labels, saved.out_of_fold
+    fusion.sample_weight_, fusion.texts_ = saved.sample_weight, saved.texts
     return fusion

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from cordial_ppl.containers import as_numbers
-from cordial_ppl.cordial.frames import check_columns, column_names
+from cordial_ppl.cordial.frames import aligned, check_columns, column_names
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.readings import as_logits_of_readers, name_readers
 
@@ -34,7 +34,12 @@ def as_reader_logits(
     if isinstance(values, Mapping):
         readers = tuple(map(str, values if readers is None else readers))
         try:
-            tables = {str(name): as_numbers(table) for name, table in values.items()}
+            tables = {
+                str(name): as_numbers(aligned(values, table, f"logits of {name!r}"))
+                for name, table in values.items()
+            }
+        except InputError:
+            raise
         except ValueError as error:
             raise InputError(f"logits of each reader must be numbers [n, K]: {error}.") from error
         if not tables or not tables.keys() <= set(readers):

@@ -203,7 +203,7 @@ def _program(stage: Callable[..., Any], target: Target, effort: Any) -> Callable
         return where(wanted, found, state[0]) if state else found
 
     def run(number: Any, wanted: Any, prior: Prior, data: Data, keys: Any, *states: Any) -> Any:
-        each = Data(0, 0, 0, dict.fromkeys(data.covariates, 0), None)
+        each = Data(0, 0, 0, 0, dict.fromkeys(data.covariates, 0), None)
         axes = (None, 0, 0, each, 0, *(0 for _ in states))
         return jax.vmap(one, axes)(number, wanted, prior, data, keys, *states)
 

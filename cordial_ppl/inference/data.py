@@ -1,6 +1,7 @@
 """Labelled texts: as they came, and padded for a compiled program."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import pad_rows, repeat_rows
+from cordial_ppl.arrays import pad_rows, rank_texts, repeat_rows
 from cordial_ppl.readings import Readings
 
 TILE = 32
@@ -18,30 +19,72 @@ CAPACITY = 2048
 """Rows that there is room for: one program serves any number of labels up to here."""
 
 
-class Labelled(NamedTuple):
-    """Labelled texts.
+@dataclass(frozen=True, eq=False, init=False)
+class Labelled:
+    """Labels of texts, one a row; a text with several labels has several rows.
 
     Attributes:
         logits: centred logits, nats; with an axis of readers if there are several.
-        labels: their options 0..K-1; -1 for a text whose label is held out.
-        covariates: what else is known of each text, by name.
+        labels: options 0..K-1; -1 for a label that is held out.
+        covariates: what else is known of each row, by name.
+        weights: what each label counts in the likelihood, positive; by default one.
+        texts: which text each row is of, any numbers; by default each row is of another.
     """
 
     logits: Float[np.ndarray, "n *readers K"]
     labels: Int[np.ndarray, " n"]
     covariates: Mapping[str, Float[np.ndarray, " n"]]
+    weights: Float[np.ndarray, " n"]
+    texts: Int[np.ndarray, " n"]
+
+    def __init__(
+        self,
+        logits: Float[np.ndarray, "n *readers K"],
+        labels: Int[np.ndarray, " n"],
+        covariates: Mapping[str, Float[np.ndarray, " n"]] | None = None,
+        weights: Float[np.ndarray, " n"] | None = None,
+        texts: Int[np.ndarray, " n"] | None = None,
+    ):
+        count = len(labels)
+        own = {
+            "logits": logits,
+            "labels": labels,
+            "covariates": {} if covariates is None else covariates,
+            "weights": np.ones(count) if weights is None else weights,
+            "texts": np.arange(count) if texts is None else texts,
+        }
+        vars(self).update(own)
+
+    @property
+    def ranks(self) -> Int[np.ndarray, " n"]:
+        """Texts numbered 0..T-1, in the order of their first rows."""
+        return rank_texts(self.texts)
+
+    @property
+    def count(self) -> int:
+        """Number of texts T."""
+        return len(np.unique(self.texts))
+
+    @property
+    def first(self) -> Int[np.ndarray, " T"]:
+        """The first row of each text, in their order."""
+        return np.sort(np.unique(self.texts, return_index=True)[1])
 
     def take(self, rows: Any) -> "Labelled":
-        """Some of the texts, by position."""
+        """Some of the rows, by position."""
         extra = {name: column[rows] for name, column in self.covariates.items()}
-        return Labelled(self.logits[rows], self.labels[rows], extra)
+        own = self.weights[rows], self.texts[rows]
+        return Labelled(self.logits[rows], self.labels[rows], extra, *own)
 
     def join(self, more: "Labelled") -> "Labelled":
-        """These texts and then others, which have the same covariates."""
+        """These rows and then others, which have the same covariates."""
         pairs = [(column, more.covariates[name]) for name, column in self.covariates.items()]
         extra = dict(zip(self.covariates, map(np.concatenate, pairs), strict=True))
-        logits = np.concatenate([self.logits, more.logits])
-        return Labelled(logits, np.concatenate([self.labels, more.labels]), extra)
+        names = "logits", "labels", "weights", "texts"
+        joined = {
+            name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in names
+        }
+        return Labelled(covariates=extra, **joined)
 
 
 class Data(NamedTuple):
@@ -51,6 +94,7 @@ class Data(NamedTuple):
         logits: centred logits, padded to the capacity, nats; texts last, so that loops over them
             are over neighbours in memory.
         labels: their options; -1 for padding and for what is held out.
+        weights: what each label counts; zero for padding.
         histogram: smoothed label histogram pi that the channel falls back on.
         covariates: what else is known of each text, by name.
         tiles: how many tiles of rows hold texts.
@@ -58,6 +102,7 @@ class Data(NamedTuple):
 
     logits: Float[Any, "... K rows"]
     labels: Int[Any, "*many rows"]
+    weights: Float[Any, "*many rows"]
     histogram: Float[Any, "*many K"]
     covariates: dict[str, Float[Any, "*many rows"]]
     tiles: Int[Any, ""]
@@ -103,10 +148,11 @@ def pad(
         histogram: smoothed label histogram.
         dtype: precision that the program works in.
     """
-    padded = pad_texts(texts._replace(labels=labels), capacity(len(labels)))
+    padded = pad_texts(replace(texts, labels=labels), capacity(len(labels)))
     return Data(
         logits=texts_last(padded.logits.astype(dtype)),
         labels=padded.labels.astype(np.int32),
+        weights=padded.weights.astype(dtype),
         histogram=np.asarray(histogram, dtype),
         covariates={name: column.astype(dtype) for name, column in padded.covariates.items()},
         tiles=np.int32(-(-len(labels) // TILE) if on_cpu() else 1),
@@ -114,11 +160,13 @@ def pad(
 
 
 def pad_texts(texts: Labelled, rows: int) -> Labelled:
-    """Append texts without a label, with logits 0 and the last text's covariates."""
+    """Append texts without a label, with logits and weight 0 and the last text's covariates."""
     return Labelled(
         pad_rows(texts.logits, rows, 0.0),
         pad_rows(texts.labels, rows, -1),
         {name: repeat_rows(column, rows) for name, column in texts.covariates.items()},
+        pad_rows(texts.weights, rows, 0.0),
+        pad_rows(texts.texts, rows, -1),
     )
 
 

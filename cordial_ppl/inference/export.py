@@ -56,8 +56,8 @@ def to_datatree(
         value each), ``log_prior`` (by site, nats, as a density of the unconstrained parameters) and
         ``sample_stats`` (log density ``lp``, of NUTS also ``diverging``, ``energy`` and others; its
         attributes are the diagnostics, and ``draws_are``, which says what a chain is).  With data
-        also ``log_likelihood`` (nats), ``posterior_predictive``, ``prior_predictive`` and
-        ``observed_data``, each of ``label`` with dimension ``text``.
+        also ``log_likelihood`` (nats, times the label's weight), ``posterior_predictive``,
+        ``prior_predictive`` and ``observed_data``, each of ``label`` with dimension ``text``.
 
         The channel falls back on the histogram of the labels, which has seen the label of each
         text.  The log likelihood of a text that was fitted is therefore that under the histogram of
@@ -93,7 +93,7 @@ def to_datatree(
         known, probs = _labels(target, draws, histogram, data)
         guessed = _labels(target, before, histogram, data)[1]
         density += known.sum(axis=1)
-        theirs = label_histogram(data.labels, len(histogram))
+        theirs = label_histogram(data.labels, len(histogram), weights=data.weights)
         fitted = np.allclose(theirs, histogram, rtol=0, atol=1e-6)
         left = _left_out(target, draws, data, len(histogram)) if fitted else known
         groups["log_likelihood"] = _by_chain({"label": left}, chains)
@@ -132,12 +132,13 @@ def to_datatree(
 def _labels(
     target: Target, draws: np.ndarray, histogram: np.ndarray, data: Labelled
 ) -> tuple[Float[np.ndarray, "S n"], Float[np.ndarray, "S n K"]]:
-    """Log likelihood of each label, and probabilities of the options, under each draw."""
+    """Log likelihood of each label, weighted, and probabilities of the options, by draw."""
     count = len(data.labels)
-    logits, labels, extra = pad_texts(data, bucket(count))
+    texts = pad_texts(data, bucket(count))
     with jax.enable_x64(True):
-        readings = Readings(logits, histogram, dict(extra))
-        known, probs = _pointwise(target)(jnp.asarray(draws), readings, labels)
+        readings = Readings(texts.logits, histogram, dict(texts.covariates))
+        seen = readings, texts.labels, texts.weights
+        known, probs = _pointwise(target)(jnp.asarray(draws), *seen)
     return np.asarray(known)[:, :count], np.asarray(probs)[:, :count]
 
 
@@ -145,11 +146,12 @@ def _left_out(
     target: Target, draws: np.ndarray, data: Labelled, size: int
 ) -> Float[np.ndarray, "S n"]:
     """Log likelihood of each label under the histogram of the other labels."""
-    labels = np.asarray(data.labels)
+    labels, weights = np.asarray(data.labels), np.asarray(data.weights)
     found = np.empty((len(draws), len(labels)))
-    for option in np.unique(labels):
-        rows = np.flatnonzero(labels == option)
-        others = label_histogram(np.delete(labels, rows[0]), size)
+    for option, weight in np.unique(np.stack([labels, weights]), axis=1).T:
+        rows = np.flatnonzero((labels == option) & (weights == weight))
+        left = np.arange(len(labels)) != rows[0]
+        others = label_histogram(labels[left], size, weights=weights[left])
         found[:, rows] = _labels(target, draws, others, data)[0][:, rows]
     return found
 
@@ -172,7 +174,7 @@ def _by_chain(named: dict[str, np.ndarray], chains: int) -> dict[str, np.ndarray
 
 @lru_cache(maxsize=64)
 def _pointwise(target: Target):
-    return compiled(jax.vmap(target.pointwise, (0, None, None)))
+    return compiled(jax.vmap(target.pointwise, (0, None, None, None)))
 
 
 @lru_cache(maxsize=64)

@@ -56,7 +56,8 @@ class Case(NamedTuple):
 
     Attributes:
         texts: the labelled texts.
-        folds: fold of each text, 0..F-1; None to fit all labels alone.
+        folds: fold of each label, 0..F-1, the same for those of a text; None to fit all labels
+            alone.
         seed: numbers that all randomness follows from.
         prior: location and scale that replace the channel's own; None for these.
         pseudo_counts: of the label histogram, for each option or for all alike.
@@ -78,7 +79,7 @@ class Case(NamedTuple):
         if self.histogram is not None:
             return self.histogram
         size = self.texts.logits.shape[-1]
-        return label_histogram(labels, size, self.pseudo_counts)
+        return label_histogram(labels, size, self.pseudo_counts, self.texts.weights)
 
     @property
     def masks(self) -> list[Int[np.ndarray, " n"]]:
@@ -160,7 +161,8 @@ def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
     for case in cases:
         texts, word = case.texts, np.random.SeedSequence(case.seed).generate_state(1)[0]
         readings = Readings(texts.logits, case.shares(texts.labels), dict(texts.covariates))
-        wholes.append(sample_nuts(target, case.prior, readings, texts.labels, jax.random.key(word)))
+        key, weights = jax.random.key(word), texts.weights
+        wholes.append(sample_nuts(target, case.prior, readings, texts.labels, key, weights=weights))
         points = _whiten(wholes[-1].draws, cast(Prior, case.prior))
         some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
         states.append(settle(_problem(target, case, texts.labels), points[some]))

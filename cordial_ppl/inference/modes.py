@@ -60,14 +60,14 @@ def _search_modes(target: Target) -> Callable[..., Any]:
             one = Prior(prior.loc[place], prior.scale[place])
 
             def prior_density(w: Array) -> Array:
-                readings, _ = take_tile(data, jnp.zeros((), jnp.int32), place)
+                readings = take_tile(data, jnp.zeros((), jnp.int32), place)[0]
                 return target.log_scaled_prior(one.loc + one.scale * w, one, readings)
 
             def add(tile: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-                readings, labels = take_tile(data, tile, place)
+                readings, *labels = take_tile(data, tile, place)
 
                 def likelihood(w: Array) -> Array:
-                    return target.log_likelihood(one.loc + one.scale * w, readings, labels)
+                    return target.log_likelihood(one.loc + one.scale * w, readings, *labels)
 
                 found = jax.value_and_grad(likelihood)(point)
                 return jax.tree.map(jnp.add, total, found)
@@ -114,14 +114,14 @@ def _weigh_and_predict(target: Target) -> Callable[..., Any]:
 
         def one(place: Array, found: tuple[Array, Array]) -> tuple[Array, Array]:
             scaled = Prior(prior.loc[place], prior.scale[place])
-            readings, _ = take_tile(data, jnp.zeros((), jnp.int32), place)
+            readings = take_tile(data, jnp.zeros((), jnp.int32), place)[0]
             flat = unwhiten(scaled, points[place])
 
             def add(step: Array, found: tuple[Array, Array]) -> tuple[Array, Array]:
                 total, probs = found
                 index = step % data.tiles
-                readings, labels = take_tile(data, index, place)
-                scores, each = jax.vmap(lambda u: target.pointwise(u, readings, labels))(flat)
+                readings, *labels = take_tile(data, index, place)
+                scores, each = jax.vmap(lambda u: target.pointwise(u, readings, *labels))(flat)
                 total += jnp.where(step < data.tiles, scores.sum(axis=1), 0.0)
                 # A draw without a density has no weight, and nothing it predicts counts.
                 weights = jax.nn.softmax(jnp.where(jnp.isfinite(total), total, -jnp.inf))

@@ -12,12 +12,14 @@ import jax
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 from numpyro import handlers
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import MCMC, NUTS, init_to_sample
+from numpyro.primitives import Messenger
 
 from cordial_ppl.arrays import bucket
+from cordial_ppl.channel import LABEL_SITE
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled, pad_texts
 from cordial_ppl.inference.draws import Draws, diagnose
@@ -61,6 +63,25 @@ def replace_priors(target: Target, prior: Prior) -> Callable[..., None]:
     return model
 
 
+class WeighLabels(Messenger):
+    """Let each label count in the log density by its weight, and nothing else of a model.
+
+    Args:
+        fn: the model.
+        weights: of the labels.
+    """
+
+    def __init__(self, fn: Callable[..., Any], weights: Float[Any, " n"]):
+        super().__init__(fn)
+        self.weights = weights
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        """Scale the label site, also where the model scales it itself."""
+        if msg["type"] == "sample" and msg["name"] == LABEL_SITE:
+            own = msg["scale"]
+            msg["scale"] = self.weights if own is None else own * self.weights
+
+
 def sample_nuts(
     target: Target,
     prior: Prior | None,
@@ -68,6 +89,7 @@ def sample_nuts(
     labels: Int[Any, " n"],
     key: jax.Array,
     *,
+    weights: Float[Any, " n"] | None = None,
     draws: int = 2000,
     warmup: int = WARMUP,
 ) -> Draws:
@@ -83,6 +105,7 @@ def sample_nuts(
         readings: the texts that carry labels, with the histogram that the channel falls back on.
         labels: their options; -1 leaves a text out.
         key: random key.
+        weights: what each label counts; one by default.
         draws: draws kept, over all chains.
         warmup: warm-up steps of each chain.
 
@@ -91,12 +114,13 @@ def sample_nuts(
         parameters, and zero if the chains disagree (R-hat above 1.05).
     """
     replaced = prior is not None and prior is not target.prior
-    texts = Labelled(readings.logits, labels, readings.covariates)
-    logits, marks, extra = pad_texts(texts, bucket(len(labels)))
+    counted = np.ones(len(labels)) if weights is None else weights
+    texts = Labelled(readings.logits, labels, readings.covariates, counted)
+    texts = pad_texts(texts, bucket(len(labels)))
     with jax.enable_x64(True):
         run = _program(target, replaced, -(-draws // CHAINS), warmup)
-        padded = Readings(logits, readings.histogram, dict(extra))
-        found = run(key, prior if replaced else None, padded, marks)
+        padded = Readings(texts.logits, readings.histogram, dict(texts.covariates))
+        found = run(key, prior if replaced else None, padded, texts.labels, texts.weights)
         chains, figures = jax.device_get(found)
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
     points = chains.reshape(-1, target.size)[:draws]
@@ -115,12 +139,12 @@ def sample_nuts(
 @lru_cache(maxsize=64)
 def _program(target: Target, replaced: bool, draws: int, warmup: int) -> Callable[..., Any]:
     def run(
-        key: jax.Array, prior: Prior | None, readings: Readings, labels: Array
+        key: jax.Array, prior: Prior | None, readings: Readings, labels: Array, weights: Array
     ) -> tuple[Array, dict[str, Array]]:
         model = replace_priors(target, prior) if prior else target.channel.model
         settings = {"target_accept_prob": ACCEPTANCE, "init_strategy": init_to_sample}
         sampler = MCMC(
-            NUTS(model, dense_mass=True, **settings),
+            NUTS(WeighLabels(model, weights), dense_mass=True, **settings),
             num_warmup=warmup,
             num_samples=draws,
             num_chains=CHAINS,

@@ -196,13 +196,13 @@ class Posterior:
             return predict(self.target, *self.kept, readings, values)
 
     def draw(
-        self, count: int, labels: int, redrawn: bool, rng: np.random.Generator
+        self, count: int, labels: float, redrawn: bool, rng: np.random.Generator
     ) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, "D K"]]:
         """Draw unconstrained parameters, and the label histogram that goes with each.
 
         Args:
             count: how many equally weighted draws.
-            labels: number of labels of the fit.
+            labels: number of labels of the fit, by weight.
             redrawn: whether the histogram is drawn from its Dirichlet posterior, whose mean it is:
                 the share of an option is as uncertain as few labels leave it.
             rng: source of random numbers.

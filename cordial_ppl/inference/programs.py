@@ -48,11 +48,11 @@ def log_densities(
     flat = unwhiten(prior, points)
 
     def add(tile: Array, total: Array) -> Array:
-        readings, labels = take_tile(data, tile)
-        each = jax.vmap(lambda u: target.log_likelihood(u, readings, labels))(flat)
+        readings, *labels = take_tile(data, tile)
+        each = jax.vmap(lambda u: target.log_likelihood(u, readings, *labels))(flat)
         return total + each.astype(total.dtype)
 
-    readings, _ = take_tile(data, jnp.zeros((), jnp.int32))
+    readings = take_tile(data, jnp.zeros((), jnp.int32))[0]
     powers = jax.vmap(lambda u: target.log_powers(u, readings))(flat).astype(points.dtype)
     likelihood = jax.lax.fori_loop(0, data.tiles, add, powers)
     before = jax.vmap(lambda u: target.log_prior(u, prior, readings))(flat).astype(points.dtype)
@@ -196,6 +196,7 @@ def _texts(readings: Readings, rows: slice) -> Data:
     return Data(
         texts_last(pad_rows(readings.logits[rows], TEXTS, 0.0)),
         np.full(TEXTS, -1, np.int32),
+        np.zeros(TEXTS, readings.logits.dtype),
         np.asarray(readings.histogram, readings.logits.dtype),
         {name: repeat_rows(column[rows], TEXTS) for name, column in readings.covariates.items()},
         np.int32(-(-(rows.stop - rows.start) // tile_of(TEXTS))),
@@ -209,7 +210,7 @@ def _predict(target: Target) -> Callable[..., Any]:
         tile = tile_of(rows)
 
         def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-            readings, _ = take_tile(data, index)
+            readings = take_tile(data, index)[0]
             probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(kind)
             each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
@@ -265,7 +266,7 @@ def _predict_each(target: Target) -> Callable[..., Any]:
         tile = tile_of(rows)
 
         def add(index: Array, total: Array) -> Array:
-            readings, _ = take_tile(data, index)
+            readings = take_tile(data, index)[0]
             each = jax.vmap(lambda u, pi: target.probs(u, readings._replace(histogram=pi)))
             probs = jnp.moveaxis(each(draws, histograms).astype(kind), 2, 1)
             return jax.lax.dynamic_update_slice_in_dim(total, probs, index * tile, 2)
@@ -286,8 +287,10 @@ def tile_of(rows: int) -> int:
     return math.gcd(2 * TILE if rows == TEXTS else TILE, rows) if on_cpu() else rows
 
 
-def take_tile(data: Data, index: Array, *place: Array) -> tuple[Readings, Int[Array, " tile"]]:
-    """One tile of the texts with their labels, of one of several data sets."""
+def take_tile(
+    data: Data, index: Array, *place: Array
+) -> tuple[Readings, Int[Array, " tile"], Float[Array, " tile"]]:
+    """One tile of the texts with their labels and weights, of one of several data sets."""
     rows = data.labels.shape[-1]
     tile = tile_of(rows)
 
@@ -303,4 +306,4 @@ def take_tile(data: Data, index: Array, *place: Array) -> tuple[Readings, Int[Ar
     histogram = data.histogram[place] if place else data.histogram
     logits = jnp.moveaxis(cut(data.logits), -1, 0)
     covariates = {name: cut(column) for name, column in data.covariates.items()}
-    return Readings(logits, histogram, covariates), cut(data.labels)
+    return Readings(logits, histogram, covariates), cut(data.labels), cut(data.weights)

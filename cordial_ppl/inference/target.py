@@ -89,12 +89,24 @@ class Target:
         return compiled(jax.vmap(self.parameters))
 
     def log_likelihood(
-        self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
+        self,
+        flat: Float[Array, " P"],
+        readings: Readings,
+        labels: Int[Any, " n"],
+        weights: Float[Any, " n"] | None = None,
     ) -> Float[Array, ""]:
-        """Log likelihood of the labels in nats; rows labelled -1 count nothing."""
+        """Log likelihood of the labels in nats, `sum_i w_i log p(z_i)`; rows of -1 count nothing.
+
+        Args:
+            flat: the unconstrained vector.
+            readings: the texts.
+            labels: their options.
+            weights: what each label counts; one by default.
+        """
         label = self._trace(flat, readings, labels)[LABEL_SITE]
         # The barrier keeps the sum out of the loop over logarithms, which is vectorised without it.
-        return jnp.sum(jax.lax.optimization_barrier(_score(label, labels))).astype(flat.dtype)
+        scores = jax.lax.optimization_barrier(_score(label, labels))
+        return jnp.sum(_weigh(scores, weights)).astype(flat.dtype)
 
     def log_powers(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, ""]:
         r"""What scaled priors add to the log density in nats; 0 where no prior is scaled.
@@ -138,18 +150,27 @@ class Target:
         return terms
 
     def log_density(
-        self, flat: Float[Array, " P"], prior: Prior, readings: Readings, labels: Int[Any, " n"]
+        self,
+        flat: Float[Array, " P"],
+        prior: Prior,
+        readings: Readings,
+        labels: Int[Any, " n"],
+        weights: Float[Any, " n"] | None = None,
     ) -> Float[Array, ""]:
         """Log of prior times likelihood in nats, as a density of the unconstrained parameters."""
-        likelihood = self.log_likelihood(flat, readings, labels)
+        likelihood = self.log_likelihood(flat, readings, labels, weights)
         return self.log_scaled_prior(flat, prior, readings) + likelihood
 
     def pointwise(
-        self, flat: Float[Array, " P"], readings: Readings, labels: Int[Any, " n"]
+        self,
+        flat: Float[Array, " P"],
+        readings: Readings,
+        labels: Int[Any, " n"],
+        weights: Float[Any, " n"] | None = None,
     ) -> tuple[Float[Array, " n"], Float[Array, "n K"]]:
-        """Log likelihood of each label in nats, and the probabilities of the options."""
+        """Log likelihood of each label in nats, weighted, and the probabilities of the options."""
         label = self._trace(flat, readings, labels)[LABEL_SITE]
-        return _score(label, labels), find_ordinal(label).probs
+        return _weigh(_score(label, labels), weights), find_ordinal(label).probs
 
     def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
         """Probabilities of the options for each text."""
@@ -203,6 +224,12 @@ def _score(label: dict[str, Any], labels: Any) -> Array:
     with jax.numpy_dtype_promotion("standard"):
         logs = label["fn"].log_prob(labels)
         return logs if label["scale"] is None else label["scale"] * logs
+
+
+def _weigh(scores: Array, weights: Any) -> Array:
+    """Log probabilities times the weights of their labels."""
+    with jax.numpy_dtype_promotion("standard"):
+        return scores if weights is None else scores * weights
 
 
 def build_target(

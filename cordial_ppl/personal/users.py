@@ -12,9 +12,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl import storage
+from cordial_ppl.annotators import as_weights
 from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.blas import on_one_core
-from cordial_ppl.cordial.frames import like
+from cordial_ppl.cordial.frames import aligned, like
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.cordial.settings import check_level, check_number
 from cordial_ppl.errors import InputError, NotFittedError
@@ -65,7 +66,15 @@ class UserShift(Parameters):
         self.options, self.sigma = options, sigma
 
     @on_one_core
-    def fit[T: "UserShift"](self: T, probs: Any, labels: Any, users: Any, order: Any = None) -> T:
+    def fit[T: "UserShift"](
+        self: T,
+        probs: Any,
+        labels: Any,
+        users: Any,
+        order: Any = None,
+        *,
+        sample_weight: Any = None,
+    ) -> T:
         """Learn how far users differ, and each user's value, from their labelled texts.
 
         Args:
@@ -74,6 +83,7 @@ class UserShift(Parameters):
             labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
             users: who gave each label, shape ``[n]``.
             order: when, as ``predict_in_order`` takes it; checked, and of no effect on the fit.
+            sample_weight: what each label counts, numbers from 0 up; one by default.
 
         Returns:
             The estimator itself.
@@ -85,29 +95,35 @@ class UserShift(Parameters):
         scale = Scale.of(self.options, as_population(probs).shape[1])
         deviations, prior = self._deviations(scale.size)
         labelled = _as_labelled(probs, labels, users, scale)
-        as_order(order, len(labelled[0]))
+        as_order(aligned(probs, order, "order"), len(labelled[0]))
+        sample_weight = aligned(probs, sample_weight, "sample_weight")
+        counted = as_weights(sample_weight, np.arange(len(labelled[0])))
         self.scale_, self.counts_ = scale, {}
         self._totals = np.zeros((0, len(self._grid)))
-        self._add(*labelled)
+        self._add(*labelled, counted)
         self._spreads = Spreads.learn(self._totals, self._grid, deviations, prior)
         self.sigma_ = self._spreads.mean
         return self
 
     @on_one_core
-    def partial_fit[T: "UserShift"](self: T, probs: Any, labels: Any, users: Any) -> T:
+    def partial_fit[T: "UserShift"](
+        self: T, probs: Any, labels: Any, users: Any, *, sample_weight: Any = None
+    ) -> T:
         """Add labels of known or new users; ``sigma_`` and all other users stay as they are.
 
         Args:
             probs: the population's probabilities, as for ``fit``.
             labels: options.
             users: who gave each label.
+            sample_weight: what each label counts, as in ``fit``.
 
         Raises:
             InputError: the probabilities, labels or users cannot be used.
             NotFittedError: there was no fit yet.
         """
         self._check_fitted()
-        self._add(*_as_labelled(probs, labels, users, self.scale_))
+        labelled = _as_labelled(probs, labels, users, self.scale_)
+        self._add(*labelled, as_weights(sample_weight, np.arange(len(labelled[0]))))
         return self
 
     @on_one_core
@@ -128,6 +144,7 @@ class UserShift(Parameters):
         """
         self._check_fitted()
         population = as_population(probs, self.scale_)
+        users = aligned(probs, users, "users")
         numbers = self._number(as_users(users, len(population)))
         found = population.copy()
         for texts in _by_user(numbers):
@@ -164,7 +181,7 @@ class UserShift(Parameters):
         """
         self._check_fitted()
         population, codes, names = _as_labelled(probs, labels, users, self.scale_)
-        times = as_order(order, len(codes))
+        times = as_order(aligned(probs, order, "order"), len(codes))
         found, earlier = population.copy(), np.zeros(len(codes), np.int64)
         # Afresh too, users have their numbers: their labels are taken out of sigma's posterior.
         numbers, counts = self._number(names), np.array([*self.counts_.values(), 0])
@@ -192,9 +209,8 @@ class UserShift(Parameters):
 
     @property
     def classes_(self) -> np.ndarray:
-        """The K options in order: their names, or 0..K-1 if no options were named."""
-        size = self.scale_.size
-        return np.arange(size) if self.options is None else np.asarray(self.scale_.options)
+        """The K options in order, as they were given; 0..K-1 if none were."""
+        return np.arange(self.scale_.size) if self.options is None else self.scale_.classes
 
     @property
     def users_(self) -> list[str]:
@@ -282,9 +298,13 @@ class UserShift(Parameters):
         return np.array([index.get(name, -1) for name in names], np.int64)
 
     def _add(
-        self, probs: Float[np.ndarray, "n K"], codes: Int[np.ndarray, " n"], names: list[str]
+        self,
+        probs: Float[np.ndarray, "n K"],
+        codes: Int[np.ndarray, " n"],
+        names: list[str],
+        weights: Float[np.ndarray, " n"],
     ) -> None:
-        """Add the log likelihoods of labels to those of their users."""
+        """Add the log likelihoods of labels, times their weights, to those of their users."""
         for name in names:
             self.counts_[name] = self.counts_.get(name, 0) + 1
         self._totals = np.pad(self._totals, ((0, len(self.counts_) - len(self._totals)), (0, 0)))
@@ -292,6 +312,7 @@ class UserShift(Parameters):
         for texts in _by_user(numbers):
             who, first = np.unique(numbers[texts], return_index=True)
             rows = self.effect.log_likelihoods(probs[texts], codes[texts])
+            rows *= weights[texts, None]
             self._totals[who] += np.add.reduceat(rows, first, axis=0)
 
     def _check_fitted(self) -> None:
@@ -326,7 +347,8 @@ def _as_labelled(
 ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"], list[str]]:
     """Validated predictions of the population, positions of the labels, and users' names."""
     population = as_population(probs, scale)
-    codes = scale.encode(labels)
+    codes = scale.encode(aligned(probs, labels, "labels"))
+    users = aligned(probs, users, "users")
     as_cells("labels", codes, len(population))
     return population, codes, as_users(users, len(population))
 

@@ -24,7 +24,7 @@ def stated_classes(
     probs: Any,
     logits: Any,
     *,
-    options: Sequence[str] | Scale | None = None,
+    options: Sequence[str | float] | Scale | None = None,
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
@@ -68,7 +68,7 @@ def thresholds(
     probs: Any,
     labels: Any,
     *,
-    options: Sequence[str] | Scale | None = None,
+    options: Sequence[str | float] | Scale | None = None,
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:

@@ -135,7 +135,7 @@ def _check(key: Any, given: Any) -> tuple[TaskFit, Labelled]:
 
 def _choose(name: str, texts: Labelled, rng: np.random.Generator) -> Labelled:
     """The labelled texts that a task is fitted to."""
-    logits, labels, covariates = texts
+    labels = texts.labels
     if len(labels) < FEWEST_LABELS:
         warnings.warn(
             f"{name} has only {len(labels)} labels: its fit says less of the reader than of the "
@@ -146,7 +146,7 @@ def _choose(name: str, texts: Labelled, rng: np.random.Generator) -> Labelled:
     if len(labels) <= MOST_LABELS:
         return texts
     rows = np.sort(rng.permutation(len(labels))[:MOST_LABELS])
-    return Labelled(logits[rows], labels[rows], {k: v[rows] for k, v in covariates.items()})
+    return texts.take(rows)
 
 
 def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[float]]:

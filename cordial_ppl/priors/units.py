@@ -57,19 +57,24 @@ class Unit(NamedTuple):
         return value / self.factor - self.shift
 
 
-def reading_spread(logits: Float[np.ndarray, "n *readers K"]) -> float:
+def reading_spread(
+    logits: Float[np.ndarray, "n *readers K"], weights: Float[np.ndarray, " n"] | None = None
+) -> float:
     r"""Spread of readings in nats, :math:`n^{-1} \sum_i \sqrt{K^{-1} \sum_k l_{ik}^2}`.
 
     Args:
         logits: centred logits; NaN where a reader has not read a text.
+        weights: of the texts in the mean; one by default.
 
     Returns:
         The mean over texts of the root mean square of their logits; `TYPICAL_SPREAD` where all
         readings are flat.
     """
     each = np.sqrt(np.mean(np.square(logits), axis=-1))
-    known = each[np.isfinite(each)]
-    spread = float(known.mean()) if known.size else 0.0
+    seen = np.isfinite(each)
+    counted = np.ones(len(each)) if weights is None else weights
+    shares = np.broadcast_to(counted.reshape(-1, *[1] * (each.ndim - 1)), each.shape)[seen]
+    spread = float((shares * each[seen]).sum() / shares.sum()) if seen.any() else 0.0
     return spread if spread > FLAT else TYPICAL_SPREAD
 
 

@@ -236,7 +236,9 @@ def _list_moved(
     rows = first[far]
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     low, high = calibrator.predict_interval(texts.logits[rows], LEVEL, extra)
-    labels = dict(zip(texts.rows.tolist(), calibrator.scale_.decode(texts.labels), strict=True))
+    labels: dict[int, str] = {}
+    for row, label in zip(texts.rows.tolist(), calibrator.scale_.decode(texts.labels), strict=True):
+        labels[row] = f"{labels[row]}, {label}" if row in labels else label
     return tuple(
         Moved(
             item=texts.items[int(row)],

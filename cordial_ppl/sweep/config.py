@@ -6,7 +6,7 @@ Everything in it is checked before anything is fitted; a message names the key t
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -42,6 +42,11 @@ class TaskSource(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         options: the options in the scale's order; None as in the readings.
         report: number of labelled texts that methods are scored on; the others are the pool.
         covariates: columns of the readings that channels use.
+        id: names of the column `item_id` in either table.
+        label: column of labels, or one for each annotator.
+        annotator: column that names annotators.
+        annotators: one label a text of those of several, "mean" or "median".
+        round: how labels between options are rounded, "half-up" or "nearest-even".
     """
 
     benchmark: Text | None = None
@@ -52,6 +57,11 @@ class TaskSource(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     options: Texts | None = None
     report: Count = 1000
     covariates: Texts = ()
+    id: Texts = ()
+    label: Texts = ()
+    annotator: Text | None = None
+    annotators: Literal["each", "mean", "median"] = "each"
+    round: Literal["half-up", "nearest-even"] | None = None
 
 
 class SweepConfig(Struct, frozen=True, kw_only=True):

@@ -150,17 +150,27 @@ def _embedded(source: TaskSource) -> Iterator[tuple]:
 def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
     """The readers of a task in tables, with the rows of pool and report."""
     assert source.readings and source.labels
-    known = list_values(source.readings, "reader", source.task)
+    known = list(list_values(source.readings, "reader", source.task))
     if source.readers and not known:
         raise InputError("readers: the table of readings has no column reader; leave the key out.")
     for reader in _readers(source, known) if known else ("reader",):
         chosen = reader if known else None
         table = read_readings(
-            source.readings, options=source.options, reader=chosen, task=source.task
+            source.readings, options=source.options, reader=chosen, task=source.task, id=source.id
         )
-        labels = read_labels(source.labels, table.scale, task=source.task)
+        labels = read_labels(
+            source.labels,
+            table.scale,
+            task=source.task,
+            id=source.id,
+            label=source.label,
+            annotator=source.annotator,
+            annotators=source.annotators,
+            round=source.round,
+        )
+        labels.check_single("a sweep")
         with naming(f"reader {reader!r}"):
-            rows = match_labels(table, labels)
+            labels, rows = match_labels(table, labels, strict=True)
         texts = Texts(table.logits, {name: table.covariate(name) for name in source.covariates})
         if source.report >= len(rows):
             raise InputError(

@@ -1,14 +1,15 @@
-"""Tables of readings and labels in CSV, Parquet and JSON Lines, by the file's ending.
+"""Tables of readings and labels in text, Excel, Parquet and JSON Lines, by the file's ending.
 
-`files` reads and writes the three formats, `columns` reads cells, `layout` finds the readings among
-the columns. `readings`, `labels`, `several` (readers side by side) and `predictions` (made
-elsewhere) build on these; `groups` reads what names groups of texts, `provenance` how
-readings were made.
+`files` reads the formats, `writing` writes them, `columns` reads cells, `layout` finds the readings
+among the columns. `readings`, `labels` (`annotators`: several of a text), `several` (readers side
+by side) and `predictions` (made elsewhere) build on these; `groups` reads what names groups of
+texts, `provenance` how readings were made.
 """
 
 from cordial_ppl.outputs import check_writable, discard_unfinished, replacing
 from cordial_ppl.tables.groups import list_groups, read_groups
-from cordial_ppl.tables.labels import LabelTable, match_labels, read_labelled, read_labels
+from cordial_ppl.tables.labels import LabelTable, read_labels
+from cordial_ppl.tables.matching import match_labels, read_labelled
 from cordial_ppl.tables.predictions import Predictions
 from cordial_ppl.tables.provenance import MADE, differences, read_provenance
 from cordial_ppl.tables.readings import ReadingTable, list_values, open_readings, read_readings

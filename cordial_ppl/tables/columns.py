@@ -1,4 +1,4 @@
-"""The cells of a column as numbers, as names, or as they are; and which rows of a table count.
+"""The cells of a column as numbers, as names, or as they are.
 
 The name of a column of readings is a prefix, `logit_`, `logprob_`, `p_` or `n_`, and an option. A
 single column `rating` holds one hard rating a text.
@@ -6,14 +6,13 @@ single column `rating` holds one hard rating a text.
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError, list_names, name_rows, quote
-from cordial_ppl.scale import SettingNeeded, is_missing
+from cordial_ppl.errors import InputError, name_rows, quote
+from cordial_ppl.scale import is_missing
 from cordial_ppl.tables.frame import Columns, as_list
 
 KINDS = ("logit", "logprob", "p", "n")
@@ -78,6 +77,7 @@ def numbers(
     if cells.dtype == pl.String:
         text = cells.str.strip_chars()
         cells = text if empty is None else text.set(text == "", None)
+        cells = _point_decimals(cells, columns.commas)
     if not (cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Boolean, pl.Null)):
         values = pl.Series([None] * len(cells), dtype=pl.Float64)
     else:
@@ -86,12 +86,20 @@ def numbers(
     if len(wrong):
         (found,) = as_list(cells[wrong[:1]])
         comma = re.fullmatch(r"-?\d+,\d+", str(found))
-        advice = " Write a point before decimals." if comma else ""
+        advice = " Write a point before decimals, and nothing at thousands." if comma else ""
         raise InputError(
             f"column {quote(name)} must be numbers; found {quote(found)} in "
             f"{columns.where(wrong[0])}.{advice}"
         )
     return values.fill_null(np.nan if empty is None else empty).to_numpy()
+
+
+def _point_decimals(cells: pl.Series, commas: bool) -> pl.Series:
+    """Write decimal commas as points; among commas, one that may be at thousands stays."""
+    decimal = cells.str.contains(r"^[+-]?\d*,\d+([eE][+-]?\d+)?$")
+    if not commas:
+        decimal &= ~cells.str.contains(r"^[+-]?[1-9]\d{0,2},\d{3}$")
+    return cells.zip_with(~decimal.fill_null(False), cells.str.replace(",", ".", literal=True))
 
 
 def finite(columns: Columns, name: str) -> Float64[np.ndarray, " n"]:
@@ -138,35 +146,6 @@ def named(field: str) -> pl.Expr:
 def list_distinct(columns: Columns, field: str) -> list[str]:
     """List the different names in a column, in the order of the rows."""
     return columns.collect(named(field).unique(maintain_order=True)).to_series().to_list()
-
-
-def select(columns: Columns, field: str, chosen: str | None) -> Columns:
-    """Select the rows of one reader or task.
-
-    Args:
-        columns: The table.
-        field: Which column says so, "reader" or "task"; a table may lack it.
-        chosen: The name; None where the table holds only one.
-
-    Returns:
-        The rows of that name.
-
-    Raises:
-        InputError: There is no such name, or no such column.
-        SettingNeeded: There are several and none was chosen.
-    """
-    if chosen is None and field not in columns.schema:
-        return columns
-    columns.require(field)
-    names = list_distinct(columns, field)
-    if chosen is None:
-        if len(names) > 1:
-            problem = f"{columns.path} holds {len(names)} {field}s: {list_names(names)}."
-            raise SettingNeeded(problem, "Choose one, for example", field, names[0])
-        return columns
-    if chosen.strip() not in names:
-        raise InputError(f"{columns.path} has no {field} {chosen!r}; found {list_names(names)}.")
-    return replace(columns, masks=(*columns.masks, named(field) == chosen.strip()))
 
 
 def name_items(columns: Columns) -> pl.Series:

@@ -1,16 +1,20 @@
-"""The file formats: a CSV, Parquet or JSON Lines file as named columns, whatever they mean.
+"""The file formats: a file as named columns, whatever they mean.
 
-polars reads Parquet when it is needed, and it need not fit in memory. The standard library reads
-CSV and JSON Lines at once: it tells the line of each row, and polars would accept too short a row.
+polars reads Parquet when it is needed, and it need not fit in memory; sheets of Excel it reads at
+once, with fastexcel. The standard library reads text with separators, and JSON Lines: it tells the
+line of each row, and polars would accept too short a row.
 
-A message names the line of a text file, where the first is 1, or the row of a Parquet file, where
-the first is 0.
+A message names the line of a text file or the row of a sheet, where the first is 1, or the row of
+a Parquet file, where the first is 0.
 """
 
+import codecs
 import csv
 import json
+import re
+import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import batched
 from pathlib import Path
@@ -18,18 +22,19 @@ from typing import Any
 
 import polars as pl
 
-from cordial_ppl.errors import FileError, list_names, quote
+from cordial_ppl.errors import CordialWarning, FileError, list_names, quote
 from cordial_ppl.outputs import name_endings
 from cordial_ppl.tables.frame import (
     ROW,
     Columns,
     as_series,
+    first_line,
     is_filled,
     list_files,
     reading,
 )
 
-__all__ = ["ENDINGS", "Columns", "is_filled", "list_names", "read_columns", "table_ending"]
+__all__ = ["ENDINGS", "Columns", "is_filled", "list_names", "read_columns"]
 
 DENSEST = 4
 """Rows a byte beyond which a Parquet file is refused: every text has a different name."""
@@ -40,9 +45,24 @@ CHUNK = 1 << 16
 LONGEST = 2**31 - 1
 """Characters of a cell of a CSV file, at most; the standard library refuses more than 2**17."""
 
+SEPARATORS = ",;\t"
+"""What may stand between cells; the one that makes most of a header."""
+
+WIDE_MARKS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
+"""How text in UTF-16 begins, as Excel writes it."""
+
+SAVE = "Save it as UTF-8 (in Excel: CSV UTF-8)."
+"""What to do about another encoding."""
+
+NEEDED = 'fastexcel: pip install "cordial-ppl[excel]".'
+"""What reading a workbook needs, and how to get it."""
+
 
 def read_columns(path: str | Path) -> Columns:
-    """Read a table by the ending of its name: .csv, .parquet, .jsonl or .ndjson.
+    """Read a table by the ending of its name: .csv, .tsv, .txt, .xlsx, .parquet, .jsonl, .ndjson.
+
+    Cells of text files are separated by commas, semicolons or tabs, whichever the header shows.
+    Rows without anything in them are skipped, and so are columns without a name or a value.
 
     Args:
         path: The file; or a folder of Parquet files with the same columns, which is one table in
@@ -63,17 +83,11 @@ def read_columns(path: str | Path) -> Columns:
     return columns
 
 
-def table_ending(path: str | Path) -> str:
-    """Find the ending of a table's name, in lower case; raise a `FileError` if it is unknown."""
-    ending = Path(path).suffix.lower()
-    if ending not in _READERS:
-        raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
-    return ending
-
-
 def _check(path: Path) -> str:
     """Check that a file is there and looks like what its ending says; return the ending."""
-    ending = table_ending(path)
+    ending = path.suffix.lower()
+    if ending not in _READERS:
+        raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.")
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -81,14 +95,17 @@ def _check(path: Path) -> str:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except ValueError as error:
         raise FileError(f"cannot read {str(path)!r}: {error}.") from error
-    text = head.removeprefix(b"\xef\xbb\xbf").strip()
+    wide = head.startswith(WIDE_MARKS)
+    text = head.decode("utf-16", "ignore").encode() if wide else head
+    text = text.removeprefix(codecs.BOM_UTF8).strip()
     if not text:
         raise FileError(f"{path} is empty: a table needs a header and at least one row.")
-    found = ".parquet" if head.startswith(b"PAR1") else ".jsonl" if text[:1] == b"{" else ending
+    starts = {b"PAR1": ".parquet", b"PK\3\4": ".xlsx", b"{": ".jsonl"}
+    found = next((own for start, own in starts.items() if text.startswith(start)), ending)
     if _READERS[found] is not _READERS[ending]:
         raise FileError(f"{path} is not what its ending says: it looks like {found}. Rename it.")
-    if b"\0" in head and ending != ".parquet":
-        raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.")
+    if b"\0" in head and not wide and ending not in (".parquet", ".xlsx"):
+        raise FileError(f"{path} is not text in UTF-8. {SAVE}")
     return ending
 
 
@@ -131,39 +148,93 @@ def _read_parquet(path: Path) -> Columns:
     return Columns(path, frame, place)
 
 
-def _read_csv(path: Path) -> Columns:
+def _read_text(path: Path) -> Columns:
     limit = csv.field_size_limit(LONGEST)
     with _text(path) as file:
-        reader = csv.reader(file, strict=True)
+        separator, start = _find_separator(file)
+        reader = csv.reader(file, delimiter=separator, strict=True)
         try:
-            header = [name.strip() for name in next(filter(None, reader), [])]
-            if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-                found = quote(header[0])
-                raise FileError(f"{path}: cells must be separated by commas; found {found}.")
-            doubled = [name for name in header if header.count(name) > 1]
-            if doubled:
-                raise FileError(f"{path}: column {quote(doubled[0])} occurs twice in the header.")
-            schema = dict.fromkeys(header, pl.String) | {ROW: pl.Int64}
-            frames = [pl.DataFrame(schema=schema)]
-            for rows in batched(_numbered(path, reader, len(header)), CHUNK):
-                frames.append(pl.DataFrame(list(zip(*rows, strict=True)), schema))
+            frame = _as_frame(path, _numbered(path, reader, start))
         except csv.Error as error:
-            place = f"line {reader.line_num}"
+            place = f"line {start + reader.line_num}"
             raise FileError(f"{path} is not a CSV table: {error}, {place}.") from error
         finally:
             csv.field_size_limit(limit)
-    return Columns(path, pl.concat(frames).lazy(), "line {}".format)
+    return Columns(path, frame, "line {}".format, commas=separator != ",")
 
 
-def _numbered(path: Path, reader: Any, size: int) -> Iterator[list]:
-    """Rows with the line in which each begins; blank lines are skipped."""
-    line = reader.line_num
+def _find_separator(file: Any) -> tuple[str, int]:
+    """Find what separates the cells of the header, and how many lines come before the table."""
+    if named := re.fullmatch(r"sep=(.)\s*", file.readline()):  # As Excel understands it.
+        return named[1], 1
+    file.seek(0)
+    sizes = {}
+    for separator in SEPARATORS:
+        try:
+            rows = csv.reader(file, delimiter=separator)
+            sizes[separator] = len(next(filter(None, rows), ()))
+        except csv.Error:
+            sizes[separator] = 0
+        file.seek(0)
+    return max(sizes, key=lambda separator: sizes[separator]), 0
+
+
+def _numbered(path: Path, reader: Any, line: int) -> Iterator[list]:
+    """Rows, the header first, with the line in which each begins; some lines came before."""
+    size, before = 0, line
     for row in reader:
-        start, line = line + 1, reader.line_num
-        if row and len(row) != size:
+        start, line = line + 1, before + reader.line_num
+        if not any(map(str.strip, row)):
+            continue
+        size = size or len(row)
+        if len(row) != size:
             raise FileError(f"{path}: line {start} has {len(row)} cells, the header has {size}.")
-        if row:
-            yield [*row, start]
+        yield [*row, start]
+
+
+def _read_sheet(path: Path) -> Columns:
+    try:
+        import fastexcel
+    except ModuleNotFoundError as error:
+        raise FileError(f"reading {path} needs {NEEDED}") from error
+    try:
+        book = fastexcel.read_excel(path)
+        first, *others = book.sheet_names
+        # Without a header polars keeps the rows where they are; all cells are text, as in a CSV.
+        sheet = book.load_sheet(first, header_row=None, dtypes="string")
+        rows = sheet.to_polars().fill_null("").iter_rows()
+    except (fastexcel.FastExcelError, ValueError) as error:
+        raise FileError(f"{path} is damaged or no workbook: {first_line(error)}.") from error
+    if others:
+        warnings.warn(
+            f"{path}: the first sheet is read, {quote(first)}; left out: {list_names(others)}.",
+            CordialWarning,
+            stacklevel=3,
+        )
+    filled = ([*row, number] for number, row in enumerate(rows, 1) if any(map(str.strip, row)))
+    return Columns(path, _as_frame(path, filled), "row {}".format)
+
+
+def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
+    """Make a frame of rows of text with their numbers; the first has the columns' names."""
+    rows = iter(rows)
+    names = [name.strip() for name in next(rows, [""])[:-1]]
+    doubled = [name for name in names if name and names.count(name) > 1]
+    if doubled:
+        raise FileError(f"{path}: column {quote(doubled[0])} occurs twice in the header.")
+    unnamed = {f"\0{place}": place for place, name in enumerate(names, 1) if not name}
+    header = [name or f"\0{place}" for place, name in enumerate(names, 1)]
+    schema = dict.fromkeys(header, pl.String) | {ROW: pl.Int64}
+    frames = [pl.DataFrame(schema=schema)]
+    for some in batched(rows, CHUNK):
+        frames.append(pl.DataFrame(list(zip(*some, strict=True)), schema))
+    frame = pl.concat(frames)
+    frame = frame.drop(name for name in unnamed if not frame[name].str.contains(r"\S").any())
+    left = [name for name in unnamed if name in frame.columns]
+    if len(left) > 1:
+        places = ", ".join(str(unnamed[name]) for name in left)
+        raise FileError(f"{path}: columns {places} have values but no name in the header.")
+    return frame.rename({name: "" for name in left}).lazy()
 
 
 def _read_json_lines(path: Path) -> Columns:
@@ -192,21 +263,26 @@ def _read_json_lines(path: Path) -> Columns:
 
 @contextmanager
 def _text(path: Path) -> Iterator[Any]:
-    """Open a file as UTF-8 text, with or without a byte order mark."""
+    """Open a file as text: UTF-8, with or without a byte order mark, or UTF-16 with one."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open("rb") as start:
+            wide = start.read(2) in WIDE_MARKS
+        with path.open(encoding="utf-16" if wide else "utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError as error:
-        raise FileError(f"{path} is not text in UTF-8. Save it as UTF-8.") from error
+        raise FileError(f"{path} is not text in UTF-8. {SAVE}") from error
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
 
 
 _READERS: dict[str, Callable[[Path], Columns]] = {
-    ".csv": _read_csv,
+    ".csv": _read_text,
+    ".tsv": _read_text,
+    ".txt": _read_text,
+    ".xlsx": _read_sheet,
     ".parquet": _read_parquet,
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,
 }
 ENDINGS = tuple(_READERS)
-"""The endings of a table's name."""
+"""The endings of the name of a table that is read."""

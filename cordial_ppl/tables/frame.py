@@ -26,12 +26,14 @@ class Columns:
         frame: The cells and the hidden column `ROW`; all cells of a CSV file are text.
         place: Names a row by its number in `ROW`: "line 7", "row 7 of part-2.parquet".
         masks: Conditions that select rows; by default all rows count.
+        commas: Whether a comma in a number stands before its decimals.
     """
 
     path: Path
     frame: pl.LazyFrame
     place: Where = name_row
     masks: tuple[pl.Expr, ...] = ()
+    commas: bool = False
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -57,6 +59,17 @@ class Columns:
     def where(self, position: int) -> str:
         """Name the place of a selected row, counted from 0: "line 7"."""
         return self.place(self.collect(pl.col(ROW).get(position)).item())
+
+    def rename(self, old: str, new: str) -> "Columns":
+        """Give a column another name, before rows are selected; one that had it: `input_...`."""
+        taken = new in self.schema and old != new
+        names = {old: new} | ({new: f"input_{new}"} if taken else {})
+        return replace(self, frame=self.frame.rename(names))
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> "Columns":
+        """Take some of the selected rows, by position."""
+        frame = self.collect(ROW, *self.schema)[np.asarray(rows, np.int64)]
+        return replace(self, frame=frame.lazy(), masks=())
 
     def require(self, name: str) -> None:
         """Check that there is a column.

@@ -11,7 +11,10 @@ from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.labels import LabelTable
 from cordial_ppl.tables.readings import ReadingTable
 
-NO_GROUPS = {"item_id", "label", "rating", "reader", "task", "stratum", "probability", "order"}
+NO_GROUPS = {
+    *("item_id", "label", "rating", "reader", "task", "weight"),
+    *("stratum", "probability", "order"),
+}
 """Columns that have a meaning of their own."""
 
 

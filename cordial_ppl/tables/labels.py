@@ -1,154 +1,215 @@
-"""Tables of labels: one row for each labelled text, found by its `item_id`."""
+"""Tables of labels: a row for each label of a text, found by its `item_id`."""
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
+import polars as pl
+from jaxtyping import Float64, Int64
 
-from cordial_ppl.errors import CordialWarning, InputError, list_names, naming, quote
+from cordial_ppl.errors import (
+    CordialWarning,
+    InputError,
+    name_rows,
+    naming,
+    quote,
+)
+from cordial_ppl.rounding import round_positions
 from cordial_ppl.scale import Scale, SettingNeeded
-from cordial_ppl.tables.columns import named, passed_through, read_items, select
+from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
+from cordial_ppl.tables.choices import identify, select, split_choice
+from cordial_ppl.tables.columns import finite, name_items, named, passed_through
 from cordial_ppl.tables.files import read_columns
-from cordial_ppl.tables.frame import Columns
-from cordial_ppl.tables.readings import ReadingTable, read_readings
+from cordial_ppl.tables.frame import ROW, Columns
+
+BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
+"""Cells without a label, in small letters, unless an option has the name."""
 
 
 @dataclass(frozen=True)
 class LabelTable:
-    """The labels of a file.
+    """The labels of a file, one or more a text.
 
     Attributes:
-        columns: The table.
-        item_ids: The texts, each once.
+        columns: The table, with one row a label.
+        item_ids: The text of each label, [n].
         labels: Positions 0..K-1 on the scale, [n].
+        weights: How much each counts, [n]; without a column `weight` those of a text sum to one.
+        annotators: Who gave each, if the table says it.
     """
 
     columns: Columns
     item_ids: list[str]
     labels: Int64[np.ndarray, " n"]
+    weights: Float64[np.ndarray, " n"]
+    annotators: list[str] | None = None
 
     @property
     def extras(self) -> dict[str, list]:
         """The cells of every other column, by name, with None for a missing cell."""
         return passed_through(self.columns, ["item_id", "label"])
 
+    @property
+    def first(self) -> Int64[np.ndarray, " T"]:
+        """The first label of each text."""
+        return np.sort(np.unique(self.item_ids, return_index=True)[1])
+
+    @property
+    def several(self) -> bool:
+        """Whether a text has more than one label."""
+        return len(self.first) < len(self.item_ids)
+
+    def check_single(self, what: str) -> None:
+        """Check that each text has one label, all of the same weight.
+
+        Args:
+            what: What needs that, for the message.
+
+        Raises:
+            InputError: Labels have different weights.
+            SettingNeeded: Texts have several labels.
+        """
+        problem = f"{self.columns.path}: {what} takes one label a text, of weight 1;"
+        if self.several:
+            again = self.item_ids[next(iter({*range(len(self.item_ids))} - {*self.first}))]
+            if self.annotators is None:
+                raise SettingNeeded(
+                    f"{problem} {quote(again)} has several.", "Round it", "round", "nearest-even"
+                )
+            advice = "Take the mean of those that a text has"
+            raise SettingNeeded(
+                f"{problem} {quote(again)} has several.", advice, "annotators", "mean"
+            )
+        if (self.weights != 1).any():
+            raise InputError(f"{problem} remove the column 'weight'.")
+
     def where(self, position: int) -> str:
         """Name the place of a label in the file: "line 7"."""
         return self.columns.where(position)
 
+    def take(self, rows: Sequence[int] | np.ndarray) -> "LabelTable":
+        """Keep some of the labels, by position."""
+        rows = np.asarray(rows, np.int64)
+        return LabelTable(
+            self.columns.take(rows),
+            [self.item_ids[row] for row in rows],
+            self.labels[rows],
+            self.weights[rows],
+            self.annotators and [self.annotators[row] for row in rows],
+        )
+
     def among(self, item_ids: Collection[str]) -> "LabelTable":
         """Keep the labels of some texts."""
         known = set(item_ids)
-        kept = [i for i, item in enumerate(self.item_ids) if item in known]
-        masks = *self.columns.masks, named("item_id").is_in(list(known))
-        items = [self.item_ids[i] for i in kept]
-        return LabelTable(replace(self.columns, masks=masks), items, self.labels[kept])
+        return self.take([i for i, item in enumerate(self.item_ids) if item in known])
 
 
 def read_labels(
-    path: str | Path, scale: Scale, *, task: str | None = None, kind: str = "rating"
+    path: str | Path,
+    scale: Scale,
+    *,
+    task: str | None = None,
+    id: Sequence[str] = (),
+    label: Sequence[str] = (),
+    annotator: str | None = None,
+    annotators: str = "each",
+    round: str | None = None,
 ) -> LabelTable:
     """Read the labels of some texts; rows without a label are skipped, and one warning counts them.
 
+    A text may have several labels: rows of different annotators, named in a column, or a column
+    for each annotator.
+
     Args:
-        path: A .csv, .parquet, .jsonl or .ndjson file with `item_id` and `label`.
+        path: A table with `item_id` and `label`; optional are `annotator` and `weight`, how much a
+            label counts.
         scale: The options that labels are names or positions of.
         task: The task to take, where the file has a column `task`.
-        kind: What the readings hold; options that their columns name cannot be renamed otherwise.
+        id: Other names of the column `item_id`.
+        label: The column of labels, if it is not `label`; or one for each annotator, by default
+            `label_<annotator>`.
+        annotator: The column that names annotators; by default `annotator`, or else `user`.
+        annotators: "each" for every label, "mean" or "median" for one a text.
+        round: How labels between options are rounded: "half-up", "nearest-even" or "split", which
+            makes two labels of one; see `round_labels`.
 
     Returns:
         The labels.
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
-        InputError: A column or a name is missing, an id occurs twice, a label is not
-            on the scale, with its row; no row has a label, or there is a column `weight`.
-        SettingNeeded: The file holds several tasks, or labels from 1 up where options start at 0.
+        InputError: A column or a name is missing, an annotator labels a text twice, a label is not
+            on the scale or a weight not positive, with its row; or no row has a label.
+        SettingNeeded: The file holds several tasks, a column has another name, labels lie between
+            options or count them otherwise, or texts have several labels and no annotators.
     """
-    columns = read_columns(path)
-    columns.require("item_id")
-    columns.require("label")
+    columns = identify(read_columns(path), id)
+    if task is not None and split_choice(columns, "task", task)[0] not in columns.schema:
+        task = None
+    columns = lay_out(select(columns, "task", task), scale, label, annotator)
+    columns = _skip_blank(columns, scale)
+    items = name_items(columns).to_list()
+    people = read_annotators(columns, items, annotator)
+    with naming(path):
+        weights = _read_weights(columns)
+        cells = columns.cells["label"]
+        scale = scale.counted(cells)
+        positions = scale.locate(cells, where=columns.where)
+        if annotators != "each":
+            rows, positions, weights = combine(items, positions, weights, scale, annotators)
+            columns, items, people = columns.take(rows), [items[row] for row in rows], None
+        between = np.flatnonzero(positions % 1)
+        if between.size and round is None:
+            what = "labels" if annotators == "each" else f"{annotators} labels"
+            found = scale.at(positions[between[:1]])[0]
+            raise SettingNeeded(
+                f"{what} must be options; {between.size} of {len(positions)} lie between options, "
+                f"such as {found:g} in {columns.where(int(between[0]))}.",
+                "Round them, half-up or nearest-even, or count each for both neighbours",
+                "round",
+                "split",
+            )
+        rows, labels, shares = round_positions(positions, scale, round or "half-up")
+    table = LabelTable(columns, items, positions.astype(np.int64), weights, people).take(rows)
     if "weight" in columns.schema:
-        raise InputError(
-            f"{path} has a column 'weight', but labels cannot be weighted: every label counts "
-            "once. Remove or rename the column."
-        )
-    columns = select(columns, "task", task if "task" in columns.schema else None)
-    columns = _skip_blank(columns)
-    items = read_items(columns)
-    try:
-        with naming(path):
-            labels = scale.encode(columns.cells["label"], where=columns.where)
-    except SettingNeeded as error:
-        if kind == "rating":
-            raise
-        first, last = error.value[0], error.value[-1]
-        raise InputError(
-            f"{error.problem} If your scale starts at 1, name the columns of the readings "
-            f"{kind}_{first} to {kind}_{last}."
-        ) from error
-    return LabelTable(columns, items, labels)
+        return replace(table, labels=labels, weights=table.weights * shares)
+    # A text counts as one, however many have labelled it.
+    _, texts = np.unique(table.item_ids, return_inverse=True)
+    return replace(table, labels=labels, weights=shares / np.bincount(texts, shares)[texts])
 
 
-def _skip_blank(columns: Columns) -> Columns:
+def _skip_blank(columns: Columns, scale: Scale) -> Columns:
     """Select the rows with a label, and warn of the others."""
+    blank = [name for name in BLANK if scale.named(name) is None]
     labelled = replace(
-        columns, masks=(*columns.masks, ~named("label").str.to_lowercase().is_in(["", "nan"]))
+        columns, masks=(*columns.masks, ~named("label").str.to_lowercase().is_in(blank))
     )
-    blank = len(columns) - len(labelled)
-    if blank and not len(labelled):
+    # A row of the file may have a label by some annotators alone.
+    count, known = (own.collect(pl.col(ROW).n_unique()).item() for own in (columns, labelled))
+    if not known:
         raise InputError(
-            f"{columns.path} has no label: column 'label' is empty in all {blank} rows."
+            f"{columns.path} has no label: column 'label' is empty in all {count} rows."
         )
-    if blank:
+    if known < count:
         warnings.warn(
-            f"{columns.path}: {blank} of {len(columns)} rows have no label yet and are skipped.",
+            f"{columns.path}: {count - known} of {count} rows have no label yet and are skipped.",
             CordialWarning,
             stacklevel=3,
         )
     return labelled
 
 
-def read_labelled(
-    readings: Path, labels: Path, *, task: str | None = None, **chosen: Any
-) -> tuple[ReadingTable, LabelTable]:
-    """Read readings and labels; raise what `read_readings` and `read_labels` raise.
-
-    Args:
-        readings: The table of readings.
-        labels: The table of labels.
-        task: The task to take.
-        chosen: The `options` and the `reader` to take.
-    """
-    table = read_readings(readings, task=task, **chosen)
-    return table, read_labels(labels, table.scale, task=task, kind=table.kind)
-
-
-def match_labels(readings: ReadingTable, labels: LabelTable) -> Int64[np.ndarray, " n"]:
-    """Find the reading of each labelled text.
-
-    Args:
-        readings: The readings.
-        labels: The labels.
-
-    Returns:
-        Positions in `readings`, one a label.
-
-    Raises:
-        InputError: A label belongs to no text of the readings.
-    """
-    positions = {item: i for i, item in enumerate(readings.item_ids)}
-    unknown = [i for i, item in enumerate(labels.item_ids) if item not in positions]
-    if unknown:
-        shown = ", ".join(f"{quote(labels.item_ids[i])} ({labels.where(i)})" for i in unknown[:5])
-        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+def _read_weights(columns: Columns) -> Float64[np.ndarray, " n"]:
+    """The column `weight`, positive numbers; ones if there is none."""
+    if "weight" not in columns.schema:
+        return np.ones(len(columns))
+    weights = finite(columns, "weight")
+    wrong = np.flatnonzero(weights <= 0)
+    if wrong.size:
         raise InputError(
-            f"{len(unknown)} of {len(labels.item_ids)} labels are for items without a reading: "
-            f"{shown}{more}. The readings have items such as {list_names(readings.item_ids, 2)}: "
-            "write them alike, or remove these labels."
+            f"column 'weight' must be positive, how much a label counts; found "
+            f"{weights[wrong[0]]:g} in {name_rows(wrong, columns.where)}. Remove such rows."
         )
-    return np.array([positions[item] for item in labels.item_ids], np.int64)
+    return weights

@@ -1,11 +1,14 @@
 """Which columns of a table are readings, and which scale they name."""
 
+import warnings
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import InputError, list_names
-from cordial_ppl.scale import Scale, SettingNeeded, in_order
+from cordial_ppl.errors import CordialWarning, InputError, list_names
+from cordial_ppl.scale import Scale, SettingNeeded, in_order, is_counting, parse_number
 from cordial_ppl.tables.columns import KINDS, is_reading, list_distinct
 from cordial_ppl.tables.frame import Columns
 
@@ -21,7 +24,9 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     Args:
         columns: The table.
         options: The names in the scale's order; by default the columns' order in the file. A
-            column `rating` needs them.
+            column `rating` needs them. Columns that are numbered in order may get other names, and
+            an option without a column, which no text has a reading of, one warning; a `Scale` may
+            only give words for numbers.
 
     Returns:
         The scale, the kind of the readings ("logit", "logprob", "p", "n" or "rating") and their
@@ -49,23 +54,72 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
             + (" Remove or rename all but one group." if found else "")
         )
     ((kind, group),) = found.items()
-    size = options.size if isinstance(options, Scale) else len(options or ())
+    given = not isinstance(options, Scale)
+    size = len(options or ()) if given else options.size
     scale = None if options is None else Scale.of(options, size=size)
     if kind == "rating":
-        if scale is None:
-            problem = "a column 'rating' does not say which ratings were possible; found"
-            seen = list_names(sorted(filter(None, list_distinct(columns, "rating"))))
-            text = f"{columns.path}: {problem} {seen}."
-            raise SettingNeeded(text, EXAMPLE, "options", ("1", "2", "3"))
-        return scale, kind, ("rating",)
+        return _scale_of_ratings(columns, scale), kind, ("rating",)
     spoken = {option: name for option, name in group.items() if name not in empty}
-    scale = scale or _scale_of(columns, spoken)
-    if spoken.keys() | (group.keys() & set(scale.options)) != set(scale.options):
-        raise InputError(
-            f"options must name the columns of {columns.path}; the options are "
-            f"{list_names(scale.options)}, the columns {list_names(group.values())}."
-        )
-    return scale, kind, tuple(group[option] for option in scale.options)
+    if scale is None:
+        scale = _scale_of(columns, spoken)
+        return scale, kind, tuple(spoken.values())
+    if {*spoken} <= {*scale.aliases} <= {*group}:
+        return scale, kind, tuple(group[alias] for alias in scale.aliases)
+    taken = _match(group, scale)
+    if taken is not None and set(spoken.values()) <= set(taken.values()):
+        absent = [option for i, option in enumerate(scale.options) if i not in taken]
+        if not absent or (given and len(spoken) > 1):
+            _warn_of_absent(columns, absent)
+            names = (taken.get(i, f"{kind}_{option}") for i, option in enumerate(scale.options))
+            return scale, kind, tuple(names)
+    if _can_rename(tuple(spoken), scale, given):
+        return replace(scale, aliases=tuple(spoken)), kind, tuple(spoken.values())
+    raise InputError(
+        f"options must name the columns of {columns.path}; the options are "
+        f"{list_names(scale.options)}, the columns {list_names(group.values())}."
+    )
+
+
+def _match(group: dict[str, str], scale: Scale) -> dict[int, str] | None:
+    """The columns by positions of the options that they name; None if two name the same."""
+    places = {option: scale.named(option) for option in group}
+    known = [place for place in places.values() if place is not None]
+    if len(set(known)) < len(known):
+        return None
+    return {place: group[option] for option, place in places.items() if place is not None}
+
+
+def _warn_of_absent(columns: Columns, absent: list[str]) -> None:
+    if not absent:
+        return
+    them = "it" if len(absent) == 1 else "these"
+    warnings.warn(
+        f"{columns.path} has no column for {list_names(absent)}: no text has a reading of {them}.",
+        CordialWarning,
+        stacklevel=4,
+    )
+
+
+def _can_rename(names: tuple[str, ...], scale: Scale, given: bool) -> bool:
+    """Whether a scale's options can only be other names of columns, in their order.
+
+    Words may stand for numbers without a gap; such numbers for words or others only where given.
+    """
+    if len(names) != scale.size:
+        return False
+    own, other = ([parse_number(name) for name in each] for each in (names, scale.options))
+    words, numbers = other == [None] * len(other), given and is_counting(other)
+    return (is_counting(own) and (words or numbers)) or (numbers and own == [None] * len(own))
+
+
+def _scale_of_ratings(columns: Columns, scale: Scale | None) -> Scale:
+    """The scale of a column of ratings; options that are words may be numbered in it."""
+    seen = list_distinct(columns, "rating")
+    if scale is None:
+        problem = "a column 'rating' does not say which ratings were possible; found"
+        text = f"{columns.path}: {problem} {list_names(sorted(filter(None, seen)))}."
+        raise SettingNeeded(text, EXAMPLE, "options", ("1", "2", "3"))
+    return scale.counted(filter(None, seen), "ratings")
 
 
 def _find_empty(columns: Columns) -> set[str]:
@@ -93,4 +147,26 @@ def _scale_of(columns: Columns, spoken: dict[str, str]) -> Scale:
     if ordered != tuple(spoken):
         problem = f"{columns.path}: the columns {names} are of numbers that neither rise nor fall."
         raise SettingNeeded(problem, EXAMPLE, "options", ordered)
+    _check_gaps(columns, spoken)
     return Scale(tuple(spoken))
+
+
+def _check_gaps(columns: Columns, spoken: dict[str, str]) -> None:
+    """Ask for the options where the columns' numbers leave one out."""
+    numbers = [parse_number(name) for name in spoken]
+    if None in numbers or not all(number.is_integer() for number in numbers if number is not None):
+        return
+    steps = np.abs(np.diff(np.array(numbers)))
+    if steps.min() != 1 or steps.max() == 1 or steps.max() > len(spoken):
+        return
+    first, last = int(numbers[0] or 0), int(numbers[-1] or 0)
+    step = 1 if last > first else -1
+    options = tuple(str(number) for number in range(first, last + step, step))
+    absent = list_names(option for option in options if float(option) not in numbers)
+    raise SettingNeeded(
+        f"{columns.path}: the columns {list_names(spoken.values())} leave out {absent}. Name the "
+        "options without what is none of them.",
+        "If it is one that was never read, name all",
+        "options",
+        options,
+    )

@@ -24,6 +24,7 @@ from cordial_ppl.readings import (
     warn_of_unread,
 )
 from cordial_ppl.scale import Scale
+from cordial_ppl.tables.choices import identify, select, split_choice
 from cordial_ppl.tables.columns import (
     filled,
     finite,
@@ -32,7 +33,6 @@ from cordial_ppl.tables.columns import (
     numbers,
     passed_through,
     read_items,
-    select,
 )
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import Columns
@@ -128,7 +128,8 @@ class ReadingTable:
             self.columns.require(name)
         hashes: list[pl.Series] = []
         unread: list[Unread] = []
-        used = tuple(dict.fromkeys(("item_id", *self.names, *covariates)))
+        read = [name for name in self.names if name in self.columns.schema]
+        used = tuple(dict.fromkeys(("item_id", *read, *covariates)))
         for batch in self.batches(CHECKED, used, unread.append):
             # Eight bytes a text; two ids may have one hash, so `read_items` has the last word.
             hashes.append(name_items(batch.columns).hash())
@@ -173,7 +174,11 @@ class ReadingTable:
                 cells = filled(columns, "rating", "Remove the rows without a rating.")
                 rated = self.scale.encode(cells, where=columns.where, noun="ratings")
                 return as_logits(readings_from_counts(np.eye(self.scale.size)[rated]))
-            cells = [numbers(columns, name, empty=EMPTY[self.kind]) for name in names]
+            empty, blank = EMPTY[self.kind], np.full(len(columns), EMPTY[self.kind])
+            cells = [
+                numbers(columns, name, empty=empty) if name in columns.schema else blank
+                for name in names
+            ]
             values = np.stack(cells, axis=1)
             if self.kind == "p":
                 values = readings_from_probabilities(values, source=source)
@@ -183,7 +188,12 @@ class ReadingTable:
 
 
 def open_readings(
-    path: str | Path, *, options: Any = None, reader: str | None = None, task: str | None = None
+    path: str | Path,
+    *,
+    options: Any = None,
+    reader: str | None = None,
+    task: str | None = None,
+    id: Sequence[str] = (),
 ) -> ReadingTable:
     """Find the readings of a table, which need not fit in memory.
 
@@ -192,8 +202,9 @@ def open_readings(
             `logprob_`, `p_` or `n_` (or one column `rating`).
         options: The K options in the scale's order; by default the columns' order in the file. A
             column `rating` needs them.
-        reader: The reader to take, where the file holds several.
+        reader: The reader to take, where the file holds several; see `columns.select`.
         task: The task to take, where the file holds several.
+        id: Other names of the column `item_id`.
 
     Returns:
         The readings of that reader and task, not yet checked.
@@ -203,15 +214,12 @@ def open_readings(
         InputError: A column or a name is missing.
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
-    columns = read_columns(path)
-    columns.require("item_id")
+    columns = identify(read_columns(path), id)
     columns = select(select(columns, "task", task), "reader", reader)
     return ReadingTable(columns, *find_layout(columns, options))
 
 
-def read_readings(
-    path: str | Path, *, options: Any = None, reader: str | None = None, task: str | None = None
-) -> ReadingTable:
+def read_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     """Read and check the readings of all texts, as `open_readings` finds them.
 
     Raises:
@@ -220,21 +228,24 @@ def read_readings(
             with its row and column.
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
-    table = open_readings(path, options=options, reader=reader, task=task)
+    table = open_readings(path, **chosen)
     _ = table.item_ids, table.logits
     return table
 
 
-def list_values(path: str | Path, field: str, task: str | None = None) -> list[str]:
+def list_values(
+    path: str | Path, field: str, task: str | None = None, chosen: Sequence[str] = ()
+) -> dict[str, str]:
     """List the names in a column of a table, such as `reader`, in the order of the file.
 
     Args:
-        path: A .csv, .parquet, .jsonl or .ndjson file.
+        path: The table.
         field: The column.
         task: The task whose rows count; by default all do.
+        chosen: What is chosen among the names, which may say that another column has them.
 
     Returns:
-        The names, each once; none if there is no such column.
+        The names, each with what `select` takes to choose it; none if there is no such column.
 
     Raises:
         FileError: The file cannot be read or is not what its ending says.
@@ -243,4 +254,6 @@ def list_values(path: str | Path, field: str, task: str | None = None) -> list[s
     columns = read_columns(path)
     if task is not None:
         columns = select(columns, "task", task)
-    return list_distinct(columns, field) if field in columns.schema else []
+    column = next((split_choice(columns, field, name)[0] for name in chosen), field)
+    names = list_distinct(columns, column) if column in columns.schema else []
+    return {name: name if column == field else f"{column}={name}" for name in names}

@@ -20,6 +20,7 @@ def read_several(
     options: Any = None,
     readers: Sequence[str] | None = None,
     task: str | None = None,
+    id: Sequence[str] = (),
     gaps: bool = False,
 ) -> ReadingTable:
     """Read the readings of the same texts by several readers, of whatever kind each gave.
@@ -29,8 +30,10 @@ def read_several(
             reader, named after the file.
         options: The K options in the scale's order; by default the columns' order in the file of
             the first reader that has columns. A file of hard ratings alone needs them.
-        readers: The readers to take, in order; by default all.
+        readers: The readers to take, in order; by default all. Another column that names them
+            comes before, "judge=gpt", or stands alone, "judge".
         task: The task to take, where a file holds several.
+        id: Other names of the column `item_id`.
         gaps: Whether some of the readers that are asked for may be in no file.
 
     Returns:
@@ -44,8 +47,9 @@ def read_several(
             is asked for (with `gaps`, each of them) is in no file, or readers rate other options.
         SettingNeeded: A file holds several tasks, or no file says what the options are.
     """
-    homes = _find_homes(paths, task)
-    names = tuple(homes) if readers is None else tuple(dict.fromkeys(readers))
+    homes, meant = _find_homes(paths, task, readers or ())
+    wanted = [name for reader in readers or () for name in meant.get(reader, [reader])]
+    names = tuple(homes) if readers is None else tuple(dict.fromkeys(wanted))
     if not names:
         raise InputError("readers must name at least one; by default all are taken.")
     missing = [name for name in names if name not in homes]
@@ -61,7 +65,7 @@ def read_several(
             if name in homes and name not in tables:
                 path, reader = homes[name]
                 try:
-                    table = read_readings(path, options=options, reader=reader, task=task)
+                    table = read_readings(path, options=options, reader=reader, task=task, id=id)
                 except SettingNeeded as error:
                     if last or error.setting != "options":
                         raise
@@ -71,12 +75,13 @@ def read_several(
 
 
 def _find_homes(
-    paths: Sequence[str | Path], task: str | None
-) -> dict[str, tuple[Path, str | None]]:
-    """The file of each reader, and its name there if the file has a column for it."""
+    paths: Sequence[str | Path], task: str | None, chosen: Sequence[str]
+) -> tuple[dict[str, tuple[Path, str | None]], dict[str, list[str]]]:
+    """The file of each reader and what chooses it there, and the readers that a choice means."""
     homes: dict[str, tuple[Path, str | None]] = {}
+    meant: dict[str, list[str]] = {}
     for path in map(Path, paths):
-        found = list_values(path, "reader", task if list_values(path, "task") else None)
+        found = list_values(path, "reader", task if list_values(path, "task") else None, chosen)
         if len(found) > 1 and "" in found:
             raise InputError(f"{path}: every row needs a reader; the column is empty in some.")
         for name in found or [path.stem]:
@@ -85,8 +90,12 @@ def _find_homes(
                     f"the reader {name!r} is in {homes[name][0]} and in {path}: rename one, or "
                     "put all its readings into one file."
                 )
-            homes[name] = path, name if found else None
-    return homes
+            choice = found.get(name)
+            homes[name] = path, choice
+            if choice is not None and choice != name:
+                meant[choice] = [name]
+                meant.setdefault(choice.removesuffix(f"={name}"), []).append(name)
+    return homes, meant
 
 
 def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTable:

@@ -9,11 +9,16 @@ import numpy as np
 import polars as pl
 
 from cordial_ppl.errors import FileError
-from cordial_ppl.outputs import replacing
-from cordial_ppl.tables.files import table_ending
+from cordial_ppl.outputs import name_endings, replacing
 from cordial_ppl.tables.frame import as_series, as_text, first_line
 
-SINKS = {".csv": pl.LazyFrame.sink_csv, ".parquet": pl.LazyFrame.sink_parquet}
+SINKS = {
+    ".csv": pl.LazyFrame.sink_csv,
+    ".parquet": pl.LazyFrame.sink_parquet,
+    ".jsonl": pl.LazyFrame.sink_ndjson,
+    ".ndjson": pl.LazyFrame.sink_ndjson,
+}
+"""How a table is written, by the ending of its name."""
 
 
 def write_table(
@@ -33,7 +38,9 @@ def write_table(
     Raises:
         FileError: The ending is unknown or the file cannot be written; nothing is left behind.
     """
-    ending = table_ending(path)
+    ending = Path(path).suffix.lower()
+    if ending not in SINKS:
+        raise FileError(f"{path}: a table that is written must end in {name_endings(SINKS)}.")
     with replacing(path) as temporary:
         if isinstance(columns, pl.LazyFrame):
             frame = columns
@@ -50,7 +57,7 @@ def write_table(
         try:
             # polars would hold back Ctrl-C in the thread that calls it.
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(SINKS.get(ending, pl.LazyFrame.sink_ndjson), frame, temporary).result()
+                pool.submit(SINKS[ending], frame, temporary).result()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise FileError(f"cannot write {path}: {first_line(error)}.") from error
 

@@ -1,0 +1,237 @@
+"""The command to type next for a file of no known form, guessed from its fields."""
+
+import csv
+import io
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from cordial_ppl.formats.fitting import LOOKED, fit_any, list_named
+from cordial_ppl.formats.naming import JOIN, Naming, name_of
+from cordial_ppl.formats.paths import EACH, follow
+from cordial_ppl.formats.rows import read_rows
+
+ITEMS = (
+    *("item_id", "question_id", "example_id", "instance_id", "sample_id", "doc_id", "custom_id"),
+    *(
+        "prompt_id",
+        "trace_id",
+        "run_id",
+        "uid",
+        "uuid",
+        "qid",
+        "id",
+        "idx",
+        "index",
+        "key",
+        "sample",
+    ),
+    *("item", "example", "name", "instruction", "question", "prompt", "input"),
+)
+"""Last parts of the fields that name a text, the likeliest first."""
+
+PARTS = (
+    *("model", "model_id", "model_name", "generator", "system", "system_id", "candidate"),
+    *("turn", "round", "aspect", "criterion", "dimension", "response_id", "answer_id"),
+)
+"""What else tells texts apart."""
+
+READERS = ("judge", "judge_model", "judge_name", "evaluator", "eval_model", "grader", "rater_model")
+
+ANSWERS = (
+    *("judgment", "judgement", "verdict", "rating", "score", "grade", "evaluation"),
+    *("feedback", "critique", "review", "preference", "response", "output", "answer", "completion"),
+    *("text", "value", "content"),
+)
+
+LABELS = ("human", "gold", "expert", "label", "annotation")
+"""Words in the names of people's labels."""
+
+HIGHEST = 100
+"""No rating is guessed to be above."""
+
+Named = Mapping[str, Any]
+
+
+def suggest(path: Path) -> str | None:
+    """Write the command that would likely read a file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The command; None if no field looks like an answer or a label.
+    """
+    fields = _gather(list_named(path))
+    labels = [name for name, value in fields.items() if _is_label(name, value)]
+    # "Human 1" and "Human 2" are two people.
+    labels = [name for name in labels if _stem(name) == _stem(labels[0])]
+    answer = _best(fields, ANSWERS, labels) or _by_content(fields, labels)
+    if answer is None and not labels:
+        return None
+    rated = answer if answer is not None else labels[0]
+    start = rated.rpartition(f"{EACH}.content")[0]
+    if answer and start and f"{start}{EACH}.role" in fields:
+        # The judge speaks last.
+        answer = rated = f"{start}-1.content"
+    reader = _best(fields, READERS, labels) if answer is not None else None
+    items = suggest_item(path, fields, rated, reader)
+    if not items and (keys := _keyed(path, rated)):
+        *others, item = keys
+        items, reader = [item], reader or next(iter(others), None)
+    words = ["cordial", "read", str(path)]
+    words += ["--item", _listed(items)] if items else []
+    words += ["--answer", _listed([rated])] if answer is not None else []
+    words += ["--reader", reader] if reader else []
+    words += ["--label", _listed(labels)] if labels else []
+    words += ["-o", "readings.csv"] if answer is not None else []
+    words += ["--labels", "labels.csv"] if labels else []
+    return shlex.join(words)
+
+
+def _keyed(path: Path, rated: str) -> list[str]:
+    """The paths whose keys may name texts and readers: objects by id."""
+    parts = rated.split(".")
+    first = next(read_rows(path)).value
+    keys = next(follow(first, [rated]))[0].keys
+    ends = [at + 1 for at, part in enumerate(parts) if part == EACH]
+    named = [end for end, key in zip(ends, keys, strict=False) if isinstance(key, str)]
+    return [".".join(parts[:end]) for end in named if end < len(parts)]
+
+
+def _stem(name: str) -> str:
+    """A name without its numbers."""
+    return re.sub(r"\d+", "", name)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as an option takes them; one with a comma in quotes."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+def name_more(path: Path, namings: Sequence[Naming]) -> list[str]:
+    """The fields of a naming that name the text, with those that tell its rows apart."""
+    fitting = (one for one in fit_any(path, namings) if one.answer and one.item)
+    naming = next(fitting, None)
+    if naming is None:
+        return []
+    fields = list_named(path)
+    keyed = [name.removeprefix(f"{EACH}.") for name in naming.item]
+    answer = naming.answer[0].removeprefix(f"{EACH}.")
+    more = suggest_item(path, fields, answer, naming.reader, tuple(keyed))
+    return more if len(more) > len(keyed) else []
+
+
+def suggest_item(
+    path: Path, fields: Named, rated: str, reader: str | None, known: tuple[str, ...] = ()
+) -> list[str]:
+    """Find fields that together name texts, so that no two rows have the same name.
+
+    Args:
+        path: The file.
+        fields: Its fields.
+        rated: The field of the answer.
+        reader: The field of the reader.
+        known: Fields that are part of the name already.
+
+    Returns:
+        The fields, those known first; as few as it takes, or all that may help.
+    """
+    below = rated.rpartition(EACH)[0]
+    inside = [
+        name
+        for name in fields
+        if below.startswith(name.rpartition(EACH)[0]) or name.count(EACH) == rated.count(EACH)
+    ]
+    first = _best(inside, ITEMS, (rated,)) if not known else None
+    chosen = [*known] if known or first is None else [first]
+    rest = [name for part in PARTS for name in inside if _last(name) == part]
+    for more in ([], *([name] for name in rest if name not in (*chosen, reader, rated))):
+        trial = [*chosen, *more]
+        before, after = (_distinct(path, names, rated, reader) for names in (chosen, trial))
+        if after > before or not more:
+            chosen = trial
+        if after == 1.0:
+            break
+    return chosen
+
+
+def _gather(fields: Named) -> dict[str, Any]:
+    """The fields, with the numbers of one object as one: aspects, `scores.*`."""
+    numbers = [name for name, value in fields.items() if isinstance(value, int | float)]
+    beside = Counter(name.rpartition(".")[0] for name in numbers)
+    found: dict[str, Any] = {}
+    for name, value in fields.items():
+        inside = name.rpartition(".")[0]
+        rated = _last(inside).removesuffix("s") in ANSWERS and beside[inside] > 1
+        aspects = inside and name in numbers and (rated or _is_label(inside, None))
+        found.setdefault(f"{inside}.{EACH}" if aspects else name, value)
+    return found
+
+
+def _distinct(path: Path, names: list[str], rated: str, reader: str | None) -> float:
+    """The share of a file's first answers whose names differ."""
+    paths = [*names, *([reader] if reader else []), rated]
+    seen, total = set(), 0
+    for row in islice(read_rows(path), LOOKED):
+        try:
+            for found in follow(row.value, [_lifted(row.value, name) for name in paths]):
+                parts = zip(paths[:-1], found[:-1], strict=True)
+                seen.add(JOIN.join(str(name_of(name, one)) for name, one in parts))
+                total += 1
+        except ValueError:
+            return 0.0
+    return len(seen) / total if total else 0.0
+
+
+def _lifted(value: Named, name: str) -> str:
+    """A field of a row, or of each element of an object by id."""
+    top = name.partition(".")[0]
+    keyed = top not in value and name not in value and EACH not in top
+    return f"{EACH}.{name}" if keyed else name
+
+
+def _best(fields: Named | list[str], wanted: tuple[str, ...], but: Any) -> str | None:
+    """The field whose last part is the first of those wanted, the shortest of several."""
+    names = [name for name in fields if name not in but]
+    names.sort(key=len)
+    for part in wanted:
+        if found := [name for name in names if _last(name) in (part, f"{part}s")]:
+            return found[0]
+    ends = "|".join(map(re.escape, wanted))
+    found = [name for name in names if re.search(rf"(?:^|[_\W])(?:{ends})\Z", _last(name))]
+    return next(iter(found), None)
+
+
+def _by_content(fields: Named, labels: list[str]) -> str | None:
+    """The field that holds numbers by option, or a number that may be a rating."""
+    names = [name for name in fields if _last(name) not in (*ITEMS, *PARTS) and name not in labels]
+    by_option = [name for name in names if isinstance(fields[name], dict)]
+    small = [
+        name
+        for name in names
+        if isinstance(fields[name], int | float) and abs(fields[name]) <= HIGHEST
+    ]
+    return next(iter([*by_option, *small]), None)
+
+
+def _last(name: str) -> str:
+    """The last part of a path in lower case with underscores: "modelName" is "model_name"."""
+    last = name.removesuffix(f".{EACH}").rpartition(".")[2]
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", last).lower()
+
+
+def _is_label(name: str, value: Any) -> bool:
+    words = re.split(r"[\W_]+", "_".join(map(_last, name.split("."))))
+    nested = (
+        isinstance(value, dict)
+        or isinstance(value, list)
+        and any(isinstance(one, dict | list) for one in value)
+    )
+    return any(word in LABELS for word in words) and not nested

@@ -1,0 +1,136 @@
+"""Which rows of a table are taken, and which columns are meant by other names."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+import polars as pl
+
+from cordial_ppl.errors import InputError, list_names
+from cordial_ppl.scale import SettingNeeded
+from cordial_ppl.tables.columns import is_reading, list_distinct, named
+from cordial_ppl.tables.frame import Columns
+
+IDS = ("id", "text_id", "question_id", "doc_id", "sample_id", "example_id", "key", "item", "name")
+"""Other names that a column of ids may have."""
+
+JOINED = "|"
+"""What stands between the parts of an id that several columns make, as `cordial read` writes it."""
+
+
+def select(columns: Columns, field: str, chosen: str | None) -> Columns:
+    """Select the rows of one reader or task.
+
+    Args:
+        columns: The table.
+        field: Which column says so, "reader" or "task"; a table may lack it.
+        chosen: The name; None where the table holds only one. Another column that names readers or
+            tasks comes before it, "judge=gpt", or stands alone, "judge".
+
+    Returns:
+        The rows of that name.
+
+    Raises:
+        InputError: There is no such name, or no such column.
+        SettingNeeded: There are several and none was chosen, or another column has the name.
+    """
+    column, name = split_choice(columns, field, chosen)
+    if column not in columns.schema:
+        if name is None:
+            return columns
+        for other in columns.schema:
+            if not is_reading(other) and name in list_distinct(columns, other):
+                problem = f"{columns.path} has no column {field!r}; {name!r} is in {other!r}."
+                raise SettingNeeded(problem, "Name the column too", field, f"{other}={name}")
+        columns.require(field)
+    names = list_distinct(columns, column)
+    prefix = "" if column == field else f"{column}="
+    if name is None and len(names) > 1:
+        problem = f"{columns.path} holds {len(names)} {field}s: {list_names(names)}."
+        raise SettingNeeded(problem, "Choose one, for example", field, prefix + names[0])
+    if name is not None and name not in names:
+        raise InputError(f"{columns.path} has no {field} {name!r}; found {list_names(names)}.")
+    if column != field:
+        columns = columns.rename(column, field)
+    if name is None:
+        return columns
+    return replace(columns, masks=(*columns.masks, named(field) == name))
+
+
+def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str, str | None]:
+    """Split what was chosen into the column that names readers or tasks, and a name there.
+
+    Args:
+        columns: The table.
+        field: The column by default.
+        chosen: A name, "COLUMN=NAME", or another column of the table.
+
+    Returns:
+        The column, which need not be there, and the name; None where none was chosen.
+    """
+    if chosen is None:
+        return field, None
+    name = chosen.strip()
+    if field in columns.schema and name in list_distinct(columns, field):
+        return field, name
+    column, _, rest = (part.strip() for part in name.partition("="))
+    return (column, rest or None) if column in columns.schema else (field, name)
+
+
+def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
+    """Name the column of the texts' ids `item_id`.
+
+    Args:
+        columns: The table.
+        id: Names that the column may have; the first that the table has. Several with commas
+            between make an id together, "question,model". A table without any has `item_id`.
+
+    Raises:
+        SettingNeeded: There is no such column, and another may be meant.
+        InputError: There is none, and no other looks like it.
+    """
+    for names in id:
+        parts = [name.strip() for name in names.split(",")]
+        if names not in columns.schema and {*parts} <= {*columns.schema}:
+            joined = pl.concat_str(map(named, parts), separator=JOINED)
+            return replace(columns, frame=columns.frame.with_columns(item_id=joined))
+    found = next((name for name in id if name in columns.schema), "item_id")
+    if found not in columns.schema:
+        raise lacking(columns, "item_id", "id", guess(columns, "item_id", IDS))
+    return columns.rename(found, "item_id") if found != "item_id" else columns
+
+
+def lacking(columns: Columns, name: str, setting: str, meant: str | None) -> InputError:
+    """The error for a column that is missing, which offers the one that may be meant.
+
+    Args:
+        columns: The table.
+        name: The column.
+        setting: The setting that names another.
+        meant: The column to offer, if any.
+    """
+    problem = f"{columns.path} has no column {name!r}; found {list_names(columns.schema)}."
+    if meant is None:
+        return InputError(f"{problem} Name the column that it is, --{setting} COLUMN.")
+    return SettingNeeded(problem, "Name the column", setting, meant)
+
+
+def guess(columns: Columns, name: str, words: Sequence[str] = ()) -> str | None:
+    """Guess which column is meant by a name: one written in another way, or by another word.
+
+    Args:
+        columns: The table.
+        name: The name.
+        words: Other words for it, the likeliest first.
+    """
+
+    def bare(text: str) -> str:
+        return re.sub(r"[\W_]", "", text).casefold()
+
+    known = {bare(column): column for column in columns.schema}
+    for word in map(bare, (name, *words)):
+        if word in known:
+            return known[word]
+    near = (get_close_matches(bare(word), known, 1, 0.75) for word in (name, *words))
+    return next((known[close[0]] for close in near if close), None)

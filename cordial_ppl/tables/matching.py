@@ -1,0 +1,87 @@
+"""Labels and the readings of their texts."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int64
+
+from cordial_ppl.errors import CordialWarning, InputError, list_names, quote
+from cordial_ppl.tables.labels import LabelTable, read_labels
+from cordial_ppl.tables.readings import ReadingTable, read_readings
+
+
+def read_labelled(
+    readings: Path,
+    labels: Path,
+    *,
+    options: Any = None,
+    reader: str | None = None,
+    task: str | None = None,
+    id: Sequence[str] = (),
+    sparse: bool = False,
+    **labelling: Any,
+) -> tuple[ReadingTable, LabelTable, Int64[np.ndarray, " n"]]:
+    """Read readings and labels, and find the reading of each labelled text.
+
+    Args:
+        readings: The table of readings.
+        labels: The table of labels.
+        options: The options, as `read_readings` takes them.
+        reader: The reader to take.
+        task: The task to take.
+        id: Other names of the column `item_id`.
+        sparse: Whether the reader may have read few of the labelled texts, as others did.
+        labelling: Other arguments of `read_labels`.
+
+    Returns:
+        The readings, the labels of texts that have one, and their positions in the readings.
+
+    Raises:
+        InputError: What `read_readings`, `read_labels` and `match_labels` raise.
+    """
+    table = read_readings(readings, options=options, reader=reader, task=task, id=id)
+    found = read_labels(labels, table.scale, task=task, id=id, **labelling)
+    return table, *match_labels(table, found.among(table.item_ids) if sparse else found)
+
+
+def match_labels(
+    readings: ReadingTable, labels: LabelTable, *, strict: bool = False
+) -> tuple[LabelTable, Int64[np.ndarray, " n"]]:
+    """Find the reading of each labelled text; those without one are left out with a warning.
+
+    Args:
+        readings: The readings.
+        labels: The labels.
+        strict: Whether every labelled text must have a reading.
+
+    Returns:
+        The labels of texts with a reading, and the positions of these in `readings`.
+
+    Raises:
+        InputError: More than half of the labels belong to no text of the readings, or with
+            `strict` one.
+    """
+    if not labels.item_ids:
+        raise InputError(f"{labels.columns.path}: none of the labelled texts has a reading.")
+    places = {item: i for i, item in enumerate(readings.item_ids)}
+    rows = np.array([places.get(item, -1) for item in labels.item_ids], np.int64)
+    unknown = np.flatnonzero(rows < 0)
+    if not unknown.size:
+        return labels, rows
+    shown = ", ".join(f"{quote(labels.item_ids[i])} ({labels.where(int(i))})" for i in unknown[:5])
+    more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+    problem = f"{len(unknown)} of {len(rows)} labels are for items without a reading"
+    if strict or 2 * len(unknown) > len(rows):
+        raise InputError(
+            f"{problem}: {shown}{more}. The readings have items such as "
+            f"{list_names(readings.item_ids, 2)}: write them alike, or remove these labels."
+        )
+    warnings.warn(
+        f"{labels.columns.path}: {problem} and are left out: {shown}{more}.",
+        CordialWarning,
+        stacklevel=2,
+    )
+    return labels.take(np.flatnonzero(rows >= 0)), rows[rows >= 0]

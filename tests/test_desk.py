@@ -1,0 +1,284 @@
+"""Tables as people have them: each is calibrated as it is, or with the one option that is named."""
+
+import json
+import re
+import shlex
+
+import numpy as np
+import polars as pl
+import pytest
+from review_tables import LABELLED, TEXTS, fast, read, write_tables
+
+from cordial_ppl.cli.calibrate import take_labelled
+from cordial_ppl.tables import LabelTable, match_labels, read_labels, read_readings
+
+WORDS = ("poor", "fair", "good", "very good", "excellent")
+
+
+@pytest.fixture
+def desk(cordial, tmp_path):
+    """Calibrate a table of labels; a refusal names one option, which is then given."""
+    readings, labels = write_tables(tmp_path)
+    columns = read(labels)
+
+    def calibrate(name, needed, *more, readings=readings):
+        """What was said, after the option that the message named and that is expected."""
+        arguments = "calibrate", readings, name, "-o", "o.csv", *more
+        if needed:
+            said = cordial(*fast(*arguments), status=2).stderr
+            (named,) = re.findall(r": (--.*)\.$", said)
+            assert re.fullmatch(needed, named)
+            arguments = *arguments, *shlex.split(named)
+        result = cordial(*fast(*arguments))
+        assert len(read("o.csv")["item_id"]) == TEXTS
+        return result.stderr
+
+    return calibrate, columns, readings
+
+
+def lines(columns, separator=";"):
+    rows = zip(*columns.values(), strict=True)
+    return "\r\n".join(separator.join(map(str, row)) for row in [tuple(columns), *rows]) + "\r\n"
+
+
+def half(columns):
+    return columns | {"label": [f"{int(k) - 0.5:g}" if k == "3" else k for k in columns["label"]]}
+
+
+def long(columns):
+    """Two people's labels of each text, which differ in some."""
+    items = [item for item in columns["item_id"] for _ in "ab"]
+    other = ["4" if k == "5" else k for k in columns["label"]]
+    labels = [k for both in zip(columns["label"], other, strict=True) for k in both]
+    return {"item_id": items, "who": ["ann", "bob"] * LABELLED, "label": labels}
+
+
+def wide(columns):
+    other = ["4" if k == "5" else k for k in columns["label"]]
+    return {
+        "item_id": columns["item_id"],
+        "label_ann": columns["label"],
+        "label_bob": ["", *other[1:]],
+    }
+
+
+def some_blank(columns):
+    marks = ["", " ", "NA", "n/a", "NaN"]
+    return columns | {"label": [*marks, *columns["label"][5:]]}
+
+
+FILES = {
+    "semicolons": (lambda c: lines(c), "", ""),
+    "a byte order mark": (lambda c: lines(c), "utf-8-sig", ""),
+    "tabs in UTF-16": (lambda c: lines(c, "\t"), "utf-16", ""),
+    "blank labels": (lambda c: lines(some_blank(c)), "", ""),
+    "blank rows": (lambda c: lines({**c, "": [""] * LABELLED}) + ";;\r\n;;\r\n", "", ""),
+    "another id": (
+        lambda c: lines({"ItemID": c["item_id"], "label": c["label"]}, ","),
+        "",
+        "--id ItemID",
+    ),
+    "another name": (
+        lambda c: lines({"item_id": c["item_id"], "Human Score": c["label"]}, ","),
+        "",
+        "--label 'Human Score'",
+    ),
+    "half points": (lambda c: lines(half(c), ","), "", "--round split"),
+    "half points with commas": (
+        lambda c: lines(half(c)).replace(".", ","),
+        "",
+        "--round split",
+    ),
+    "annotators long": (lambda c: lines(long(c)), "", "--annotator who"),
+    "annotators wide": (lambda c: lines(wide(c)), "", ""),
+    "one without a reading": (
+        lambda c: lines({n: [*v, "refused" if n == "item_id" else "3"] for n, v in c.items()}),
+        "",
+        "",
+    ),
+    "a weight": (lambda c: lines({**c, "weight": ["0,5"] * LABELLED}), "", ""),
+}
+
+
+@pytest.mark.parametrize(("write", "encoding", "needed"), FILES.values(), ids=FILES)
+def test_files_of_a_desk(desk, tmp_path, write, encoding, needed):
+    calibrate, columns, _ = desk
+    (tmp_path / "desk.csv").write_bytes(write(columns).encode(encoding or "utf-8"))
+    said = calibrate("desk.csv", needed)
+    if write is FILES["blank labels"][0]:
+        assert "5 of 20 rows have no label" in said
+    elif write is FILES["one without a reading"][0]:
+        assert "1 of 21 labels are for items without a reading and are left out: 'refused'" in said
+    else:
+        assert said == ""
+
+
+def test_a_workbook(desk, tmp_path):
+    pytest.importorskip("fastexcel")
+    pytest.importorskip("xlsxwriter")
+    calibrate, columns, _ = desk
+    cells = {"item_id": columns["item_id"], "label": [float(k) for k in columns["label"]]}
+    pl.DataFrame(cells).write_excel(tmp_path / "desk.xlsx")
+    calibrate("desk.xlsx", "")
+    plain = read("o.csv")
+    calibrate("l.csv", "")
+    assert read("o.csv") == plain
+    # Sheets are counted, and the row of a cell is that of Excel.
+    cells["label"][3] = 7.0
+    pl.DataFrame(cells).write_excel(tmp_path / "desk.xlsx")
+    table = read_readings("r.csv")
+    with pytest.raises(ValueError, match="found '7' in row 5"):
+        read_labels("desk.xlsx", table.scale)
+
+
+def test_words_in_other_capitals(desk, tmp_path):
+    calibrate, columns, readings = desk
+    named = read(readings)
+    for k, word in enumerate(WORDS, 1):
+        named[f"logit_{word}"] = named.pop(f"logit_{k}")
+    (tmp_path / "words.csv").write_text(lines(named, ","))
+    spelt = [f" {WORDS[int(k) - 1].upper().replace(' ', '  ')} " for k in columns["label"]]
+    (tmp_path / "desk.csv").write_text(lines(columns | {"label": spelt}, ","))
+    assert calibrate("desk.csv", "", readings="words.csv") == ""
+    # Numbers for words may count from 0 or from 1.
+    few = {name: [c for c, k in zip(cells, columns["label"], strict=True) if k != "5"]
+           for name, cells in columns.items()}  # fmt: skip
+    (tmp_path / "desk.csv").write_text(lines(few, ","))
+    calibrate("desk.csv", "--options 1,2,3,4,5", readings="words.csv")
+    (tmp_path / "desk.csv").write_text(lines(columns, ","))
+    said = calibrate("desk.csv", "", readings="words.csv")
+    assert "labels are taken to count the options from 1, 'poor', to 5, 'excellent'" in said
+    # Options that are numbered in both files get names.
+    words = ",".join(WORDS)
+    assert calibrate("desk.csv", "", "--options", words) == ""
+    assert set(read("o.csv")["label"]) <= {*WORDS}
+
+
+def test_decimal_commas_in_readings(desk, tmp_path):
+    calibrate, _, readings = desk
+    calibrate("l.csv", "")
+    plain = read("o.csv")
+    cells = read(readings)
+    commas = {
+        name: [cell.replace(".", ",") for cell in column] if name != "item_id" else column
+        for name, column in cells.items()
+    }
+    (tmp_path / "commas.csv").write_text(lines(commas))
+    calibrate("l.csv", "", readings="commas.csv")
+    assert read("o.csv") == plain
+
+
+def test_readers_in_another_column(desk, tmp_path, cordial):
+    calibrate, _, readings = desk
+    cells = read(readings)
+    both = {name: column * 2 for name, column in cells.items()}
+    both["judge"] = ["a"] * TEXTS + ["b"] * TEXTS
+    (tmp_path / "both.csv").write_text(lines(both, ","))
+    calibrate("l.csv", "--reader judge=a", "--reader", "a", readings="both.csv")
+    said = cordial("calibrate", "both.csv", "l.csv", "-o", "o.csv", "--reader", "judge", status=2)
+    assert "both.csv holds 2 readers: 'a', 'b'. Choose one" in said.stderr
+    assert said.stderr.endswith("--reader judge=a.\n")
+    fuse = "fuse", "both.csv", "l.csv", "-o", "o.csv", "--reader"
+    found = cordial(*fast(*fuse, "judge"), "--json").stdout
+    assert '"a"' in found and '"b"' in found
+    assert cordial(*fast(*fuse, "judge=a", "--reader", "judge=b"), "--json").stdout == found
+
+
+def test_a_column_that_is_missing_among_numbers(desk, tmp_path):
+    calibrate, _, readings = desk
+    cells = read(readings)
+    del cells["logit_3"]
+    (tmp_path / "gap.csv").write_text(lines(cells, ","))
+    said = calibrate("l.csv", "--options 1,2,3,4,5", readings="gap.csv")
+    assert "gap.csv has no column for '3': no text has a reading of it" in said
+
+
+def texts_of(table, path, **given):
+    found, rows = match_labels(table, read_labels(path, table.scale, **given))
+    return take_labelled(table, rows, found, None)
+
+
+@pytest.mark.parametrize("shape", [long, wide])
+def test_labels_of_several_reach_the_likelihood(desk, tmp_path, shape):
+    _, columns, readings = desk
+    (tmp_path / "desk.csv").write_text(lines(shape(columns)))
+    table = read_readings(readings)
+    given = {"annotator": "who"} if shape is long else {}
+    texts = texts_of(table, "desk.csv", **given)
+    assert texts.count == LABELLED and len(texts.labels) == 40 - (shape is wide)
+    sums = np.bincount(texts.ranks, texts.weights)
+    np.testing.assert_allclose(sums, 1)
+    half = read_labels("desk.csv", table.scale, **given, annotators="mean", round="split")
+    assert isinstance(half, LabelTable)
+    np.testing.assert_allclose(_means(half), _means(texts))
+
+
+def _means(table):
+    """The mean label of each text, in the order of the texts' first labels."""
+    items = getattr(table, "item_ids", None) or table.ranks.tolist()
+    places = list(dict.fromkeys(items))
+    ranks = np.array([places.index(item) for item in items])
+    return np.bincount(ranks, table.weights * table.labels)
+
+
+def test_one_label_a_text_where_several_are_of_no_use(desk, tmp_path, cordial):
+    _, columns, _ = desk
+    (tmp_path / "desk.csv").write_text(lines(long(columns)))
+    learn = "learn-prior", "r.csv", "desk.csv", "-o", "p.cordial"
+    said = cordial(*learn, "--annotator", "who", status=2).stderr
+    assert said.endswith("Take the mean of those that a text has: --annotators mean.\n")
+    (tmp_path / "desk.csv").write_text(lines(half(columns), ","))
+    said = cordial(*learn, "--round", "split", status=2).stderr
+    assert said.endswith("Round it: --round nearest-even.\n")
+    (tmp_path / "desk.csv").write_text(lines({**columns, "weight": ["2"] * LABELLED}, ","))
+    assert cordial(*learn, status=2).stderr.endswith("remove the column 'weight'.\n")
+
+
+def test_an_estimate_takes_the_mean_of_a_texts_labels(desk, tmp_path, cordial):
+    """Alike, each twice: what is estimated is the same, also from a design."""
+    _, columns, readings = desk
+    design = {"stratum": ["0"] * LABELLED, "probability": ["0.25"] * LABELLED}
+    (tmp_path / "once.csv").write_text(lines(columns | design))
+    cells = {name: [cell for cell in own for _ in "ab"] for name, own in (columns | design).items()}
+    (tmp_path / "twice.csv").write_text(lines(cells | {"annotator": ["a", "b"] * LABELLED}))
+    once, twice = (
+        json.loads(cordial("estimate", readings, name, "--json").stdout)
+        for name in ("once.csv", "twice.csv")
+    )
+    assert once["populations"][0]["labels"] == twice["populations"][0]["labels"] == LABELLED
+    assert once["rectified"] == twice["rectified"]
+
+
+def test_what_is_predicted_is_said(desk, tmp_path, cordial):
+    _, columns, _ = desk
+    (tmp_path / "desk.csv").write_text(lines(wide(columns)))
+    arguments = "calibrate", "r.csv", "desk.csv", "-o", "o.csv", "--inference", "mode"
+    said = cordial(*arguments).stderr
+    assert "39 labels of 20 texts by 2 annotators; a probability is of a single annotator's" in said
+    more = "--annotators", "median", "--round", "half-up"
+    assert cordial(*arguments, *more).stderr.endswith("calibrated on 20 labels\n")
+
+
+def test_commands_that_take_several_labels_of_a_text(desk, tmp_path, cordial):
+    _, columns, readings = desk
+    (tmp_path / "desk.csv").write_text(lines(long(columns)))
+    who = "--annotator", "who"
+    cells = read(readings)
+    both = {name: column * 2 for name, column in cells.items()}
+    (tmp_path / "both.csv").write_text(lines(both | {"reader": ["a"] * TEXTS + ["b"] * TEXTS}))
+    said = cordial("fuse", "both.csv", "desk.csv", "-o", "o.csv", *who, "--inference", "mode")
+    assert "calibrated on 40 labels of 20 texts" in said.stderr
+    # Users are the annotators of their labels.
+    (tmp_path / "users.csv").write_text(lines(cells | {"user": ["ann", "bob"] * (TEXTS // 2)}))
+    named = {"user" if name == "who" else name: column for name, column in long(columns).items()}
+    (tmp_path / "named.csv").write_text(lines(named))
+    cordial(*fast("shift", "users.csv", "named.csv", "-o", "o.csv"))
+    plan = cordial("plan", readings, "--labelled", "desk.csv", *who, "-o", "p.csv", "--json").stdout
+    assert '"labelled": 20' in plan
+    learn = "learn-prior", readings, "desk.csv", "-o", "p.cordial"
+    check = "check", "mixture", "--readings", readings, "--labels", "desk.csv"
+    for command in (learn, check):
+        assert "--annotators mean" in cordial(*command, *who, status=2).stderr
+    cordial(*fast("fit", readings, "desk.csv", "-o", "f.cordial", *who))
+    page = cordial("report", "f.cordial", readings, "desk.csv", *who, "-o", "page.html", "--json")
+    assert "Traceback" not in page.stderr and (tmp_path / "page.html").exists()
