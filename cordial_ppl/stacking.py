@@ -14,6 +14,9 @@ from cordial_ppl.arrays import FLOOR
 MIN_LABELS = 8
 """With fewer labels fitted weights would be noise: the prior's are used."""
 
+LEAST_ERROR = 0.01
+"""Nats that are no difference between members, however sure."""
+
 MAX_ROUNDS = 2000
 """A dozen are enough, unless members lack texts, where Newton's step is a rougher guess."""
 
@@ -52,6 +55,43 @@ def prior_weights(prior_counts: Float[np.ndarray, " M"]) -> Float[np.ndarray, " 
     counts = np.asarray(prior_counts, np.float64)
     counts = counts if counts.sum() > 0 else np.ones_like(counts)
     return counts / counts.sum()
+
+
+def earned_counts(
+    log_probs: Float[np.ndarray, "n M"],
+    counts: Float[np.ndarray, " M"],
+    unproven: Bool[np.ndarray, " M"],
+    weights: Float[np.ndarray, " n"] | None = None,
+) -> Float[np.ndarray, " M"]:
+    r"""Pseudo-counts of members of which nothing is known before the labels speak.
+
+    .. math:: a_m \exp(-\max(z_m, 0)^2 / 2), \qquad z_m = \bar d_m / (\mathrm{se}(d_m) + 0.01)
+
+    Here d is by how much the loss of a member, out of fold, exceeds that of the other members
+    mixed by their pseudo-counts. A member that predicts as well keeps its pseudo-count, one that
+    is three standard errors worse has a hundredth of it (``benchmarks/unproven.py``).
+
+    Args:
+        log_probs: log probability of the observed label by each member, out of fold, nats; with
+            fewer than eight rows the counts are returned as they are.
+        counts: `a`, pseudo-counts, nonnegative.
+        unproven: which members are lowered; if all are, or the others have no counts, none is.
+        weights: what each label counts; one by default.
+
+    Returns:
+        Pseudo-counts, none larger than before.
+    """
+    proven = np.where(unproven, 0.0, counts)
+    if not unproven.any() or not proven.sum() or len(log_probs) < MIN_LABELS:
+        return counts
+    logs = np.maximum(log_probs, math.log(FLOOR))
+    share = np.ones(len(logs)) if weights is None else weights
+    share = share / share.sum()
+    excess = np.log(np.exp(logs) @ (proven / proven.sum()))[:, None] - logs
+    mean = share @ excess
+    error = np.sqrt(share**2 @ (excess - mean) ** 2)
+    score = np.maximum(mean / (error + LEAST_ERROR), 0.0)
+    return np.where(unproven, counts * np.exp(-0.5 * score**2), counts)
 
 
 def stack_weights(

@@ -25,7 +25,7 @@ from cordial_ppl.channel import Channel, observe
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import CordialWarning, InputError
-from cordial_ppl.stacking import MIN_LABELS, stack_weights
+from cordial_ppl.stacking import LEAST_ERROR, MIN_LABELS, earned_counts, stack_weights
 
 MEMBERS = [
     "mixture",
@@ -167,6 +167,53 @@ def test_texts_of_which_nothing_is_said_and_impossible_labels(count):
     weights = stack_weights(hopeless, np.full(5, count))
     assert weights[-1] == pytest.approx(count / (24 + 5 * count), abs=2e-3)
     assert np.all(np.isfinite(weights))
+
+
+def test_a_member_has_to_earn_its_count():
+    rng = np.random.default_rng(0)
+    base = np.log(rng.uniform(0.2, 0.8, (20, 2)))
+    counts, others = np.array([3.0, 1.0, 2.0]), base @ [0.0, 1.0]
+    mixed = np.log(np.exp(base) @ [0.75, 0.25])
+    own = np.array([False, False, True])
+
+    def count(logs, **settings):
+        found = earned_counts(np.column_stack([base, logs]), counts, own, **settings)
+        assert found[:2].tolist() == counts[:2].tolist()
+        return float(found[2])
+
+    assert count(mixed) == count(mixed + 0.1) == 2.0
+    # Worse by the same for every label: the error is the least that there is.
+    assert count(mixed - 3 * LEAST_ERROR) == pytest.approx(2 * np.exp(-4.5))
+    noise = rng.standard_normal(20)
+    noise -= noise.mean()
+    error = np.sqrt(np.mean(noise**2) / 20) + LEAST_ERROR
+    assert count(mixed - 2 * error + noise) == pytest.approx(2 * np.exp(-2))
+    # A label that counts nothing says nothing; of others the scale does not matter.
+    weights = np.where(np.arange(20) < 15, 1.0, 0.0)
+    silent = np.where(weights > 0, others, -9.0)
+    kept = earned_counts(np.column_stack([base, others])[:15], counts, own)
+    assert count(silent, weights=3 * weights) == pytest.approx(kept[2])
+    assert earned_counts(base[:7], counts[:2], own[1:]).tolist() == counts[:2].tolist()
+    assert earned_counts(base - 5, counts[:2], np.array([True, True])).tolist() == [3.0, 1.0]
+
+
+def test_a_bad_channel_of_a_file_gets_little_weight(tmp_path):
+    path = tmp_path / "flipped.py"
+    lines = (
+        "import jax",
+        "import numpyro",
+        "import numpyro.distributions as dist",
+        "from cordial_ppl import observe",
+        "def model(readings, labels=None):",
+        "    t = numpyro.sample('temperature', dist.LogNormal(0.0, 0.5))",
+        "    observe(jax.nn.log_softmax(readings.logits[:, ::-1] / t, axis=1), labels)",
+    )
+    path.write_text("\n".join(lines))
+    stack = Stack(channels=["mixture", path], calibrators=["temperature"])
+    assert stack.settings.weight_counts == {"mixture": 2.0, "flipped": 1.0, "temperature": 0.25}
+    stack.fit(LOGITS, LABELS)
+    assert stack.weights_["flipped"] < 0.1
+    assert stack.losses_["flipped"] > stack.losses_["mixture"] + 1
 
 
 def test_few_labels_are_not_believed():

@@ -39,4 +39,17 @@ DEFAULT_CHANNELS: tuple[str, ...] = ("mixture", "mixture-vector", "location", "b
 AFFINE_CHANNELS: tuple[str, ...] = (*PAPER_CHANNELS, "bridge")
 """Those with the affine map of the scale, whose priors are learned from other tasks."""
 
-__all__ = ["AFFINE_CHANNELS", "CHANNELS", "DEFAULT_CHANNELS", "PAPER_CHANNELS", "READER_CHANNELS"]
+
+def is_built_in(channel: Channel) -> bool:
+    """Whether a channel comes with the package, and not from a file or a caller."""
+    return CHANNELS.get(channel.name) == channel
+
+
+__all__ = [
+    "AFFINE_CHANNELS",
+    "CHANNELS",
+    "DEFAULT_CHANNELS",
+    "PAPER_CHANNELS",
+    "READER_CHANNELS",
+    "is_built_in",
+]

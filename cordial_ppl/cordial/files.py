@@ -14,7 +14,7 @@ from jaxtyping import Float, Float64, Int64, Num
 
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
-from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels import CHANNELS, is_built_in
 from cordial_ppl.cordial.fingerprints import grids
 from cordial_ppl.cordial.members import CalibratorFit, Fitted
 from cordial_ppl.cordial.weighing import ExpectedLoss
@@ -54,7 +54,7 @@ class PosteriorRecord(Record):
         """What is saved of a posterior."""
         prior, names = posterior.prior, ("diagnostics", "covariates", "histogram", "draws")
         return cls(
-            built_in=posterior.channel == CHANNELS.get(posterior.channel.name),
+            built_in=is_built_in(posterior.channel),
             digest=posterior.channel.digest,
             prior=None if prior is None else np.asarray(prior, np.float64),
             weights=posterior.weights,

@@ -35,7 +35,8 @@ class Cordial(Stack, named=True):
 
     Arguments and attributes are those of every ``Stack``.  Pseudo-counts of the weights are by
     default 3 for "mixture-vector", 4 for "bridge", 0.5 for the other two channels and for
-    proportional odds, 0.25 for the other calibrators, and 2 for a further channel.
+    proportional odds, 0.25 for the other calibrators, 2 for a further channel of the package, and 1
+    for one of a file, which has to earn it.
     """
 
     # Together nine labels' worth, chosen on one half of the tasks of `benchmarks/accuracy.py`.

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
+from cordial_ppl.channels import is_built_in
 from cordial_ppl.cordial.decisions import Decisions
 from cordial_ppl.cordial.files import KIND, StackRecord
 from cordial_ppl.cordial.fingerprints import fingerprints
@@ -94,8 +95,9 @@ class Stack(Decisions):
             (``learn_prior``), or the path of its file.  The default of ``Cordial`` is learned
             (``shipped_prior``), that of other stacks each channel's own.
         weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
-            the default: 2 for a channel, 0.5 for proportional odds, 0.25 for temperature scaling,
-            vector scaling and Dirichlet calibration, 1 for another calibrator.
+            the default: 2 for a channel that comes with the package; 1 for another, which falls
+            with what it loses out of fold (``earned_counts``); 0.5 for proportional odds, 0.25 for
+            temperature scaling, vector scaling and Dirichlet calibration, 1 for another calibrator.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 
@@ -191,7 +193,8 @@ class Stack(Decisions):
             raise InputError(f"two members of the stack are called {doubled[0]!r}: rename one.")
         alone = isinstance(self.prior, Prior) and len(names) == 1
         late = {name: least for name, least in self.min_labels.items() if name in calibrators}
-        counts = {name: self.COUNTS.get(name, 2.0 if name in names else 1.0) for name in members}
+        kinds = {c.name: 2.0 if is_built_in(c) else 1.0 for c in channels}
+        counts = {name: self.COUNTS.get(name, kinds.get(name, 1.0)) for name in members}
         found = self.__sklearn_clone__()
         vars(found).update(
             base=(),
@@ -244,6 +247,15 @@ class Stack(Decisions):
         )
         found = [name for name in own.calibrators if labels >= own.min_labels.get(name, 0)]
         return (*channels, *map(CalibratorMember, found))
+
+    def prior_of_weights(
+        self, names: Sequence[str]
+    ) -> tuple[Float[np.ndarray, " M"], Bool[np.ndarray, " M"]]:
+        """Pseudo-counts of members, and which of them have to earn theirs: channels of files."""
+        settings = self.settings
+        unproven = {channel.name for channel in settings.channels if not is_built_in(channel)}
+        counts = np.array([settings.weight_counts[name] for name in names])
+        return counts, np.array([name in unproven for name in names])
 
     def check(self, logits: Float[np.ndarray, "n K"], covariates: Mapping[str, Any]) -> None:
         """Check that texts have what the channels need.
@@ -488,8 +500,7 @@ class Stack(Decisions):
         if folds is not None:
             held_out = np.stack([fit.held_out for fit in fits], axis=-1)
         names = [part.name for part in parts]
-        counts = np.array([settings.weight_counts[name] for name in names])
-        mixture = weigh(texts, folds, held_out, counts)
+        mixture = weigh(texts, folds, held_out, *settings.prior_of_weights(names))
         self._fitted_settings = settings
         self.fits_ = {name: fit.fitted for name, fit in zip(names, fits, strict=True)}
         self.weights_ = dict(zip(names, mixture.weights.tolist(), strict=True))

@@ -141,11 +141,10 @@ def _mix(estimator: Estimator, found: Sequence[Fits], cases: Sequence[Case]) -> 
     weights = np.full((len(cases), len(fits)), 1 / len(fits))
     if isinstance(estimator, Stack) and estimator.folded:
         members = estimator.parts(round(float(cases[0].texts.weights.sum())))
-        known = estimator.settings.weight_counts
-        counts = np.array([known[part.name] for part in members])
+        prior = estimator.prior_of_weights([part.name for part in members])
         for place, case in enumerate(cases):
             held_out = np.stack([fit[place].held_out for fit in fits], axis=-1)
-            weights[place] = weigh(case.texts, case.folds, held_out, counts).weights
+            weights[place] = weigh(case.texts, case.folds, held_out, *prior).weights
     probs = sum(own[:, None, None] * each for own, each in zip(weights.T, predicted, strict=True))
     channels = [fit for fit in fits if isinstance(fit[0].fitted, Posterior)]
     diagnostics = [[own.fitted.diagnostics for own in fit] for fit in channels]

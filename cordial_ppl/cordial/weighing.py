@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.inference.data import Labelled, hold_out
 from cordial_ppl.readings import label_histogram
-from cordial_ppl.stacking import prior_weights, stack_weights
+from cordial_ppl.stacking import earned_counts, prior_weights, stack_weights
 
 
 class ExpectedLoss(NamedTuple):
@@ -55,6 +55,7 @@ def weigh(
     folds: Int[np.ndarray, " n"] | None,
     held_out: Float[np.ndarray, "n K M"] | None,
     counts: Float[np.ndarray, " M"],
+    unproven: Bool[np.ndarray, " M"] | None = None,
     present: Bool[np.ndarray, "n M"] | None = None,
 ) -> Mixture:
     """Weigh members; without folds the weights are those of the prior.
@@ -64,6 +65,7 @@ def weigh(
         folds: fold of each row, the same for those of a text; None without folds.
         held_out: each member's out-of-fold probabilities; None without folds.
         counts: Dirichlet pseudo-counts of the members.
+        unproven: members whose pseudo-counts fall with what they lose out of fold; none by default.
         present: which members predict which texts; by default all of them all.
     """
     labels, counted, rows = texts.labels, texts.weights, np.arange(len(texts.labels))
@@ -74,6 +76,8 @@ def weigh(
     chosen = held_out[rows, labels]
     present = np.ones(chosen.shape, bool) if present is None else present
     logs = np.log(np.maximum(chosen, FLOOR))
+    if unproven is not None:
+        counts = earned_counts(logs, counts, unproven, counted)
     weights = stack_weights(logs, counts, present, counted, texts.texts)
     mixed = np.einsum("nkm,nm->nk", held_out, shares_of(weights, present))
     known, size = present.any(axis=1), texts.logits.shape[-1]

@@ -326,7 +326,7 @@ class Fusion(Estimator):
             if isinstance(fitted, Posterior):
                 warn_if_doubtful(fitted)
         prior = np.array([counts[name] for name in members])
-        mixture = weigh(texts, folds, held_out if enough else None, prior, known)
+        mixture = weigh(texts, folds, held_out if enough else None, prior, present=known)
         self.readers_, self._spreads = readers, spreads
         self.fits_ = {name: fitted for name, (fitted, _) in zip(members, found, strict=True)}
         self.weights_ = dict(zip(members, mixture.weights.tolist(), strict=True))
