@@ -100,8 +100,8 @@ def test_leaving_labels_out_by_weights_is_leaving_them_out():
 
 def test_every_group_of_every_channel(judge):
     tree: Any = judge.to_datatree()
-    assert set(tree.children) == set(judge.posteriors_)
-    for name, own in tree.children.items():
+    assert set(tree.children) == {*judge.posteriors_, "posterior", "prior"}
+    for name, own in ((name, tree[name]) for name in judge.posteriors_):
         assert set(own.children) == GROUPS, name
         sizes = own["log_likelihood"].sizes
         assert sizes["text"] == len(LABELS) and sizes["draw"] == 300
@@ -111,6 +111,15 @@ def test_every_group_of_every_channel(judge):
     bias: Any = tree["mixture-vector"]["posterior"]["bias"]
     assert bias.dims == ("chain", "draw", "option")
     assert list(bias.coords["option"].values) == list("abcde")
+
+
+def test_all_channels_are_summarised_at_once(judge):
+    tree: Any = judge.to_datatree()
+    whole: Any = az.summary(tree, round_to="none")
+    for name in judge.posteriors_:
+        own: Any = az.summary(tree[name], round_to="none")
+        some = whole.loc[[f"{name}.{parameter}" for parameter in own.index]]
+        np.testing.assert_array_equal(some["mean"], own["mean"])
 
 
 def test_likelihood_prior_and_density_are_those_of_the_model(judge):
@@ -172,7 +181,7 @@ def test_arviz_works_on_it_as_it_is(judge):
     with warnings.catch_warnings():
         # Some of twenty labels are influential, of which ArviZ warns.
         warnings.simplefilter("ignore", UserWarning)
-        found = az.compare(dict(tree.children))
+        found = az.compare({name: tree[name] for name in judge.posteriors_})
     assert set(found.index) == set(judge.posteriors_)
     az.plot_trace(tree["mixture"])
     sensitivity = az.psense_summary(tree["location"])

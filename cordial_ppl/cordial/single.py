@@ -254,6 +254,7 @@ class ChannelCalibrator(Stack):
         self, logits: Any = None, labels: Any = None, covariates: Any = None
     ) -> "DataTree":
         """The posterior for ArviZ; arguments and errors are those of ``Stack.to_datatree``."""
-        for tree in super().to_datatree(logits, labels, covariates).children.values():
-            return tree.copy()
+        tree = super().to_datatree(logits, labels, covariates)
+        for name in self.posteriors_:
+            return tree[name].copy()  # pyright: ignore[reportReturnType]
         raise InputError(f"the channel {self.channel!r} has no posterior.")

@@ -40,7 +40,7 @@ from cordial_ppl.drift import sketch
 from cordial_ppl.errors import InputError
 from cordial_ppl.forecasting import Forecast
 from cordial_ppl.inference.data import Labelled
-from cordial_ppl.inference.export import to_datatree
+from cordial_ppl.inference.export import join, to_datatree
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
@@ -366,8 +366,9 @@ class Stack(Decisions):
     ) -> "DataTree":
         """Posteriors of all channels for ArviZ: a ``DataTree`` with one child a channel.
 
-        ``az.summary(tree["mixture"])`` looks at one, ``az.compare(dict(tree.children))`` compares
-        them.  Their log likelihoods are of the texts that the stack was fitted to.
+        ``az.summary(tree)`` looks at all of them, ``az.summary(tree["mixture"])`` at one, and
+        ``az.compare({name: tree[name] for name in calibrator.posteriors_})`` compares them.  Their
+        log likelihoods are of the texts that the stack was fitted to.
 
         Args:
             logits: other labelled texts, ``[m, K]``, such as for a stack that was loaded.
@@ -375,20 +376,20 @@ class Stack(Decisions):
             covariates: their covariates, as in ``fit``.
 
         Returns:
-            A tree whose children have the groups that `cordial_ppl.inference.export` describes.
+            A tree whose children have the groups that `cordial_ppl.inference.export` describes;
+            groups ``posterior`` and ``prior`` beside them have the parameters of all channels, by
+            names such as "mixture.offset".
 
         Raises:
             NotFittedError: ``fit`` was not called yet.
             InputError: logits came without labels, or are invalid.
         """
-        from xarray import DataTree
-
         self._check_fitted()
         given = logits is not None or labels is not None
         data = self.labelled(logits, labels, covariates) if given else None
         options, seed = self.scale_.options, self.seed
-        return DataTree(
-            children={
+        return join(
+            {
                 name: to_datatree(posterior, data=data, options=options, seed=seed)
                 for name, posterior in self.posteriors_.items()
             }

@@ -5,6 +5,7 @@ side: ``ess_bulk`` sees them as it sees a chain that does not move.  There is no
 compare with, so ``r_hat`` is NaN; k-hat and the effective sample size of the weights judge instead.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +128,29 @@ def to_datatree(
     tree["sample_stats"].attrs.update(figures)
     tree["posterior"].attrs.update({"channel": posterior.channel.name, **figures})
     return tree
+
+
+def join(trees: Mapping[str, "DataTree"]) -> "DataTree":
+    """Put the trees of several channels into one, which ArviZ can look at as a whole too.
+
+    Args:
+        trees: trees of channels by name, with equally many draws.
+
+    Returns:
+        A tree with these as children, and with groups ``posterior`` and ``prior`` whose variables
+        are those of all channels, named after channel and parameter: "mixture.offset".
+    """
+    from xarray import DataTree, merge
+
+    def together(group: str) -> "DataTree":
+        parts = []
+        for name, tree in trees.items():
+            part: Any = tree[group].to_dataset()
+            parts.append(part.rename({own: f"{name}.{own}" for own in part.data_vars}))
+        return DataTree(merge(parts, combine_attrs="drop_conflicts"))
+
+    whole = {group: together(group) for group in ("posterior", "prior")} if trees else {}
+    return DataTree(children={**whole, **trees})
 
 
 def _labels(
