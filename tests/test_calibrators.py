@@ -244,3 +244,59 @@ def test_the_chosen_penalty_is_the_best_of_a_loop_over_the_grid(name, fit, grid)
     best = fit(LOGITS, LABELS, grid[int(np.argmin(losses))])
     for found, own in zip(fitter(name)(LOGITS, LABELS), best, strict=True):
         np.testing.assert_allclose(found, own, rtol=1e-5, atol=1e-6)
+
+
+TIMES = np.random.default_rng(3).integers(0, 4, ROWS)
+SLOW = ("full", "full-vector")
+
+
+@pytest.mark.parametrize("name", [*NAMES, "concatenated", *SLOW])
+def test_a_weight_is_so_many_labels_of_a_text(name):
+    """Also 0, whose text is as if it had no label, and 1, which changes no bit."""
+    calibrator, texts = CALIBRATORS[name], np.arange(ROWS)
+    logits = np.stack([LOGITS, LOGITS[::-1]], axis=1) if name == "concatenated" else LOGITS
+    seen = np.repeat(texts, TIMES)
+    more = {
+        "weighed": (np.where(TIMES > 0, LABELS, -1), TIMES.astype(float), texts),
+        "plain": (LABELS, np.ones(ROWS), texts),
+        "none": (LABELS,),
+    }
+    given = {kind: own if calibrator.validated else own[:2] for kind, own in more.items()}
+    found = {kind: calibrator.fit(logits, *own) for kind, own in given.items()}
+    repeated = (LABELS[seen], np.ones(len(seen)), seen)
+    expected = calibrator.fit(logits[seen], *repeated[: 3 if calibrator.validated else 2])
+    shuffled = np.random.default_rng(0).permutation(len(seen))
+    turned = (own[shuffled] for own in repeated[: 3 if calibrator.validated else 2])
+    again = calibrator.fit(logits[seen][shuffled], *turned)
+    for part in range(len(expected)):
+        np.testing.assert_allclose(found["weighed"][part], expected[part], rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(found["plain"][part], found["none"][part])
+        # Other texts are in other folds.
+        if not calibrator.validated:
+            np.testing.assert_allclose(again[part], expected[part], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_that_are_less_than_one_in_all(name):
+    rows, weights = np.repeat([0, 1], 2), np.array([0.25, 0.05, 0.1, 0.1])
+    found = fitter(name)(LOGITS[rows], np.array([0, 1, 4, 3]), weights)
+    logs = log_probs(name, found, TEST)
+    assert np.isfinite(logs).all()
+    if name == "histogram":
+        expected = (1 + np.array([0.25, 0.05, 0, 0.1, 0.1])) / 5.5
+        np.testing.assert_allclose(np.exp(logs[0]), expected)
+    if name == "temperature":  # It has no penalty, and no unit of the weights.
+        expected = fitter(name)(LOGITS[rows], np.array([0, 1, 4, 3]), 8 * weights)
+        np.testing.assert_allclose(found.temperature, expected.temperature, rtol=1e-9)
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.integers(0, 99))
+def test_no_text_is_in_two_folds_of_a_setting(texts, seed):
+    rng, own = np.random.default_rng(seed), np.array(texts)
+    labels = rng.integers(-1, 3, len(own))
+    folds, seen = spread_folds(labels, own), labels >= 0
+    assert ((folds >= 0) == seen).all()
+    pairs = set(zip(own[seen].tolist(), folds[seen].tolist(), strict=True))
+    assert len(pairs) == len(np.unique(own[seen]))
+    assert not pairs or np.ptp(np.bincount([f for _, f in pairs], minlength=FOLDS)) <= 1
+    np.testing.assert_array_equal(spread_folds(labels, np.arange(len(own))), spread_folds(labels))

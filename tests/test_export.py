@@ -15,6 +15,7 @@ from scipy.stats import norm
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.fusion.joint import JOINT
+from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.export import to_datatree
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.readings import Readings, label_histogram
@@ -210,3 +211,36 @@ def test_readers_are_a_dimension():
     temperature: Any = tree["posterior"]["temperature"]
     assert temperature.dims == ("chain", "draw", "reader")
     assert list(temperature.coords["reader"].values) == ["a", "b", "c"]
+
+
+def test_weights_are_in_the_likelihood():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(0, 5, 20)
+    posterior = cp.fit_laplace("location", logits, labels)
+    # Another histogram than that of the labels, so that no label is left out of it.
+    fixed: Any = replace(posterior, histogram=np.full(5, 0.2))
+    one, two = (
+        fixed.to_datatree(data=Labelled(logits, labels, {}, own))
+        for own in (np.ones(20), np.full(20, 2.0))
+    )
+    known = one["log_likelihood"]["label"]
+    np.testing.assert_allclose(two["log_likelihood"]["label"], 2 * known, rtol=1e-12)
+    change = two["sample_stats"]["lp"] - one["sample_stats"]["lp"]
+    np.testing.assert_allclose(change, known.sum("text"), rtol=1e-9)
+
+
+def test_leaving_weighted_labels_out_by_weights_is_leaving_them_out():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(1, 4, 20)
+    weights = np.repeat([0.5, 1.5], 10)
+    channel: Any = cp.ChannelCalibrator("location", inference="laplace")
+    channel.fit(logits, labels, sample_weight=weights)
+    tree: Any = channel.to_datatree()
+    found = tree["log_likelihood"]["label"].values[0].mean(axis=0)
+    for row in (0, 15):
+        others = np.delete(np.arange(20), row)
+        histogram = label_histogram(labels[others], 5, weights=weights[others])
+        own: Any = replace(channel.posterior_, histogram=histogram)
+        data = Labelled(logits - logits.mean(1)[:, None], labels, {}, weights)
+        known = own.to_datatree(data=data)["log_likelihood"]["label"].values[0].mean(axis=0)
+        assert found[row] == pytest.approx(known[row])

@@ -185,3 +185,26 @@ def test_what_cannot_be_fitted():
     with pytest.raises(InputError, match="0..4"):
         fit_channel("mixture", LOGITS, LABELS + 1)
     assert METHODS == ("default", "laplace", "mode", "nuts")
+
+
+@pytest.mark.parametrize("method", ["default", "laplace", "mode"])
+def test_a_fit_to_weights_is_one_to_so_many_labels(method):
+    times = np.random.default_rng(5).integers(1, 4, 20)
+    rows = np.repeat(np.arange(20), times)
+    weighed = Labelled(LOGITS, LABELS, {}, times.astype(float))
+    cases = [Case(weighed, FOLDS), Case(weighed.take(rows), FOLDS[rows])]
+    cases[1] = cases[1]._replace(texts=Labelled(LOGITS[rows], LABELS[rows], {}, None, rows))
+    one, other = (fit_cases(TARGET, [case], method=method)[0] for case in cases)
+    near = {"default": 0.01, "laplace": 1e-6, "mode": 1e-6}[method]
+    np.testing.assert_allclose(one.fitted.histogram, other.fitted.histogram, rtol=1e-12)
+    np.testing.assert_allclose(
+        one.held_out, other.held_out[np.unique(rows, return_index=True)[1]], rtol=0, atol=5 * near
+    )
+    found = (fit.fitted.predict_proba(TEXTS.logits[20:]) for fit in (one, other))
+    np.testing.assert_allclose(next(found), next(found), rtol=0, atol=5 * near)
+
+
+def test_weights_of_one_are_none():
+    given = Labelled(LOGITS, LABELS, {}, np.ones(20), np.arange(20) + 7)
+    (found,) = fit_cases(TARGET, [Case(given, FOLDS)])
+    np.testing.assert_array_equal(found.held_out, fit(LABELS, "default").held_out)

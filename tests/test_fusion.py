@@ -255,3 +255,20 @@ def test_nothing_before_the_fit_and_nothing_of_another_shape(fusion, tmp_path):
             ask()
     with pytest.raises(cp.InputError, match="must have 5 columns; found 4"):
         fusion.predict_proba(THREE_TEST[:, :, :4])
+
+
+def test_a_weight_is_so_many_labels_for_a_fusion(tmp_path):
+    times = np.random.default_rng(0).integers(1, 3, 20)
+    rows = np.repeat(np.arange(20), times)
+    settings = {"readers": NAMES, "inference": "mode"}
+    weighed = cp.Fusion(**settings).fit(THREE, LABELS, sample_weight=times, texts=np.arange(20))
+    copies = cp.Fusion(**settings).fit(
+        THREE[rows], LABELS[rows], sample_weight=np.ones(len(rows)), texts=rows
+    )
+    expected = copies.predict_proba(THREE_TEST)
+    np.testing.assert_allclose(weighed.predict_proba(THREE_TEST), expected, rtol=0, atol=0.02)
+    assert weighed.expected_.labels == copies.expected_.labels == 20
+    copies.save(tmp_path / "f.cordial")
+    found = cp.load(tmp_path / "f.cordial")
+    np.testing.assert_array_equal(found.texts_, rows)
+    assert found.verdict() == copies.verdict()

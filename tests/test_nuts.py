@@ -10,10 +10,11 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from numpyro import handlers
+from numpyro.infer.util import log_density
 
 import cordial_ppl as cp
 from cordial_ppl.channel import Channel, observe
-from cordial_ppl.inference.nuts import CHAINS, sample_nuts
+from cordial_ppl.inference.nuts import CHAINS, WeighLabels, sample_nuts
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.readings import Readings, as_logits, label_histogram
 from cordial_ppl.synthetic import reviews
@@ -121,3 +122,40 @@ def test_the_default_agrees_with_nuts(name, size):
     assert judged.divergences == int(figures["diverging"].sum()) < 20
     assert set(figures) == {"diverging", "acceptance_rate", "energy", "n_steps"}
     assert {np.shape(own) for own in figures.values()} == {(2000,)}
+
+
+def test_weights_reach_the_label_alone():
+    """In NumPyro's own density of the model, whatever else the model scales."""
+    weights = np.random.default_rng(0).uniform(0.2, 3, 20)
+    for model in (powered, steep):
+        target = build_target(Channel(model.__name__, model), 5)
+        (site,) = target.sites
+        with jax.numpy_dtype_promotion("standard"), jax.enable_x64(True):
+            for value in (0.3, 1.7):
+                given = {"slope": jnp.asarray(value)}
+                weighed = WeighLabels(model, jnp.asarray(weights))
+                theirs, _ = log_density(weighed, (READINGS, LABELS), {}, given)
+                flat = jnp.ravel(site.transform.inv(given["slope"]))
+                ours = target.log_density(flat, target.prior, READINGS, LABELS, weights)
+                jacobian = site.transform.log_abs_det_jacobian(flat[0], given["slope"])
+                scale = 0.5 if model is powered else 1.0
+                plain = target.log_density(flat, target.prior, READINGS, LABELS)
+                assert float(ours) != pytest.approx(float(plain))
+                # NumPyro scales the Jacobian with the prior.
+                assert float(ours - scale * jacobian) == pytest.approx(float(theirs), rel=1e-5)
+
+
+def test_nuts_of_weighted_labels():
+    target = build_target(Channel("steep once more", steep), 5)
+    weights = np.where(np.arange(20) < 10, 3.0, 0.1)
+    key = jax.random.key(0)
+    found = sample_nuts(target, None, READINGS, LABELS, key, weights=weights, draws=1000)
+    grid = np.linspace(-6, 3, 4001)
+    density = partial(
+        target.log_density, prior=target.prior, readings=READINGS, labels=LABELS, weights=weights
+    )
+    logs = np.asarray(jax.jit(jax.vmap(density))(grid[:, None]))
+    mean = np.average(grid, weights=np.exp(logs - logs.max()))
+    spread = np.sqrt(np.average((grid - mean) ** 2, weights=np.exp(logs - logs.max())))
+    assert found.draws.mean() == pytest.approx(mean, abs=4 * spread / found.diagnostics.ess**0.5)
+    assert abs(mean - exact(target, target.prior)[0]) > spread / 2

@@ -376,3 +376,9 @@ def test_the_program_takes_them(cordial, tmp_path, extra, message):
         cordial(*arguments, "-o", "p.csv")
         found, plain = (np.array(read(f"{name}.csv")["mean"], float) for name in "op")
         assert np.abs(found - plain).max() > 1e-3
+
+
+def test_the_spread_is_that_of_copies():
+    logits, times = np.random.default_rng(0).normal(size=(20, 5)), np.arange(1, 21)
+    copies = reading_spread(np.repeat(logits, times, axis=0))
+    assert reading_spread(logits, times.astype(float)) == pytest.approx(copies)

@@ -1,5 +1,7 @@
 """The compiled programs of a channel: they say what its target says, and are traced once."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -164,3 +166,25 @@ def test_programs_are_traced_once():
         prior = Prior(target.prior.loc + [0.5, 0.2, 0.0], target.prior.scale * [0.5, 2.0, 1.0])
         fit(20, method, 9, prior, first=7)
         assert len(TRACES) == traced
+
+
+@pytest.mark.x64
+def test_a_weight_is_so_many_labels_in_every_program():
+    """The default's density, the search for modes and the literal draws; weight 0 is no label."""
+    texts, times = texts_of(40), np.random.default_rng(2).integers(0, 4, 40)
+    weighed = replace(texts, weights=times.astype(float))
+    copies = texts.take(np.repeat(np.arange(40), times))
+    points = points_of(7)
+    left, right = (density(TARGET, TARGET.prior, data_of(own), points) for own in (weighed, copies))
+    for own, expected in zip(left, right, strict=True):
+        np.testing.assert_allclose(own, expected, rtol=1e-12)
+    # Two data sets side by side, as the literal method takes them, and each alone in the other.
+    prior = Prior(*(np.stack([part, part]) for part in TARGET.prior))
+    both = [pad(own, own.labels, HISTOGRAM, np.float64) for own in (weighed, copies)]
+    data = jax.tree.map(lambda *leaves: np.stack(leaves), *both)
+    data = data._replace(tiles=data.tiles.max())
+    ends = search_modes(TARGET, prior, data, np.repeat(points, 2, axis=0), np.tile([0, 1], 7), 1)
+    np.testing.assert_allclose(ends.value[::2], ends.value[1::2], rtol=1e-12)
+    np.testing.assert_allclose(ends.gradient[::2], ends.gradient[1::2], rtol=1e-9, atol=1e-9)
+    logs, _ = weigh_and_predict(TARGET, prior, data, np.stack([points] * 2), np.zeros((2, 7)))
+    np.testing.assert_allclose(logs[0], logs[1], rtol=1e-12)

@@ -154,6 +154,9 @@ DRAWS, WEIGHTS = "posteriors.mixture.draws", "posteriors.mixture.weights"
         ({}, {"regressions.vector.weights": np.ones(4)}),
         ({}, {"seen_": np.ones(20)}),
         ({}, {"labels_": np.zeros(20, np.int64)}),
+        ({}, {"sample_weight_": np.full(20, 2.0)}),
+        ({}, {"sample_weight_": np.zeros(20)}),
+        ({}, {"texts_": np.zeros(3, np.int64)}),
         ({}, {"out_of_fold_": np.ones((20, 5))}),
         ({}, {"sketch_": np.array([[0, 10**6], [10, 10]])}),
         ({}, {"sketch_": np.ones((3, 4), np.int64)}),
@@ -218,3 +221,25 @@ def test_a_stack_is_saved_without_the_files_of_its_settings(tmp_path):
     Path(path).write_text(saved)
     loaded = cp.load(tmp_path / "s.cordial", channels=[path])
     np.testing.assert_allclose(loaded.predict_proba(LOGITS), stack.predict_proba(LOGITS))
+
+
+def test_weights_and_texts_are_kept_and_an_earlier_file_has_none(tmp_path):
+    texts, weights = np.repeat(np.arange(10), 2), np.linspace(0.5, 2, 20)
+    fitted = cp.LogitStack().fit(LOGITS, LABELS, sample_weight=weights, texts=texts)
+    fitted.save(tmp_path / "x.cordial")
+    found = cp.load(tmp_path / "x.cordial")
+    assert_same(found, fitted)
+    for name in ("sample_weight_", "texts_", "label_counts_", "folds_"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(fitted, name))
+    # As before there were weights.
+    plain = cp.LogitStack().fit(LOGITS, LABELS)
+    plain.save(tmp_path / "x.cordial")
+    meta, arrays = storage.read(tmp_path / "x.cordial", KIND)
+    for name in ("sample_weight_", "texts_"):
+        del meta[name], arrays[name]
+    arrays["label_counts_"] = arrays["label_counts_"].astype(np.int64)
+    storage.write(tmp_path / "x.cordial", KIND, meta, arrays)
+    old = cp.load(tmp_path / "x.cordial")
+    assert_same(old, plain)
+    assert old.verdict() == plain.verdict()
+    np.testing.assert_array_equal(old.sample_weight_, np.ones(20))

@@ -256,3 +256,18 @@ def test_members_that_are_missing_are_left_out_of_their_texts():
     present[:, 2] = False
     absent = stack_weights(logs, np.zeros(4), present=present)
     assert absent[2] < 1e-12 and np.isclose(absent.sum(), 1)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0, 2))
+def test_a_weight_is_so_many_labels_for_a_stack(seed, count):
+    rng = np.random.default_rng(seed)
+    logs, times = np.log(rng.dirichlet(np.ones(3), (30, 4))[..., 0]), rng.integers(1, 4, 30)
+    rows, counts = np.repeat(np.arange(30), times), np.full(4, count)
+    found = stack_weights(logs, counts, weights=times.astype(float))
+    np.testing.assert_allclose(found, stack_weights(logs[rows], counts), rtol=0, atol=1e-7)
+    np.testing.assert_array_equal(
+        stack_weights(logs, counts, weights=np.ones(30)), stack_weights(logs, counts)
+    )
+    # Many labels of few texts are too few.
+    few = stack_weights(logs, counts, texts=np.arange(30) % (MIN_LABELS - 1))
+    np.testing.assert_array_equal(few, 0.25)

@@ -269,3 +269,34 @@ def test_places_among_the_texts_of_a_fit():
     seen = fingerprints(logits[:30], TEXTS.labels[:30])
     places = find_places(logits[order], TEXTS.labels[order], seen)
     np.testing.assert_array_equal(places, np.where(order < 30, order, -1))
+
+
+def test_further_labels_of_texts_that_have_some():
+    names = [f"text {row}" for row in range(20)]
+    first = small().fit(LOGITS, LABELS, texts=names, sample_weight=np.full(20, 0.5))
+    folds = first.folds_
+    again = np.maximum(LABELS[:6] - 1, 0)
+    first.partial_fit(LOGITS[:6], again, texts=names[:6], sample_weight=np.full(6, 0.5))
+    np.testing.assert_array_equal(first.folds_, np.concatenate([folds, folds[:6]]))
+    assert first.expected_.labels == 20 and first.label_counts_.sum() == 13
+    rows = [*range(20), *range(6)]
+    labels = np.concatenate([LABELS, again])
+    whole = small().fit(LOGITS[rows], labels, texts=rows, sample_weight=np.full(26, 0.5))
+    np.testing.assert_array_equal(whole.folds_, first.folds_)
+    assert_alike(first, whole)
+    # Without names, texts are others.
+    first.partial_fit(LOGITS[:2], LABELS[:2])
+    assert first.expected_.labels == 22 and len(np.unique(first.texts_)) == 22
+
+
+def test_weights_come_back_with_the_texts(tmp_path):
+    texts, weights = np.repeat(np.arange(10), 2), np.linspace(0.5, 2, 20)
+    fitted = cp.LogitStack().fit(LOGITS, LABELS, sample_weight=weights, texts=texts)
+    fitted.save(tmp_path / "x.cordial")
+    loaded = cp.load(tmp_path / "x.cordial")
+    order = np.random.default_rng(0).permutation(20)
+    assert not loaded.attach_texts(LOGITS[order], LABELS[order]).any()
+    loaded.partial_fit(LOGITS[:1], LABELS[:1], sample_weight=[0.25], texts=[3])
+    fitted.partial_fit(LOGITS[:1], LABELS[:1], sample_weight=[0.25], texts=[3])
+    np.testing.assert_allclose(loaded.predict_proba(TEST), fitted.predict_proba(TEST), rtol=1e-9)
+    np.testing.assert_array_equal(loaded.texts_, [*texts, 3])

@@ -360,3 +360,20 @@ def test_numbers_and_dates_are_put_in_order(order):
 def test_what_is_neither_is_refused(order, found):
     with pytest.raises(cp.InputError, match=f"order must be .* a time zone; found {found}"):
         as_order(order, len(order))
+
+
+def test_a_weight_is_so_many_labels_of_a_user(fitted):
+    times = np.random.default_rng(0).integers(0, 3, len(LABELS))
+    times[0] = 1
+    rows = np.repeat(np.arange(len(LABELS)), times)
+    weighed = cp.UserShift().fit(PROBS, LABELS, WHO, sample_weight=times)
+    copies = cp.UserShift().fit(PROBS[rows], LABELS[rows], [WHO[row] for row in rows])
+    for name, value in copies.values_.items():
+        assert weighed.values_[name] == pytest.approx(value, rel=1e-9)
+    assert weighed.sigma_ == pytest.approx(copies.sigma_)
+    plain = cp.UserShift().fit(PROBS, LABELS, WHO, sample_weight=np.ones(len(LABELS)))
+    assert plain.values_ == fitted.values_
+    half = slice(len(LABELS) // 2)
+    more = cp.UserShift().fit(PROBS[half], LABELS[half], WHO[half])
+    more.partial_fit(PROBS[half], LABELS[half], WHO[half], sample_weight=np.full(half.stop, 0.5))
+    assert np.isfinite(list(more.values_.values())).all()
