@@ -17,6 +17,7 @@ from cordial_ppl.checks.posteriors import fit
 from cordial_ppl.checks.prior import check_conflict, check_prior_predictive, check_sensitivity
 from cordial_ppl.checks.simulation import Ranks
 from cordial_ppl.checks.texts import as_texts, make_texts
+from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import as_logits
@@ -130,7 +131,8 @@ def test_a_covariate_is_padded_with_one_that_there_is(tmp_path):
     channel = load_channel(write_channel(tmp_path, "undefined"))
     texts, rng = make_texts(channel, 0), np.random.default_rng(0)
     extra = {"length": rng.uniform(20, 500, len(texts.known.labels))}
-    texts = texts._replace(known=texts.known._replace(covariates=extra))
+    known = Labelled(texts.known.logits, texts.known.labels, extra)
+    texts = texts._replace(known=known)
     assert {line.status for line in check_density(texts, rng)} == {"pass"}
     assert np.isfinite(fit(texts, "laplace").draws).all()
 

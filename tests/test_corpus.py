@@ -82,7 +82,9 @@ def test_an_estimate_redraws_the_histogram(stack, monkeypatch):
 def drawn(shift=0.0, ones=0.5, unit=1.0, left=HALF, spread=0.0):
     """Two options and one group, half labelled; two draws that predict so much more or less."""
     labels = (np.arange(HALF) < ones * HALF).astype(int)
-    texts = Texts(np.arange(HALF), labels, np.zeros(HALF + left, int), np.full((HALF, 2), 0.5))
+    texts = Texts(
+        np.arange(HALF), np.eye(2)[labels], np.zeros(HALF + left, int), np.full((HALF, 2), 0.5)
+    )
     apart = np.array([[-shift, shift], [shift, -shift]])
     found = CorpusDraws(
         np.full(2, 0.5),
