@@ -45,7 +45,7 @@ HELD_OUT = 400
 
 
 class Panel(NamedTuple):
-    """Tasks that the same kind of people have labelled: source, tasks, readers, column of people."""
+    """Tasks labelled by the same kind of people: source, tasks, readers, column of people."""
 
     source: str
     tasks: Mapping[str, tuple[str, ...]]
