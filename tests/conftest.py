@@ -45,12 +45,24 @@ settings.register_profile("cordial", deadline=None)
 settings.load_profile("cordial")
 
 
+QUICK = {
+    f"test_{name}.py"
+    for name in (
+        *("answers", "channel", "importance", "permutation", "readings", "readme"),
+        *("rectified", "scale", "scores", "stack"),
+    )
+}
+"""Files that together show in less than a minute that an installation works."""
+
+
 def pytest_collection_modifyitems(items):
     """Forget programs while there are none; skip what this leg is not for."""
     # Who counts programs first clears those that JAX remembers: later, the worker's other tests
     # would trace all of theirs anew.
     items.sort(key=lambda item: item.path.name != "test_compilation.py")
     for item in items:
+        if item.path.name in QUICK:
+            item.add_marker("quick")
         if "x64" in item.keywords and not X64:
             item.add_marker(pytest.mark.skip(reason="needs float64"))
         if "nightly" in item.keywords and not NIGHTLY:

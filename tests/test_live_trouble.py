@@ -274,7 +274,7 @@ def test_what_is_missing_on_this_machine(ask, server, monkeypatch):
     ):
         monkeypatch.setitem(sys.modules, package, None)
         shown = ask(*(words or ["--local"]), status=2).output
-        assert f"needs {package}: pip install 'cordial-ppl[{extra}]'" in shown
+        assert f"needs {package}: pip install -e '.[{extra}]'" in shown
     assert not server.asked and [path.name for path in Path().iterdir()] == ["texts.csv"]
 
 

@@ -75,5 +75,5 @@ def load(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise InputError(
-            f"asking a model this way needs {module}: pip install 'cordial-ppl[{extra}]'."
+            f"asking a model this way needs {module}: pip install -e '.[{extra}]'."
         ) from error

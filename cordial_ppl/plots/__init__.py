@@ -2,7 +2,7 @@
 
 Without an axis, a function makes a figure of the width of a column. Colours are those
 that colour-blind readers can tell apart; marks and dashes differ too. Needs matplotlib
-(``pip install "cordial-ppl[plots]"``), which is imported when something is drawn.
+(``pip install -e ".[plots]"``), which is imported when something is drawn.
 """
 
 from cordial_ppl.plots.forecast import forecast

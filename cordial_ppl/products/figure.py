@@ -67,7 +67,7 @@ def styles(methods: tuple[str, ...]) -> dict[str, Style]:
     return {m: STYLES.get(m) or OTHERS[others.index(m) % len(OTHERS)] for m in methods}
 
 
-NEEDED = 'matplotlib: pip install "cordial-ppl[plots]".'
+NEEDED = 'matplotlib: pip install -e ".[plots]".'
 """What a figure needs, and how one gets it."""
 
 

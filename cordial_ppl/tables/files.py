@@ -54,7 +54,7 @@ WIDE_MARKS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 SAVE = "Save it as UTF-8 (in Excel: CSV UTF-8)."
 """What to do about another encoding."""
 
-NEEDED = 'fastexcel: pip install "cordial-ppl[excel]".'
+NEEDED = 'fastexcel: pip install -e ".[excel]".'
 """What reading a workbook needs, and how to get it."""
 
 
