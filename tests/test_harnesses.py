@@ -238,7 +238,7 @@ BEGUN = {"event": "span_begin", "id": "a", "type": "scorer", "name": "qa"}
 CORRECT = [{"GRADE": -0.1}, {":": -0.1}, {" C": -0.2, " I": -1.8}]
 
 
-def graded(*events, value="C", item="one", epoch=1, answer="Answer: C", **score):
+def graded(*events, value: str | float = "C", item="one", epoch=1, answer="Answer: C", **score):
     """A sample whose answer a scorer graded."""
     return {
         "id": item, "epoch": epoch, "target": "C", "scores": {"qa": {"value": value, **score}},

@@ -41,13 +41,13 @@ _SHUT = r"(?:[^\S\n]|[*_`\"')\]}$\\])*+"
 _N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![^\W_]|%|\.\d)"
 _FINAL = r"(?:final|overall|total)"
 _NOUN = (
-    r"(?:score|rating|grade|answer|verdict|judge?ment|label|choice|decision|stars|result|winner"
+    r"(?:score|rating|grade|answer|verdict|judge?ment|label|choice|decision|stars|winner"
     r"|preference|答案|打分|(?:综合|总体|總體|最终|最終|総合|종합|최종)?"
     r"(?:评分|評分|得分|分数|评级|評価|評点|점수|평점|평가)"
     r"|note(?=[ ]:)|bewertung|punktzahl|puntuación|calificación|pontuação|nota|punteggio"
     r"|valutazione|оценка)"
 )
-_KEY = rf"(?:{_FINAL}[ _-]?)?(?:{_NOUN}|overall)"
+_KEY = rf"(?:{_FINAL}[ _-]?)?(?:{_NOUN}|overall|result)"
 _LEAD = r"(?:(?:so|thus|therefore|hence|the|my|your|our|final|overall|total|evaluation)[ \t,_-]+)"
 
 MARKED = re.compile(
