@@ -83,7 +83,7 @@ STOP = re.compile(
 LINE = re.compile(r"(?m)^(?=.*[^\W_])")
 ENDED = re.compile(r"(?:\([^()\d\n]*\))?[^\w\n]*(?:\n|\Z)")
 EMPTY = re.compile(r"[^\w\[\n]*\n+(?=.*[^\W_])")
-NUMBERED = re.compile(r"\w{1,2}[.)]")
+NUMBERED = re.compile(r"\w{1,2}[.)](?!\d)")
 ALSO = re.compile(rf"(?:[,;/&~|→⇒]|[-–—]+>?|\bto\b|\band\b|\bor\b){_S}", re.IGNORECASE)
 DIGIT = re.compile(rf"[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N}|(?:n/a|null|none)\b", re.IGNORECASE)
 HEDGED = re.compile(r"(?:[^\W\d]+\s|[~≈]\s?){0,2}")
