@@ -130,7 +130,7 @@ def test_a_covariate_is_padded_with_one_that_there_is(tmp_path):
     channel = load_channel(write_channel(tmp_path, "undefined"))
     texts, rng = make_texts(channel, 0), np.random.default_rng(0)
     extra = {"length": rng.uniform(20, 500, len(texts.known.labels))}
-    texts = texts._replace(known=texts.known._replace(covariates=extra))
+    texts = texts._replace(known=replace(texts.known, covariates=extra))
     assert {line.status for line in check_density(texts, rng)} == {"pass"}
     assert np.isfinite(fit(texts, "laplace").draws).all()
 

@@ -151,6 +151,13 @@ def take_labelled(
     """
     from cordial_ppl.inference.data import Labelled
 
+    return Labelled(table.logits[rows], labels, take_covariates(table, rows, channels))
+
+
+def take_covariates(
+    table: "ReadingTable", rows: np.ndarray, channels: Sequence[str | Path] | None
+) -> dict[str, np.ndarray]:
+    """Take the covariates that channels ask for; arguments and errors are `take_labelled`'s."""
     covariates: dict[str, np.ndarray] = {}
     if channels:
         from cordial_ppl.inference.tracing import find_covariates
@@ -160,7 +167,7 @@ def take_labelled(
             with naming(f"channel {channel.name!r}"):
                 for name in find_covariates(channel, table.scale.size):
                     covariates[name] = table.covariate(name)[rows]
-    return Labelled(table.logits[rows], labels, covariates)
+    return covariates
 
 
 def fit_calibrator(

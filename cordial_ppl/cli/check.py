@@ -68,11 +68,10 @@ def _read(
     """Readings with those that are labelled first, their labels, and covariates."""
     if readings is None or labels is None:
         return ()
-    from cordial_ppl.cli.calibrate import take_labelled
+    from cordial_ppl.cli.calibrate import take_covariates
     from cordial_ppl.tables import match_labels, read_labelled
 
     table, found = read_labelled(readings, labels, **settings)
     rows = match_labels(table, found)
     order = np.concatenate([rows, np.setdiff1d(np.arange(len(table)), rows)])
-    texts = take_labelled(table, order, found.labels, [channel])
-    return texts
+    return table.logits[order], found.labels, take_covariates(table, order, [channel])

@@ -155,7 +155,7 @@ def _read_tasks(
             with naming(f"{readings}: {who}"):
                 rows = match_labels(table, rated)
                 texts = take_labelled(table, rows, rated.labels, channels)
-            found[name, reader or ""] = texts
+            found[name, reader or ""] = texts.logits, texts.labels, texts.covariates
     return found
 
 
