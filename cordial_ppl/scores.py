@@ -82,7 +82,8 @@ def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = No
         weights: of the texts in the mean [n]; one by default.
     """
     p, z = _predictions(probs, labels)
-    return float(np.average(p.argmax(axis=1) == z, weights=weights))
+    counted = None if weights is None else np.asarray(weights, np.float64)
+    return float(np.average(p.argmax(axis=1) == z, weights=counted))
 
 
 def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:

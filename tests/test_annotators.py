@@ -1,5 +1,7 @@
 """Weights of labels, and several labels of one text: identities from the door to the prediction."""
 
+from typing import Any
+
 import numpy as np
 import pandas
 import pytest
@@ -64,8 +66,8 @@ def test_labels_of_a_text_share_its_weight(rows):
 @pytest.mark.parametrize("make", [small, cp.LogitStack])
 def test_a_weight_is_so_many_labels(make):
     rows = np.repeat(np.arange(20), TIMES)
-    one = make().fit(LOGITS, LABELS, sample_weight=WEIGHTS, texts=range(20))
-    many = make().fit(LOGITS[rows], LABELS[rows], sample_weight=np.ones(len(rows)), texts=rows)
+    one: Any = make().fit(LOGITS, LABELS, sample_weight=WEIGHTS, texts=range(20))
+    many: Any = make().fit(LOGITS[rows], LABELS[rows], sample_weight=np.ones(len(rows)), texts=rows)
     np.testing.assert_array_equal(one.folds_, many.folds_[many.said.first])
     np.testing.assert_allclose(one.label_counts_, np.bincount(LABELS[rows], minlength=5))
     near = 0.01 if make is small else 1e-6
@@ -80,7 +82,7 @@ def test_a_weight_is_so_many_labels(make):
 def test_what_weighs_nothing_is_not_there():
     more = np.concatenate([LOGITS, LOGITS[::-1]])
     weights = np.repeat([1.0, 0.0], 20)
-    found = small().fit(more, np.concatenate([LABELS, LABELS]), sample_weight=weights)
+    found: Any = small().fit(more, np.concatenate([LABELS, LABELS]), sample_weight=weights)
     expected = small().fit(LOGITS, LABELS)
     np.testing.assert_array_equal(found.predict_proba(TEST), expected.predict_proba(TEST))
     np.testing.assert_array_equal(found.out_of_fold_, expected.out_of_fold_)
@@ -91,16 +93,17 @@ def test_a_table_of_annotators_is_its_labels_one_by_one():
     table = np.array([[0, 1, 1], [4, None, 3], [2, 2, None], [1, 0, np.nan]] * 3, dtype=object)
     logits = TEXTS.logits[:12]
     table[5, 1] = -1
-    rows, columns = np.nonzero([[cell in (0, 1, 2, 3, 4) for cell in row] for row in table])
+    there = np.array([[cell in (0, 1, 2, 3, 4) for cell in row] for row in table])
+    rows, columns = np.nonzero(there)
     labels = table[rows, columns].astype(int)
-    found = cp.LogitStack().fit(logits, table)
+    found: Any = cp.LogitStack().fit(logits, table)
     expected = cp.LogitStack().fit(logits[rows], labels, texts=rows)
     np.testing.assert_array_equal(found.predict_proba(TEST), expected.predict_proba(TEST))
     np.testing.assert_array_equal(found.texts_, rows)
     np.testing.assert_allclose(found.sample_weight_, 1 / np.bincount(rows)[rows])
     assert found.expected_.labels == found.verdict().labels == 12
     assert found.label_counts_.sum() == pytest.approx(12)
-    frame = pandas.DataFrame(np.where(np.equal(table, -1), None, table), columns=["a", "b", "c"])
+    frame = pandas.DataFrame(table, columns=["a", "b", "c"]).where(there)
     again = cp.LogitStack().fit(logits, frame)
     np.testing.assert_array_equal(again.predict_proba(TEST), expected.predict_proba(TEST))
     # A weight of a text is shared by its labels; one of each label is its own.
@@ -136,8 +139,8 @@ def test_texts_are_known_by_their_names_in_any_call():
 def test_every_decision_counts_texts():
     """Each label of twenty texts three times over says no more than once."""
     rows = np.repeat(np.arange(20), 3)
-    once = small().fit(LOGITS, LABELS)
-    thrice = small().fit(LOGITS[rows], LABELS[rows], texts=rows)
+    once: Any = small().fit(LOGITS, LABELS)
+    thrice: Any = small().fit(LOGITS[rows], LABELS[rows], texts=rows)
     assert rms(once.predict_proba(TEST), thrice.predict_proba(TEST)) < 0.01
     found, other = once.verdict(), thrice.verdict()
     assert found.advice == other.advice and found.labels == other.labels == 20

@@ -195,13 +195,13 @@ def test_a_fit_to_weights_is_one_to_so_many_labels(method):
     cases = [Case(weighed, FOLDS), Case(weighed.take(rows), FOLDS[rows])]
     cases[1] = cases[1]._replace(texts=Labelled(LOGITS[rows], LABELS[rows], {}, None, rows))
     one, other = (fit_cases(TARGET, [case], method=method)[0] for case in cases)
-    near = {"default": 0.01, "laplace": 1e-6, "mode": 1e-6}[method]
+    near = {"default": 0.05, "laplace": 1e-5, "mode": 1e-5}[method]
     np.testing.assert_allclose(one.fitted.histogram, other.fitted.histogram, rtol=1e-12)
-    np.testing.assert_allclose(
-        one.held_out, other.held_out[np.unique(rows, return_index=True)[1]], rtol=0, atol=5 * near
-    )
+    first = np.unique(rows, return_index=True)[1]
+    left, right = np.asarray(one.held_out), np.asarray(other.held_out)
+    np.testing.assert_allclose(left, right[first], rtol=0, atol=near)
     found = (fit.fitted.predict_proba(TEXTS.logits[20:]) for fit in (one, other))
-    np.testing.assert_allclose(next(found), next(found), rtol=0, atol=5 * near)
+    np.testing.assert_allclose(next(found), next(found), rtol=0, atol=near)
 
 
 def test_weights_of_one_are_none():

@@ -1,5 +1,7 @@
 """`partial_fit`: labels that come in one by one, and stacks from files that learn on."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -273,7 +275,7 @@ def test_places_among_the_texts_of_a_fit():
 
 def test_further_labels_of_texts_that_have_some():
     names = [f"text {row}" for row in range(20)]
-    first = small().fit(LOGITS, LABELS, texts=names, sample_weight=np.full(20, 0.5))
+    first: Any = small().fit(LOGITS, LABELS, texts=names, sample_weight=np.full(20, 0.5))
     folds = first.folds_
     again = np.maximum(LABELS[:6] - 1, 0)
     first.partial_fit(LOGITS[:6], again, texts=names[:6], sample_weight=np.full(6, 0.5))
