@@ -60,8 +60,8 @@ def report(
     if found.unnamed:
         say("the log does not name its texts: item_id is their order, from 0 (--item names them)")
     if found.between:
-        labels = count(found.between, "label")
-        say(f"{labels} between two options, written as they are: see --round of cordial calibrate")
+        number = count(found.between, "label")
+        say(f"{number} between two options, written as they are: see --round of cordial calibrate")
     if found.floored:
         places = ", ".join(f"{name} in {number}" for name, number in found.floored.items())
         say(

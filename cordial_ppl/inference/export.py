@@ -147,7 +147,8 @@ def join(trees: Mapping[str, "DataTree"]) -> "DataTree":
         for name, tree in trees.items():
             part: Any = tree[group].to_dataset()
             parts.append(part.rename({own: f"{name}.{own}" for own in part.data_vars}))
-        return DataTree(merge(parts, combine_attrs="drop_conflicts"))
+        merged: Any = merge(parts, combine_attrs="drop_conflicts")
+        return DataTree(merged)
 
     whole = {group: together(group) for group in ("posterior", "prior")} if trees else {}
     return DataTree(children={**whole, **trees})
