@@ -8,8 +8,8 @@ ways:
 * ``mean``, ``median``: the rounded mean or the median, one label a text;
 * ``one``: the label of one annotator, chosen at random for each text;
 * ``all``, ``root``, ``share``: every label, with weight 1, m^(-1/2) or 1/m;
-* ``effect``: every label, with weight 1 / (1 + (m - 1) r), where r is the intraclass correlation of
-  the labels of these texts: n m / (sum of the weights) is Kish's design effect;
+* ``effect``: every label, weighted by one over Kish's design effect, 1 + (m - 1) r, where r is the
+  intraclass correlation of these labels;
 * ``unshifted``: as ``share``, without the annotators' shifts: a shift of each is learned from
   out-of-fold predictions, and a label is replaced by what an annotator without a shift would have
   said, a distribution.
@@ -45,7 +45,7 @@ HELD_OUT = 400
 
 
 class Panel(NamedTuple):
-    """Tasks labelled by the same kind of people: source, tasks, readers, column of people."""
+    """Tasks that the same kind of people have labelled, their readers, how people's names begin."""
 
     source: str
     tasks: Mapping[str, tuple[str, ...]]
