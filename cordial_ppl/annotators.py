@@ -82,18 +82,18 @@ def as_weights(
 def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
     """Number the texts that labels are of: whole numbers as they are, names by a digest.
 
-    Equal names have equal numbers, also in a later call.
+    Equal names have equal numbers, also in a later call; texts without a name are -1, -2, ...
 
     Args:
-        values: which text each label is of, names or whole numbers, shape ``[n]``; None where each
-            is of another.
+        values: which text each label is of, names or whole numbers from 0 up, shape ``[n]``; None
+            where each is of another.
         rows: number of labels n.
 
     Raises:
         InputError: they are no such names, or of another length.
     """
     if values is None:
-        return np.arange(rows)
+        return -1 - np.arange(rows)
     try:
         cells = np.asarray(unmasked(values))
     # A container may raise anything when it is made an array.
@@ -104,6 +104,8 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
             f"texts must have one name or number a label, shape ({rows},); got shape {cells.shape}."
         )
     if cells.dtype.kind in "iu":
+        if cells.min(initial=0) < 0:
+            raise InputError(f"texts that are numbers must be 0 or above; found {cells.min()}.")
         return cells.astype(np.int64)
     names = cells.tolist()
     for row, name in enumerate(names):
@@ -129,6 +131,11 @@ class Said(NamedTuple):
     first: Int[np.ndarray, " T"]
     shares: Float[np.ndarray, "T K"]
     weights: Float[np.ndarray, " T"]
+
+    @property
+    def effective(self) -> float:
+        r"""How many texts of equal weight say as much, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`."""
+        return float(self.weights.sum() ** 2 / np.sum(self.weights**2))
 
 
 def by_text(

@@ -274,22 +274,25 @@ def forecast(
     Raises:
         InputError: there are fewer texts than labels.
     """
-    first, shares, weights = by_text(labels, len(values), weights, texts)
+    found = by_text(labels, len(values), weights, texts)
+    first, shares, weights = found
     known, whole = len(first), outlook.texts
     if whole < known:
         raise InputError(
             f"a forecast is of all texts that labels are drawn from; got {whole} texts for {known} "
             "labels."
         )
-    if known < FEWEST or out_of_fold is None:
+    # Rounding of equal weights is no difference.
+    effective = round(found.effective, 6)
+    if effective < FEWEST or out_of_fold is None:
         return Forecast(known, whole)
     wanted = counts or [known * times for times in TIMES]
     chosen = tuple(sorted({min(count, whole) for count in wanted if min(count, whole) > known}))
     said = out_of_fold[first]
     losses = -np.sum(shares * np.log(np.maximum(said, FLOOR)), axis=1)
     surprise = float(np.average(losses - entropy(said), weights=weights))
-    loss = outlook.loss + known / (known + TRUST) * surprise
-    around = NORMAL * math.sqrt(outlook.spread / known + SURPRISE**2)
+    loss = outlook.loss + effective / (effective + TRUST) * surprise
+    around = NORMAL * math.sqrt(outlook.spread / effective + SURPRISE**2)
     return Forecast(
         labels=known,
         texts=whole,

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from cordial_ppl.arrays import FLOOR
+from cordial_ppl.arrays import FLOOR, rank_texts
 
 MIN_LABELS = 8
 """With fewer labels fitted weights would be noise: the prior's are used."""
@@ -62,6 +62,7 @@ def earned_counts(
     counts: Float[np.ndarray, " M"],
     unproven: Bool[np.ndarray, " M"],
     weights: Float[np.ndarray, " n"] | None = None,
+    texts: Int[np.ndarray, " n"] | None = None,
 ) -> Float[np.ndarray, " M"]:
     r"""Pseudo-counts of members of which nothing is known before the labels speak.
 
@@ -73,23 +74,28 @@ def earned_counts(
 
     Args:
         log_probs: log probability of the observed label by each member, out of fold, nats; with
-            fewer than eight rows the counts are returned as they are.
+            fewer than eight texts the counts are returned as they are.
         counts: `a`, pseudo-counts, nonnegative.
         unproven: which members are lowered; if all are, or the others have no counts, none is.
         weights: what each label counts; one by default.
+        texts: which text each label is of; by default each of another.
 
     Returns:
         Pseudo-counts, none larger than before.
     """
     proven = np.where(unproven, 0.0, counts)
-    if not unproven.any() or not proven.sum() or len(log_probs) < MIN_LABELS:
+    ranks = np.arange(len(log_probs)) if texts is None else rank_texts(texts)
+    if not unproven.any() or not proven.sum() or ranks.max(initial=-1) + 1 < MIN_LABELS:
         return counts
     logs = np.maximum(log_probs, math.log(FLOOR))
     share = np.ones(len(logs)) if weights is None else weights
     share = share / share.sum()
     excess = np.log(np.exp(logs) @ (proven / proven.sum()))[:, None] - logs
     mean = share @ excess
-    error = np.sqrt(share**2 @ (excess - mean) ** 2)
+    # What is said of one text goes together.
+    apart = np.zeros((ranks.max() + 1, len(counts)))
+    np.add.at(apart, ranks, share[:, None] * (excess - mean))
+    error = np.sqrt(np.sum(apart**2, axis=0))
     score = np.maximum(mean / (error + LEAST_ERROR), 0.0)
     return np.where(unproven, counts * np.exp(-0.5 * score**2), counts)
 

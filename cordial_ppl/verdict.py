@@ -48,7 +48,8 @@ class Verdict:
 
     Attributes:
         advice: what to do.
-        labels: number of labelled texts of the fit.
+        labels: number of labelled texts of the fit; if they weigh unequally, how many of equal weight
+            say as much.
         target: how many labels to have, where more are advised.
         accuracy: share of the labelled texts whose most probable option, out of fold, is the label.
         common: share of the most frequent label.
@@ -125,9 +126,12 @@ def judge(
         texts: which text each is of; by default each of another.  Several labels of a text are one
             observation: their distribution is compared with what is predicted.
     """
-    first, shares, weights = by_text(labels, scale.size, weights, texts)
-    count = len(first)
-    if count < FEWEST or out_of_fold is None:
+    known = by_text(labels, scale.size, weights, texts)
+    first, shares, weights = known
+    # Rounding of equal weights is no difference.
+    effective = round(known.effective, 6)
+    count = int(effective)
+    if effective < FEWEST or out_of_fold is None:
         return Verdict(Advice.LABEL, count, FEWEST)
     said, values = out_of_fold[first], scale.values
     own = weights[:, None] * shares
@@ -142,16 +146,15 @@ def judge(
         return float(np.average(each, weights=weights))
 
     hoped = mean(np.sum(said * (logs - np.log(histogram)), axis=1))
-    share = count / (count + TRUST)
+    share = effective / (effective + TRUST)
     gain = share * mean(ahead) + (1 - share) * hoped
-    spread = math.sqrt(mean((ahead - mean(ahead)) ** 2) * count / (count - 1))
-    error = spread / math.sqrt(count)
+    error = math.sqrt(mean((ahead - mean(ahead)) ** 2) / (effective - 1))
     around = NORMAL * math.hypot(share * error, DOUBT * (1 - share) * hoped)
     low, high = gain - around, gain + around
     alike = np.count_nonzero(counts) == 1
     if low > 0 and mean(ahead) > 0 and not alike:
         advice, target = Advice.USE, None
-    elif count >= ENOUGH and high < USELESS and not alike:
+    elif effective >= ENOUGH and high < USELESS and not alike:
         advice, target = Advice.REJECT, None
     else:
         advice, target = Advice.LABEL, max(ENOUGH, 2 * count)

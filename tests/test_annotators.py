@@ -16,6 +16,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import assign_folds
+from cordial_ppl.verdict import Advice
 
 WEIGHTS = np.random.default_rng(0).integers(1, 4, 20).astype(float)
 TIMES = WEIGHTS.astype(int)
@@ -63,6 +64,7 @@ def test_labels_of_a_text_share_its_weight(rows):
         np.testing.assert_allclose(said.shares[place], np.bincount(own, minlength=4) / len(own))
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize("make", [small, cp.LogitStack])
 def test_a_weight_is_so_many_labels(make):
     rows = np.repeat(np.arange(20), TIMES)
@@ -99,7 +101,7 @@ def test_a_table_of_annotators_is_its_labels_one_by_one():
     found: Any = cp.LogitStack().fit(logits, table)
     expected = cp.LogitStack().fit(logits[rows], labels, texts=rows)
     np.testing.assert_array_equal(found.predict_proba(TEST), expected.predict_proba(TEST))
-    np.testing.assert_array_equal(found.texts_, rows)
+    np.testing.assert_array_equal(found.texts_, -1 - rows)
     np.testing.assert_allclose(found.sample_weight_, 1 / np.bincount(rows)[rows])
     assert found.expected_.labels == found.verdict().labels == 12
     assert found.label_counts_.sum() == pytest.approx(12)
@@ -133,7 +135,7 @@ def test_texts_are_known_by_their_names_in_any_call():
     assert names[0] == names[2] != names[1] and (names >= 0).all()
     np.testing.assert_array_equal(as_texts(["b"], 1), names[1:2])
     np.testing.assert_array_equal(as_texts([7, 7], 2), [7, 7])
-    np.testing.assert_array_equal(as_texts(None, 3), [0, 1, 2])
+    np.testing.assert_array_equal(as_texts(None, 3), [-1, -2, -3])
 
 
 def test_every_decision_counts_texts():
@@ -180,6 +182,7 @@ def test_accuracy_by_weight(stack):
         ({"sample_weight": np.zeros(20)}, "all weights are zero"),
         ({"sample_weight": ["a"] * 20}, "sample_weight must be numbers"),
         ({"sample_weight": np.ones((20, 2))}, "one number a label"),
+        ({"texts": range(-1, 19)}, "texts that are numbers must be 0 or above; found -1"),
         ({"texts": [1, 2]}, r"one name or number a label, shape \(20,\)"),
         ({"texts": [None, *"abcdefghijklmnopqrs"]}, "found None in row 0"),
         ({"texts": np.ones(20) / 2}, "names or whole numbers; found 0.5 in row 0"),
@@ -203,6 +206,19 @@ def test_weights_and_texts_that_cannot_be_used(settings, message):
 def test_tables_of_annotators_that_cannot_be_used(labels, message):
     with pytest.raises(InputError, match=message):
         cp.LogitStack().fit(LOGITS, labels)
+
+
+def test_few_texts_that_weigh_much_are_few():
+    weights = np.where(np.arange(20) < 2, 100.0, 0.01)
+    logits, labels = TEXTS.logits[:40], TEXTS.labels[:40]
+    kept = np.concatenate([weights, weights])
+    even: Any = small().fit(logits, labels)
+    found: Any = small().fit(logits, labels, sample_weight=kept)
+    assert by_text(labels, 5, kept).effective == pytest.approx(4, abs=0.1)
+    assert even.verdict().labels == 40 and even.verdict().advice is Advice.USE
+    assert found.verdict().labels == 4 and found.verdict().advice is Advice.LABEL
+    pool = TEXTS.logits
+    assert even.forecast(pool).steps and not found.forecast(pool).steps
 
 
 def test_no_weight_is_larger_than_can_be_counted():

@@ -250,6 +250,7 @@ TIMES = np.random.default_rng(3).integers(0, 4, ROWS)
 SLOW = ("full", "full-vector")
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize("name", [*NAMES, "concatenated", *SLOW])
 def test_a_weight_is_so_many_labels_of_a_text(name):
     """Also 0, whose text is as if it had no label, and 1, which changes no bit."""

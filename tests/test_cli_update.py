@@ -93,3 +93,26 @@ def test_readings_of_another_model_are_pointed_out(cordial, tables, tmp_path):
     write_table("b.csv", cells)
     said = cordial("fit", "b.csv", labels, "--update", "few.cordial", "-o", "b.cordial").stderr
     assert "model 'b' where the calibrator knows 'a'" in said
+
+
+def test_a_further_annotator_is_of_the_same_texts(cordial, tmp_path):
+    readings, labels = write_tables(tmp_path)
+    cells = read(labels)
+    items, stars = cells["item_id"], cells["label"]
+
+    def write(name, people):
+        rows = {"item_id": items * len(people), "label": stars * len(people)}
+        write_table(name, rows | {"annotator": [who for who in people for _ in items]})
+
+    write("two.csv", ["a", "b"])
+    write("three.csv", ["a", "b", "c"])
+    cordial("fit", readings, "two.csv", "-o", "two.cordial", "--quiet")
+    update = "--update", "two.cordial"
+    cordial("fit", readings, "three.csv", *update, "-o", "three.cordial", "--quiet")
+    found = cp.load("three.cordial")
+    assert found.texts_ is not None and found.sample_weight_ is not None
+    assert found.folds_ is not None
+    assert len(found.labels_) == 3 * LABELLED and found.expected_.labels == LABELLED
+    np.testing.assert_allclose(found.sample_weight_, 1 / 3)
+    for text in np.unique(found.texts_):
+        assert len(np.unique(found.folds_[found.texts_ == text])) == 1

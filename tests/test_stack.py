@@ -193,6 +193,12 @@ def test_a_member_has_to_earn_its_count():
     silent = np.where(weights > 0, others, -9.0)
     kept = earned_counts(np.column_stack([base, others])[:15], counts, own)
     assert count(silent, weights=3 * weights) == pytest.approx(kept[2])
+    # Five who say the same of a text are one.
+    many = np.repeat(np.arange(20), 5)
+    five = np.column_stack([base, mixed - 2 * error + noise])[many]
+    shared = earned_counts(five, counts, own, np.full(100, 0.2), many)
+    assert shared[2] == pytest.approx(2 * np.exp(-2))
+    assert earned_counts(five[:35], counts, own, None, many[:35]).tolist() == counts.tolist()
     assert earned_counts(base[:7], counts[:2], own[1:]).tolist() == counts[:2].tolist()
     assert earned_counts(base - 5, counts[:2], np.array([True, True])).tolist() == [3.0, 1.0]
 

@@ -291,6 +291,26 @@ def test_further_labels_of_texts_that_have_some():
     assert first.expected_.labels == 22 and len(np.unique(first.texts_)) == 22
 
 
+def test_without_weights_labels_of_a_text_share_one_whenever_they_come():
+    first: Any = small().fit(LOGITS, LABELS, texts=range(20))
+    first.partial_fit(LOGITS[:6], np.maximum(LABELS[:6] - 1, 0), texts=range(6))
+    rows = [*range(20), *range(6)]
+    whole: Any = small().fit(LOGITS[rows], first.labels_, texts=rows)
+    np.testing.assert_array_equal(first.sample_weight_, whole.sample_weight_)
+    assert first.sample_weight_.sum() == pytest.approx(20)
+    # Weights that were given stay.
+    given: Any = small().fit(LOGITS, LABELS, texts=range(20), sample_weight=np.full(20, 2.0))
+    given.partial_fit(LOGITS[:2], LABELS[:2], texts=range(2))
+    assert given.sample_weight_.tolist() == [2.0] * 20 + [1.0] * 2
+
+
+def test_texts_without_a_name_are_no_others():
+    found: Any = small().fit(LOGITS, LABELS)
+    found.partial_fit(LOGITS[:3], LABELS[:3], texts=[0, 1, 2])
+    found.partial_fit(LOGITS[:3], LABELS[:3])
+    assert found.expected_.labels == len(np.unique(found.texts_)) == 26
+
+
 def test_weights_come_back_with_the_texts(tmp_path):
     texts, weights = np.repeat(np.arange(10), 2), np.linspace(0.5, 2, 20)
     fitted = cp.LogitStack().fit(LOGITS, LABELS, sample_weight=weights, texts=texts)

@@ -70,10 +70,10 @@ def update_calibrator(
     texts = Labelled(table.logits[rows], found.labels, covariates, found.weights, names)
     warn_of_others(path, calibrator, readings, table)
     with naming(path):
-        new = attach(calibrator, texts)
+        new = attach(calibrator, texts, renamed=True)
     if new.any():
         with working("updating", quiet), leaving_at_once():
-            update(calibrator, texts.take(np.flatnonzero(new)))
+            update(calibrator, texts.take(np.flatnonzero(new)), named=True)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
     if not quiet:
         say(f"{count(int(new.sum()), 'label')} of {len(rows)} new to {path}")

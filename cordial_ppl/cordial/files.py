@@ -161,7 +161,7 @@ class StackRecord(Record):
                 rows = len(self.labels_)
                 # Of an earlier version, in which every label counted as one, of a text of its own.
                 if self.sample_weight_ is None or self.texts_ is None:
-                    self.sample_weight_, self.texts_ = np.ones(rows), np.arange(rows)
+                    self.sample_weight_, self.texts_ = np.ones(rows), -1 - np.arange(rows)
                 weights = self.sample_weight_
                 if self.labels_.min(initial=0) < 0 or weights.min(initial=1) <= 0:
                     raise ValueError("the labels are of another fit")

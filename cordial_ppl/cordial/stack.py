@@ -434,8 +434,10 @@ class Stack(Decisions):
             logits: option logits of the new texts, shape ``[m, K]``.
             labels: their options, as in ``fit``.
             covariates: their covariates, as in ``fit``.
-            sample_weight: what each label counts, as in ``fit``.
-            texts: which text each row is of, as in ``fit``; a text of the fit may be among them.
+            sample_weight: what each label counts, as in ``fit``; without it here and there, the
+                labels of a text share a weight of one, whenever they came.
+            texts: which text each row is of, as in ``fit``; a text of the fit may be among them, if
+                it was named there.
 
         Returns:
             The estimator itself; unchanged after an error.
@@ -457,7 +459,7 @@ class Stack(Decisions):
             )
         )
         more = self._label(readings, labels, extra, self.scale_, sample_weight, texts)
-        update(self, more, named=texts is not None)
+        update(self, more, named=texts is not None, shared=sample_weight is None)
         return self
 
     def attach_texts(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool
 
+from cordial_ppl.annotators import share_text
 from cordial_ppl.cordial.fingerprints import find_places, grids
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
 
 
-def update(stack: "Stack", more: Labelled, named: bool = False) -> None:
+def update(stack: "Stack", more: Labelled, named: bool = False, shared: bool = False) -> None:
     """Fit a stack to further labels.
 
     Args:
@@ -31,6 +32,8 @@ def update(stack: "Stack", more: Labelled, named: bool = False) -> None:
         more: the labels.
         named: whether texts have the numbers of the fit, so that these labels may be of texts that
             have some already; else they are of others.
+        shared: whether no weights were given: if those of the fit were not either, the labels of a
+            text, old and new, share a weight of one.
 
     Raises:
         InputError: the stack keeps no texts of its fit.
@@ -40,13 +43,22 @@ def update(stack: "Stack", more: Labelled, named: bool = False) -> None:
             "a calibrator from a file does not keep the texts of its fit, which further labels "
             "need: give it these first, attach_texts(logits, labels)."
         )
+    known = stack._texts
     if not named:
-        more = replace(more, texts=more.ranks + stack._texts.texts.max() + 1)
-    stack._fit(stack._texts.join(more), stack)
+        more = replace(more, texts=min(known.texts.min(), 0) - 1 - more.ranks)
+    joined = known.join(more)
+    if shared and np.array_equal(known.weights, share_text(known.texts)):
+        joined = replace(joined, weights=share_text(joined.texts))
+    stack._fit(joined, stack)
 
 
-def attach(stack: "Stack", texts: Labelled) -> Bool[np.ndarray, " n"]:
+def attach(stack: "Stack", texts: Labelled, renamed: bool = False) -> Bool[np.ndarray, " n"]:
     """Find the texts of a stack's fit among others, and give it these.
+
+    Args:
+        stack: the stack.
+        texts: these texts and others.
+        renamed: whether weights and names of the texts are those given, and not those of the fit.
 
     Returns:
         Which texts are others.
@@ -69,7 +81,7 @@ def attach(stack: "Stack", texts: Labelled) -> Bool[np.ndarray, " n"]:
             "had, beside the new ones."
         )
     own = texts.take(np.argsort(places)[-count:])
-    if stack.sample_weight_ is not None and stack.texts_ is not None:
+    if not renamed and stack.sample_weight_ is not None and stack.texts_ is not None:
         own = replace(own, weights=stack.sample_weight_, texts=stack.texts_)
     stack._texts = own
     stack.fits_ = {

@@ -77,7 +77,7 @@ def weigh(
     present = np.ones(chosen.shape, bool) if present is None else present
     logs = np.log(np.maximum(chosen, FLOOR))
     if unproven is not None:
-        counts = earned_counts(logs, counts, unproven, counted)
+        counts = earned_counts(logs, counts, unproven, counted, texts.texts)
     weights = stack_weights(logs, counts, present, counted, texts.texts)
     mixed = np.einsum("nkm,nm->nk", held_out, shares_of(weights, present))
     known, size = present.any(axis=1), texts.logits.shape[-1]

@@ -51,7 +51,7 @@ class Labelled:
             "labels": labels,
             "covariates": {} if covariates is None else covariates,
             "weights": np.ones(count) if weights is None else weights,
-            "texts": np.arange(count) if texts is None else texts,
+            "texts": -1 - np.arange(count) if texts is None else texts,
         }
         vars(self).update(own)
 
