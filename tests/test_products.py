@@ -259,9 +259,9 @@ def test_without_matplotlib_tables_are_written_and_figures_left_out(results, tmp
 
     monkeypatch.setattr(builtins, "__import__", without)
     product = PRODUCTS["curves"](results)
-    with pytest.warns(CordialWarning, match=r'pip install "cordial-ppl\[plots\]"'):
+    with pytest.warns(CordialWarning, match=r'pip install -e "\.\[plots\]"'):
         written = write_product(product, tmp_path)
     assert [path.name for path in written] == ["curves.csv", "curves.md"]
     assert "| Raw reading |" in written[1].read_text() and "![" not in written[1].read_text()
-    with pytest.raises(InputError, match=r'pip install "cordial-ppl\[plots\]"'):
+    with pytest.raises(InputError, match=r'pip install -e "\.\[plots\]"'):
         drawn(product)

@@ -14,8 +14,9 @@ import json
 import re
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import batched
 from pathlib import Path
 from typing import Any
@@ -137,15 +138,18 @@ def _read_parquet(path: Path) -> Columns:
         scans.append(scan.select(known))
         starts.append(starts[-1] + count)
 
-    def place(row: int) -> str:
-        number = bisect_right(starts, row) - 1
-        return f"row {row - starts[number]}" + (f" of {files[number].name}" * path.is_dir())
-
     # A column without a value, or of whole numbers, may be of another type in another file.
     frame = scans[0] if len(scans) == 1 else pl.concat(scans, how="vertical_relaxed")
     with reading(path):
         frame.collect_schema()
-    return Columns(path, frame, place)
+    names = [f" of {file.name}" * path.is_dir() for file in files]
+    return Columns(path, frame, partial(_name_row, starts, names))
+
+
+def _name_row(starts: Sequence[int], names: Sequence[str], row: int) -> str:
+    """Name a row of Parquet files that begin at these rows, and end a message so."""
+    number = bisect_right(starts, row) - 1
+    return f"row {row - starts[number]}{names[number]}"
 
 
 def _read_text(path: Path) -> Columns:
