@@ -48,8 +48,8 @@ class Verdict:
 
     Attributes:
         advice: what to do.
-        labels: number of labelled texts of the fit; if they weigh unequally, how many of equal weight
-            say as much.
+        labels: number of labelled texts of the fit; if they weigh unequally, how many of equal
+            weight say as much.
         target: how many labels to have, where more are advised.
         accuracy: share of the labelled texts whose most probable option, out of fold, is the label.
         common: share of the most frequent label.

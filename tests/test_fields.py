@@ -15,6 +15,7 @@ import cordial_ppl as cp
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.formats.evidence import Scores
 from cordial_ppl.formats.paths import follow, list_fields, look
+from cordial_ppl.formats.suggestions import suggest
 from cordial_ppl.formats.values import read_value
 
 STARS = ("1", "2", "3", "4", "5")
@@ -366,3 +367,13 @@ def test_a_dry_run_shows_rows_and_writes_nothing(cordial, log, tmp_path):
     assert len(lines) == 7 and lines[2].split() == "0 'Score: 1' 1 0 0 0 0 3".split()
     assert "8 readings of 1, 2, 3, 4, 5 (fields) would be written" in result.stderr
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+def test_texts_are_the_level_of_an_object_that_has_more_keys(tmp_path):
+    judges = {"gpt": {"verdict": "Rating: 1"}, "claude": {"verdict": "Rating: 2"}}
+    texts = {str(1000 + text): {"meta": "A", "judges": judges} for text in range(5)}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"run": 7, "results": texts}))
+    told = suggest(path)
+    assert told is not None
+    assert "--item 'results.*'" in told and "--reader 'results.*.judges.*'" in told

@@ -1,6 +1,7 @@
 """Each preset on rows of its tool's shape: known, read, read alike by fields, calibrated."""
 
 import csv
+import json
 
 import judgments
 import numpy as np
@@ -81,3 +82,14 @@ def test_marks_are_of_one_tool_alone(tmp_path):
             row = first_row(path)
             assert row is not None
             assert [preset.name for preset in PRESETS if preset.knows(row.value)] == [name]
+
+
+def test_a_file_of_scores_without_people(cordial, tmp_path):
+    rows = [
+        {"traceId": f"t{k}", "name": "quality", "value": 1 + k % 5, "source": "EVAL"}
+        for k in range(8)
+    ]
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps({"data": rows}))
+    told = cordial("read", path, "--options", "1,2,3,4,5", "-o", "r.csv").stderr
+    assert "8 readings of 1, 2, 3, 4, 5 (langfuse) in r.csv" in told

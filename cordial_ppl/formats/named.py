@@ -53,8 +53,6 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
             parts.append((record.evidence, swapped))
             if known.place != record.place:
                 together[key] = replace(known, rows=known.rows + 1), parts
-    if not together and not rest and naming.where:
-        raise InputError(f"no row meets the condition {' and '.join(naming.where)}.")
     for record, parts in together.values():
         yield _join(record, parts)
     yield from rest

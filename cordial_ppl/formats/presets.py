@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cordial_ppl.errors import InputError
 from cordial_ppl.formats.fitting import fit_any, has
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.named import read_named
@@ -51,8 +52,14 @@ class Preset:
             namings = tuple(replace(naming, **given) for naming in namings if naming.answer)
 
         def records(path: Path) -> Iterator[Record]:
-            for naming in fit_any(path, namings):
-                yield from read_named(path, naming)
+            empty = True
+            for naming in (found := fit_any(path, namings)):
+                for record in read_named(path, naming):
+                    empty = False
+                    yield record
+            unmet = [" and ".join(naming.where) for naming in found if naming.where]
+            if empty and unmet:
+                raise InputError(f"no row meets the condition {', or '.join(unmet)}.")
 
         return Format(self.name, self.words, records, self.knows, round=self.round, namings=namings)
 

@@ -81,7 +81,7 @@ def suggest(path: Path) -> str | None:
     reader = _best(fields, READERS, labels) if answer is not None else None
     items = suggest_item(path, fields, rated, reader)
     if not items and (keys := _keyed(path, rated)):
-        *others, item = keys
+        item, *others = keys
         items, reader = [item], reader or next(iter(others), None)
     words = ["cordial", "read", str(path)]
     words += ["--item", _listed(items)] if items else []
@@ -94,13 +94,17 @@ def suggest(path: Path) -> str | None:
 
 
 def _keyed(path: Path, rated: str) -> list[str]:
-    """The paths whose keys may name texts and readers: objects by id."""
+    """The paths whose keys may name texts, which are more, and readers: objects by id."""
     parts = rated.split(".")
     first = next(read_rows(path)).value
-    keys = next(follow(first, [rated]))[0].keys
+    levels = list(zip(*(found[0].keys for found in follow(first, [rated])), strict=False))
     ends = [at + 1 for at, part in enumerate(parts) if part == EACH]
-    named = [end for end, key in zip(ends, keys, strict=False) if isinstance(key, str)]
-    return [".".join(parts[:end]) for end in named if end < len(parts)]
+    named = [
+        (-len(set(level)), ".".join(parts[:end]))
+        for end, level in zip(ends, levels, strict=False)
+        if isinstance(level[0], str) and end < len(parts)
+    ]
+    return [path for _, path in sorted(named, key=lambda each: each[0])]
 
 
 def _stem(name: str) -> str:
