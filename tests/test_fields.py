@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from logs_of_reviews import chat
 
 import cordial_ppl as cp
-from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.formats.evidence import Scores
 from cordial_ppl.formats.paths import follow, list_fields, look
 from cordial_ppl.formats.suggestions import suggest
@@ -313,11 +313,14 @@ def test_averages_count_for_the_options_on_both_sides(log):
     path = log(
         {"id": 1, "s": 3.75}, {"id": 2, "s": 5}, {"id": 3, "s": 5.5}, {"id": 4, "s": [1, 1.5]}
     )
-    found = cp.read(path, item="id", answer="s", options=STARS, round="split")
+    with pytest.warns(CordialWarning, match="^1 answer without an option left out: line 3; .*5.5"):
+        found = cp.read(path, item="id", answer="s", options=STARS, round="split")
+    assert repr(found) == "<3 readings of 1, 2, 3, 4, 5; 0 labels; 1 rows left out>"
     np.testing.assert_allclose([reading.values for reading in found.values],
         [[0, 0, 0.25, 0.75, 0], [0, 0, 0, 0, 1], [1.5, 0.5, 0, 0, 0]])  # fmt: skip
     assert found.unread == ["line 3"]
-    assert cp.read(path, item="id", answer="s", options=STARS).unread == ["line 1", "line 3"]
+    with pytest.warns(CordialWarning, match="^2 answers without"):
+        assert cp.read(path, item="id", answer="s", options=STARS).unread == ["line 1", "line 3"]
     two = cp.read(log({"id": 1, "s": 1.25}), item="id", answer="s", options="1,2", round="split")
     assert two.values[0].kind == "p"
     np.testing.assert_allclose(two.values[0].values, [0.75, 0.25])

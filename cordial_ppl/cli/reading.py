@@ -22,8 +22,6 @@ SHARE = 0.5
 
 DOUBTS = {
     "unread": ("sample", "{} without an option not counted"),
-    "several": ("answer", "{} announcing several options, as after a change of mind; the last "
-    "is taken. --after says which counts"),
     "dropped": ("answer", "{} without an option in some order of the options: position effects do "
     "not cancel there"),
     "guessed": ("text", "{} in which the first token had to stand for an option of several tokens, "
@@ -78,15 +76,9 @@ def warn(found: Collected, guess: bool, source: Path | None = None) -> None:
         guess: Whether answers were taken from prose.
         source: The log, if it is a file.
     """
-    for noun, words, places in (
-        ("row", "without an answer", found.failed),
-        ("answer", "without an option", found.unread),
-    ):
-        if places:
-            rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
-            first = ", ".join(places[:3])
-            said = f"; the first says {found.said}" if places is found.unread and found.said else ""
-            say(f"warning: {count(len(places), noun)} {words} left out: {first}{rest}{said}")
+    # Those of a file have been told when it was read.
+    for words in found.doubts if found.form is None else ():
+        say(f"warning: {words}")
     if found.pooled and source is not None and found.form and found.form.namings:
         more = name_more(source, found.form.namings)
         texts = "1 text has" if found.pooled == 1 else f"{found.pooled} texts have"

@@ -41,7 +41,7 @@ class Explained(NamedTuple):
     said: str = ""
 
 
-@dataclass
+@dataclass(repr=False)
 class Collected:
     """What a log gave.
 
@@ -83,6 +83,36 @@ class Collected:
     def __len__(self) -> int:
         """The number of readings."""
         return len(self.values)
+
+    def __repr__(self) -> str:
+        """What was read, in a line."""
+        labels = len(self.labels.get("item_id", ()))
+        left = len(self.unread) + len(self.failed)
+        options = ", ".join(self.options)
+        return f"<{len(self)} readings of {options}; {labels} labels; {left} rows left out>"
+
+    @property
+    def doubts(self) -> list[str]:
+        """What was left out, with the first places, and what could be wrong, in words."""
+        said = []
+        for noun, words, places in (
+            ("row", "without an answer", self.failed),
+            ("answer", "without an option", self.unread),
+        ):
+            if places:
+                rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
+                quoted = places is self.unread and self.said
+                first = f"; the first says {self.said}" if quoted else ""
+                many = "" if len(places) == 1 else "s"
+                told = f"{len(places)} {noun}{many} {words} left out: {', '.join(places[:3])}"
+                said.append(f"{told}{rest}{first}")
+        if several := self.count("several"):
+            many = "" if several == 1 else "s"
+            said.append(
+                f"{several} answer{many} announcing several options, as after a change of mind; "
+                "the last is taken. A pattern that it follows (after) says which counts"
+            )
+        return said
 
     @cached_property
     def readings(self) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """From a file of judgments to readings and labels."""
 
 import csv
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.errors import CordialWarning, FileError, InputError
 from cordial_ppl.errors import naming as placing
 from cordial_ppl.formats.answers import as_pattern
 from cordial_ppl.formats.collect import collect
@@ -119,6 +120,8 @@ def read(
         with placing(path):
             raise error
     collected.form = found
+    for words in collected.doubts:
+        warnings.warn(words, CordialWarning, stacklevel=2)
     return collected
 
 

@@ -100,11 +100,11 @@ def _keyed(path: Path, rated: str) -> list[str]:
     levels = list(zip(*(found[0].keys for found in follow(first, [rated])), strict=False))
     ends = [at + 1 for at, part in enumerate(parts) if part == EACH]
     named = [
-        (-len(set(level)), ".".join(parts[:end]))
+        (len(set(level)), end, ".".join(parts[:end]))
         for end, level in zip(ends, levels, strict=False)
         if isinstance(level[0], str) and end < len(parts)
     ]
-    return [path for _, path in sorted(named, key=lambda each: each[0])]
+    return [path for *_, path in sorted(named, reverse=True)]
 
 
 def _stem(name: str) -> str:
