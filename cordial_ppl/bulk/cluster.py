@@ -18,6 +18,7 @@ from cordial_ppl.cluster import run_on_ray
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.outputs import replacing
 from cordial_ppl.saved import load
+from cordial_ppl.tables.frame import reading
 from cordial_ppl.tables.readings import ReadingTable
 
 PART = 1 << 17
@@ -51,7 +52,8 @@ def predict_on_ray(
         CordialError: Ray could not finish the work.
     """
     files = calibrator.absolute(), tuple(channel.absolute() for channel in channels)
-    rows = table.columns.frame.select(pl.len()).collect().item()
+    with reading(table.columns.path):
+        rows = table.columns.frame.select(pl.len()).collect().item()
     texts, total = 0, len(table)
     with replacing(output, folder=True) as folder:
         given, parts = (files, table, folder, size), range(-(-rows // size))
