@@ -69,7 +69,7 @@ def as_weights(
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if wrong.size:
         raise InputError(
-            f"sample_weight must be numbers from 0 to {LARGEST:,.0f}, where 1 is one label; it is "
+            f"sample_weight must be between 0 and {LARGEST:,.0f}; 1 counts as one label; it is "
             f"{weights[wrong[0]]:g} in row {rows[wrong[0]]}."
         )
     if not weights.any():

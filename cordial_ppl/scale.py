@@ -323,7 +323,7 @@ class Scale:
         first = next(iter(self.numbers or ()), 0)
         if self._counting and numbers == {first - 1} and self.size - 1 not in codes:
             names = tuple(str(int(first) - 1 + i) for i in range(self.size))
-            advice = "If they start one lower than the options, name the options so"
+            advice = f"If your labels start at {first - 1:g}, name the options"
             return SettingNeeded(message, advice, "options", names)
         if all(self._between(cells[i]) is not None for i in bad):
             message += " Labels between options can be rounded: round_labels."

@@ -175,7 +175,7 @@ def test_accuracy_by_weight(stack):
     ("settings", "message"),
     [
         ({"sample_weight": [1.0]}, r"one number a label, shape \(20,\).*got shape \(1,\)"),
-        ({"sample_weight": [-1.0] + [1.0] * 19}, "from 0 to 1,000,000.*-1 in row 0"),
+        ({"sample_weight": [-1.0] + [1.0] * 19}, "between 0 and 1,000,000.*-1 in row 0"),
         ({"sample_weight": [np.nan] * 20}, "nan in row 0"),
         ({"sample_weight": np.zeros(20)}, "all weights are zero"),
         ({"sample_weight": ["a"] * 20}, "sample_weight must be numbers"),

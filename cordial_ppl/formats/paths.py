@@ -166,8 +166,8 @@ def _check(elements: Mapping[int, Mapping], paths: Sequence[str]) -> None:
         if known and (mixed or lists and keys != known[1]):
             raise InputError(
                 f"`{paths[known[0]]}` and `{paths[at]}` have {len(known[1])} and {len(keys)} "
-                "elements that do not belong together: their stars must stand for the same. A "
-                "list of answers of one text needs no star."
+                "elements, but their stars must match one to one. If these are several answers of "
+                "one text, leave the star out."
             )
         known = known or (at, keys)
 

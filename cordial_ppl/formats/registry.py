@@ -53,7 +53,7 @@ def find_format(path: Path, name: str = "auto", given: Mapping[str, Any] | None 
         return _PRESETS[form.name].form(**given)
     if given and form.name != NAMED:
         raise InputError(
-            f"{path} is read as {form.words}, where nothing is left to name. To read it by its "
+            f"{path} is read as {form.words}, whose fields are fixed. To read it by its "
             "fields, name the answer: --answer FIELD."
         )
     return form
@@ -89,7 +89,7 @@ def _detect(path: Path, given: Mapping[str, Any]) -> Format:
     if holds_texts(fields):
         raise FileError(
             f"{path} is a table of texts without readings: ask a model, `cordial ask {path} "
-            "--model NAME`. If the words are a judge's answers, say so: --from samples."
+            "--model NAME`. If these texts are a judge's answers, add --from samples."
         )
     if first is None:
         raise FileError(

@@ -78,7 +78,7 @@ class LabelTable:
                 raise SettingNeeded(
                     f"{problem} {quote(again)} has several.", "Round it", "round", "nearest-even"
                 )
-            advice = "Take the mean of those that a text has"
+            advice = "Take the mean of each text's labels"
             raise SettingNeeded(
                 f"{problem} {quote(again)} has several.", advice, "annotators", "mean"
             )
