@@ -207,5 +207,5 @@ def test_tables_of_annotators_that_cannot_be_used(labels, message):
 
 def test_no_weight_is_larger_than_can_be_counted():
     assert as_weights(None, np.array([3, 3, 1])).tolist() == [0.5, 0.5, 1.0]
-    with pytest.raises(InputError, match="from 0 to"):
+    with pytest.raises(InputError, match="between 0 and"):
         as_weights([1e9], np.zeros(1, int))

@@ -1,6 +1,5 @@
 """What fields a file has: a naming fitted to them, and what is said of one that is not there."""
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
@@ -10,10 +9,8 @@ from typing import Any
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.naming import DATA, MAYBE, OTHERWISE, SINGLE, Naming
 from cordial_ppl.formats.paths import EACH, follow, is_there, list_fields
-from cordial_ppl.formats.rows import Row, at, read_rows
-
-SHOWN, LONGEST = 16, 40
-"""Fields that a message lists, and characters of a field's name."""
+from cordial_ppl.formats.rows import Row, at, read_rows, say_fields
+from cordial_ppl.tables.choices import nearest
 
 LOOKED = 1000
 """Rows that are looked at for fields that nobody named."""
@@ -61,8 +58,9 @@ def fit(path: Path, naming: Naming) -> Naming:
             if one is None and not text.endswith(MAYBE):
                 raise _no_field(path, text, keyed)
         if role == "where":
-            kept = zip(naming.conditions, taken, strict=True)
-            taken = [c._replace(path=one).text for c, one in kept if one is not None]
+            kept = zip(naming.where, taken, strict=True)
+            chosen[role] = tuple(c._replace(path=one) for c, one in kept if one is not None)
+            continue
         known = tuple(one for one in taken if one is not None)
         chosen[role] = next(iter(known), None) if role in SINGLE else known
     if not any(chosen.get(role) for role in DATA):
@@ -121,22 +119,6 @@ def list_named(path: Path) -> dict[str, Any]:
     return found
 
 
-def say_fields(names: Sequence[str]) -> str:
-    """List fields for a message: "question_id, judge, score and 3 more"."""
-    shown = [f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in names[:SHOWN]]
-    rest = len(names) - len(shown)
-    return (", ".join(shown) or "nothing") + (f" and {rest} more" if rest > 0 else "")
-
-
-def nearest(name: str, known: Sequence[str]) -> str | None:
-    """The known field whose name is nearest to another, or ends in it; None if none is near."""
-    wanted = name.casefold()
-    folded = {one.casefold(): one for one in reversed(known)}
-    ends = [one for one in known if one.casefold().endswith(f".{wanted}")]
-    near = [folded[one] for one in difflib.get_close_matches(wanted, folded, n=1, cutoff=0.6)]
-    return next(iter([*ends, *near]), None)
-
-
 def _no_field(path: Path, text: str, keyed: bool) -> NoField:
     known = list(list_named(path))
     wanted = text.removesuffix(MAYBE).split(OTHERWISE)
@@ -167,7 +149,7 @@ def _within(naming: Naming) -> Naming:
         return OTHERWISE.join(one if one[0] == EACH else f"{EACH}.{one}" for one in parts)
 
     found: dict[str, Any] = {role: tuple(map(inner, texts)) for role, texts in naming.paths.items()}
-    found["where"] = tuple(c._replace(path=inner(c.path)).text for c in naming.conditions)
+    found["where"] = tuple(c._replace(path=inner(c.path)) for c in naming.where)
     single = {role: found[role][0] for role in SINGLE if role in found}
     return Naming(**{**found, **single})
 

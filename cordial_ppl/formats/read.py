@@ -12,7 +12,7 @@ from cordial_ppl.formats.collect import collect
 from cordial_ppl.formats.collected import Collected
 from cordial_ppl.formats.fitting import has_field
 from cordial_ppl.formats.inspect_ai import of_scorer
-from cordial_ppl.formats.naming import Naming
+from cordial_ppl.formats.naming import Condition, Naming
 from cordial_ppl.formats.registry import find_format
 from cordial_ppl.scale import Scale
 
@@ -85,7 +85,7 @@ def read(
         "answer": _names(answer),
         "label": _names(label),
         "annotator": annotator,
-        "where": (where,) if isinstance(where, str) else tuple(where or ()),
+        "where": tuple(map(Condition.of, (where,) if isinstance(where, str) else where or ())),
         "swapped": _names(swapped),
     }
     given = {role: value for role, value in given.items() if value}
