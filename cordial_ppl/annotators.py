@@ -14,7 +14,8 @@ from jaxtyping import Float, Int
 from cordial_ppl.arrays import rank_texts
 from cordial_ppl.containers import as_numbers, unmasked
 from cordial_ppl.errors import InputError, quote
-from cordial_ppl.scale import Scale, is_missing
+from cordial_ppl.numerals import is_missing
+from cordial_ppl.scale import Scale
 
 LARGEST = 1e6
 """A weight counts labels: nobody has so many of one text."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.errors import InputError, quote
-from cordial_ppl.scale import in_order
+from cordial_ppl.numerals import in_order
 
 LIBRARIES = "pandas", "polars"
 

@@ -10,11 +10,12 @@ from typing import Any
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Evidence, Orders
 from cordial_ppl.formats.naming import DATA, ROLES, Naming, as_name, name_of
-from cordial_ppl.formats.paths import EACH, Found, follow, is_there, opened
+from cordial_ppl.formats.paths import EACH, Found, follow, opened
 from cordial_ppl.formats.records import Record
 from cordial_ppl.formats.rows import Row, at, read_rows
 from cordial_ppl.formats.values import read_value
 from cordial_ppl.tables.choices import join_parts
+from cordial_ppl.tables.files import is_filled
 
 FALSE = ("false", "0", "0.0", "no")
 """What a flag says that is not set."""
@@ -27,7 +28,7 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
 
     Args:
         path: The file.
-        naming: Which fields hold what, fitted to the file.
+        naming: Which fields hold what, resolved for the file.
 
     Yields:
         What it holds of each text, then rows without an answer and further labels.
@@ -123,7 +124,7 @@ class _Reader:
 
     def _item(self, named: _Named) -> str | None:
         """The name of a text; None if nothing is said of it, or nobody named the fields."""
-        if not any(is_there(one.value) for role in DATA for _, one in named[role]):
+        if not any(is_filled(one.value) for role in DATA for _, one in named[role]):
             return None
         parts = [(path, name_of(path, one)) for path, one in named["item"]]
         if lacking := [path for path, name in parts if name is None]:
@@ -134,7 +135,7 @@ class _Reader:
         self, record: Record, named: _Named, read: set[Any]
     ) -> Iterator[tuple[Record, bool]]:
         flag = any(
-            is_there(one.value) and str(one.value).casefold() not in FALSE
+            is_filled(one.value) and str(one.value).casefold() not in FALSE
             for _, one in named["swapped"]
         )
         for number, (path, found) in enumerate(named["answer"]):

@@ -5,9 +5,10 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from cordial_ppl.errors import InputError, list_names
-from cordial_ppl.formats.paths import EACH, Found, is_there
+from cordial_ppl.formats.paths import EACH, Found
 from cordial_ppl.formats.records import as_text
 from cordial_ppl.tables.choices import join_parts
+from cordial_ppl.tables.files import is_filled
 
 OTHERWISE, MAYBE = " | ", " ?"
 """Between fields of which the first that the file has is taken; after one that may be missing."""
@@ -105,7 +106,7 @@ def as_name(value: Any, path: str) -> str | None:
     Raises:
         InputError: It is an object.
     """
-    if not is_there(value):
+    if not is_filled(value):
         return None
     if isinstance(value, bool):
         return str(value).lower()

@@ -10,7 +10,6 @@ table are found as `scores.*` too. Text that is a JSON object or list is looked 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import isnan
 from typing import Any, NamedTuple
 
 from cordial_ppl.errors import InputError
@@ -35,11 +34,6 @@ class Found(NamedTuple):
 
     value: Any
     keys: tuple[str | int, ...] = ()
-
-
-def is_there(value: Any) -> bool:
-    """Tell a value from null, NaN, and text without a word."""
-    return is_filled(value) and not (isinstance(value, float) and isnan(value))
 
 
 def look(value: Any, path: str) -> Any:
@@ -199,7 +193,7 @@ def list_fields(values: Iterable[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for value in values:
         for path, cell in _leaves(value, "", 0):
-            if len(found) < LEAVES and (path in found or is_there(cell)):
+            if len(found) < LEAVES and (path in found or is_filled(cell)):
                 found.setdefault(path, cell)
     return found
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.formats.fitting import fit_any, has
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.named import read_named
 from cordial_ppl.formats.naming import OTHERWISE, Condition, Naming
 from cordial_ppl.formats.records import Record
+from cordial_ppl.formats.resolving import has, resolve_any
 
 SCORES = ("score", "sample", "rating")
 WORDS = ("response", "answer", "output", "text")
@@ -51,7 +51,7 @@ class Preset:
             namings = tuple(replace(naming, **given) for naming in namings if naming.answer)
 
         def records(path: Path) -> Iterator[Record]:
-            for naming in fit_any(path, namings):
+            for naming in resolve_any(path, namings):
                 yield from read_named(path, naming)
 
         return Format(self.name, self.words, records, self.knows, round=self.round, namings=namings)

@@ -10,10 +10,10 @@ from cordial_ppl.errors import naming as placing
 from cordial_ppl.formats.answers import as_pattern
 from cordial_ppl.formats.collect import collect
 from cordial_ppl.formats.collected import Collected
-from cordial_ppl.formats.fitting import has_field
 from cordial_ppl.formats.inspect_ai import of_scorer
 from cordial_ppl.formats.naming import Condition, Naming
 from cordial_ppl.formats.registry import find_format
+from cordial_ppl.formats.resolving import has_field
 from cordial_ppl.scale import Scale
 
 Names = str | Sequence[str] | None

@@ -6,10 +6,10 @@ from typing import Any
 
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.formats import arrays, inspect_ai, lm_eval, responses
-from cordial_ppl.formats.fitting import list_named
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.naming import DATA, Naming
 from cordial_ppl.formats.presets import PRESETS, SCORES, WORDS, Preset
+from cordial_ppl.formats.resolving import list_named
 from cordial_ppl.formats.rows import first_row, say_fields
 from cordial_ppl.formats.suggestions import suggest
 from cordial_ppl.tables.choices import nearest

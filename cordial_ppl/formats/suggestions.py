@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.formats.fitting import LOOKED, fit_any, list_named
 from cordial_ppl.formats.naming import Naming, name_of
 from cordial_ppl.formats.paths import EACH, follow
+from cordial_ppl.formats.resolving import LOOKED, list_named, resolve_any
 from cordial_ppl.formats.rows import read_rows
 from cordial_ppl.tables.annotators import HUMAN
 from cordial_ppl.tables.choices import IDS
@@ -97,7 +97,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def name_more(path: Path, namings: Sequence[Naming]) -> list[str]:
     """The fields of a naming that name the text, with those that tell its rows apart."""
-    fitting = (one for one in fit_any(path, namings) if one.answer and one.item)
+    fitting = (one for one in resolve_any(path, namings) if one.answer and one.item)
     naming = next(fitting, None)
     if naming is None:
         return []

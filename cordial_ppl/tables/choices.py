@@ -8,8 +8,7 @@ from itertools import chain
 
 import polars as pl
 
-from cordial_ppl.errors import InputError, list_names
-from cordial_ppl.scale import SettingNeeded
+from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.columns import is_reading, list_distinct, named
 from cordial_ppl.tables.frame import Columns
 

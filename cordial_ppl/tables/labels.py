@@ -12,12 +12,13 @@ from jaxtyping import Float64, Int64
 from cordial_ppl.errors import (
     CordialWarning,
     InputError,
+    SettingNeeded,
     name_rows,
     naming,
     quote,
 )
 from cordial_ppl.rounding import round_positions
-from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.scale import Scale
 from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
 from cordial_ppl.tables.choices import identify, select, split_choice
 from cordial_ppl.tables.columns import finite, name_items, named, passed_through

@@ -1,4 +1,4 @@
-"""What fields a file has: a naming fitted to them, and what is said of one that is not there."""
+"""What fields a file has: a naming resolved by them, and what is said of one that is not there."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,10 @@ from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.naming import DATA, MAYBE, OTHERWISE, SINGLE, Naming
-from cordial_ppl.formats.paths import EACH, follow, is_there, list_fields
+from cordial_ppl.formats.paths import EACH, follow, list_fields
 from cordial_ppl.formats.rows import Row, at, read_rows, say_fields
 from cordial_ppl.tables.choices import nearest
+from cordial_ppl.tables.files import is_filled
 
 LOOKED = 1000
 """Rows that are looked at for fields that nobody named."""
@@ -20,7 +21,7 @@ class NoField(InputError):
     """A field that was named is in no row."""
 
 
-def fit(path: Path, naming: Naming) -> Naming:
+def resolve(path: Path, naming: Naming) -> Naming:
     """Choose among the fields that a naming leaves open by those that a file has.
 
     Args:
@@ -72,16 +73,16 @@ def fit(path: Path, naming: Naming) -> Naming:
     return Naming(**chosen)
 
 
-def fit_any(path: Path, namings: Sequence[Naming]) -> list[Naming]:
-    """Fit those of several namings whose fields a file has; raise a `NoField` if it is none."""
+def resolve_any(path: Path, namings: Sequence[Naming]) -> list[Naming]:
+    """Resolve those of several namings whose fields a file has; raise a `NoField` if it is none."""
     found = []
     for naming in namings:
         try:
-            found.append(fit(path, naming))
+            found.append(resolve(path, naming))
         except NoField:
             continue
-    # If none fits, the first says what is missing.
-    return found or [fit(path, namings[0])]
+    # If none does, the first says what is missing.
+    return found or [resolve(path, namings[0])]
 
 
 def has(value: Any, path: str) -> bool:
@@ -89,7 +90,7 @@ def has(value: Any, path: str) -> bool:
     # A key is there, whatever it holds.
     stars = path.count(EACH) if EACH in path.rpartition(".")[2] else None
     found = follow(value, [path])
-    return any(is_there(one.value) or len(one.keys) == stars for (one,) in found)
+    return any(is_filled(one.value) or len(one.keys) == stars for (one,) in found)
 
 
 def has_field(path: Path, name: str, naming: Naming) -> bool:
