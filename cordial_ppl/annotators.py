@@ -14,7 +14,8 @@ from jaxtyping import Float, Int
 from cordial_ppl.arrays import rank_texts
 from cordial_ppl.containers import as_numbers, unmasked
 from cordial_ppl.errors import InputError, quote
-from cordial_ppl.scale import Scale, is_missing
+from cordial_ppl.numerals import is_missing
+from cordial_ppl.scale import Scale
 
 LARGEST = 1e6
 """A weight counts labels: nobody has so many of one text."""
@@ -69,7 +70,7 @@ def as_weights(
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if wrong.size:
         raise InputError(
-            f"sample_weight must be numbers from 0 to {LARGEST:,.0f}, where 1 is one label; it is "
+            f"sample_weight must be between 0 and {LARGEST:,.0f}; 1 counts as one label; it is "
             f"{weights[wrong[0]]:g} in row {rows[wrong[0]]}."
         )
     if not weights.any():

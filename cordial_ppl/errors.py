@@ -33,6 +33,30 @@ class InputError(CordialError, ValueError):
     """The data or an argument is at fault: a label, a reading, an option, a table."""
 
 
+class SettingNeeded(InputError):
+    """Input that another setting would make valid, such as other options or the choice of a reader.
+
+    The message names the setting as an argument of a function; the command line, as an option.
+
+    Args:
+        problem: what is wrong, in whole sentences.
+        advice: what to do, up to the setting: "Name the options".
+        setting: the setting: "options", "reader", "id", "round" ....
+        value: what it may be.
+    """
+
+    def __init__(self, problem: str, advice: str, setting: str, value: str | tuple[str, ...]):
+        """Keep the parts."""
+        super().__init__(problem, advice, setting, value)
+        self.problem, self.advice, self.setting, self.value = problem, advice, setting, value
+
+    def __str__(self) -> str:
+        """The message for the caller of a function."""
+        value = self.value
+        text = repr(value) if isinstance(value, str) else f"({','.join(map(repr, value))})"
+        return shorten(f"{self.problem} {self.advice}: {self.setting}={text}.")
+
+
 class FileError(InputError):
     """A file cannot be read or written, has the wrong format, or was changed."""
 

@@ -15,8 +15,9 @@ from jaxtyping import Float64, Int64
 
 from cordial_ppl.containers import unmasked
 from cordial_ppl.errors import CordialWarning, InputError, name_rows, quote
+from cordial_ppl.numerals import is_missing
 from cordial_ppl.readings import as_logits
-from cordial_ppl.scale import Scale, is_missing
+from cordial_ppl.scale import Scale
 
 GOLDEN = (5**0.5 - 1) / 2
 """The step of the sequence: of all numbers, the one whose multiples stay furthest apart."""

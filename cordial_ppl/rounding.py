@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.scale import Scale, is_counting
+from cordial_ppl.numerals import is_counting
+from cordial_ppl.scale import Scale
 
 ROUNDINGS = ("half-up", "nearest-even", "split")
 """How labels between options are rounded."""

@@ -1,6 +1,5 @@
 """The rating scale: K ordered options; labels become positions 0..K-1, and positions labels."""
 
-import math
 import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence, Set
@@ -16,39 +15,16 @@ from cordial_ppl.containers import unmasked
 from cordial_ppl.errors import (
     CordialWarning,
     InputError,
+    SettingNeeded,
     Where,
     list_names,
     name_rows,
     quote,
-    shorten,
 )
+from cordial_ppl.numerals import is_counting, is_missing, parse_number
 
 SHOWN = 3
 """Wrong labels that a message quotes."""
-
-
-class SettingNeeded(InputError):
-    """Input that another setting would make valid, such as other options or the choice of a reader.
-
-    The message names the setting as an argument of a function; the command line, as an option.
-
-    Args:
-        problem: what is wrong, in whole sentences.
-        advice: what to do, up to the setting: "Name the options".
-        setting: the setting: "options", "reader", "id", "round" ....
-        value: what it may be.
-    """
-
-    def __init__(self, problem: str, advice: str, setting: str, value: str | tuple[str, ...]):
-        """Keep the parts."""
-        super().__init__(problem, advice, setting, value)
-        self.problem, self.advice, self.setting, self.value = problem, advice, setting, value
-
-    def __str__(self) -> str:
-        """The message for the caller of a function."""
-        value = self.value
-        text = repr(value) if isinstance(value, str) else f"({','.join(map(repr, value))})"
-        return shorten(f"{self.problem} {self.advice}: {self.setting}={text}.")
 
 
 @dataclass(frozen=True)
@@ -323,7 +299,7 @@ class Scale:
         first = next(iter(self.numbers or ()), 0)
         if self._counting and numbers == {first - 1} and self.size - 1 not in codes:
             names = tuple(str(int(first) - 1 + i) for i in range(self.size))
-            advice = "If they start one lower than the options, name the options so"
+            advice = f"If your labels start at {first - 1:g}, name the options"
             return SettingNeeded(message, advice, "options", names)
         if all(self._between(cells[i]) is not None for i in bad):
             message += " Labels between options can be rounded: round_labels."
@@ -366,39 +342,6 @@ def _numbers(names: Sequence[str]) -> dict[float, int] | None:
     numbers = [parse_number(name) for name in names]
     found = {number: i for i, number in enumerate(numbers) if number is not None}
     return found if found and len(found) == len(names) else None
-
-
-def is_counting(numbers: Sequence[float | None]) -> bool:
-    """Whether numbers are all known and rise in steps of one."""
-    known = [number for number in numbers if number is not None]
-    return bool(known) and list(numbers) == [known[0] + i for i in range(len(numbers))]
-
-
-def parse_number(label: Any) -> float | None:
-    """The finite number that a label or a name is, perhaps with a decimal comma; or None."""
-    if isinstance(label, str) and label.count(",") == 1 and "." not in label:
-        label = label.replace(",", ".")
-    try:
-        number = float(label)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def in_order(names: Sequence[str]) -> tuple[str, ...]:
-    """Sort names that are numbers, unless they rise or fall already."""
-    numbers = [parse_number(name) for name in names]
-    known = [number for number in numbers if number is not None]
-    if known != numbers or sorted(known) in (known, known[::-1]):
-        return tuple(names)
-    return tuple(name for _, name in sorted(zip(known, names, strict=True)))
-
-
-def is_missing(label: Any) -> bool:
-    """Whether a label is missing: None, NaN, a null, or an empty text."""
-    if label is None or (isinstance(label, str) and label.strip().lower() in ("", "nan")):
-        return True
-    return (isinstance(label, float) and math.isnan(label)) or type(label).__name__ == "NAType"
 
 
 def _not_single(labels: Any, where: Where | None, noun: str) -> str:

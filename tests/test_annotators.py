@@ -177,7 +177,7 @@ def test_accuracy_by_weight(stack):
     ("settings", "message"),
     [
         ({"sample_weight": [1.0]}, r"one number a label, shape \(20,\).*got shape \(1,\)"),
-        ({"sample_weight": [-1.0] + [1.0] * 19}, "from 0 to 1,000,000.*-1 in row 0"),
+        ({"sample_weight": [-1.0] + [1.0] * 19}, "between 0 and 1,000,000.*-1 in row 0"),
         ({"sample_weight": [np.nan] * 20}, "nan in row 0"),
         ({"sample_weight": np.zeros(20)}, "all weights are zero"),
         ({"sample_weight": ["a"] * 20}, "sample_weight must be numbers"),
@@ -223,5 +223,5 @@ def test_few_texts_that_weigh_much_are_few():
 
 def test_no_weight_is_larger_than_can_be_counted():
     assert as_weights(None, np.array([3, 3, 1])).tolist() == [0.5, 0.5, 1.0]
-    with pytest.raises(InputError, match="from 0 to"):
+    with pytest.raises(InputError, match="between 0 and"):
         as_weights([1e9], np.zeros(1, int))

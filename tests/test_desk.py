@@ -226,7 +226,7 @@ def test_one_label_a_text_where_several_are_of_no_use(desk, tmp_path, cordial):
     (tmp_path / "desk.csv").write_text(lines(long(columns)))
     learn = "learn-prior", "r.csv", "desk.csv", "-o", "p.cordial"
     said = cordial(*learn, "--annotator", "who", status=2).stderr
-    assert said.endswith("Take the mean of those that a text has: --annotators mean.\n")
+    assert said.endswith("Take the mean of each text's labels: --annotators mean.\n")
     (tmp_path / "desk.csv").write_text(lines(half(columns), ","))
     said = cordial(*learn, "--round", "split", status=2).stderr
     assert said.endswith("Round it: --round nearest-even.\n")

@@ -247,7 +247,7 @@ def test_groups_are_found_by_the_index_of_the_readings(fitted):
     groups = pandas.Series(NAMES)
     expected = fitted.estimate(logits, ROWS, NAMES).to_dict()
     assert expected == fitted.estimate(logits, ROWS, groups.sort_values()).to_dict()
-    with pytest.raises(InputError, match="groups must have the index of the readings"):
+    with pytest.raises(InputError, match="groups and readings have different indexes"):
         fitted.estimate(logits, ROWS, groups[:-1])
 
 

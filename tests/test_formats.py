@@ -7,11 +7,10 @@ import pytest
 from logs_of_reviews import DUMMY, FILES, LABELS, LOGS, ONE_READER, STARS, chat, read, table, tokens
 
 from cordial_ppl.cli.reading import explain_text, warn
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.formats import FORMATS, collect, find_format
 from cordial_ppl.formats.evidence import Orders
 from cordial_ppl.formats.records import Record
-from cordial_ppl.scale import SettingNeeded
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cordial_ppl.errors import InputError
-from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.errors import InputError, SettingNeeded
+from cordial_ppl.scale import Scale
 
 WORDS = Scale(("bad", "fair", "good"))
 

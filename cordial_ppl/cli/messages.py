@@ -13,8 +13,14 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
-from cordial_ppl.errors import ChannelError, CordialError, CordialWarning, InputError, shorten
-from cordial_ppl.scale import SettingNeeded
+from cordial_ppl.errors import (
+    ChannelError,
+    CordialError,
+    CordialWarning,
+    InputError,
+    SettingNeeded,
+    shorten,
+)
 
 STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 

@@ -34,7 +34,7 @@ ANSWER = "The field of the judge's answer; several are tasks of their own."
 READER = "The field that names the reader; or the reader to take; FIELD=NAME does both."
 TASK = "The field that names the task; or the task to take; FIELD=NAME does both."
 WHERE = "A condition on the rows to take, FIELD=VALUE or FIELD!=VALUE; may be repeated."
-SWAPPED = "Answers whose options run the other way, or a field that says so of a row."
+SWAPPED = "Fields whose answers are on the reversed scale, or a flag that says so."
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def report(
         where = "would be written" if dry_run else f"in {labels}"
         say(f"{count(len(found.labels['item_id']), 'label')} ({name}) {where}")
     if places := _tell(found, SOURCES):
-        say(f"answers stand {', '.join(places)}")
+        say(f"answers found: {', '.join(places)}")
     if found.unnamed:
         say("the log does not name its texts: item_id is their order, from 0 (--item names them)")
     if found.between:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.errors import InputError, quote
-from cordial_ppl.scale import in_order
+from cordial_ppl.numerals import in_order
 
 LIBRARIES = "pandas", "polars"
 
@@ -80,11 +80,11 @@ def aligned(given: Any, values: Any, noun: str) -> Any:
         return values
     if len(own) != len(index) or not (own.is_unique and own.isin(index).all()):
         raise InputError(
-            f"{noun} must have the index of the readings, in any order: {noun} {quote(own[0])} ... "
-            f"of {len(own)}, readings {quote(index[0])} ... of {len(index)}. If their rows are in "
-            f"the same order, give {noun} without an index: to_numpy()."
+            f"{noun} and readings have different indexes: {quote(own[0])} ... of {len(own)}, "
+            f"{quote(index[0])} ... of {len(index)}. If their rows are in the same order, pass "
+            f"{noun if noun.isidentifier() else 'values'}.to_numpy()."
             if len(own) and len(index)
-            else f"{noun} must have the index of the readings; one is empty."
+            else f"{noun} and readings have different indexes; one is empty."
         )
     return values.loc[index]
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from cordial_ppl.errors import InputError, list_names, naming, quote
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming, quote
 from cordial_ppl.formats.answers import Finder
 from cordial_ppl.formats.collected import Collected, Explained
 from cordial_ppl.formats.evidence import Answer, Evidence, Orders, Scores
@@ -17,7 +17,7 @@ from cordial_ppl.formats.reading import Reading, average
 from cordial_ppl.formats.records import Record
 from cordial_ppl.formats.spellings import Spellings
 from cordial_ppl.rounding import round_positions
-from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.scale import Scale
 from cordial_ppl.tables import MADE
 
 NOUNS = {

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from cordial_ppl.errors import InputError, list_names
+from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.formats.reading import Reading
 from cordial_ppl.readings import as_logits, readings_from_counts, readings_from_probabilities
-from cordial_ppl.scale import SettingNeeded
 from cordial_ppl.tables import MADE
 
 if TYPE_CHECKING:

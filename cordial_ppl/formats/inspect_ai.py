@@ -24,7 +24,7 @@ from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.grades import Grade, list_scores, read_grades
 from cordial_ppl.formats.records import Record, as_text
 from cordial_ppl.formats.responses import LONG, read_choice
-from cordial_ppl.formats.rows import at, read_rows
+from cordial_ppl.formats.rows import at, read_rows, say_fields
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -151,7 +151,7 @@ def _list(path: Path) -> Iterator[tuple[Object, str, list[Object]]]:
     """What a log in JSON says of itself, and the epochs of each sample."""
     row = next(read_rows(path))
     if not isinstance(row.value.get("eval"), dict):
-        raise FileError(f"{path} must be a log of Inspect; found {row.fields}.")
+        raise FileError(f"{path} must be a log of Inspect; found {say_fields(list(row.value))}.")
     groups: dict[str, list[Object]] = {}
     for sample in row.value.get("samples") or []:
         groups.setdefault(str(sample.get("id")), []).append(sample)

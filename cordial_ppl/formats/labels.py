@@ -5,7 +5,8 @@ from typing import Any
 
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.formats.spellings import Spellings
-from cordial_ppl.scale import Scale, parse_number
+from cordial_ppl.numerals import parse_number
+from cordial_ppl.scale import Scale
 
 
 class Labels:

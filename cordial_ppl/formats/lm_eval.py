@@ -18,7 +18,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Answer, Scores
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.records import Record, as_day, as_text
-from cordial_ppl.formats.rows import Row, at, read_rows
+from cordial_ppl.formats.rows import Row, at, read_rows, say_fields
 from cordial_ppl.formats.targets import Sample, told_by_samples, told_by_task
 
 FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d{2}-\d{2}T[\d\-.:]+)\.jsonl?")
@@ -64,7 +64,7 @@ def _read(path: Path) -> Iterator[Record]:
 def _sample(row: Row) -> Sample:
     with at(row.place):
         if not _knows(row.value):
-            raise InputError(f"expected a sample of lm-eval; found {row.fields}.")
+            raise InputError(f"expected a sample of lm-eval; found {say_fields(list(row.value))}.")
         return Sample(as_text(row.value.get("target")), _scores(row.value), row.value)
 
 

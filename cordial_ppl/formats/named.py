@@ -9,11 +9,13 @@ from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Evidence, Orders
-from cordial_ppl.formats.naming import DATA, JOIN, ROLES, Naming, as_name, name_of
-from cordial_ppl.formats.paths import EACH, Found, follow, is_there, opened
+from cordial_ppl.formats.naming import DATA, ROLES, Naming, as_name, name_of
+from cordial_ppl.formats.paths import EACH, Found, follow, opened
 from cordial_ppl.formats.records import Record
 from cordial_ppl.formats.rows import Row, at, read_rows
 from cordial_ppl.formats.values import read_value
+from cordial_ppl.tables.choices import join_parts
+from cordial_ppl.tables.files import is_filled
 
 FALSE = ("false", "0", "0.0", "no")
 """What a flag says that is not set."""
@@ -26,7 +28,7 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
 
     Args:
         path: The file.
-        naming: Which fields hold what, fitted to the file.
+        naming: Which fields hold what, resolved for the file.
 
     Yields:
         What it holds of each text, then rows without an answer and further labels.
@@ -82,7 +84,7 @@ class _Reader:
     """Reads rows by a naming that fits the file."""
 
     def __init__(self, naming: Naming):
-        self.naming, self.conditions = naming, naming.conditions
+        self.naming = naming
         roles = dict(naming.paths)
         forms = [re.escape(path).replace(re.escape(EACH), r"[^.]+") for path in naming.answer]
         self.swapped = {p for p in naming.swapped if any(re.fullmatch(one, p) for one in forms)}
@@ -102,7 +104,7 @@ class _Reader:
             named = _Named({role: [] for role in ROLES})
             for role, path, one in zip(self.roles, self.paths, found, strict=True):
                 named[role].append((path, one))
-            conditions = zip(self.conditions, named["where"], strict=True)
+            conditions = zip(self.naming.where, named["where"], strict=True)
             if not all(condition.holds(one) for condition, (_, one) in conditions):
                 continue
             record = Record(
@@ -118,18 +120,18 @@ class _Reader:
 
     def _item(self, named: _Named) -> str | None:
         """The name of a text; None if nothing is said of it, or nobody named the fields."""
-        if not any(is_there(one.value) for role in DATA for _, one in named[role]):
+        if not any(is_filled(one.value) for role in DATA for _, one in named[role]):
             return None
         parts = [(path, name_of(path, one)) for path, one in named["item"]]
         if lacking := [path for path, name in parts if name is None]:
             raise InputError(f"a text needs a name; `{lacking[0]}` is empty.")
-        return JOIN.join(name for _, name in parts if name is not None) if parts else None
+        return join_parts([name for _, name in parts if name is not None]) if parts else None
 
     def _answers(
         self, record: Record, named: _Named, read: set[Any]
     ) -> Iterator[tuple[Record, bool]]:
         flag = any(
-            is_there(one.value) and str(one.value).casefold() not in FALSE
+            is_filled(one.value) and str(one.value).casefold() not in FALSE
             for _, one in named["swapped"]
         )
         for number, (path, found) in enumerate(named["answer"]):
@@ -175,7 +177,7 @@ class _Reader:
             last = [one.rpartition(".")[2] for one in paths]
             parts.append(last[number] if len(set(last)) == len(last) else paths[number])
         parts += [key for key in found.keys[self.owned :] if isinstance(key, str) and key]
-        return JOIN.join(parts) or None
+        return join_parts(parts) or None
 
 
 def _filled(path: str, keys: Sequence[str | int]) -> str:

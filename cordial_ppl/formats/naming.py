@@ -5,11 +5,10 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from cordial_ppl.errors import InputError, list_names
-from cordial_ppl.formats.paths import EACH, Found, is_there
+from cordial_ppl.formats.paths import EACH, Found
 from cordial_ppl.formats.records import as_text
-
-JOIN = "|"
-"""Between the parts of a name that several fields make."""
+from cordial_ppl.tables.choices import join_parts
+from cordial_ppl.tables.files import is_filled
 
 OTHERWISE, MAYBE = " | ", " ?"
 """Between fields of which the first that the file has is taken; after one that may be missing."""
@@ -19,51 +18,6 @@ SINGLE = ("reader", "task", "annotator")
 
 DATA = ("answer", "label")
 """Attributes that say something of a text."""
-
-
-@dataclass(frozen=True)
-class Naming:
-    """Which fields hold what, as paths.
-
-    Attributes:
-        item: What names the text; several fields together make one name.
-        answer: The answer, or several fields that are tasks of their own.
-        reader: Who read it.
-        task: What was asked.
-        label: A person's label, or several fields.
-        annotator: That person.
-        where: Conditions "field=value" or "field!=value" that a row has to meet.
-        swapped: Answers whose options run the other way, or flags that say so.
-    """
-
-    item: tuple[str, ...] = ()
-    answer: tuple[str, ...] = ()
-    reader: str | None = None
-    task: str | None = None
-    label: tuple[str, ...] = ()
-    annotator: str | None = None
-    where: tuple[str, ...] = ()
-    swapped: tuple[str, ...] = ()
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The attributes that are set."""
-        values = {name: getattr(self, name) for name in ROLES}
-        return {name: value for name, value in values.items() if value}
-
-    @property
-    def paths(self) -> dict[str, tuple[str, ...]]:
-        """The paths of every attribute."""
-        found = {name: as_tuple(value) for name, value in self.given.items()}
-        return found | {"where": tuple(condition.path for condition in self.conditions)}
-
-    @property
-    def conditions(self) -> list["Condition"]:
-        """The conditions; raise an `InputError` for another form."""
-        return [Condition.of(text) for text in self.where]
-
-
-ROLES = tuple(field.name for field in fields(Naming))
 
 
 class Condition(NamedTuple):
@@ -92,6 +46,46 @@ class Condition(NamedTuple):
         return (text.casefold() == self.value.casefold()) == self.wanted
 
 
+@dataclass(frozen=True)
+class Naming:
+    """Which fields hold what, as paths.
+
+    Attributes:
+        item: What names the text; several fields together make one name.
+        answer: The answer, or several fields that are tasks of their own.
+        reader: Who read it.
+        task: What was asked.
+        label: A person's label, or several fields.
+        annotator: That person.
+        where: Conditions that a row has to meet.
+        swapped: Answers whose options run the other way, or flags that say so.
+    """
+
+    item: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    reader: str | None = None
+    task: str | None = None
+    label: tuple[str, ...] = ()
+    annotator: str | None = None
+    where: tuple[Condition, ...] = ()
+    swapped: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The attributes that are set."""
+        values = {name: getattr(self, name) for name in ROLES}
+        return {name: value for name, value in values.items() if value}
+
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """The paths of every attribute."""
+        found = {name: as_tuple(value) for name, value in self.given.items() if name != "where"}
+        return found | {"where": tuple(condition.path for condition in self.where)}
+
+
+ROLES = tuple(field.name for field in fields(Naming))
+
+
 def name_of(path: str, found: Found) -> str | None:
     """The name that a field gives: its value, or its key where the path ends in a star."""
     if EACH in path.rpartition(".")[2] and found.keys and isinstance(found.keys[-1], str):
@@ -112,7 +106,7 @@ def as_name(value: Any, path: str) -> str | None:
     Raises:
         InputError: It is an object.
     """
-    if not is_there(value):
+    if not is_filled(value):
         return None
     if isinstance(value, bool):
         return str(value).lower()
@@ -122,7 +116,7 @@ def as_name(value: Any, path: str) -> str | None:
             f"such as {path}.{next(iter(value), 'name')}."
         )
     if isinstance(value, list):
-        return JOIN.join(name for one in value if (name := as_name(one, path))) or None
+        return join_parts([name for one in value if (name := as_name(one, path))]) or None
     return as_text(value)
 
 

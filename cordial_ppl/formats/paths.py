@@ -10,7 +10,6 @@ table are found as `scores.*` too. Text that is a JSON object or list is looked 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import isnan
 from typing import Any, NamedTuple
 
 from cordial_ppl.errors import InputError
@@ -35,11 +34,6 @@ class Found(NamedTuple):
 
     value: Any
     keys: tuple[str | int, ...] = ()
-
-
-def is_there(value: Any) -> bool:
-    """Tell a value from null, NaN, and text without a word."""
-    return is_filled(value) and not (isinstance(value, float) and isnan(value))
 
 
 def look(value: Any, path: str) -> Any:
@@ -166,8 +160,8 @@ def _check(elements: Mapping[int, Mapping], paths: Sequence[str]) -> None:
         if known and (mixed or lists and keys != known[1]):
             raise InputError(
                 f"`{paths[known[0]]}` and `{paths[at]}` have {len(known[1])} and {len(keys)} "
-                "elements that do not belong together: their stars must stand for the same. A "
-                "list of answers of one text needs no star."
+                "elements, but their stars must match one to one. If these are several answers of "
+                "one text, leave the star out."
             )
         known = known or (at, keys)
 
@@ -199,7 +193,7 @@ def list_fields(values: Iterable[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for value in values:
         for path, cell in _leaves(value, "", 0):
-            if len(found) < LEAVES and (path in found or is_there(cell)):
+            if len(found) < LEAVES and (path in found or is_filled(cell)):
                 found.setdefault(path, cell)
     return found
 

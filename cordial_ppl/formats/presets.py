@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats.fitting import fit_any, has
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.named import read_named
-from cordial_ppl.formats.naming import OTHERWISE, Naming
+from cordial_ppl.formats.naming import OTHERWISE, Condition, Naming
 from cordial_ppl.formats.records import Record
+from cordial_ppl.formats.resolving import has, resolve_any
 
 SCORES = ("score", "sample", "rating")
 WORDS = ("response", "answer", "output", "text")
@@ -53,11 +53,13 @@ class Preset:
 
         def records(path: Path) -> Iterator[Record]:
             empty = True
-            for naming in (found := fit_any(path, namings)):
+            for naming in (found := resolve_any(path, namings)):
                 for record in read_named(path, naming):
                     empty = False
                     yield record
-            unmet = [" and ".join(naming.where) for naming in found if naming.where]
+            unmet = [
+                " and ".join(one.text for one in naming.where) for naming in found if naming.where
+            ]
             if empty and unmet:
                 raise InputError(f"no row meets the condition {', or '.join(unmet)}.")
 
@@ -69,11 +71,8 @@ class Preset:
         return bool(marks) and all(any(has(first, one) for one in mark) for mark in marks)
 
 
-def holds_texts(first: Mapping[str, Any]) -> bool:
-    """Say whether the first row of a file is flat and has words: a text to rate, or an answer."""
-    flat = not any(isinstance(cell, Mapping | list) for cell in first.values())
-    names = [*first.keys() & {name + s for s in ("s", "") for name in (*SCORES, *WORDS)}]
-    return flat and bool(names) and {name.removesuffix("s") for name in names} <= set(WORDS)
+def _where(*conditions: str) -> tuple[Condition, ...]:
+    return tuple(map(Condition.of, conditions))
 
 
 def _promptfoo(rows: str) -> Naming:
@@ -110,9 +109,12 @@ def _langfuse(rows: str, trace: str, text: str, user: str) -> tuple[Naming, Nami
     value, source = f"{rows}value | {rows}{text}", f"{rows}source"
     shared = Naming(item=(f"{rows}{trace}",), task=f"{rows}name")
     return (
-        replace(shared, answer=(value,), where=(f"{source}!=ANNOTATION",)),
+        replace(shared, answer=(value,), where=_where(f"{source}!=ANNOTATION")),
         replace(
-            shared, label=(value,), annotator=f"{rows}{user} ?", where=(f"{source}=ANNOTATION",)
+            shared,
+            label=(value,),
+            annotator=f"{rows}{user} ?",
+            where=_where(f"{source}=ANNOTATION"),
         ),
     )
 
@@ -176,7 +178,7 @@ PRESETS = (
                 answer=("*_score",),
                 reader="*_score",
                 label=("human_score ?",),
-                where=("*_score!=human",),
+                where=_where("*_score!=human"),
             ),
         ),
         ("capability | *.capability", "score_rubric | *.score_rubric"),
@@ -226,11 +228,11 @@ PRESETS = (
         (
             Naming(
                 item=("run_id",), answer=("score | value",), task="key",
-                where=("feedback_source.type!=app",),
+                where=_where("feedback_source.type!=app"),
             ),
             Naming(
                 item=("run_id",), label=("score | value",), task="key",
-                annotator="feedback_source.user_id ?", where=("feedback_source.type=app",),
+                annotator="feedback_source.user_id ?", where=_where("feedback_source.type=app"),
             ),
             Naming(item=("example_id | id",), answer=("feedback.*",)),
         ),
@@ -243,17 +245,17 @@ PRESETS = (
             Naming(
                 item=("id | external_id",), label=("responses.*.*.value",), task="responses.*",
                 annotator="responses.*.*.user_id ?",
-                where=("responses.*.*.status ?!=draft", "responses.*.*.status ?!=discarded"),
+                where=_where("responses.*.*.status ?!=draft", "responses.*.*.status ?!=discarded"),
             ),
             Naming(
                 item=("id | external_id",), label=("responses.*.values.*.value",),
                 task="responses.*.values.*", annotator="responses.*.user_id ?",
-                where=("responses.*.status ?!=draft", "responses.*.status ?!=discarded"),
+                where=_where("responses.*.status ?!=draft", "responses.*.status ?!=discarded"),
             ),
             Naming(
                 item=("id | external_id",), label=("*.responses.*",), task="*",
                 annotator="*.responses.users.* ?",
-                where=("*.responses.status.* ?!=draft", "*.responses.status.* ?!=discarded"),
+                where=_where("*.responses.status.* ?!=draft", "*.responses.status.* ?!=discarded"),
             ),
         ),
         ("fields | *.responses.*", "responses | *.responses.*"),
@@ -268,7 +270,7 @@ PRESETS = (
             task="annotations.*.result.*.from_name",
             annotator="annotations.*.completed_by.email | annotations.*.completed_by.id | "
             "annotations.*.completed_by ?",
-            where=("annotations.*.was_cancelled ?!=true",),
+            where=_where("annotations.*.was_cancelled ?!=true"),
         ),),
         ("id", "data", "annotations"),
     ),

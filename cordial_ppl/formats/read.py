@@ -11,10 +11,10 @@ from cordial_ppl.errors import naming as placing
 from cordial_ppl.formats.answers import as_pattern
 from cordial_ppl.formats.collect import collect
 from cordial_ppl.formats.collected import Collected
-from cordial_ppl.formats.fitting import has_field
 from cordial_ppl.formats.inspect_ai import of_scorer
-from cordial_ppl.formats.naming import Naming
+from cordial_ppl.formats.naming import Condition, Naming
 from cordial_ppl.formats.registry import find_format
+from cordial_ppl.formats.resolving import has_field
 from cordial_ppl.scale import Scale
 
 Names = str | Sequence[str] | None
@@ -86,7 +86,7 @@ def read(
         "answer": _names(answer),
         "label": _names(label),
         "annotator": annotator,
-        "where": (where,) if isinstance(where, str) else tuple(where or ()),
+        "where": tuple(map(Condition.of, (where,) if isinstance(where, str) else where or ())),
         "swapped": _names(swapped),
     }
     given = {role: value for role, value in given.items() if value}

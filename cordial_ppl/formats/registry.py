@@ -6,12 +6,13 @@ from typing import Any
 
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.formats import arrays, inspect_ai, lm_eval, responses
-from cordial_ppl.formats.fitting import list_named, nearest, say_fields
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.naming import DATA, Naming
-from cordial_ppl.formats.presets import PRESETS, Preset, holds_texts
-from cordial_ppl.formats.rows import first_row
+from cordial_ppl.formats.presets import PRESETS, SCORES, WORDS, Preset
+from cordial_ppl.formats.resolving import list_named
+from cordial_ppl.formats.rows import first_row, say_fields
 from cordial_ppl.formats.suggestions import suggest
+from cordial_ppl.tables.choices import nearest
 from cordial_ppl.tables.columns import PREFIXES
 
 _OWN = (
@@ -53,7 +54,7 @@ def find_format(path: Path, name: str = "auto", given: Mapping[str, Any] | None 
         return _PRESETS[form.name].form(**given)
     if given and form.name != NAMED:
         raise InputError(
-            f"{path} is read as {form.words}, where nothing is left to name. To read it by its "
+            f"{path} is read as {form.words}, whose fields are fixed. To read it by its "
             "fields, name the answer: --answer FIELD."
         )
     return form
@@ -86,10 +87,10 @@ def _detect(path: Path, given: Mapping[str, Any]) -> Format:
             return form
     if any(role in given for role in DATA):
         return _by_hand(given)
-    if holds_texts(fields):
+    if _holds_texts(fields):
         raise FileError(
             f"{path} is a table of texts without readings: ask a model, `cordial ask {path} "
-            "--model NAME`. If the words are a judge's answers, say so: --from samples."
+            "--model NAME`. If these texts are a judge's answers, add --from samples."
         )
     if first is None:
         raise FileError(
@@ -100,6 +101,13 @@ def _detect(path: Path, given: Mapping[str, Any]) -> Format:
         f"{path} is not a log of a known format; its rows have "
         f"{say_fields(list(list_named(path)))}: {_advise(path)}"
     )
+
+
+def _holds_texts(first: Mapping[str, Any]) -> bool:
+    """Whether the first row of a file is flat and has words: a text to rate, or an answer."""
+    flat = not any(isinstance(cell, Mapping | list) for cell in first.values())
+    names = [*first.keys() & {name + s for s in ("s", "") for name in (*SCORES, *WORDS)}]
+    return flat and bool(names) and {name.removesuffix("s") for name in names} <= set(WORDS)
 
 
 def _advise(path: Path) -> str:

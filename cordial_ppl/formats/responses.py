@@ -16,7 +16,7 @@ from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Answer, Position, make_position
 from cordial_ppl.formats.format import Format
 from cordial_ppl.formats.records import Record, as_day, as_text, first_of
-from cordial_ppl.formats.rows import Row, by_row
+from cordial_ppl.formats.rows import Row, by_row, say_fields
 
 NAMES = ("item_id", "custom_id", "doc_id")
 """Fields that name the text, in order."""
@@ -186,7 +186,7 @@ def _format(
         value, body = row.value, find(row.value)
         failed = None if body else _find_error(value)
         if body is None and failed is None:
-            raise InputError(f"expected {expected}; found {row.fields}.")
+            raise InputError(f"expected {expected}; found {say_fields(list(row.value))}.")
         body = body or {}
         answers = read_answers(body) if failed is None else None
         if answers == []:

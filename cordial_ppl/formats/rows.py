@@ -3,9 +3,8 @@
 import codecs
 import json
 import mmap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -20,7 +19,7 @@ JSON = (".jsonl", ".ndjson")
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"}
 """First bytes of files that have to be unpacked."""
 
-LONGEST, SHOWN = 40, 8
+LONGEST, SHOWN = 40, 16
 """Characters of a field's name, and number of fields, that a message shows."""
 
 STUMBLES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -42,11 +41,12 @@ class Row(NamedTuple):
     place: str
     value: dict[str, Any]
 
-    @property
-    def fields(self) -> str:
-        """The first of its fields for a message: "doc, target"; "nothing" if it has none."""
-        names = (f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in self.value)
-        return ", ".join(islice(names, SHOWN)) or "nothing"
+
+def say_fields(names: Sequence[str]) -> str:
+    """List fields for a message: "question_id, judge, score and 3 more"."""
+    shown = [f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in names[:SHOWN]]
+    rest = len(names) - len(shown)
+    return (", ".join(shown) or "nothing") + (f" and {rest} more" if rest > 0 else "")
 
 
 def read_rows(path: Path) -> Iterator[Row]:

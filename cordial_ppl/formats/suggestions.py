@@ -10,29 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.formats.fitting import LOOKED, fit_any, list_named
-from cordial_ppl.formats.naming import JOIN, Naming, name_of
+from cordial_ppl.formats.naming import Naming, name_of
 from cordial_ppl.formats.paths import EACH, follow
+from cordial_ppl.formats.resolving import LOOKED, list_named, resolve_any
 from cordial_ppl.formats.rows import read_rows
-
-ITEMS = (
-    *("item_id", "question_id", "example_id", "instance_id", "sample_id", "doc_id", "custom_id"),
-    *(
-        "prompt_id",
-        "trace_id",
-        "run_id",
-        "uid",
-        "uuid",
-        "qid",
-        "id",
-        "idx",
-        "index",
-        "key",
-        "sample",
-    ),
-    *("item", "example", "name", "instruction", "question", "prompt", "input"),
-)
-"""Last parts of the fields that name a text, the likeliest first."""
+from cordial_ppl.tables.annotators import HUMAN
+from cordial_ppl.tables.choices import IDS
 
 PARTS = (
     *("model", "model_id", "model_name", "generator", "system", "system_id", "candidate"),
@@ -47,9 +30,6 @@ ANSWERS = (
     *("feedback", "critique", "review", "preference", "response", "output", "answer", "completion"),
     *("text", "value", "content"),
 )
-
-LABELS = ("human", "gold", "expert", "label", "annotation")
-"""Words in the names of people's labels."""
 
 HIGHEST = 100
 """No rating is guessed to be above."""
@@ -121,7 +101,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def name_more(path: Path, namings: Sequence[Naming]) -> list[str]:
     """The fields of a naming that name the text, with those that tell its rows apart."""
-    fitting = (one for one in fit_any(path, namings) if one.answer and one.item)
+    fitting = (one for one in resolve_any(path, namings) if one.answer and one.item)
     naming = next(fitting, None)
     if naming is None:
         return []
@@ -153,7 +133,7 @@ def suggest_item(
         for name in fields
         if below.startswith(name.rpartition(EACH)[0]) or name.count(EACH) == rated.count(EACH)
     ]
-    first = _best(inside, ITEMS, (rated,)) if not known else None
+    first = _best(inside, IDS, (rated,)) if not known else None
     chosen = [*known] if known or first is None else [first]
     rest = [name for part in PARTS for name in inside if _last(name) == part]
     for more in ([], *([name] for name in rest if name not in (*chosen, reader, rated))):
@@ -187,7 +167,7 @@ def _distinct(path: Path, names: list[str], rated: str, reader: str | None) -> f
         try:
             for found in follow(row.value, [_lifted(row.value, name) for name in paths]):
                 parts = zip(paths[:-1], found[:-1], strict=True)
-                seen.add(JOIN.join(str(name_of(name, one)) for name, one in parts))
+                seen.add(tuple(name_of(name, one) for name, one in parts))
                 total += 1
         except ValueError:
             return 0.0
@@ -215,7 +195,7 @@ def _best(fields: Named | list[str], wanted: tuple[str, ...], but: Any) -> str |
 
 def _by_content(fields: Named, labels: list[str]) -> str | None:
     """The field that holds numbers by option, or a number that may be a rating."""
-    names = [name for name in fields if _last(name) not in (*ITEMS, *PARTS) and name not in labels]
+    names = [name for name in fields if _last(name) not in (*IDS, *PARTS) and name not in labels]
     by_option = [name for name in names if isinstance(fields[name], dict)]
     small = [
         name
@@ -238,4 +218,4 @@ def _is_label(name: str, value: Any) -> bool:
         or isinstance(value, list)
         and any(isinstance(one, dict | list) for one in value)
     )
-    return any(word in LABELS for word in words) and not nested
+    return any(word in HUMAN for word in words) and not nested

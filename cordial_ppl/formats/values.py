@@ -6,9 +6,10 @@ from typing import Any
 
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.formats.evidence import ROUNDING, Answer, Scores, make_position
-from cordial_ppl.formats.paths import is_there, opened
+from cordial_ppl.formats.paths import opened
 from cordial_ppl.formats.records import as_text
 from cordial_ppl.formats.responses import read_answers, read_choice
+from cordial_ppl.tables.files import is_filled
 
 COUNTED = 10_000
 """Answers that counts may stand for; more are taken as scores, which must name every option."""
@@ -32,7 +33,7 @@ def read_value(value: Any, name: str) -> list[Answer] | Scores | None:
     Raises:
         InputError: It is something else.
     """
-    if not is_there(value):
+    if not is_filled(value):
         return None
     inside = opened(value) if isinstance(value, str) else value
     if isinstance(inside, list):
@@ -55,7 +56,7 @@ def _read_list(values: list[Any], name: str) -> list[Answer] | None:
     found: list[Answer] = []
     for one in values:
         # A sample that failed, or is empty, is one that names no option.
-        read = read_value(one, name) if is_there(one) else [Answer("")]
+        read = read_value(one, name) if is_filled(one) else [Answer("")]
         if not isinstance(read, list) or isinstance(one, list):
             raise InputError(
                 f"`{name}` must be one answer or a list of answers; found {quote(values)}."

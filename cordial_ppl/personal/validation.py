@@ -9,7 +9,8 @@ from jaxtyping import Float, Real
 from cordial_ppl.containers import unmasked
 from cordial_ppl.cordial.frames import check_columns
 from cordial_ppl.errors import InputError, Where, name_rows, quote
-from cordial_ppl.scale import Scale, parse_number
+from cordial_ppl.numerals import parse_number
+from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities
 from cordial_ppl.tables.columns import as_name
 

@@ -10,10 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from cordial_ppl.arrays import FLOOR
+from cordial_ppl.numerals import parse_number
 from cordial_ppl.plots.parameters import UNITS
 from cordial_ppl.report.facts import Facts
 from cordial_ppl.report.pictures import draw_pictures
-from cordial_ppl.scale import parse_number
 from cordial_ppl.tables import replacing
 
 PACKAGES = ("cordial-ppl", "jax", "numpyro", "arviz", "numpy")

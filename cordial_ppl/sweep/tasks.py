@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Int
 
 from cordial_ppl.cordial.subsets import Texts
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError, SettingNeeded, naming
 from cordial_ppl.readings import as_logits
-from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.scale import Scale
 from cordial_ppl.sweep.config import SweepConfig, TaskSource
 from cordial_ppl.synthetic import benchmark
 from cordial_ppl.tables import list_values, match_labels, read_labels, read_readings

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64, Int64
 
-from cordial_ppl.errors import InputError, list_names, name_rows, quote
-from cordial_ppl.scale import Scale, SettingNeeded
-from cordial_ppl.tables.choices import guess, lacking
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
+from cordial_ppl.scale import Scale
+from cordial_ppl.tables.choices import lacking, nearest
 from cordial_ppl.tables.columns import list_distinct, named
 from cordial_ppl.tables.frame import ROW, Columns
 
@@ -22,7 +22,10 @@ PREFIX = "label_"
 NOBODY = {"mean", "median", "majority", "std", "sd", "var", "min", "max", "low", "high", "n"}
 """What else may follow: statistics are no annotators."""
 
-LABELS = ("score", "rating", "human", "gold", "grade", "mark", "annotation", "human_label", "value")
+HUMAN = ("human", "gold", "expert", "label", "annotation")
+"""Words in the names of people's labels, wherever these stand."""
+
+LABELS = ("score", "rating", *HUMAN, "grade", "mark", "human_label", "value")
 PEOPLE = ("rater", "worker", "coder", "expert", "reviewer", "evaluator", "person", "judge", "who")
 """Other names that columns of labels and of annotators may have."""
 
@@ -53,7 +56,7 @@ def lay_out(
         names = names if len(names) > 1 else ("label",)
     for name in names:
         if name not in columns.schema:
-            meant = guess(columns, name, LABELS) or _find_labels(columns, scale)
+            meant = nearest(name, columns.schema, LABELS) or _find_labels(columns, scale)
             raise lacking(columns, name, "label", meant)
     if len(names) < 2:
         return columns.rename(names[0], "label") if names and names[0] != "label" else columns
@@ -104,7 +107,7 @@ def read_annotators(
         SettingNeeded: Texts have several labels, and another column seems to say whose.
     """
     if annotator is not None and annotator not in columns.schema:
-        raise lacking(columns, annotator, "annotator", guess(columns, annotator, PEOPLE))
+        raise lacking(columns, annotator, "annotator", nearest(annotator, columns.schema, PEOPLE))
     name = annotator or next((n for n in ("annotator", "user") if n in columns.schema), None)
     people = None if name is None else columns.collect(named(name)).to_series().to_list()
     again = _find_repeat(items, people)
@@ -118,7 +121,7 @@ def read_annotators(
         )
     problem = f"{columns.path}: an item_id must occur once; {item} is in {places}."
     advice = "If several people label a text, name the column that says whose a label is"
-    likely = guess(columns, "annotator", PEOPLE)
+    likely = nearest("annotator", columns.schema, PEOPLE)
     used = "item_id", "label", "weight"
     for other in filter(None, (likely, *columns.schema)):
         names = columns.collect(named(other)).to_series().to_list()

@@ -1,19 +1,23 @@
 """Which rows of a table are taken, and which columns are meant by other names."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import chain
 
 import polars as pl
 
-from cordial_ppl.errors import InputError, list_names
-from cordial_ppl.scale import SettingNeeded
+from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.columns import is_reading, list_distinct, named
 from cordial_ppl.tables.frame import Columns
 
-IDS = ("id", "text_id", "question_id", "doc_id", "sample_id", "example_id", "key", "item", "name")
-"""Other names that a column of ids may have."""
+IDS = (
+    *("item_id", "text_id", "question_id", "example_id", "instance_id", "sample_id", "doc_id"),
+    *("custom_id", "prompt_id", "trace_id", "run_id", "uid", "uuid", "qid", "id", "idx", "index"),
+    *("key", "sample", "item", "example", "name", "instruction", "question", "prompt", "input"),
+)
+"""Names of columns and fields that name a text, the likeliest first."""
 
 JOINED = "|"
 """What stands between the parts of an id that several columns make, as `cordial read` writes it."""
@@ -93,11 +97,13 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
     for names in id:
         parts = [name.strip() for name in names.split(",")]
         if names not in columns.schema and {*parts} <= {*columns.schema}:
-            joined = pl.concat_str(map(named, parts), separator=JOINED)
+            joined = pl.struct(*map(named, parts)).map_elements(
+                lambda row: join_parts([*row.values()]), pl.String
+            )
             return replace(columns, frame=columns.frame.with_columns(item_id=joined))
     found = next((name for name in id if name in columns.schema), "item_id")
     if found not in columns.schema:
-        raise lacking(columns, "item_id", "id", guess(columns, "item_id", IDS))
+        raise lacking(columns, "item_id", "id", nearest("item_id", columns.schema, IDS))
     return columns.rename(found, "item_id") if found != "item_id" else columns
 
 
@@ -116,21 +122,34 @@ def lacking(columns: Columns, name: str, setting: str, meant: str | None) -> Inp
     return SettingNeeded(problem, "Name the column", setting, meant)
 
 
-def guess(columns: Columns, name: str, words: Sequence[str] = ()) -> str | None:
-    """Guess which column is meant by a name: one written in another way, or by another word.
+def nearest(name: str, known: Iterable[str], words: Sequence[str] = ()) -> str | None:
+    """Guess which column or field is meant by a name.
 
     Args:
-        columns: The table.
         name: The name.
+        known: The names that there are, of which one may be written in another way or end in
+            ".name".
         words: Other words for it, the likeliest first.
+
+    Returns:
+        The likeliest; None if none is near.
     """
 
     def bare(text: str) -> str:
         return re.sub(r"[\W_]", "", text).casefold()
 
-    known = {bare(column): column for column in columns.schema}
+    names = [*known]
+    folded = {bare(one): one for one in reversed(names)}
     for word in map(bare, (name, *words)):
-        if word in known:
-            return known[word]
-    near = (get_close_matches(bare(word), known, 1, 0.75) for word in (name, *words))
-    return next((known[close[0]] for close in near if close), None)
+        if word in folded:
+            return folded[word]
+    inside = (one for one in names if one.casefold().endswith(f".{name.casefold()}"))
+    near = (get_close_matches(bare(word), folded, 1, 0.7) for word in (name, *words))
+    return next(chain(inside, (folded[close[0]] for close in near if close)), None)
+
+
+def join_parts(parts: Sequence[str]) -> str:
+    """Make one name of several, "q1|gpt"; the separator inside one of them is doubled."""
+    if len(parts) > 1:
+        parts = [part.replace(JOINED, 2 * JOINED) for part in parts]
+    return JOINED.join(parts)

@@ -12,7 +12,7 @@ import polars as pl
 from jaxtyping import Float64
 
 from cordial_ppl.errors import InputError, name_rows, quote
-from cordial_ppl.scale import is_missing
+from cordial_ppl.numerals import is_missing
 from cordial_ppl.tables.frame import Columns, as_list
 
 KINDS = ("logit", "logprob", "p", "n")

@@ -1,6 +1,7 @@
 """A table as named columns: a lazy frame of polars that knows where each row stands in its file."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -181,7 +182,9 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def is_filled(cell: object) -> bool:
-    """Tell a cell with something in it from an empty one."""
+    """Tell a cell with something in it from null, NaN, and text without a word."""
+    if isinstance(cell, float):
+        return not math.isnan(cell)
     return cell is not None and (not isinstance(cell, str) or bool(cell.strip()))
 
 

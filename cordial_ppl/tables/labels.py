@@ -12,12 +12,13 @@ from jaxtyping import Float64, Int64
 from cordial_ppl.errors import (
     CordialWarning,
     InputError,
+    SettingNeeded,
     name_rows,
     naming,
     quote,
 )
 from cordial_ppl.rounding import round_positions
-from cordial_ppl.scale import Scale, SettingNeeded
+from cordial_ppl.scale import Scale
 from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
 from cordial_ppl.tables.choices import identify, select, split_choice
 from cordial_ppl.tables.columns import finite, name_items, named, passed_through
@@ -78,7 +79,7 @@ class LabelTable:
                 raise SettingNeeded(
                     f"{problem} {quote(again)} has several.", "Round it", "round", "nearest-even"
                 )
-            advice = "Take the mean of those that a text has"
+            advice = "Take the mean of each text's labels"
             raise SettingNeeded(
                 f"{problem} {quote(again)} has several.", advice, "annotators", "mean"
             )

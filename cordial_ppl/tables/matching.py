@@ -77,7 +77,8 @@ def match_labels(
     if strict or 2 * len(unknown) > len(rows):
         raise InputError(
             f"{problem}: {shown}{more}. The readings have items such as "
-            f"{list_names(readings.item_ids, 2)}: write them alike, or remove these labels."
+            f"{list_names(readings.item_ids, 2)}: use the same ids in both files, or remove "
+            "these labels."
         )
     warnings.warn(
         f"{labels.columns.path}: {problem} and are left out: {shown}{more}.",

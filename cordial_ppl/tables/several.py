@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import InputError, list_names
-from cordial_ppl.scale import SettingNeeded
+from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.tables.columns import is_reading, named
 from cordial_ppl.tables.frame import ROW, Columns, reading
 from cordial_ppl.tables.readings import ReadingTable, list_values, read_readings

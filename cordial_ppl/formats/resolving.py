@@ -1,6 +1,5 @@
-"""What fields a file has: a naming fitted to them, and what is said of one that is not there."""
+"""What fields a file has: a naming resolved by them, and what is said of one that is not there."""
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
@@ -9,11 +8,10 @@ from typing import Any
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.naming import DATA, MAYBE, OTHERWISE, SINGLE, Naming
-from cordial_ppl.formats.paths import EACH, follow, is_there, list_fields
-from cordial_ppl.formats.rows import Row, at, read_rows
-
-SHOWN, LONGEST = 16, 40
-"""Fields that a message lists, and characters of a field's name."""
+from cordial_ppl.formats.paths import EACH, follow, list_fields
+from cordial_ppl.formats.rows import Row, at, read_rows, say_fields
+from cordial_ppl.tables.choices import nearest
+from cordial_ppl.tables.files import is_filled
 
 LOOKED = 1000
 """Rows that are looked at for fields that nobody named."""
@@ -23,7 +21,7 @@ class NoField(InputError):
     """A field that was named is in no row."""
 
 
-def fit(path: Path, naming: Naming) -> Naming:
+def resolve(path: Path, naming: Naming) -> Naming:
     """Choose among the fields that a naming leaves open by those that a file has.
 
     Args:
@@ -61,8 +59,9 @@ def fit(path: Path, naming: Naming) -> Naming:
             if one is None and not text.endswith(MAYBE):
                 raise _no_field(path, text, keyed)
         if role == "where":
-            kept = zip(naming.conditions, taken, strict=True)
-            taken = [c._replace(path=one).text for c, one in kept if one is not None]
+            kept = zip(naming.where, taken, strict=True)
+            chosen[role] = tuple(c._replace(path=one) for c, one in kept if one is not None)
+            continue
         known = tuple(one for one in taken if one is not None)
         chosen[role] = next(iter(known), None) if role in SINGLE else known
     if not any(chosen.get(role) for role in DATA):
@@ -74,16 +73,16 @@ def fit(path: Path, naming: Naming) -> Naming:
     return Naming(**chosen)
 
 
-def fit_any(path: Path, namings: Sequence[Naming]) -> list[Naming]:
-    """Fit those of several namings whose fields a file has; raise a `NoField` if it is none."""
+def resolve_any(path: Path, namings: Sequence[Naming]) -> list[Naming]:
+    """Resolve those of several namings whose fields a file has; raise a `NoField` if it is none."""
     found = []
     for naming in namings:
         try:
-            found.append(fit(path, naming))
+            found.append(resolve(path, naming))
         except NoField:
             continue
-    # If none fits, the first says what is missing.
-    return found or [fit(path, namings[0])]
+    # If none does, the first says what is missing.
+    return found or [resolve(path, namings[0])]
 
 
 def has(value: Any, path: str) -> bool:
@@ -91,7 +90,7 @@ def has(value: Any, path: str) -> bool:
     # A key is there, whatever it holds.
     stars = path.count(EACH) if EACH in path.rpartition(".")[2] else None
     found = follow(value, [path])
-    return any(is_there(one.value) or len(one.keys) == stars for (one,) in found)
+    return any(is_filled(one.value) or len(one.keys) == stars for (one,) in found)
 
 
 def has_field(path: Path, name: str, naming: Naming) -> bool:
@@ -119,22 +118,6 @@ def list_named(path: Path) -> dict[str, Any]:
         ends = {name: f".{EACH}" if isinstance(found[name], list) else "" for name in found}
         return {f"{name}{ends[name]}": value for name, value in found.items()}
     return found
-
-
-def say_fields(names: Sequence[str]) -> str:
-    """List fields for a message: "question_id, judge, score and 3 more"."""
-    shown = [f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in names[:SHOWN]]
-    rest = len(names) - len(shown)
-    return (", ".join(shown) or "nothing") + (f" and {rest} more" if rest > 0 else "")
-
-
-def nearest(name: str, known: Sequence[str]) -> str | None:
-    """The known field whose name is nearest to another, or ends in it; None if none is near."""
-    wanted = name.casefold()
-    folded = {one.casefold(): one for one in reversed(known)}
-    ends = [one for one in known if one.casefold().endswith(f".{wanted}")]
-    near = [folded[one] for one in difflib.get_close_matches(wanted, folded, n=1, cutoff=0.6)]
-    return next(iter([*ends, *near]), None)
 
 
 def _no_field(path: Path, text: str, keyed: bool) -> NoField:
@@ -167,7 +150,7 @@ def _within(naming: Naming) -> Naming:
         return OTHERWISE.join(one if one[0] == EACH else f"{EACH}.{one}" for one in parts)
 
     found: dict[str, Any] = {role: tuple(map(inner, texts)) for role, texts in naming.paths.items()}
-    found["where"] = tuple(c._replace(path=inner(c.path)).text for c in naming.conditions)
+    found["where"] = tuple(c._replace(path=inner(c.path)) for c in naming.where)
     single = {role: found[role][0] for role in SINGLE if role in found}
     return Naming(**{**found, **single})
 

@@ -1,0 +1,38 @@
+"""Numbers as labels and names write them."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+
+def is_counting(numbers: Sequence[float | None]) -> bool:
+    """Whether numbers are all known and rise in steps of one."""
+    known = [number for number in numbers if number is not None]
+    return bool(known) and list(numbers) == [known[0] + i for i in range(len(numbers))]
+
+
+def parse_number(label: Any) -> float | None:
+    """The finite number that a label or a name is, perhaps with a decimal comma; or None."""
+    if isinstance(label, str) and label.count(",") == 1 and "." not in label:
+        label = label.replace(",", ".")
+    try:
+        number = float(label)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def in_order(names: Sequence[str]) -> tuple[str, ...]:
+    """Sort names that are numbers, unless they rise or fall already."""
+    numbers = [parse_number(name) for name in names]
+    known = [number for number in numbers if number is not None]
+    if known != numbers or sorted(known) in (known, known[::-1]):
+        return tuple(names)
+    return tuple(name for _, name in sorted(zip(known, names, strict=True)))
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a label is missing: None, NaN, a null, or an empty text."""
+    if label is None or (isinstance(label, str) and label.strip().lower() in ("", "nan")):
+        return True
+    return (isinstance(label, float) and math.isnan(label)) or type(label).__name__ == "NAType"
