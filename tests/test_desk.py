@@ -282,3 +282,19 @@ def test_commands_that_take_several_labels_of_a_text(desk, tmp_path, cordial):
     cordial(*fast("fit", readings, "desk.csv", "-o", "f.cordial", *who))
     page = cordial("report", "f.cordial", readings, "desk.csv", *who, "-o", "page.html", "--json")
     assert "Traceback" not in page.stderr and (tmp_path / "page.html").exists()
+
+
+def refusal(cordial, path, content, *more):
+    """What is said of a table of labels that cannot be used."""
+    path.write_text(content)
+    said = cordial(*fast("calibrate", "r.csv", path, "-o", "o.csv", *more), status=2).stderr
+    assert not (path.parent / "o.csv").exists()
+    return said
+
+
+def test_weights_that_are_too_large(desk, tmp_path, cordial):
+    _, columns, _ = desk
+    given = columns | {"weight": ["1", "1e9", *["1"] * (LABELLED - 2)]}
+    said = refusal(cordial, tmp_path / "desk.csv", lines(given, ","))
+    assert "column 'weight' must be positive and at most 10,000" in said
+    assert "found 1e+09 in line 3. Divide all weights by one number.\n" in said

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64, Int64
 
+from cordial_ppl.annotators import LARGEST
 from cordial_ppl.errors import (
     CordialWarning,
     InputError,
@@ -206,10 +207,12 @@ def _read_weights(columns: Columns) -> Float64[np.ndarray, " n"]:
     if "weight" not in columns.schema:
         return np.ones(len(columns))
     weights = finite(columns, "weight")
-    wrong = np.flatnonzero(weights <= 0)
+    wrong = np.flatnonzero((weights <= 0) | (weights > LARGEST))
     if wrong.size:
+        value = weights[wrong[0]]
+        remedy = "Remove such rows." if value <= 0 else "Divide all weights by one number."
         raise InputError(
-            f"column 'weight' must be positive, how much a label counts; found "
-            f"{weights[wrong[0]]:g} in {name_rows(wrong, columns.where)}. Remove such rows."
+            f"column 'weight' must be positive and at most {LARGEST:,.0f}, how many labels one "
+            f"counts as; found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
         )
     return weights
