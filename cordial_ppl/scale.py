@@ -37,18 +37,31 @@ class SettingNeeded(InputError):
         advice: what to do, up to the setting: "Name the options".
         setting: the setting: "options", "reader", "id", "round" ....
         value: what it may be.
+        also: further settings that are needed, each with its value.
     """
 
-    def __init__(self, problem: str, advice: str, setting: str, value: str | tuple[str, ...]):
+    def __init__(
+        self,
+        problem: str,
+        advice: str,
+        setting: str,
+        value: str | tuple[str, ...],
+        also: tuple[tuple[str, str | tuple[str, ...]], ...] = (),
+    ):
         """Keep the parts."""
-        super().__init__(problem, advice, setting, value)
+        super().__init__(problem, advice, setting, value, also)
         self.problem, self.advice, self.setting, self.value = problem, advice, setting, value
+        self.needed = ((setting, value), *also)
 
     def __str__(self) -> str:
         """The message for the caller of a function."""
-        value = self.value
-        text = repr(value) if isinstance(value, str) else f"({','.join(map(repr, value))})"
-        return shorten(f"{self.problem} {self.advice}: {self.setting}={text}.")
+        needed = (
+            f"{setting}={value!r}"
+            if isinstance(value, str)
+            else f"{setting}=({','.join(map(repr, value))})"
+            for setting, value in self.needed
+        )
+        return shorten(f"{self.problem} {self.advice}: {', '.join(needed)}.")
 
 
 @dataclass(frozen=True)
@@ -315,6 +328,13 @@ class Scale:
         others = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         message = f"{noun} must be {self._expected()}; found {', '.join(found[:SHOWN])}{others}."
         numbers = {parse_number(cells[i]) for i in bad}
+        words = {_fold(cell): cell.strip() for cell in cells if isinstance(cell, str)}
+        if self._counting and numbers == {None} and len(bad) == len(cells):
+            if 1 < len(words) <= self.size:
+                # Their order is not known: a command that names them so would fit a wrong scale.
+                found = list_names(words.values())
+                advice = f"If the options are words, {found} here, name all {self.size} worst first"
+                return SettingNeeded(message, advice, "options", ("WORST", "...", "BEST"))
         from_zero = self.options == Scale.default(self.size).options
         if from_zero and 0 not in codes and numbers == {self.size}:
             names = tuple(str(i + 1) for i in range(self.size))

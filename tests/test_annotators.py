@@ -223,6 +223,14 @@ def test_few_texts_that_weigh_much_are_few():
     assert even.forecast(pool).steps and not found.forecast(pool).steps
 
 
+@pytest.mark.parametrize("first", [3.5, np.float32(3.5), "3.5"])
+def test_a_label_between_options_says_what_rounds_it(first):
+    for options, lowest in ((range(1, 6), 1), (tuple("12345"), 1), (None, 0)):
+        with pytest.raises(InputError, match=r"found '?3.5'? in row 0.*: round_labels"):
+            labels = [first, *(LABELS[1:] + lowest).tolist()]
+            cp.LogitStack(options=options).fit(LOGITS, labels)
+
+
 def test_no_weight_is_larger_than_can_be_counted():
     assert as_weights(None, np.array([3, 3, 1])).tolist() == [0.5, 0.5, 1.0]
     with pytest.raises(InputError, match="from 0 to"):
