@@ -17,8 +17,8 @@ from cordial_ppl.errors import InputError, quote
 from cordial_ppl.numerals import is_missing
 from cordial_ppl.scale import Scale
 
-LARGEST = 1e6
-"""A weight counts labels: nobody has so many of one text."""
+LARGEST = 1e4
+"""A weight counts labels: nobody has more of one text, and 32 bits hold their sums."""
 
 
 def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -56,8 +56,8 @@ def as_weights(
     rows, columns = (np.arange(len(texts)), np.zeros(1, int)) if cells is None else cells
     count, several = 1 + int(rows.max()), cells is not None and given.ndim == 2
     if (
-        len(given) != count
-        or given.ndim != 1 + several
+        given.ndim != 1 + several
+        or len(given) != count
         or (several and given.shape[1] <= columns.max())
     ):
         raise InputError(

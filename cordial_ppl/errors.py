@@ -43,18 +43,31 @@ class SettingNeeded(InputError):
         advice: what to do, up to the setting: "Name the options".
         setting: the setting: "options", "reader", "id", "round" ....
         value: what it may be.
+        also: further settings that are needed, each with its value.
     """
 
-    def __init__(self, problem: str, advice: str, setting: str, value: str | tuple[str, ...]):
+    def __init__(
+        self,
+        problem: str,
+        advice: str,
+        setting: str,
+        value: str | tuple[str, ...],
+        also: tuple[tuple[str, str | tuple[str, ...]], ...] = (),
+    ):
         """Keep the parts."""
-        super().__init__(problem, advice, setting, value)
+        super().__init__(problem, advice, setting, value, also)
         self.problem, self.advice, self.setting, self.value = problem, advice, setting, value
+        self.needed = ((setting, value), *also)
 
     def __str__(self) -> str:
         """The message for the caller of a function."""
-        value = self.value
-        text = repr(value) if isinstance(value, str) else f"({','.join(map(repr, value))})"
-        return shorten(f"{self.problem} {self.advice}: {self.setting}={text}.")
+        needed = (
+            f"{setting}={value!r}"
+            if isinstance(value, str)
+            else f"{setting}=({','.join(map(repr, value))})"
+            for setting, value in self.needed
+        )
+        return shorten(f"{self.problem} {self.advice}: {', '.join(needed)}.")
 
 
 class FileError(InputError):

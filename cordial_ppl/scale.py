@@ -291,6 +291,13 @@ class Scale:
         others = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         message = f"{noun} must be {self._expected()}; found {', '.join(found[:SHOWN])}{others}."
         numbers = {parse_number(cells[i]) for i in bad}
+        words = {_fold(cell): cell.strip() for cell in cells if isinstance(cell, str)}
+        if self._counting and numbers == {None} and len(bad) == len(cells):
+            if 1 < len(words) <= self.size:
+                # Their order is not known: a command that names them so would fit a wrong scale.
+                found = list_names(words.values())
+                advice = f"If the options are words, {found} here, name all {self.size} worst first"
+                return SettingNeeded(message, advice, "options", ("WORST", "...", "BEST"))
         from_zero = self.options == Scale.default(self.size).options
         if from_zero and 0 not in codes and numbers == {self.size}:
             names = tuple(str(i + 1) for i in range(self.size))

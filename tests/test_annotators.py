@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cordial_ppl as cp
-from cordial_ppl.annotators import as_texts, as_weights, by_text, list_labels, share_text
+from cordial_ppl.annotators import LARGEST, as_texts, as_weights, by_text, list_labels, share_text
 from cordial_ppl.cordial.stack import deal_folds
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
@@ -177,7 +177,9 @@ def test_accuracy_by_weight(stack):
     ("settings", "message"),
     [
         ({"sample_weight": [1.0]}, r"one number a label, shape \(20,\).*got shape \(1,\)"),
-        ({"sample_weight": [-1.0] + [1.0] * 19}, "between 0 and 1,000,000.*-1 in row 0"),
+        ({"sample_weight": [-1.0] + [1.0] * 19}, "between 0 and 10,000.*-1 in row 0"),
+        ({"sample_weight": 2.0}, r"one number a label, shape \(20,\).*got shape \(\)"),
+        ({"sample_weight": [1e9] * 20}, "between 0 and 10,000.*1e\\+09 in row 0"),
         ({"sample_weight": [np.nan] * 20}, "nan in row 0"),
         ({"sample_weight": np.zeros(20)}, "all weights are zero"),
         ({"sample_weight": ["a"] * 20}, "sample_weight must be numbers"),
@@ -221,7 +223,17 @@ def test_few_texts_that_weigh_much_are_few():
     assert even.forecast(pool).steps and not found.forecast(pool).steps
 
 
+@pytest.mark.parametrize("first", [3.5, np.float32(3.5), "3.5"])
+def test_a_label_between_options_says_what_rounds_it(first):
+    for options, lowest in ((range(1, 6), 1), (tuple("12345"), 1), (None, 0)):
+        with pytest.raises(InputError, match=r"found '?3.5'? in row 0.*: round_labels"):
+            labels = [first, *(LABELS[1:] + lowest).tolist()]
+            cp.LogitStack(options=options).fit(LOGITS, labels)
+
+
 def test_no_weight_is_larger_than_can_be_counted():
     assert as_weights(None, np.array([3, 3, 1])).tolist() == [0.5, 0.5, 1.0]
     with pytest.raises(InputError, match="between 0 and"):
         as_weights([1e9], np.zeros(1, int))
+    found = small().fit(LOGITS, LABELS, sample_weight=np.full(20, LARGEST))
+    assert np.isfinite(found.predict_proba(LOGITS)).all()

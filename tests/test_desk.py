@@ -282,3 +282,99 @@ def test_commands_that_take_several_labels_of_a_text(desk, tmp_path, cordial):
     cordial(*fast("fit", readings, "desk.csv", "-o", "f.cordial", *who))
     page = cordial("report", "f.cordial", readings, "desk.csv", *who, "-o", "page.html", "--json")
     assert "Traceback" not in page.stderr and (tmp_path / "page.html").exists()
+
+
+def refusal(cordial, path, content, *more):
+    """What is said of a table of labels that cannot be used."""
+    path.write_text(content)
+    said = cordial(*fast("calibrate", "r.csv", path, "-o", "none.csv", *more), status=2).stderr
+    assert not (path.parent / "none.csv").exists()
+    return said
+
+
+def test_weights_that_are_too_large(desk, tmp_path, cordial):
+    _, columns, _ = desk
+    given = columns | {"weight": ["1", "1e9", *["1"] * (LABELLED - 2)]}
+    said = refusal(cordial, tmp_path / "desk.csv", lines(given, ","))
+    assert "column 'weight' must be positive and at most 10,000" in said
+    assert "found 1e+09 in line 3. Divide all weights by one number.\n" in said
+
+
+def test_two_columns_of_labels_by_any_name(desk, tmp_path):
+    calibrate, columns, _ = desk
+    both = dict(zip(("item_id", "Ann", "Bob"), wide(columns).values(), strict=True))
+    both |= {"order": ["1"] * LABELLED, "length": ["301"] * LABELLED}
+    (tmp_path / "desk.csv").write_text(lines(both, ","))
+    assert calibrate("desk.csv", "--label Ann,Bob") == ""
+    # One name is mistaken, the other stays.
+    calibrate("desk.csv", "--label Ann,Bob", "--label", "Ann,Bobb")
+    named = {name.replace("Ann", "label ann").replace("Bob", "NA"): c for name, c in both.items()}
+    (tmp_path / "desk.csv").write_text(lines(named, ","))
+    calibrate("desk.csv", "--label 'label ann,NA'")
+
+
+def test_both_columns_by_other_names(desk, tmp_path, cordial):
+    calibrate, columns, readings = desk
+    named = {"Text ID": columns["item_id"], "Rating": columns["label"]}
+    (tmp_path / "desk.csv").write_text(lines(named, ","))
+    calibrate("desk.csv", "--id 'Text ID' --label Rating")
+    calibrate("desk.csv", "", "--id", "text  id", "--label", "Rating")
+    said = refusal(cordial, tmp_path / "desk.csv", lines(named, ","))
+    assert "no columns 'item_id', 'label'; found 'Text ID', 'Rating'. Name the columns:" in said
+    said = refusal(cordial, tmp_path / "desk.csv", lines(named, ","), "--id", "Text ID")
+    assert "no column 'label'; found 'Text ID', 'Rating'." in said
+    scale = read_readings(readings).scale
+    with pytest.raises(ValueError, match=r"Name the columns: id='Text ID', label='Rating'\.$"):
+        read_labels("desk.csv", scale)
+    # Two that differ in capitals alone are told apart by these.
+    (tmp_path / "desk.csv").write_text(lines(named | {"text id": ["x"] * LABELLED}, ","))
+    assert len(read_labels("desk.csv", scale, id=["Text ID"], label=["Rating"]).labels) == LABELLED
+    with pytest.raises(ValueError, match="no column 'item_id'"):
+        read_labels("desk.csv", scale, id=["TEXT ID"], label=["Rating"])
+
+
+def test_words_for_columns_that_are_numbered(desk, tmp_path, cordial):
+    calibrate, columns, _ = desk
+    spelt = [WORDS[int(k) - 1] for k in columns["label"]]
+    words = lines(columns | {"label": spelt}, ",")
+    said = refusal(cordial, tmp_path / "desk.csv", words)
+    found = ", ".join(map(repr, dict.fromkeys(spelt)))
+    assert f"If the options are words, {found} here, name all 5 worst first:" in said
+    assert said.endswith("--options WORST,...,BEST.\n")
+    calibrate("desk.csv", "", "--options", ",".join(WORDS))
+    # A single word among numbers is a mistake, and so are more words than options.
+    mixed = columns | {"label": ["good", *columns["label"][1:]]}
+    many = columns | {"label": [f"word {k}" for k in range(LABELLED)]}
+    for wrong in (mixed, many):
+        said = refusal(cordial, tmp_path / "desk.csv", lines(wrong, ","))
+        assert "whole numbers 1..5" in said and "--options" not in said
+
+
+def test_rows_of_a_text_by_nobody(desk, tmp_path, cordial):
+    _, columns, _ = desk
+    path = tmp_path / "desk.csv"
+    other = "2" if columns["label"][0] == "1" else "1"
+    again = {"item_id": [*columns["item_id"], "text 0"], "label": [*columns["label"], other]}
+    said = refusal(cordial, path, lines(again, ","))
+    assert "an item_id must occur once; 'text 0' is in lines 2 and 22." in said
+    assert "add a column `annotator` that says whose a label is; if not, keep one of these" in said
+    again["label"][-1] = columns["label"][0]
+    said = refusal(cordial, path, lines(again, ","))
+    assert "'text 0' is in lines 2 and 22. These rows are alike: keep one." in said
+    # A person's own label twice is no other person's.
+    again["annotator"] = ["ann"] * (LABELLED + 1)
+    said = refusal(cordial, path, lines(again, ","))
+    assert said.endswith("labels 'text 0' in lines 2 and 22. These rows are alike: keep one.\n")
+    again["label"][-1] = other
+    assert refusal(cordial, path, lines(again, ",")).endswith("22. Keep one of these rows.\n")
+
+
+@pytest.mark.parametrize("name", ["weights", "Weight"])
+def test_a_column_that_is_nearly_a_weight(desk, tmp_path, name):
+    calibrate, columns, _ = desk
+    (tmp_path / "desk.csv").write_text(lines(columns | {name: ["2"] * LABELLED}, ","))
+    said = calibrate("desk.csv", "")
+    assert f"column '{name}' is not used; rename it to 'weight' if it says how many" in said
+    both = columns | {name: ["2"] * LABELLED, "weight": ["1"] * LABELLED}
+    (tmp_path / "desk.csv").write_text(lines(both, ","))
+    assert calibrate("desk.csv", "") == ""

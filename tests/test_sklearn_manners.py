@@ -315,9 +315,11 @@ def test_an_index_says_which_label_is_whose(make):
     np.testing.assert_array_equal(judge.predict_proba(TEST), expected.predict_proba(TEST))
     assert judge.score(logits, labels.iloc[order]) == judge.score(X, Y)
     for other in (labels.reset_index(drop=True), labels.rename({"text 3": "text 4"})):
-        with pytest.raises(InputError, match=r"labels must have the index .*to_numpy\(\)"):
+        with pytest.raises(
+            InputError, match=r"labels and readings have different indexes.*to_numpy\(\)"
+        ):
             make().fit(logits, other)
-    with pytest.raises(InputError, match="labels must have the index"):
+    with pytest.raises(InputError, match="different indexes"):
         judge.score(logits, labels[:-1])
     # By position where one has no index.
     for given in ((X, labels), (polars.DataFrame(X), labels), (logits, Y.tolist())):
@@ -341,5 +343,5 @@ def test_covariates_and_users_follow_the_index():
     plain = cp.UserShift().fit(expected, LABELS, users.tolist())
     shift = cp.UserShift().fit(probs, labels.iloc[order], users.iloc[order[::-1]])
     assert shift.values_ == plain.values_
-    with pytest.raises(InputError, match="users must have the index"):
+    with pytest.raises(InputError, match="users and readings have different indexes"):
         shift.predict_proba(probs, users[1:])

@@ -107,6 +107,7 @@ def model(readings, labels=None):
         ({"task": {"name": "other"}}, "task.stars: "),
         ({"task": {"readings": "one.csv", "readers": ["a"]}}, "has no column reader"),
         ({"task": {"readings": "two.csv"}}, 'Choose one, for example: name = "one"'),
+        ({"task": {"labels": "named.csv"}}, 'id = "Text ID", label = "Rating"'),
         ({"task": {"readings": "zero.csv"}}, 'options = ["1", "2"'),
         ({"task": {"readings": "fewer.csv"}}, "task.stars: reader 'b': 1 of 90 labels"),
         ({"external": {"x": {"probabilities": "labels.csv"}}}, "no column 'p_1'"),
@@ -119,6 +120,7 @@ def model(readings, labels=None):
 def test_what_does_not_fit_the_data_is_refused_before_the_work(folder, changes, message):
     write_two(folder)
     zero = {f"logit_{k}": [0.2 * k] * 90 for k in range(5)}
+    write_table(folder / "named.csv", {"Text ID": IDS, "Rating": [1] * 90})
     write_table(folder / "zero.csv", {"item_id": IDS} | zero)
     fewer = {"item_id": IDS + IDS[1:], "reader": ["a"] * 90 + ["b"] * 89}
     write_table(folder / "fewer.csv", fewer | {name: own[1:] for name, own in LOGITS.items()})

@@ -14,6 +14,7 @@ import numpy as np
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import FORMATS, collect, find_format
 from cordial_ppl.formats.answers import as_pattern
+from cordial_ppl.formats.naming import Condition
 from cordial_ppl.formats.responses import read_answers
 from cordial_ppl.formats.rows import STUMBLES
 from cordial_ppl.live import cache as answers
@@ -30,7 +31,12 @@ FIELDS = (
     {"answer": ("score",)},
     {"item": ("id", "turn ?"), "answer": ("*.score",), "label": ("label",)},
     {"answer": ("scores.*",), "label": ("scores.*",), "annotator": "scores.*"},
-    {"item": ("question_id",), "answer": ("*.*",), "swapped": ("score",), "where": ("turn!=1",)},
+    {
+        "item": ("question_id",),
+        "answer": ("*.*",),
+        "swapped": ("score",),
+        "where": (Condition.of("turn!=1"),),
+    },
 )
 """Namings that few files have the fields of."""
 

@@ -115,8 +115,8 @@ def reporting() -> Iterator[None]:
 def _in_options(error: CordialError) -> str:
     """The message, with the options of the program in place of arguments of functions."""
     if isinstance(error, SettingNeeded):
-        setting = as_option(error.setting, error.value)
-        return shorten(f"{error.problem} {error.advice}: {setting}.")
+        settings = " ".join(as_option(*each) for each in error.needed)
+        return shorten(f"{error.problem} {error.advice}: {settings}.")
     return str(error)
 
 

@@ -131,10 +131,13 @@ def _load(name: str, source: TaskSource, seed: int) -> Iterator[Reading]:
             )
     except SettingNeeded as error:
         # The message is for arguments of a function: here they are keys of a file.
-        key = {"task": "name", "reader": "readers"}.get(error.setting, error.setting)
-        value = [error.value] if error.setting == "reader" else error.value
-        text = json.dumps(value, ensure_ascii=False)
-        raise InputError(f"{error.problem} {error.advice}: {key} = {text}.") from error
+        keys = {"task": "name", "reader": "readers"}
+        texts = (
+            f"{keys.get(setting, setting)} = "
+            + json.dumps([value] if setting == "reader" else value, ensure_ascii=False)
+            for setting, value in error.needed
+        )
+        raise InputError(f"{error.problem} {error.advice}: {', '.join(texts)}.") from error
 
 
 def _embedded(source: TaskSource) -> Iterator[tuple]:

@@ -10,11 +10,20 @@ from jaxtyping import Float64, Int64
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables.choices import lacking, nearest
-from cordial_ppl.tables.columns import list_distinct, named
+from cordial_ppl.tables.columns import PREFIXES, list_distinct, named
 from cordial_ppl.tables.frame import ROW, Columns
 
 COMBINATIONS = ("each", "mean", "median")
 """What is done with several labels of a text."""
+
+BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
+"""Cells without a label, in small letters, unless an option has the name."""
+
+OTHERS = {
+    *("item_id", "annotator", "user", "reader", "task", "weight", "weights"),
+    *("stratum", "probability", "order"),
+}
+"""Columns that hold no labels, though numbers in them may be options."""
 
 PREFIX = "label_"
 """How the columns of annotators begin, where there is no column `label`."""
@@ -30,14 +39,11 @@ PEOPLE = ("rater", "worker", "coder", "expert", "reviewer", "evaluator", "person
 """Other names that columns of labels and of annotators may have."""
 
 
-def lay_out(
-    columns: Columns, scale: Scale, label: Sequence[str] = (), annotator: str | None = None
-) -> Columns:
+def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None = None) -> Columns:
     """Lay a table out in one row a label, with a column `label`.
 
     Args:
         columns: The table.
-        scale: The options.
         label: The columns of labels, one for each annotator; by default `label`, or those that
             begin with `label_`.
         annotator: The column that names annotators, if any.
@@ -46,18 +52,9 @@ def lay_out(
         The table; where there were several columns of labels, a column `annotator` names them.
 
     Raises:
-        InputError: There is no such column, or annotators are named in two ways.
-        SettingNeeded: Another column may be meant.
+        InputError: Annotators are named in two ways.
     """
-    names = tuple(label)
-    if not names and "label" not in columns.schema:
-        own = (name for name in columns.schema if name.startswith(PREFIX))
-        names = tuple(name for name in own if name.removeprefix(PREFIX) not in NOBODY)
-        names = names if len(names) > 1 else ("label",)
-    for name in names:
-        if name not in columns.schema:
-            meant = nearest(name, columns.schema, LABELS) or _find_labels(columns, scale)
-            raise lacking(columns, name, "label", meant)
+    names = _list_labels(columns, label)
     if len(names) < 2:
         return columns.rename(names[0], "label") if names and names[0] != "label" else columns
     if "label" in columns.schema and "label" not in names:
@@ -77,16 +74,63 @@ def lay_out(
     return replace(columns, frame=frame.sort(ROW, maintain_order=True))
 
 
-def _find_labels(columns: Columns, scale: Scale) -> str | None:
-    """The first column whose cells are all options, or between two."""
+def find_missing(
+    columns: Columns, scale: Scale, label: Sequence[str] = (), used: Sequence[str] = ()
+) -> InputError | None:
+    """Find out whether a column of labels is missing.
+
+    Args:
+        columns: The table.
+        scale: The options.
+        label: The columns of labels, as `lay_out` takes them.
+        used: Columns that are something else.
+
+    Returns:
+        The error, which offers the columns that may be meant; None if none is missing.
+    """
+    name = next((n for n in _list_labels(columns, label) if n not in columns.schema), None)
+    if name is None:
+        return None
+    if len(label) > 1:
+        meant = nearest(name, columns.schema, LABELS)
+        others = tuple(meant if n == name and meant else n for n in label)
+        return lacking(columns, name, "label", others if meant and meant not in label else None)
+    own = _find_labels(columns, scale, used)
+    # A column that is called nearly so may be one of several people's.
+    meant = nearest(name, columns.schema, LABELS, near=len(own) < 2) or (
+        own[0] if len(own) == 1 else own
+    )
+    return lacking(columns, name, "label", meant or None)
+
+
+def _list_labels(columns: Columns, label: Sequence[str]) -> tuple[str, ...]:
+    """The columns of labels, which need not be there."""
+    if label or "label" in columns.schema:
+        return tuple(label)
+    own = (name for name in columns.schema if name.startswith(PREFIX))
+    names = tuple(name for name in own if name.removeprefix(PREFIX) not in NOBODY)
+    return names if len(names) > 1 else ("label",)
+
+
+def _find_labels(columns: Columns, scale: Scale, used: Sequence[str]) -> tuple[str, ...]:
+    """The columns whose cells are all options, or between two."""
+    found = []
     for name in columns.schema:
-        cells = [cell for cell in list_distinct(columns, name) if cell]
+        if name in (*OTHERS, *used) or name.startswith(PREFIXES):
+            continue
+        blank = list_blank(scale)
+        cells = [cell for cell in list_distinct(columns, name) if cell.lower() not in blank]
         try:
             scale.locate(cells)
         except InputError:
             continue
-        return name
-    return None
+        found.append(name)
+    return tuple(found)
+
+
+def list_blank(scale: Scale) -> list[str]:
+    """List what stands in a cell without a label, in small letters."""
+    return [name for name in BLANK if scale.named(name) is None]
 
 
 def read_annotators(
@@ -114,20 +158,31 @@ def read_annotators(
     if not again:
         return people
     places, item = name_rows(again, columns.where), quote(items[again[0]])
+    same = all(len({repr(cells[row]) for row in again}) == 1 for cells in columns.cells.values())
+    remedy = "These rows are alike: keep one." if same else "Keep one of these rows."
     if people is not None:
         raise InputError(
             f"{columns.path}: an annotator labels a text once; {quote(people[again[0]])} labels "
-            f"{item} in {places}."
+            f"{item} in {places}. {remedy}"
         )
     problem = f"{columns.path}: an item_id must occur once; {item} is in {places}."
+    if same:
+        raise InputError(
+            f"{problem} {remedy} If they are of two people, add a column `annotator` that says "
+            "whose a label is."
+        )
     advice = "If several people label a text, name the column that says whose a label is"
     likely = nearest("annotator", columns.schema, PEOPLE)
     used = "item_id", "label", "weight"
     for other in filter(None, (likely, *columns.schema)):
         names = columns.collect(named(other)).to_series().to_list()
-        if other not in used and not _find_repeat(items, names) and len(set(names)) < len(names):
+        shared = other == likely or len(set(names)) < len(names)
+        if other not in used and shared and not _find_repeat(items, names):
             raise SettingNeeded(problem, advice, "annotator", other)
-    raise InputError(f"{problem} {advice}, --annotator COLUMN.")
+    raise InputError(
+        f"{problem} If several people label a text, add a column `annotator` that says whose a "
+        "label is; if not, keep one of these rows."
+    )
 
 
 def _find_repeat(items: Sequence[str], people: Sequence[str] | None) -> list[int]:

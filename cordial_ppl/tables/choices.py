@@ -87,42 +87,61 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
 
     Args:
         columns: The table.
-        id: Names that the column may have; the first that the table has. Several with commas
-            between make an id together, "question,model". A table without any has `item_id`.
+        id: Names that the column may have; the first that the table has, perhaps with other
+            capitals and blanks. Several with commas between make an id together,
+            "question,model". A table without any has `item_id`.
 
     Raises:
         SettingNeeded: There is no such column, and another may be meant.
         InputError: There is none, and no other looks like it.
     """
     for names in id:
-        parts = [name.strip() for name in names.split(",")]
-        if names not in columns.schema and {*parts} <= {*columns.schema}:
-            joined = pl.struct(*map(named, parts)).map_elements(
+        parts = [_spell(columns, name) for name in names.split(",")]
+        if names not in columns.schema and len(parts) > 1 and None not in parts:
+            joined = pl.struct(*(named(name) for name in parts if name)).map_elements(
                 lambda row: join_parts([*row.values()]), pl.String
             )
             return replace(columns, frame=columns.frame.with_columns(item_id=joined))
-    found = next((name for name in id if name in columns.schema), "item_id")
+    found = next(filter(None, (_spell(columns, name) for name in id)), "item_id")
     if found not in columns.schema:
         raise lacking(columns, "item_id", "id", nearest("item_id", columns.schema, IDS))
     return columns.rename(found, "item_id") if found != "item_id" else columns
 
 
-def lacking(columns: Columns, name: str, setting: str, meant: str | None) -> InputError:
+def _spell(columns: Columns, name: str) -> str | None:
+    """The column of that name, or the only one that differs in capitals and blanks alone."""
+
+    def bare(text: str) -> str:
+        return " ".join(text.casefold().split())
+
+    for same in (name, name.strip()):
+        if same in columns.schema:
+            return same
+    alike = [column for column in columns.schema if bare(column) == bare(name)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def lacking(
+    columns: Columns, name: str, setting: str, meant: str | tuple[str, ...] | None
+) -> InputError:
     """The error for a column that is missing, which offers the one that may be meant.
 
     Args:
         columns: The table.
         name: The column.
         setting: The setting that names another.
-        meant: The column to offer, if any.
+        meant: The column to offer, or several, if any.
     """
     problem = f"{columns.path} has no column {name!r}; found {list_names(columns.schema)}."
     if meant is None:
         return InputError(f"{problem} Name the column that it is, --{setting} COLUMN.")
-    return SettingNeeded(problem, "Name the column", setting, meant)
+    advice = "Name the column" if isinstance(meant, str) else "Name the column, or one a person"
+    return SettingNeeded(problem, advice, setting, meant)
 
 
-def nearest(name: str, known: Iterable[str], words: Sequence[str] = ()) -> str | None:
+def nearest(
+    name: str, known: Iterable[str], words: Sequence[str] = (), *, near: bool = True
+) -> str | None:
     """Guess which column or field is meant by a name.
 
     Args:
@@ -130,6 +149,7 @@ def nearest(name: str, known: Iterable[str], words: Sequence[str] = ()) -> str |
         known: The names that there are, of which one may be written in another way or end in
             ".name".
         words: Other words for it, the likeliest first.
+        near: Whether it may also be called nearly so.
 
     Returns:
         The likeliest; None if none is near.
@@ -144,8 +164,8 @@ def nearest(name: str, known: Iterable[str], words: Sequence[str] = ()) -> str |
         if word in folded:
             return folded[word]
     inside = (one for one in names if one.casefold().endswith(f".{name.casefold()}"))
-    near = (get_close_matches(bare(word), folded, 1, 0.7) for word in (name, *words))
-    return next(chain(inside, (folded[close[0]] for close in near if close)), None)
+    like = (get_close_matches(bare(word), folded, 1, 0.7) for word in (name, *words) if near)
+    return next(chain(inside, (folded[close[0]] for close in like if close)), None)
 
 
 def join_parts(parts: Sequence[str]) -> str:

@@ -9,24 +9,29 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64, Int64
 
+from cordial_ppl.annotators import LARGEST
 from cordial_ppl.errors import (
     CordialWarning,
     InputError,
     SettingNeeded,
+    list_names,
     name_rows,
     naming,
     quote,
 )
 from cordial_ppl.rounding import round_positions
 from cordial_ppl.scale import Scale
-from cordial_ppl.tables.annotators import combine, lay_out, read_annotators
+from cordial_ppl.tables.annotators import (
+    combine,
+    find_missing,
+    lay_out,
+    list_blank,
+    read_annotators,
+)
 from cordial_ppl.tables.choices import identify, select, split_choice
 from cordial_ppl.tables.columns import finite, name_items, named, passed_through
 from cordial_ppl.tables.files import read_columns
 from cordial_ppl.tables.frame import ROW, Columns
-
-BLANK = {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"}
-"""Cells without a label, in small letters, unless an option has the name."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +151,11 @@ def read_labels(
         SettingNeeded: The file holds several tasks, a column has another name, labels lie between
             options or count them otherwise, or texts have several labels and no annotators.
     """
-    columns = identify(read_columns(path), id)
+    columns = read_columns(path)
     if task is not None and split_choice(columns, "task", task)[0] not in columns.schema:
         task = None
-    columns = lay_out(select(columns, "task", task), scale, label, annotator)
+    columns = _identify(select(columns, "task", task), scale, id, label)
+    columns = lay_out(columns, label, annotator)
     columns = _skip_blank(columns, scale)
     items = name_items(columns).to_list()
     people = read_annotators(columns, items, annotator)
@@ -181,11 +187,33 @@ def read_labels(
     return replace(table, labels=labels, weights=shares / np.bincount(texts, shares)[texts])
 
 
+def _identify(columns: Columns, scale: Scale, id: Sequence[str], label: Sequence[str]) -> Columns:
+    """Find the columns of ids and labels; one error says what both may be called."""
+    used = [part.strip() for names in id for part in (names, *names.split(","))]
+    try:
+        found = identify(columns, id)
+    except SettingNeeded as error:
+        missing = find_missing(columns, scale, label, (*used, str(error.value)))
+        if not isinstance(missing, SettingNeeded):
+            raise
+        lacking = [name for name in label or ("label",) if name not in columns.schema]
+        raise SettingNeeded(
+            f"{columns.path} has no columns {list_names(['item_id', *lacking])}; found "
+            f"{list_names(columns.schema)}.",
+            "Name the columns",
+            *("id", error.value),
+            missing.needed,
+        ) from error
+    missing = find_missing(columns, scale, label, used)
+    if missing is not None:
+        raise missing
+    return found
+
+
 def _skip_blank(columns: Columns, scale: Scale) -> Columns:
     """Select the rows with a label, and warn of the others."""
-    blank = [name for name in BLANK if scale.named(name) is None]
     labelled = replace(
-        columns, masks=(*columns.masks, ~named("label").str.to_lowercase().is_in(blank))
+        columns, masks=(*columns.masks, ~named("label").str.to_lowercase().is_in(list_blank(scale)))
     )
     # A row of the file may have a label by some annotators alone.
     count, known = (own.collect(pl.col(ROW).n_unique()).item() for own in (columns, labelled))
@@ -205,12 +233,22 @@ def _skip_blank(columns: Columns, scale: Scale) -> Columns:
 def _read_weights(columns: Columns) -> Float64[np.ndarray, " n"]:
     """The column `weight`, positive numbers; ones if there is none."""
     if "weight" not in columns.schema:
+        for name in columns.schema:
+            if name.strip().casefold() in ("weight", "weights"):
+                warnings.warn(
+                    f"{columns.path}: column {quote(name)} is not used; rename it to 'weight' if "
+                    "it says how many labels one counts as.",
+                    CordialWarning,
+                    stacklevel=3,
+                )
         return np.ones(len(columns))
     weights = finite(columns, "weight")
-    wrong = np.flatnonzero(weights <= 0)
+    wrong = np.flatnonzero((weights <= 0) | (weights > LARGEST))
     if wrong.size:
+        value = weights[wrong[0]]
+        remedy = "Remove such rows." if value <= 0 else "Divide all weights by one number."
         raise InputError(
-            f"column 'weight' must be positive, how much a label counts; found "
-            f"{weights[wrong[0]]:g} in {name_rows(wrong, columns.where)}. Remove such rows."
+            f"column 'weight' must be positive and at most {LARGEST:,.0f}, how many labels one "
+            f"counts as; found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
         )
     return weights
