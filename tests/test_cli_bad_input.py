@@ -136,7 +136,7 @@ BAD_LABELS = {
     ),
     "decimals": (
         [LABELS, "7.0,1"],
-        "'7.0' .line 2.. The readings have items such as 'text 0', 'text 1' and 4 more: use the same ids",
+        "'7.0' .line 2.. The readings have items such as 'text 0', 'text 1' and 4 more: use the",
     ),
     "weights": (
         [LABELS + ",weight", "text 0,1,1", "text 1,1,0"],
