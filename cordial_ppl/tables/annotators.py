@@ -165,7 +165,12 @@ def combine(
         rows.setdefault(item, []).append(row)
     numbers = scale.at(positions)
     middle = np.average if how == "mean" else _median
-    found = [float(middle(numbers[own], weights=weights[own])) for own in rows.values()]
+    # A mean of equal numbers may differ from them by rounding.
+    found = [
+        float(np.clip(middle(own, weights=weights[of]), own.min(), own.max()))
+        for of in rows.values()
+        for own in [numbers[of]]
+    ]
     counts = np.array([weights[own].mean() for own in rows.values()])
     first = np.array([own[0] for own in rows.values()], np.int64)
     return first, scale.locate(found), counts
