@@ -123,6 +123,7 @@ class UserShift(Parameters):
         """
         self._check_fitted()
         labelled = _as_labelled(probs, labels, users, self.scale_)
+        sample_weight = aligned(probs, sample_weight, "sample_weight")
         self._add(*labelled, as_weights(sample_weight, np.arange(len(labelled[0]))))
         return self
 
