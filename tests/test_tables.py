@@ -270,6 +270,14 @@ def test_one_label_of_several(text):
         read_labels(path, SCALE, annotators="mean")
 
 
+def test_a_mean_of_equal_labels_is_that_label(text):
+    """Also where the weights' sums round."""
+    rows = [f"a,{who},5,{weight}" for who, weight in zip("xyz", (0.1, 0.7, 0.3), strict=True)]
+    path = text("l.csv", "item_id,annotator,label,weight", *rows)
+    found = read_labels(path, Scale(tuple("12345")), annotators="mean")
+    assert found.labels.tolist() == [4]
+
+
 def test_options_never_take_the_place_of_a_gap(text):
     """Nor of columns that fall, or that other names are mixed with."""
     for names in ("p_1,p_2,p_4", "p_3,p_2,p_1", "p_1,p_2,p_good"):

@@ -377,3 +377,13 @@ def test_a_weight_is_so_many_labels_of_a_user(fitted):
     more = cp.UserShift().fit(PROBS[half], LABELS[half], WHO[half])
     more.partial_fit(PROBS[half], LABELS[half], WHO[half], sample_weight=np.full(half.stop, 0.5))
     assert np.isfinite(list(more.values_.values())).all()
+
+
+def test_weights_of_further_labels_have_the_index_of_the_predictions(fitted):
+    rows = np.arange(20)
+    frame, weights = pandas.DataFrame(PROBS[rows]), pandas.Series(rows / 10)
+    given = LABELS[rows], [WHO[row] for row in rows]
+    found, expected = (cp.UserShift().fit(PROBS, LABELS, WHO) for _ in range(2))
+    found.partial_fit(frame, *given, sample_weight=weights[::-1])
+    expected.partial_fit(PROBS[rows], *given, sample_weight=weights.to_numpy())
+    assert found.values_ == expected.values_ != fitted.values_
