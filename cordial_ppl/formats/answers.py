@@ -107,9 +107,10 @@ RATED = re.compile(
 
 RETRACTED = re.compile(
     r"(?:(?:^|[.!?,;:(–—-])[^\w\n]*(?:(?:but|no|oh|hmm?|however|well)\b\W+)*"
-    r"(?:wait|actually|correct(?:ion|ed)|revis(?:ion|ed)|edit(?:ed)?|updated?|adjusted|new|sorry"
-    r"|scratch|instead)"
-    r"|\bon (?:second thoughts?|reflection)|\b(?:take|took) (?:that|it|this) back|\breconsider\w*"
+    r"(?:wait|actually|correct(?:ion|ed)|revis(?:ion|ed)|edit(?:ed)?|updated?|adjusted|sorry"
+    r"|scratch|make (?:that|it)|new (?:score|rating|grade))"
+    rf"|\b{_FINAL} {_NOUN}|\bon (?:second thoughts?|reflection)"
+    r"|\b(?:take|took) (?:that|it|this) back|\breconsider\w*"
     r"|(?:'d|\bwould|\bor|\bshould) rather|\bI meant?|\bmy mind"
     r"|\b(?:lower|rais|reduc|increas|chang|revis|correct|adjust|downgrad|upgrad)(?:e|ing)?"
     r" (?:it|this|that|my|the (?:score|rating|grade)))\b",
@@ -130,18 +131,24 @@ REFUSED = re.compile(
 
 _TITLE = r"[^\W\d_][^\n.!?:|=;,\"{}<>]{0,40}"
 HEADING = re.compile(
-    rf"^(?P<mark>\#+|\*\*|__){_S}(?P<name>[^\n]*?{_TITLE})[\s:*_#]*$", re.MULTILINE
+    rf"^(?P<mark>\#+|\*\*|__){_S}(?P<name>(?:[^\W\d_]*\s?\d+[.):]{_S})?{_TITLE})[\s:*_#]*$",
+    re.MULTILINE,
 )
 ABOVE = re.compile(rf"(?:^|\n)[^\w\n]*(?P<name>{_TITLE})[:*_]*{_S}\n+\Z")
 BESIDE = re.compile(rf"^[^\w\n]*(?P<name>\d{{1,2}}[.)]|{_TITLE}(?=[\s*_]*[:–—-]))", re.MULTILINE)
 WHOLE = re.compile(
-    rf"(?:[\W\d_]|\b(?:{_FINAL}|{_NOUN}|so|thus|therefore|hence|the|my|your|our|is|evaluation"
+    rf"[\W\d_]*+(?:[\W_]|\([^()]*\)|\b(?:{_FINAL}|{_NOUN}|so|thus|therefore|hence|the|my|your|our|is|evaluation"
     r"|assessment|summary|conclusion|result|feedback|explanation|reason(?:ing)?|rationale"
     r"|justification|analysis|output|response|review|comments?|strengths?|weakness(?:es)?|average"
     r"|revised|initial|and|of|for)s?\b)*+",
     re.IGNORECASE,
 )
 """Headings, titles and labels; and those that are of the whole text, not of a part of it."""
+
+BOUND = re.compile(
+    r"[,(\[]\s?(?:out of|max|(?:on a )?scale|range|of \d|/|\d+\s?(?:-|–|to))[^()\n]*", re.IGNORECASE
+)
+"""What names the scale behind an answer: "4 (out of 10)"."""
 
 PART = re.compile(r"[\"']\w+[\"']\s*:\s*\[[^\[\]]*\Z")
 """An element of a list under a key, before which a field stands."""
@@ -264,7 +271,11 @@ class Finder:
         for found in opener.finditer(text):
             if place := self._value(text, found.end(), source):
                 field = FIELD.match(found[0]) is not None
-                if field and PART.search(text, 0, found.start()) or self._is_bounded(found[0]):
+                if (
+                    field
+                    and PART.search(text, 0, found.start())
+                    or self._is_bounded(found[0].partition("(")[2])
+                ):
                     place = place._replace(option=None)
                 last = place._replace(several=field)
                 options.add(place.option)
@@ -292,6 +303,9 @@ class Finder:
         start = _skip(OPENED, text, start).end()
         if found := self._any.match(text, start):
             unit = _skip(UNIT, text, found.end())
+            bound = BOUND.match(text, unit.end())
+            if bound and self._is_bounded(bound[0]):
+                return Place(None, *found.span(), source=source)
             if _is_listed(text, start, found.end()):
                 return None
             if unit["top"] is None or self.spellings.match(unit["top"]) == self.spellings.top:
@@ -308,15 +322,12 @@ class Finder:
         brief = source != "alone" and not self.spellings.numeric and BRIEF.match(text, start)
         return Place(None, start, start, source=source) if brief else None
 
-    def _is_bounded(self, words: str) -> bool:
+    def _is_bounded(self, bounds: str) -> bool:
         """Whether an announcement names another top than that of the scale: "(out of 10)"."""
-        numbers = re.findall(r"\d+(?:\.\d+)?", words.partition("(")[2])
-        top = max(numbers, key=float, default=None)
-        return (
-            self.spellings.numeric
-            and top is not None
-            and (self.spellings.match(top) != self.spellings.top)
-        )
+        numbers = re.findall(r"\d+(?:\.\d+)?", bounds)
+        if not numbers or not self.spellings.numeric:
+            return False
+        return self.spellings.match(max(numbers, key=float)) != self.spellings.top
 
     def _is_revoked(self, text: str, place: Place) -> bool:
         """Whether what follows an answer refuses to rate, or retracts it for another option."""
@@ -374,7 +385,9 @@ def _part(text: str, found: re.Match[str]) -> str | None:
             return beside["name"]
         if re.search(rf"\b{_FINAL}\b", beside["name"], re.IGNORECASE):
             return None
-    above = ABOVE.search(text, 0, line) or next(reversed([*HEADING.finditer(text, 0, line)]), None)
+    above = ABOVE.search(text, max(0, line - 99), line) or next(
+        reversed([*HEADING.finditer(text, 0, line)]), None
+    )
     return above["name"] if above and not _is_whole(above["name"]) else None
 
 
