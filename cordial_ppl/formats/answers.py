@@ -129,7 +129,7 @@ REFUSED = re.compile(
 )
 """What says that there is no rating, whatever was announced before it."""
 
-_TITLE = r"[^\W\d_][^\n.!?:|=;,\"{}<>]{0,40}"
+_TITLE = r"[^\W\d_][^\n\d.!?:|=;,\"{}<>()]{0,40}(?:\d{1,2}|\([^()\n]*\))?"
 HEADING = re.compile(
     rf"^(?P<mark>\#+|\*\*|__){_S}(?P<name>(?:[^\W\d_]*\s?\d+[.):]{_S})?{_TITLE})[\s:*_#]*$",
     re.MULTILINE,
@@ -385,6 +385,8 @@ def _part(text: str, found: re.Match[str]) -> str | None:
             return beside["name"]
         if re.search(rf"\b{_FINAL}\b", beside["name"], re.IGNORECASE):
             return None
+    elif re.search(r"\w", text[line:start]):
+        return None
     above = ABOVE.search(text, max(0, line - 99), line) or next(
         reversed([*HEADING.finditer(text, 0, line)]), None
     )
