@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 from logs_of_reviews import LOGS, read, table
+from typer.testing import CliRunner
 
+from cordial_ppl.cli.app import app
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.cli import main
 from cordial_ppl.formats import collect, find_format, inspect_ai, of_scorer
 from cordial_ppl.formats.inspect_ai import zipfile
 from cordial_ppl.scale import Scale
@@ -335,18 +336,20 @@ def test_an_answer_other_than_the_value_that_the_scorer_took_is_not_counted(log)
     assert found.readings["item_id"] == ["one"] and found.answers["off"] == 1
 
 
-def test_a_graded_log_names_its_scores_and_says_if_their_calls_are_lost(log, capsys):
+def test_a_graded_log_names_its_scores_and_says_if_their_calls_are_lost(log):
     for answer in ("It is Lyon.", "C"):
         path = log(inspected({**graded(answer=answer), "target": "Paris"}))
-        with pytest.raises(SystemExit):
-            main(["read", str(path), "--options", "I,P,C", "--dry-run"])
-        assert "read by --score qa" in " ".join(capsys.readouterr().err.split())
+        asked_for = ["read", str(path), "--options", "I,P,C", "--dry-run"]
+        ended = CliRunner().invoke(app, asked_for)
+        assert "read by --score qa" in f"{ended.exception}{ended.stderr}"
     asked = {"grading": [{"role": "user"}, {"role": "assistant", "model": "m/g"}]}
     elsewhere = {**BEGUN, "name": "other"}
     for events, lost in [((elsewhere, call("")), True), ((BEGUN, call("")), False)]:
         path = log(inspected(graded(*events, metadata=asked)))
-        main(["read", str(path), "--options", "I,P,C", "--score", "qa", "--dry-run"])
-        said = " ".join(capsys.readouterr().err.split())
+        ended = CliRunner().invoke(
+            app, ["read", str(path), "--options", "I,P,C", "--score", "qa", "--dry-run"]
+        )
+        said = " ".join(ended.stderr.split())
         assert ("no call of the scorer 'qa' was found" in said) == lost
         assert ("the log has no log-probabilities" in said) != lost
 
