@@ -61,6 +61,12 @@ LOST = {
         "Score: 2\nFinal score: N/A", '{"score": null}', '[{"score": 4}, {"score": 2}]',
         "<score>4</score> <score>2</score>", "\\boxed{3} is wrong.\nGrade: 2", "Score: 3 → 4",
         "| Overall | 4 | 3 |", "Score: 4 for content, but 2 for form",
+        "Score (out of 10): 4", "Score: 4 (out of 10)", "Score: > 3", "Score: ≥4", "Score: - 1",
+        "Score: 4\nCorrection: 3", "Score: 4. Wait, I'd rather give it a 2.", "4\n\nOr rather 3.",
+        "Score: 4 (clarity), 2 (style)", "Relevance\nRating: 4\nFluency\nRating: 2",
+        "1. Score: 4\n2. Score: 2", "Rating A: [[4]]\nRating B: [[2]]",
+        "### Clarity\nScore: 4\n\n### Style\nIt is terse.", "Score: 5\nI am unable to rate this.",
+        '{"scores": [{"name": "clarity", "score": 4}]}',
     ],
     "prose": [
         "", "No idea.", "1 to 5", "[[5], [1], [2]]", "It has 2 flaws.", "Clarity: 2\nStyle: 3",
@@ -174,7 +180,7 @@ PROSE = st.sampled_from(
 def test_what_stands_before_the_last_brackets_changes_nothing(before):
     assert find(STARS, "\n".join([*before, "[[4]]"])) == ("4", "marked")
     plain = [text for text in before if "[[" not in text]
-    assert find(STARS, "\n".join([*plain, "Score: 4"])) == ("4", "named")
+    assert find(STARS, "\n".join([*plain, "Final score: 4"])) == ("4", "named")
 
 
 LABELS = st.sampled_from(["Score: {}", "**Rating:** {}/5", "Final answer - {}", "評価：{}", "{}"])

@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 from logs_of_reviews import LOGS, read, table
+from typer.testing import CliRunner
 
+from cordial_ppl.cli.app import app
 from cordial_ppl.errors import FileError, InputError
 from cordial_ppl.formats import collect, find_format, inspect_ai, of_scorer
 from cordial_ppl.formats.inspect_ai import zipfile
@@ -332,6 +334,24 @@ def test_an_answer_other_than_the_value_that_the_scorer_took_is_not_counted(log)
     )
     found = grades(path, "qa")
     assert found.readings["item_id"] == ["one"] and found.answers["off"] == 1
+
+
+def test_a_graded_log_names_its_scores_and_says_if_their_calls_are_lost(log):
+    for answer in ("It is Lyon.", "C"):
+        path = log(inspected({**graded(answer=answer), "target": "Paris"}))
+        asked_for = ["read", str(path), "--options", "I,P,C", "--dry-run"]
+        ended = CliRunner().invoke(app, asked_for)
+        assert "read by --score qa" in f"{ended.exception}{ended.stderr}"
+    asked = {"grading": [{"role": "user"}, {"role": "assistant", "model": "m/g"}]}
+    elsewhere = {**BEGUN, "name": "other"}
+    for events, lost in [((elsewhere, call("")), True), ((BEGUN, call("")), False)]:
+        path = log(inspected(graded(*events, metadata=asked)))
+        ended = CliRunner().invoke(
+            app, ["read", str(path), "--options", "I,P,C", "--score", "qa", "--dry-run"]
+        )
+        said = " ".join(ended.stderr.split())
+        assert ("no call of the scorer 'qa' was found" in said) == lost
+        assert ("the log has no log-probabilities" in said) != lost
 
 
 def test_scores_that_are_not_there(log):

@@ -1,12 +1,13 @@
 """`cordial read`: readings out of judgments, logs of other tools, and any rows by their fields."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cordial_ppl.cli.messages import working
+from cordial_ppl.cli.messages import say, working
 from cordial_ppl.cli.options import (
     After,
     Explain,
@@ -101,6 +102,7 @@ def read(
         warn,
     )
     from cordial_ppl.formats import read as read_file
+    from cordial_ppl.formats.inspect_ai import logs_calls
     from cordial_ppl.tables import write_table
 
     written = [path for path in (out, labels) if path is not None]
@@ -115,21 +117,32 @@ def read(
         check_output(path, [source])
     if out is not None and labels is not None and out.absolute() == labels.absolute():
         raise InputError(f"readings and labels are two tables; both would be {out}.")
+    take = partial(
+        read_file,
+        source,
+        **named.settings,
+        form=form,
+        options=split_options(options),
+        spell=read_spellings(spell),
+        after=after,
+        guess=guess,
+        reverse=reverse,
+        round=round and round.value,
+        score=score,
+        explain=max(explain, ROWS * dry_run),
+    )
     with working(f"reading {source}", quiet):
-        found = read_file(
-            source,
-            **named.settings,
-            form=form,
-            options=split_options(options),
-            spell=read_spellings(spell),
-            after=after,
-            guess=guess,
-            reverse=reverse,
-            round=round and round.value,
-            score=score,
-            explain=max(explain, ROWS * dry_run),
-            labels=labels is not None or dry_run,
-        )
+        try:
+            found = take(labels=labels is not None or dry_run)
+        except InputError as error:
+            if labels is not None or not dry_run:
+                raise
+            # Targets of a graded log are no labels; that its answers are no ratings says more.
+            if scored := take(labels=False).scored:
+                scores = " or ".join(scored)
+                raise InputError(f"{error} It has scores too, read by --score {scores}.") from error
+            raise
+        called = score is None or not found.hard or logs_calls(source, score)
     with naming(source):
         if labels is not None and not found.labels["item_id"]:
             raise InputError("there are no labels in it; leave --labels out.")
@@ -148,4 +161,10 @@ def read(
         typer.echo(explain_text(text, found.options))
     if not quiet:
         report(found, found.name, out, labels, dry_run)
+    if not called and found.form is not None:
+        say(
+            f"warning: no call of the scorer {score!r} was found in the log, only its values: "
+            "every reading is a single answer, which says much less than log-probabilities."
+        )
+        found.form = replace(found.form, remedy="")
     warn(found, guess, source)

@@ -10,7 +10,8 @@ Looked at in this order, until something is found; the last of its kind counts:
    the text with ("I give it a 4"), or what the text begins with.
 
 If what is announced is not an option ("Rating: 8.5", "Score: 3-4"), there is no answer; nor if
-fields of one text disagree, or a word with the brackets before it.
+fields of one text disagree, or a word with the brackets before it, or ratings under headings of
+their own; nor if what follows takes the answer back.
 """
 
 import re
@@ -66,6 +67,9 @@ NAMED = re.compile(
 )
 """Not "Clarity score:", "Score (style):" or "Final scores:", which announce parts of the rating."""
 
+COMPARED = re.compile(rf"{_S}(?:[>≥≤⩾⩽]|<{_S}=?{_S}\d+\b(?!>)|[-–—+][^\S\n])")
+"""What makes a number a bound, or an apart sign a number below zero: "> 3", "- 1"."""
+
 OPENED = re.compile(rf"(?:[^\S\n]|[\"'*_`(\[{{<>$|\\:={_EMOJI}])*")
 _UNIT = r"(?:-?stars?\b|p(?:oi|o|u)n[tk]\w*|[分点點星점])?"
 UNIT = re.compile(
@@ -84,7 +88,10 @@ LINE = re.compile(r"(?m)^(?=.*[^\W_])")
 ENDED = re.compile(r"(?:\([^()\d\n]*\))?[^\w\n]*(?:\n|\Z)")
 EMPTY = re.compile(r"[^\w\[\n]*\n+(?=.*[^\W_])")
 NUMBERED = re.compile(r"\w{1,2}[.)](?!\d)")
-ALSO = re.compile(rf"(?:[,;/&~|→⇒]|[-–—]+>?|\bto\b|\band\b|\bor\b){_S}", re.IGNORECASE)
+ALSO = re.compile(
+    rf"(?:\([^()\n]*\){_S})?(?:[,;/&~|→⇒]|[-–—]+>?|\bto\b|\band\b|\bor\b|(?<=\))|(?<=\)\s)){_S}",
+    re.IGNORECASE,
+)
 DIGIT = re.compile(rf"[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N}|(?:n/a|null|none)\b", re.IGNORECASE)
 HEDGED = re.compile(r"(?:[^\W\d]+\s|[~≈]\s?){0,2}")
 """What is announced if it is no option: "none", "about 3.5"."""
@@ -93,10 +100,58 @@ BRIEF = re.compile(r"[^\s\"'\]}>|][^\n\"'\]}>|]{0,29}(?=[\"'\]}>|\n]|\Z)")
 
 RATED = re.compile(
     r"(?<!\bnot\s)(?<!n't\s)\b(?:rat(?:ed?|ing)|scor(?:ed?|ing)|graded?|given?|deserves?|earns?"
-    r"|assign|award|call|go with)\b(?:(?!\b(?:than|between|from)\b)[^\d.!?;\n]){0,60}?\b",
+    r"|assign|award|call|go with)\b(?:(?!\b(?:than|between|from)\b)[^\d.!?;<>≥≤\n]){0,60}?\b",
     re.IGNORECASE,
 )
 """What announces an answer in prose, for those who allow a guess."""
+
+RETRACTED = re.compile(
+    r"(?:(?:^|[.!?,;:(–—-])[^\w\n]*(?:(?:but|no|oh|hmm?|however|well)\b\W+)*"
+    r"(?:wait|actually|correct(?:ion|ed)|revis(?:ion|ed)|edit(?:ed)?|updated?|adjusted|sorry"
+    r"|scratch|make (?:that|it)|new (?:score|rating|grade))"
+    rf"|\b{_FINAL} {_NOUN}|\bon (?:second thoughts?|reflection)"
+    r"|\b(?:take|took) (?:that|it|this) back|\breconsider\w*"
+    r"|(?:'d|\bwould|\bor|\bshould) rather|\bI meant?|\bmy mind"
+    r"|\b(?:lower|rais|reduc|increas|chang|revis|correct|adjust|downgrad|upgrad)(?:e|ing)?"
+    r" (?:it|this|that|my|the (?:score|rating|grade)))\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What takes an answer back, if another option follows."""
+
+REFUSED = re.compile(
+    r"\b(?:(?:I|we)(?: do|'m| am|'re| are| must| have to| will|) ?(?:cannot|can't|can not|not|n't"
+    r"|unable to|won't|decline|refuse)|it is (?:impossible|not possible) to"
+    r"|there is (?:not enough|insufficient) \w+ to) ?(?:(?:to|able|be|fairly|reliably|properly) )*"
+    r"(?:rate|assess|score|evaluate|grade|judge)\b(?![^.\n]*(?:higher|lower|better|worse|\d))"
+    r"|\b(?:I|we) (?:do not|don't|lack)(?: have)? (?:enough|sufficient) (?:information|context)"
+    r"|\b(?:I|we)(?: must| have to)? (?:respectfully )?decline\b",
+    re.IGNORECASE,
+)
+"""What says that there is no rating, whatever was announced before it."""
+
+_TITLE = r"[^\W\d_][^\n\d.!?:|=;,\"{}<>()]{0,40}(?:\d{1,2}|\([^()\n]*\))?"
+HEADING = re.compile(
+    rf"^(?P<mark>\#+|\*\*|__){_S}(?P<name>(?:[^\W\d_]*\s?\d+[.):]{_S})?{_TITLE})[\s:*_#]*$",
+    re.MULTILINE,
+)
+ABOVE = re.compile(rf"(?:^|\n)[^\w\n]*(?P<name>{_TITLE})[:*_]*{_S}\n+\Z")
+BESIDE = re.compile(rf"^[^\w\n]*(?P<name>\d{{1,2}}[.)]|{_TITLE}(?=[\s*_]*[:–—-]))", re.MULTILINE)
+WHOLE = re.compile(
+    rf"[\W\d_]*+(?:[\W_]|\([^()]*\)|\b(?:{_FINAL}|{_NOUN}|so|thus|therefore|hence|the|my|your|our|is|evaluation"
+    r"|assessment|summary|conclusion|result|feedback|explanation|reason(?:ing)?|rationale"
+    r"|justification|analysis|output|response|review|comments?|strengths?|weakness(?:es)?|average"
+    r"|revised|initial|and|of|for)s?\b)*+",
+    re.IGNORECASE,
+)
+"""Headings, titles and labels; and those that are of the whole text, not of a part of it."""
+
+BOUND = re.compile(
+    r"[,(\[]\s?(?:out of|max|(?:on a )?scale|range|of \d|/|\d+\s?(?:-|–|to))[^()\n]*", re.IGNORECASE
+)
+"""What names the scale behind an answer: "4 (out of 10)"."""
+
+PART = re.compile(r"[\"']\w+[\"']\s*:\s*\[[^\[\]]*\Z")
+"""An element of a list under a key, before which a field stands."""
 
 SPECIAL = re.compile(
     r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]"
@@ -192,6 +247,8 @@ class Finder:
         ended = found.start() if (found := UNENDED.search(text, skipped)) else len(text)
         text = SPECIAL.sub(lambda found: " " * len(found[0]), text[skipped:ended])
         place = self._find(text)
+        if place and self.before is None and self._is_revoked(text, place):
+            place = place._replace(option=None)
         if place is None or place.option is None or told not in (None, place.option):
             self.counts["prose" if place is None else "off"] += 1
             return None
@@ -204,19 +261,31 @@ class Finder:
         marked = self._last(text, MARKED, "marked")
         named = self._last(text, NAMED, "named")
         if marked and named and marked.option != named.option:
-            later = named.start > marked.start
+            later = named.start >= marked.start
             return marked._replace(option=None if later else marked.option, several=True)
         return marked or named or self._alone(text)
 
     def _last(self, text: str, opener: re.Pattern[str], source: str) -> Place | None:
         """The last answer that follows an expression."""
-        last, options = None, set()
+        last, options, parts = None, set(), {}
         for found in opener.finditer(text):
             if place := self._value(text, found.end(), source):
-                last = place._replace(several=FIELD.match(found[0]) is not None)
+                field = FIELD.match(found[0]) is not None
+                if (
+                    field
+                    and PART.search(text, 0, found.start())
+                    or self._is_bounded(found[0].partition("(")[2])
+                ):
+                    place = place._replace(option=None)
+                last = place._replace(several=field)
                 options.add(place.option)
+                part = _part(text, found) if source in ("marked", "named") and not field else None
+                if part:
+                    parts[part] = place.option
         if last is None:
             return None
+        if part and (len(set(parts.values())) > 1 or len(parts) == 1 and _is_headed(text, last)):
+            return last._replace(option=None, several=True)
         # Fields that disagree are of several things; elsewhere a judge changes its mind.
         several = len(options - {None}) > 1
         return last._replace(
@@ -229,9 +298,14 @@ class Finder:
             # A heading announces the line below, if that is nothing but the answer.
             below = self._line(text, ended.end())
             return below and below._replace(source=source)
+        if COMPARED.match(text, start):
+            return Place(None, start, start, source=source)
         start = _skip(OPENED, text, start).end()
         if found := self._any.match(text, start):
             unit = _skip(UNIT, text, found.end())
+            bound = BOUND.match(text, unit.end())
+            if bound and self._is_bounded(bound[0]):
+                return Place(None, *found.span(), source=source)
             if _is_listed(text, start, found.end()):
                 return None
             if unit["top"] is None or self.spellings.match(unit["top"]) == self.spellings.top:
@@ -247,6 +321,24 @@ class Finder:
         # On a scale of words any few words after a mark may be meant as the answer.
         brief = source != "alone" and not self.spellings.numeric and BRIEF.match(text, start)
         return Place(None, start, start, source=source) if brief else None
+
+    def _is_bounded(self, bounds: str) -> bool:
+        """Whether an announcement names another top than that of the scale: "(out of 10)"."""
+        numbers = re.findall(r"\d+(?:\.\d+)?", bounds)
+        if not numbers or not self.spellings.numeric:
+            return False
+        return self.spellings.match(max(numbers, key=float)) != self.spellings.top
+
+    def _is_revoked(self, text: str, place: Place) -> bool:
+        """Whether what follows an answer refuses to rate, or retracts it for another option."""
+        if REFUSED.search(text, place.end):
+            return True
+        if not (found := RETRACTED.search(text, place.end)):
+            return False
+        others = (
+            one for which in (self._cased, DIGIT) for one in which.finditer(text, found.end())
+        )
+        return any(self.spellings.match(one[0]) != place.option for one in others)
 
     def _alone(self, text: str) -> Place | None:
         """The answer that the first line is, unless another line is another; or a guess."""
@@ -282,3 +374,34 @@ def _is_listed(text: str, start: int, end: int) -> bool:
         return False
     following = str(int(option) + 1) if option.isdigit() else re.escape(chr(ord(option) + 1))
     return bool(re.compile(rf"(?<!\w){following}\{mark}[*_]*\s").search(text, end))
+
+
+def _part(text: str, found: re.Match[str]) -> str | None:
+    """The heading, title or label of what is rated, if it is a part of the whole."""
+    start = found.start() + (found[0][:1] in ".!?;]")
+    line = text.rfind("\n", 0, start) + 1
+    if beside := BESIDE.match(text, line):
+        if beside["name"][0].isdigit() or not _is_whole(beside["name"]):
+            return beside["name"]
+        if re.search(rf"\b{_FINAL}\b", beside["name"], re.IGNORECASE):
+            return None
+    elif re.search(r"\w", text[line:start]):
+        return None
+    above = ABOVE.search(text, max(0, line - 99), line) or next(
+        reversed([*HEADING.finditer(text, 0, line)]), None
+    )
+    return above["name"] if above and not _is_whole(above["name"]) else None
+
+
+def _is_headed(text: str, place: Place) -> bool:
+    """Whether the heading above an answer is followed by another part's, of the same rank."""
+    above = [*HEADING.finditer(text, 0, place.start)][-1:]
+    return any(
+        found["mark"] == one["mark"] and not _is_whole(found["name"])
+        for one in above
+        for found in HEADING.finditer(text, place.end)
+    )
+
+
+def _is_whole(name: str) -> bool:
+    return WHOLE.fullmatch(name) is not None

@@ -49,6 +49,19 @@ def list_scores(sample: Object) -> dict[str, bool]:
     return names
 
 
+def has_calls(sample: Object, name: str) -> bool:
+    """Whether a scorer asked a model of a sample, as far as the log has it.
+
+    Args:
+        sample: The sample.
+        name: The scorer, or one of its values: "rubric.style".
+
+    Returns:
+        Whether the log has a call.
+    """
+    return bool(_calls(sample, _scorer(sample, name)[0]))
+
+
 def read_grades(sample: Object, name: str) -> list[Grade]:
     """Read a score of a sample.
 
@@ -64,7 +77,7 @@ def read_grades(sample: Object, name: str) -> list[Grade]:
         InputError: The scorer gives several values, and none is named.
     """
     scores = sample.get("scores") or {}
-    scorer, _, key = (name, "", "") if name in scores else name.rpartition(".")
+    scorer, key = _scorer(sample, name)
     value = scores.get(scorer, {}).get("value")
     parts = _parts(value)
     if scorer not in scores or key and key not in parts:
@@ -88,6 +101,12 @@ def read_grades(sample: Object, name: str) -> list[Grade]:
         (model,) = graders
         return [Grade(model, Answer(value), _made(model, calls.get(model, {})))]
     return [Grade(scorer, Answer(value), {})]
+
+
+def _scorer(sample: Object, name: str) -> tuple[str, str]:
+    """The scorer of a score, and which of its values it is."""
+    scorer, _, key = name.rpartition(".")
+    return (name, "") if name in (sample.get("scores") or {}) else (scorer, key)
 
 
 def _parts(value: Any) -> Object:

@@ -21,7 +21,7 @@ from typing import Any
 from cordial_ppl.errors import FileError, InputError, list_names
 from cordial_ppl.formats.evidence import Answer
 from cordial_ppl.formats.format import Format
-from cordial_ppl.formats.grades import Grade, list_scores, read_grades
+from cordial_ppl.formats.grades import Grade, has_calls, list_scores, read_grades
 from cordial_ppl.formats.records import Record, as_text
 from cordial_ppl.formats.responses import LONG, read_choice
 from cordial_ppl.formats.rows import at, read_rows, say_fields
@@ -68,13 +68,31 @@ def of_scorer(form: Format, name: str) -> Format:
     return replace(form, records=partial(_read, score=name))
 
 
-def _read(path: Path, score: str | None = None) -> Iterator[Record]:
-    """Read a log: a record for each sample, or for each of its graders, its epochs together."""
+def logs_calls(path: Path, score: str) -> bool:
+    """Whether a log has calls of models within a scorer, without which only its values are known.
+
+    Args:
+        path: The log.
+        score: The scorer, or one of its values: "rubric.style".
+
+    Returns:
+        Whether any sample has one.
+    """
+    return any(has_calls(sample, score) for *_, epochs in _samples(path) for sample in epochs)
+
+
+def _samples(path: Path) -> Iterator[tuple[Object, str, list[Object]]]:
+    """What a log says of itself, and the epochs of each sample."""
     with path.open("rb") as file:
         packed = file.read(2) == b"PK"
+    return _unpack(path) if packed else _list(path)
+
+
+def _read(path: Path, score: str | None = None) -> Iterator[Record]:
+    """Read a log: a record for each sample, or for each of its graders, its epochs together."""
     empty, graded = True, False
     names: dict[str, bool] = {}
-    for log, item, epochs in _unpack(path) if packed else _list(path):
+    for log, item, epochs in _samples(path):
         place, empty = f"sample {item}", False
         with at(place):
             record = _record(log, place, epochs)
