@@ -229,16 +229,23 @@ def test_weights_are_in_the_likelihood():
     np.testing.assert_allclose(change, known.sum("text"), rtol=1e-9)
 
 
-def test_leaving_weighted_labels_out_by_weights_is_leaving_them_out():
+@pytest.mark.parametrize(
+    ("weights", "texts"),
+    [
+        (np.repeat([0.5, 1.5], 10), np.arange(20)),
+        (np.linspace(0.5, 1.5, 20), np.arange(20)),
+        (np.repeat([0.5, 1.5], 10), np.arange(20) // 2 % 8),
+    ],
+)
+def test_leaving_weighted_labels_out_by_weights_is_leaving_them_out(weights, texts):
     rng = np.random.default_rng(0)
     logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(1, 4, 20)
-    weights = np.repeat([0.5, 1.5], 10)
     channel: Any = cp.ChannelCalibrator("location", inference="laplace")
-    channel.fit(logits, labels, sample_weight=weights)
+    channel.fit(logits, labels, sample_weight=weights, texts=texts)
     tree: Any = channel.to_datatree()
     found = tree["log_likelihood"]["label"].values[0].mean(axis=0)
     for row in (0, 15):
-        others = np.delete(np.arange(20), row)
+        others = texts != texts[row]
         histogram = label_histogram(labels[others], 5, weights=weights[others])
         own: Any = replace(channel.posterior_, histogram=histogram)
         data = Labelled(logits - logits.mean(1)[:, None], labels, {}, weights)

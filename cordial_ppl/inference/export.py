@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from cordial_ppl.annotators import by_text
 from cordial_ppl.arrays import bucket
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled, pad_texts
@@ -60,9 +61,9 @@ def to_datatree(
         also ``log_likelihood`` (nats, times the label's weight), ``posterior_predictive``,
         ``prior_predictive`` and ``observed_data``, each of ``label`` with dimension ``text``.
 
-        The channel falls back on the histogram of the labels, which has seen the label of each
-        text.  The log likelihood of a text that was fitted is therefore that under the histogram of
-        the others: leaving labels out by their weights alone (PSIS-LOO) would call a channel that
+        The channel falls back on the histogram of the labels, which has seen the labels of each
+        text.  The log likelihood of a label that was fitted is therefore that under the histogram
+        of the other texts' labels: leaving labels out by their weights alone (PSIS-LOO) would call a channel that
         leans on the histogram better than it is.
     """
     from arviz_base import from_dict
@@ -170,14 +171,17 @@ def _labels(
 def _left_out(
     target: Target, draws: np.ndarray, data: Labelled, size: int
 ) -> Float[np.ndarray, "S n"]:
-    """Log likelihood of each label under the histogram of the other labels."""
-    labels, weights = np.asarray(data.labels), np.asarray(data.weights)
-    found = np.empty((len(draws), len(labels)))
-    for option, weight in np.unique(np.stack([labels, weights]), axis=1).T:
-        rows = np.flatnonzero((labels == option) & (weights == weight))
-        left = np.arange(len(labels)) != rows[0]
-        others = label_histogram(labels[left], size, weights=weights[left])
-        found[:, rows] = _labels(target, draws, others, data)[0][:, rows]
+    """Log likelihood of each label under the histogram of the other texts' labels."""
+    found = np.empty((len(draws), len(data.labels)))
+    said = by_text(data.labels, size, data.weights, data.texts)
+    # Texts that leave the same labels are scored together.
+    counts = said.shares * said.weights[:, None]
+    alike = np.unique(counts, axis=0, return_inverse=True)[1].ravel()[data.ranks]
+    for group in range(alike.max() + 1):
+        rows = np.flatnonzero(alike == group)
+        left = data.take(data.texts != data.texts[rows[0]])
+        others = label_histogram(left.labels, size, weights=left.weights)
+        found[:, rows] = _labels(target, draws, others, data.take(rows))[0]
     return found
 
 
