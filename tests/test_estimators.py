@@ -179,3 +179,8 @@ def test_label_free_calibrators_need_no_labels():
     np.testing.assert_array_equal(batch.fit(LOGITS, [None] * 20).predict_proba(TEST), alone)
     with pytest.raises(InputError, match="4 columns but 5 options"):
         batch.fit(LOGITS[:, :4])
+    # A text counts once, however many labels it has.
+    rows = np.repeat(np.arange(20), np.arange(20) % 3 + 1)
+    several = cp.BatchCalibration(STARS).fit(LOGITS[rows], texts=rows)
+    np.testing.assert_allclose(several.predict_proba(TEST), alone, rtol=1e-6)
+    np.testing.assert_array_equal(several.sketch_, batch.fit(LOGITS).sketch_)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cordial_ppl.annotators import as_weights
+from cordial_ppl.annotators import as_texts, as_weights
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.members import CalibratorFit, CalibratorMember, Member
 from cordial_ppl.cordial.named import FULL_CHANNELS
@@ -138,8 +138,8 @@ class LabelFree(LogitCalibrator):
             labels: ignored; may be left out.
             covariates: ignored.
             corpus: all texts that it is for, as of any stack.
-            sample_weight: what each reading counts; one by default.
-            texts: ignored.
+            sample_weight: what each reading counts; by default one, which the rows of a text share.
+            texts: which text each row is of, where a text has several rows.
 
         Returns:
             The estimator itself.
@@ -147,7 +147,7 @@ class LabelFree(LogitCalibrator):
         Raises:
             InputError: the readings are invalid; the message says where and why.
         """
-        return super().fit(logits, labels, corpus=corpus, sample_weight=sample_weight)
+        return super().fit(logits, labels, corpus=corpus, sample_weight=sample_weight, texts=texts)
 
     def _label(
         self,
@@ -158,9 +158,10 @@ class LabelFree(LogitCalibrator):
         sample_weight: Any = None,
         texts: Any = None,
     ) -> Labelled:
-        count = len(readings)
-        weights = as_weights(sample_weight, np.arange(count))
-        return Labelled(readings, np.zeros(count, np.int64), {}, weights)
+        of = as_texts(texts, len(readings))
+        weights = as_weights(sample_weight, of)
+        found = Labelled(readings, np.zeros(len(of), np.int64), {}, weights, of)
+        return found.take(np.flatnonzero(weights))
 
     def parts(self, labels: int) -> tuple[Member, ...]:
         """None: nothing is fitted to labels."""
@@ -174,7 +175,7 @@ class LabelFree(LogitCalibrator):
     def _fit(self, texts: Labelled, earlier: Stack | None = None) -> None:
         (fit,) = CalibratorMember(self.name).fit([Case(texts)])
         self.fits_, self.weights_, self.losses_ = {self.name: fit.fitted}, {self.name: 1.0}, {}
-        self.sketch_ = sketch(texts.logits)
+        self.sketch_ = sketch(texts.logits[texts.first])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
