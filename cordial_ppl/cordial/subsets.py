@@ -64,8 +64,6 @@ def fit_subsets(
     seeds: Sequence[int],
     report: Texts,
     *,
-    weights: Float[np.ndarray, " N"] | None = None,
-    texts: Int[np.ndarray, " N"] | None = None,
     on_done: Callable[[], None] = lambda: None,
 ) -> dict[str, BatchFit | Exception]:
     """Fit estimators to subsets of the labels and predict the report texts.
@@ -80,17 +78,13 @@ def fit_subsets(
         subsets: rows of the pool, one subset a row.
         seeds: seed of each subset's folds and random numbers.
         report: texts to predict.
-        weights: what each label counts; one by default.
-        texts: which text each label is of; by default each of another.
         on_done: is called when a member has been fitted to all subsets.
 
     Returns:
         For each estimator its fits, or the error that one of its members ended with.
     """
-    cases = make_cases(pool, labels, subsets, seeds, weights, texts)
-    # Subsets of equally many labels may differ in their sum of weights by rounding.
-    count = round(float(cases[0].texts.weights.sum()))
-    needed = {name: own.parts(count) for name, own in estimators.items()}
+    cases = make_cases(pool, labels, subsets, seeds)
+    needed = {name: own.parts(subsets.shape[1]) for name, own in estimators.items()}
     stacked = {part.key for name, own in needed.items() if estimators[name].folded for part in own}
     unique = {part.key: part for own in needed.values() for part in own}
 
@@ -118,11 +112,9 @@ def make_cases(
     labels: Int[np.ndarray, " N"],
     subsets: Int[np.ndarray, "S n"],
     seeds: Sequence[int],
-    weights: Float[np.ndarray, " N"] | None = None,
-    texts: Int[np.ndarray, " N"] | None = None,
 ) -> list[Case]:
     """The subsets as data sets to fit, with the folds that each seed gives."""
-    whole = Labelled(pool.logits, labels, pool.covariates, weights, texts)
+    whole = Labelled(pool.logits, labels, pool.covariates)
     subset = [whole.take(rows) for rows in subsets]
     return [
         Case(own, deal_folds(own, seed), (seed,)) for own, seed in zip(subset, seeds, strict=True)
@@ -140,7 +132,7 @@ def _mix(estimator: Estimator, found: Sequence[Fits], cases: Sequence[Case]) -> 
     fits, predicted = zip(*found, strict=True)
     weights = np.full((len(cases), len(fits)), 1 / len(fits))
     if isinstance(estimator, Stack) and estimator.folded:
-        members = estimator.parts(round(float(cases[0].texts.weights.sum())))
+        members = estimator.parts(len(cases[0].texts.labels))
         prior = estimator.prior_of_weights([part.name for part in members])
         for place, case in enumerate(cases):
             held_out = np.stack([fit[place].held_out for fit in fits], axis=-1)
