@@ -164,7 +164,7 @@ def judge(
         advice=advice,
         labels=count,
         target=target,
-        accuracy=mean(shares[np.arange(count), said.argmax(axis=1)]),
+        accuracy=mean(shares[np.arange(len(first)), said.argmax(axis=1)]),
         common=float(counts.max() / total),
         error=mean(np.sum(shares * away, axis=1)),
         spread=float(counts @ np.abs(values - middle) / total) * count / (count - 1),

@@ -78,7 +78,18 @@ def test_a_weight_is_so_many_labels(make):
     assert rms(one.predict_proba(TEST), many.predict_proba(TEST)) < near
     for loss, other in zip(one.expected_, many.expected_, strict=True):
         assert loss == pytest.approx(other, abs=near)
-    assert one.verdict().text == pytest.approx(many.verdict().text)
+
+
+def test_a_verdict_weighs_texts():
+    weights = np.tile(WEIGHTS, 2)
+    labels = TEXTS.labels[:40]
+    one: Any = cp.LogitStack().fit(TEXTS.logits[:40], labels, sample_weight=weights)
+    right, values = one.out_of_fold_.argmax(axis=1) == labels, one.scale_.values
+    off = np.abs(one.out_of_fold_ @ values - values[labels])
+    found = one.verdict()
+    assert found.accuracy == pytest.approx(weights @ right / weights.sum())
+    assert found.error == pytest.approx(weights @ off / weights.sum())
+    assert found.accuracy != pytest.approx(right.mean())
 
 
 def test_what_weighs_nothing_is_not_there():

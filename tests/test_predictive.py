@@ -87,6 +87,21 @@ def test_a_reader_that_turned_round_is_found(stack):
     assert one.labels == 1 and 0 < one.p <= 1
 
 
+def test_a_text_is_one_observation(stack):
+    """However many have labelled it; its labels count by their weights."""
+    rows, labels = np.arange(100, 130), TEXTS.labels[100:130]
+    once = stack.check_labels(TEXTS.logits[rows], labels)
+    twice = stack.check_labels(TEXTS.logits[rows], np.column_stack([labels, labels]))
+    assert twice.labels == 30 and twice.text == once.text
+    np.testing.assert_allclose(twice[:5], once[:5])
+    weights, other = np.linspace(0, 2, 60), np.minimum(labels + 1, 4)
+    both, given = np.tile(rows, 2), np.concatenate([labels, other])
+    found = stack.check_labels(TEXTS.logits[both], given, sample_weight=weights, texts=both)
+    losses = cp.scores.log_loss(stack.predict_proba(TEXTS.logits[both]), given, per_text=True)
+    assert found.loss == pytest.approx(weights @ losses / weights.sum())
+    assert found.labels == 30 and found.lower < found.expected < found.upper
+
+
 def test_labels_by_name_and_single_calibrators():
     for fitted in (cp.TemperatureScaling(STARS), cp.RawReading(STARS)):
         fitted.fit(LOGITS, [STARS[k] for k in LABELS])

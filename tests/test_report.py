@@ -103,6 +103,30 @@ def test_every_score_is_what_its_name_says(judge, facts):
             np.testing.assert_allclose(gain, difference, rtol=1e-4, atol=1e-6)
 
 
+def test_several_labels_of_a_text_are_one_observation(judge, facts, write):
+    """Each label twice says no more; weights say which counts how much."""
+    twice: Any = gather(judge, texts(np.repeat(ROWS, 2)))
+    assert twice.held_out == 40 and twice.labelled == 60
+    assert twice.check.text == facts.check.text
+    for name, score in facts.scores.items():
+        np.testing.assert_allclose(twice.scores[name].gain, score.gain, rtol=1e-9, atol=1e-12)
+        assert twice.scores[name].means == pytest.approx(score.means)
+    words = " ".join(" ".join(Elements(write(twice)).words).split())
+    assert "on 40 labelled texts that the fit has not seen" in words
+    assert "60 of them labelled (20 in the fit)" in words
+    # The other label of a text of the fit is not new either.
+    assert gather(judge, replace(texts([0, 0]), labels=np.array([LABELS[0], 4]))).held_out == 0
+    weights = np.random.default_rng(0).uniform(0.5, 2, 60)
+    weighed: Any = gather(judge, replace(texts(), weights=weights))
+    probs = judge.predict_proba(TEST)
+    losses = -np.log(np.maximum(probs[np.arange(40), TRUTH], FLOOR))
+    mean = np.average(losses, weights=weights[20:])
+    assert weighed.scores["log loss"].means["calibrated"] == pytest.approx(mean, rel=1e-5)
+    assert weighed.check.loss == pytest.approx(mean, rel=1e-5)
+    few = gather(judge, texts(np.repeat(ROWS[:24], 2)))
+    assert few.check is None and not few.scores
+
+
 def test_the_page_says_the_facts_in_figures(facts, write):
     page = Elements(write(facts))
     words, rows = " ".join(page.words), page.rows

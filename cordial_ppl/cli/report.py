@@ -60,6 +60,7 @@ def report(
         covariates={name: table.covariate(name) for name in fitted.covariates_},
         kind=table.kind,
         columns=list_groups(table, rows, found),
+        weights=found.weights,
     )
     with working("measuring and drawing", shown.quiet):
         facts = gather(fitted, texts)
@@ -67,4 +68,4 @@ def report(
     if shown.json:
         show_json({"output": str(page), **facts.to_dict()})
     elif not shown.quiet:
-        say(f"wrote {page}: {count(len(texts.items), 'text')}, {len(texts.labels)} labelled")
+        say(f"wrote {page}: {count(len(texts.items), 'text')}, {facts.labelled} labelled")

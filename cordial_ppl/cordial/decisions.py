@@ -267,7 +267,15 @@ class Decisions(Estimator):
         found = sketch(self._read(logits, self.scale_.size))
         return None if self.sketch_ is None else compare(self.sketch_, found, self.scale_)
 
-    def check_labels(self, logits: Any, labels: Any, covariates: Any = None) -> LabelCheck:
+    def check_labels(
+        self,
+        logits: Any,
+        labels: Any,
+        covariates: Any = None,
+        *,
+        sample_weight: Any = None,
+        texts: Any = None,
+    ) -> LabelCheck:
         """Test whether new labels are such as the calibrator predicts, by their log loss.
 
         Label sets are simulated from the joint posterior predictive distribution, so that a fit to
@@ -275,8 +283,10 @@ class Decisions(Estimator):
 
         Args:
             logits: option logits of texts that are not of the fit, ``[n, K]``.
-            labels: their options.
+            labels: their options, as in ``fit``; of several annotators ``[n, annotators]``.
             covariates: their covariates, as in ``fit``.
+            sample_weight: what each label counts, as in ``fit``.
+            texts: which text each row is of, as in ``fit``; a text is one observation.
 
         Returns:
             The log loss, what was expected of it, and the p value.
@@ -286,15 +296,23 @@ class Decisions(Estimator):
             NotFittedError: ``fit`` was not called yet.
         """
         readings, extra = self._enter(logits, covariates)
-        labels = aligned(logits, labels, "labels")
+        labels, sample_weight, texts = (
+            aligned(logits, own, noun)
+            for own, noun in (
+                (labels, "labels"),
+                (sample_weight, "sample_weight"),
+                (texts, "texts"),
+            )
+        )
         # A calibrator that needs no labels ignores those of a fit.
-        texts = Estimator._label(self, readings, labels, extra, self.scale_)
-        seen = int((find_places(texts.logits, texts.labels, self.seen_) >= 0).sum())
-        if seen:
+        given = Estimator._label(self, readings, labels, extra, self.scale_, sample_weight, texts)
+        known = find_places(given.logits, given.labels, self.seen_) >= 0
+        if known.any():
             warnings.warn(
-                f"{seen} of {len(texts.labels)} texts have a reading and a label of the fit: if "
+                f"{len(np.unique(given.texts[known]))} of {given.count} texts have a reading and a "
+                "label of the fit: if "
                 "they are the same texts, the check flatters. Leave those out.",
                 CordialWarning,
                 stacklevel=2,
             )
-        return check_labels(*self._mixture(texts.logits), texts, self.seed)
+        return check_labels(*self._mixture(given.logits), given, self.seed)

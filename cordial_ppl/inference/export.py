@@ -63,8 +63,8 @@ def to_datatree(
 
         The channel falls back on the histogram of the labels, which has seen the labels of each
         text.  The log likelihood of a label that was fitted is therefore that under the histogram
-        of the other texts' labels: leaving labels out by their weights alone (PSIS-LOO) would call a channel that
-        leans on the histogram better than it is.
+        of the other texts' labels: leaving labels out by their weights alone (PSIS-LOO) would call
+        a channel that leans on the histogram better than it is.
     """
     from arviz_base import from_dict
 

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import scores
+from cordial_ppl.annotators import share_text
+from cordial_ppl.arrays import rank_texts
 from cordial_ppl.cordial.fingerprints import find_places
 from cordial_ppl.cordial.predictive import LabelCheck
 from cordial_ppl.cordial.stack import Stack
@@ -35,12 +37,13 @@ class Texts:
     Attributes:
         items: what each is called.
         logits: centred logits [m, K] (nats).
-        rows: which of them are labelled, [n].
-        labels: options of those, 0..K-1, [n].
+        rows: which of them each label is of, [n].
+        labels: options, 0..K-1, [n].
         covariates: what else is known of each text, [m] each.
         kind: what the readings are: "logit", "logprob", "p", "n" or "rating".
         columns: what else is known of the labelled texts and may name groups, such as the system
             that wrote each, [n] each.
+        weights: what each label counts, [n]; by default the labels of a text share one.
     """
 
     items: Sequence[str]
@@ -50,6 +53,12 @@ class Texts:
     covariates: dict[str, Float[np.ndarray, " m"]]
     kind: str = "logit"
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    weights: Float[np.ndarray, " n"] | None = None
+
+    @property
+    def counted(self) -> Float[np.ndarray, " n"]:
+        """What each label counts."""
+        return share_text(self.rows) if self.weights is None else self.weights
 
 
 class Score(NamedTuple):
@@ -98,7 +107,7 @@ class Facts:
         summary: the reader's faults, weights, diagnostics and warnings.
         raw: probabilities that the reader states, [m, K].
         probs: calibrated probabilities, [m, K].
-        unseen: which of the labelled texts are not of the fit, [n].
+        unseen: which of the labels are of texts that are not of the fit, [n].
         scores: scores on those, by name, the log loss first; none where they are too few.
         moved: the texts that calibration moves most.
         drift: how the readings differ from those of the fit, if its file tells.
@@ -120,6 +129,16 @@ class Facts:
     biases: Sequence[Bias] = ()
 
     @property
+    def labelled(self) -> int:
+        """Number of labelled texts."""
+        return len(np.unique(self.texts.rows))
+
+    @property
+    def held_out(self) -> int:
+        """Number of labelled texts that are not of the fit."""
+        return len(np.unique(self.texts.rows[self.unseen]))
+
+    @property
     def scored(self) -> tuple[Int[np.ndarray, " s"], Int[np.ndarray, " s"]]:
         """Rows and labels of the texts that pictures with labels show: unseen ones if enough."""
         chosen = self.unseen if self.scores else np.ones_like(self.unseen)
@@ -129,8 +148,8 @@ class Facts:
         """The summary and the scores as values that JSON can express."""
         return {
             "texts": len(self.probs),
-            "labelled": len(self.unseen),
-            "held_out": int(self.unseen.sum()),
+            "labelled": self.labelled,
+            "held_out": self.held_out,
             "scores": {
                 name: found.means | {"gain": found.gain} for name, found in self.scores.items()
             },
@@ -164,7 +183,9 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
     forecast = calibrator.forecast(texts.logits, texts.covariates) if able else None
     raw, probs = stated(texts.logits), calibrator.predict_proba(texts.logits, texts.covariates)
     places = find_places(texts.logits[texts.rows], texts.labels, calibrator.seen_)
-    unseen = places < 0
+    # Of a text of the fit, no label is new.
+    unseen = ~np.isin(texts.rows, texts.rows[places >= 0])
+    held_out = len(np.unique(texts.rows[unseen]))
     return Facts(
         calibrator=calibrator,
         texts=texts,
@@ -172,10 +193,10 @@ def gather(calibrator: Stack, texts: Texts) -> Facts:
         raw=raw,
         probs=probs,
         unseen=unseen,
-        scores=_score(calibrator, texts, raw, probs, unseen) if unseen.sum() >= FEWEST else {},
+        scores=_score(calibrator, texts, raw, probs, unseen) if held_out >= FEWEST else {},
         moved=_list_moved(calibrator, texts, raw, probs),
         drift=calibrator.check_readings(texts.logits),
-        check=_check(calibrator, texts, unseen) if unseen.sum() >= FEW else None,
+        check=_check(calibrator, texts, unseen) if held_out >= FEW else None,
         biases=_find_bias(calibrator, texts, places),
     )
 
@@ -194,7 +215,10 @@ def _find_bias(calibrator: Stack, texts: Texts, places: Int[np.ndarray, " n"]) -
 def _check(calibrator: Stack, texts: Texts, unseen: np.ndarray) -> LabelCheck:
     rows, labels = texts.rows[unseen], calibrator.scale_.decode(texts.labels[unseen])
     extra = {name: column[rows] for name, column in texts.covariates.items()}
-    return calibrator.check_labels(texts.logits[rows], labels, extra)
+    weights = texts.counted[unseen]
+    return calibrator.check_labels(
+        texts.logits[rows], labels, extra, sample_weight=weights, texts=rows
+    )
 
 
 def _score(
@@ -212,8 +236,14 @@ def _score(
         "most probable option is wrong": lambda p: (p.argmax(axis=1) != labels).astype(float),
     }
 
+    # A text is one observation, the mean of its labels' losses.
+    weights, ranks = texts.counted[unseen], rank_texts(rows)
+    shares = weights * (1 + ranks.max()) / weights.sum()
+
     def compare(name: str) -> Score:
-        losses = {of: measures[name](p) for of, p in predictions.items()}
+        losses = {
+            of: np.bincount(ranks, shares * measures[name](p)) for of, p in predictions.items()
+        }
 
         def gain(of: str) -> scores.Interval:
             return scores.paired_bootstrap((losses[of] - losses["calibrated"])[None], level=LEVEL)

@@ -66,7 +66,7 @@ def make_page(facts: Facts, *, of: str) -> str:
         style=files("cordial_ppl.report").joinpath("style.css").read_text("utf-8"),
         pictures=draw_pictures(facts),
         floor=FLOOR,
-        seen=int((~facts.unseen).sum()),
+        seen=facts.labelled - facts.held_out,
         # Words have their positions from 0 as values.
         counted=any(parse_number(option) is None for option in options),
         faults=[
