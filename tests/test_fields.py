@@ -202,6 +202,8 @@ def test_a_container_changes_nothing(tmp_path, rated):
         assert {key: int(np.argmax(row)) + 1 for key, row in readings.items()} == expected
 
 
+# What is left out is warned of.
+@pytest.mark.filterwarnings("ignore::cordial_ppl.errors.CordialWarning")
 @FREE
 @given(JSON, st.sampled_from(["id", "a.b", "*", "a.*.b", "0", "*.*"]))
 def test_whatever_rows_hold_there_is_no_traceback(tmp_path, value, field):
