@@ -5,7 +5,7 @@ the mean of all labels.  By default the readings are real: the sets that benchma
 with CORDIAL_DATA to name their folder; three of them say which system wrote a text.  Printed for
 each number of labels: coverage and the ratio of widths to the classical intervals (Student's t with
 the labels alone: of the corpus, and of a system with the standard deviation within systems pooled),
-the root mean square error, and how many significant differences have the wrong sign.  Where
+the root mean square error, and how many resolved differences have the wrong sign.  Where
 ppi_py is installed (``pip install ppi-python``) its power-tuned interval stands beside.
 
 With --made the texts are embedded and the truth is known: the reader errs alike for all systems;
@@ -134,12 +134,12 @@ def measure_systems(corpus: Corpus, rows: np.ndarray, found: cp.Estimate, cells:
         cells["the favoured system" if own else "systems: estimate"].append(
             (low <= truths[name] <= high, (high - low) / 2, half, mean - truths[name])
         )
-    names = list(found.groups)
+    names, resolved = list(found.groups), {pair[:2] for pair in found.resolved}
     for place, a in enumerate(names):
         for b in names[place + 1 :]:
             mean, low, high = found.difference(a, b)
             true = truths[a] - truths[b]
-            clear = low > 0 or high < 0
+            clear = (a, b) in resolved
             cells["differences"].append(
                 (
                     low <= true <= high,

@@ -144,6 +144,11 @@ def test_pairs_count_the_signs_of_draws():
     assert (pairs, resolved) == (6, 5) and wrong == pytest.approx(2 * 0.03)
     assert Estimate(0.95, whole, groups, RECTIFIED, -found.draws).pairs[1] == 3
     assert found.best == {"a": 0, "b": 0, "c": 1, "d": 0}
+    assert ["".join(pair[:2]) for pair in found.resolved] == ["ab", "ac", "bc", "bd", "cd"]
+    groups["b"] = whole._replace(labels=1)  # a single label that is far off would decide alone
+    few = Estimate(0.9, whole, groups, RECTIFIED, found.draws)
+    assert ["".join(pair[:2]) for pair in few.resolved] == ["ac", "cd"] and few.pairs[0] == 6
+    assert "of groups with 2 labels or more" in few.ranked_text()
 
 
 def test_a_saved_calibrator_estimates_alike(fitted, estimate, tmp_path):
