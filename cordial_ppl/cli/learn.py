@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
+from cordial_ppl.cli.messages import count, leaving_at_once, say
 from cordial_ppl.cli.options import (
     ENDING,
     Channels,
@@ -23,6 +23,7 @@ from cordial_ppl.cli.options import (
     split_options,
 )
 from cordial_ppl.errors import InputError, naming
+from cordial_ppl.progress import doing
 
 Key = tuple[str, str]
 Texts = tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]
@@ -64,7 +65,7 @@ def learn_prior(
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
     check_output(out, tables, endings=[ENDING])
     found: dict[Key, Texts] = {}
-    with working("reading", shown.quiet):
+    with doing("reading"):
         for readings, labels in zip(tables[::2], tables[1::2], strict=True):
             part = _read_tasks(readings, labels, given, reader, task, channel)
             for key, texts in part.items():
@@ -77,13 +78,13 @@ def learn_prior(
         missing = {name for name in chosen or () if name.partition("=")[2] not in names} - names
         if missing:
             raise InputError(f"--{setting} {min(missing)}: no table holds labelled texts of it.")
-    with working("loading", shown.quiet), leaving_at_once():
+    with doing("loading"), leaving_at_once():
         from cordial_ppl import priors
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.loading import load_channel
 
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel or ()))]
-    with leaving_at_once(), progressing(shown.quiet) as show:
+    with leaving_at_once():
         prior = priors.learn_prior(
             found,
             channels=models,
@@ -92,7 +93,6 @@ def learn_prior(
             vector=rule is not Rule.PAPER,
             units=units,
             seed=seed,
-            on_done=show,
         )
     prior.save(out)
     sizes = sorted(fit.size for fit in prior.fits)
