@@ -71,9 +71,7 @@ class Line:
         clock: Tells the time, s.
     """
 
-    def __init__(
-        self, stream: Any, redraw: bool, clock: Callable[[], float] = time.monotonic
-    ):
+    def __init__(self, stream: Any, redraw: bool, clock: Callable[[], float] = time.monotonic):
         self.stream, self.redraw, self.clock = stream, redraw, clock
         self.lock, self.width, self.begun = threading.RLock(), 0, clock()
         self.stages: list[Stage] = []

@@ -189,7 +189,9 @@ def test_a_batch_depends_on_no_other(stack, tmp_path):
     backwards = [predict(table[start : start + 30]) for start in (90, 60, 30, 0)]
     assert_same(pl.concat(backwards[::-1]), expected)
     assert predict(table.clear()).schema == backwards[0].schema
-    for batch in (table[:30].to_arrow(), table[:30].to_arrow().to_batches()[0]):
+    whole = table[:30].to_arrow()
+    indexed = whole.append_column("__index_level_0__", pa.array(range(30)))
+    for batch in (whole, whole.to_batches()[0], indexed):
         found = predict(batch)
         assert isinstance(found, pa.Table) and pl.DataFrame(found).equals(backwards[-1])
     with pytest.raises(InputError, match="the batch has no column 'item_id'"):
