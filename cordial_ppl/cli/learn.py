@@ -1,8 +1,9 @@
 """`cordial learn-prior`: what readers get wrong, learned from tasks with many labels."""
 
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -22,8 +23,11 @@ from cordial_ppl.cli.options import (
     output,
     split_options,
 )
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError, list_names, naming
 from cordial_ppl.progress import doing
+
+if TYPE_CHECKING:
+    from cordial_ppl.priors import LearnedPrior
 
 Key = tuple[str, str]
 Texts = tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]
@@ -34,6 +38,10 @@ TABLES = (
 RULE = (
     "How far to trust the tasks: as far as they agree with each other (cautious), or as the paper."
 )
+VERBOSE = "Print the prior of every parameter, too."
+MOST = 5
+"""Parameters in the summary: those whose prior moves most."""
+
 UNIT = "The power of K in the unit of a parameter of your channel: drift=1; may be repeated."
 
 
@@ -51,6 +59,7 @@ def learn_prior(
     unit: Annotated[Names, option("NAME=POWER", UNIT)] = None,
     rule: Annotated[Rule, option(None, RULE)] = Rule.CAUTIOUS,
     seed: Seed = 0,
+    verbose: Annotated[bool, option(None, VERBOSE, "--verbose", "-v")] = False,
 ) -> None:
     """Learn a prior from tasks with many labels, for `--prior` of the other commands.
 
@@ -106,18 +115,60 @@ def learn_prior(
         content = {"output": str(out), "options": size, "fits": fits}
         show_json(content | {"parameters": rows})
     elif not shown.quiet:
-        cells = [
-            (
-                f"{row['channel']}  {row['parameter']}",
-                f"{row['loc']:.2f} ± {row['scale']:.2f}",
-                f"{row['default_loc']:.2f} ± {row['default_scale']:.2f}",
-            )
-            for row in rows
-        ]
-        title = f"Prior for {size} options, in the numbers that --prior-of takes"
-        show_table(title, ("", "learned", "default"), cells)
+        known = [model for model in models if model.name in priors.shipped_prior().channels]
+        _summarise(prior, rows, priors.shipped_prior().describe(known, size))
+        if verbose:
+            cells = [
+                (
+                    f"{row['channel']}  {row['parameter']}",
+                    f"{row['loc']:.2f} ± {row['scale']:.2f}",
+                    f"{row['default_loc']:.2f} ± {row['default_scale']:.2f}",
+                )
+                for row in rows
+            ]
+            title = f"\nAll for {size} options, in the numbers that --prior-of takes"
+            show_table(title, ("", "learned", "channel's own"), cells)
         fits, tasks = count(len(prior.fits), "fit"), count(len(prior.tasks), "task")
         say(f"wrote {out}: {fits} of {tasks}")
+
+
+def _summarise(prior: "LearnedPrior", rows: list[dict], shipped: list[dict]) -> None:
+    """Print what a prior is from, and how far it lies from the channels' own and the default."""
+    from cordial_ppl.cli.output import STDOUT, show_table
+
+    readers = {fit.reader for fit in prior.fits if fit.reader}
+    sizes = sorted({sum(fit.counts) for fit in prior.fits})
+    labels = f"{sizes[0]:,} to {sizes[-1]:,} labels" if len(sizes) > 1 else f"{sizes[0]:,} labels"
+    by = f" by {count(len(readers), 'reader')}" if readers else ""
+    tasks = f"{count(len(prior.tasks), 'task')}{by}"
+    STDOUT.print(f"A prior from {tasks}, {count(len(prior.fits), 'fit')} to {labels} each")
+    STDOUT.print(f"  {list_names(prior.tasks)}\n")
+    moves = {id(row): abs(row["loc"] - row["default_loc"]) / row["default_scale"] for row in rows}
+    cells = []
+    for channel, own in groupby(rows, lambda row: row["channel"]):
+        own = list(own)
+        far = [moves[id(row)] for row in own]
+        widths = [row["scale"] / row["default_scale"] for row in own]
+        cells.append((channel, str(len(own)), *(f"{np.median(all):.2f}" for all in (far, widths))))
+    title = "Against the channels' own priors, in units of their widths (medians)"
+    show_table(title, ("", "parameters", "centres move by", "widths become"), cells)
+    STDOUT.print("\nMoved most: what a fit expects before it has seen a label")
+    for row in sorted(rows, key=lambda row: -moves[id(row)])[:MOST]:
+        STDOUT.print(
+            f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} in place of "
+            f"{row['default_centre']:.2f}"
+        )
+    default = {(row["channel"], row["parameter"]): row["loc"] for row in shipped}
+    away = [
+        abs(row["loc"] - default[key]) / row["default_scale"]
+        for row in rows
+        if (key := (row["channel"], row["parameter"])) in default
+    ]
+    if away:
+        STDOUT.print(
+            f"Its centres lie {np.median(away):.2f} from those of the default prior, which "
+            f"--prior replaces (median; {max(away):.2f} at most)."
+        )
 
 
 def _read_tasks(
