@@ -46,15 +46,19 @@ class Stage:
             for see in _watchers:
                 see(done / self.total, self.what)
 
-    def text(self, now: float, idle: float, note: str) -> str:
-        """Say what is done, how much of it, for how long, and how long it will take."""
-        words, took = self.what, now - self.begun
+    def part(self, note: str) -> str:
+        """Say what is done, how much of it, and what is being compiled."""
+        words = self.what
         if self.total and self.of:
             words += f", {self.done:,.0f} of {self.total:,.0f} {self.of}"
         elif self.total:
             words += f", {self.done / self.total:.0%}"
-        words += f"; {note}, " if note else ", "
-        words += _seconds(took)
+        return f"{words}; {note}" if note else words
+
+    def text(self, now: float, idle: float, note: str) -> str:
+        """Say so, and for how long, and how long the rest will take."""
+        words, took = self.part(note), now - self.begun
+        words += f", {_seconds(took)}"
         worked = self.done - self.free
         if self.alike and worked > 0 and not note:
             left = (took - (idle - self.idle)) * (self.total - self.done) / worked
@@ -75,7 +79,7 @@ class Line:
         self.stream, self.redraw, self.clock = stream, redraw, clock
         self.lock, self.width, self.begun = threading.RLock(), 0, clock()
         self.stages: list[Stage] = []
-        self.told: set[Stage] = set()
+        self.told: set[Stage | str] = set()
         # What is being compiled, since when anything is, and how long it took before.
         self.notes: list[str] = []
         self.since = self.idle = 0.0
@@ -116,9 +120,9 @@ class Line:
             note = next(filter(None, reversed(self.notes)), "")
             if self.redraw:
                 self._draw(stage.text(now, self._idle(now), note))
-            elif now >= stage.begun + DELAY and stage not in self.told:
-                self.told.add(stage)
-                self._write(f"{stage.what} ...\n")
+            elif now >= stage.begun + DELAY and self.told.isdisjoint((stage, stage.what)):
+                self.told |= {stage, stage.what}
+                self._write(f"{stage.part(note)} ...\n")
 
     def clear(self) -> None:
         """Remove the line until it is drawn again."""

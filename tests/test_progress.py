@@ -131,15 +131,16 @@ def test_a_pipe_gets_a_line_for_each_stage_that_takes_two_seconds(clock):
     line = Line(stream, False, clock)
     progress._line, before = line, progress._line
     try:
-        for what, seconds in (("reading", 1.0), ("fitting", 9.0), ("calibrating", 1.0)):
-            with doing(what, 5) as stage:
+        steps = ("reading", 1.0), ("fitting", 9.0), ("fitting", 9.0), ("calibrating", 1.0)
+        for what, seconds in steps:
+            with doing(what, 5, "parts") as stage:
                 for done in range(5):
                     clock.now += seconds / 5
                     stage.reach(done)
                     line.tick()
     finally:
         progress._line = before
-    assert stream.getvalue() == "fitting ...\n"
+    assert stream.getvalue() == "fitting, 1 of 5 parts ...\n"
 
 
 class Seen(Terminal):
