@@ -76,7 +76,8 @@ class Line:
     """
 
     def __init__(self, stream: Any, redraw: bool, clock: Callable[[], float] = time.monotonic):
-        self.stream, self.redraw, self.clock = stream, redraw, clock
+        self.stream: Any = stream
+        self.redraw, self.clock = redraw, clock
         self.lock, self.width, self.begun = threading.RLock(), 0, clock()
         self.stages: list[Stage] = []
         self.told: set[Stage | str] = set()
@@ -84,11 +85,11 @@ class Line:
         self.notes: list[str] = []
         self.since = self.idle = 0.0
 
-    def enter(self, *given) -> tuple[Stage, bool]:
+    def enter(self, what: str, total: float, of: str, alike: bool) -> tuple[Stage, bool]:
         """Begin a stage; it is shown if the thread is the one that began the first."""
         with self.lock:
             now = self.clock()
-            stage = Stage(*given, now, self._idle(now))
+            stage = Stage(what, total, of, alike, now, self._idle(now))
             if self.stream is None:
                 return stage, False
             if not self.stages:
