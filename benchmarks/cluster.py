@@ -25,6 +25,7 @@ from pathlib import Path
 
 import polars as pl
 
+from cordial_ppl.progress import watching
 from cordial_ppl.sweep import SweepConfig, parse_config, run_sweep
 from cordial_ppl.sweep.results import TABLE
 
@@ -66,7 +67,8 @@ def main() -> None:
             quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
             ray.init(num_cpus=args.workers, **quiet)
             begun = time.perf_counter()
-            run_sweep(config, folder / label, _Killer(kill), ray=True)
+            with watching(_Killer(kill)):
+                run_sweep(config, folder / label, ray=True)
             seconds = time.perf_counter() - begun
             ray.shutdown()
             same = _table(folder / label).equals(_table(folder / "one"))

@@ -17,6 +17,7 @@ from pathlib import Path
 from real import FOLDER, NEEDED, load_pairs
 
 import cordial_ppl as cp
+from cordial_ppl.progress import watching
 
 
 def main() -> None:
@@ -38,9 +39,9 @@ def main() -> None:
         )
         for pair in load_pairs()
     }
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), watching(show):
         warnings.simplefilter("ignore", cp.CordialWarning)
-        prior = cp.learn_prior(tasks, vector=False, on_done=show)
+        prior = cp.learn_prior(tasks, vector=False)
     prior.save(args.out)
     print(f"{len(prior.fits)} fits of {len(prior.tasks)} tasks: {args.out}")
 

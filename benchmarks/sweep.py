@@ -29,6 +29,7 @@ import numpy as np
 import cordial_ppl as cp
 from cordial_ppl.cordial.estimator import Estimator
 from cordial_ppl.cordial.subsets import Texts, fit_subsets
+from cordial_ppl.progress import watching
 from cordial_ppl.readings import as_logits
 from cordial_ppl.sweep import parse_config, read_config, run_sweep
 from cordial_ppl.synthetic import reviews
@@ -152,7 +153,8 @@ def run_grid(which: str) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        results = run_sweep(config, folder, show)
+        with watching(show):
+            results = run_sweep(config, folder)
         seconds = time.perf_counter() - start
     fits = len(results.cells) * config.draws * len(config.methods)
     print(f"{which}: {fits} fits in {seconds:.0f} s, {fits / seconds:.1f} a second")

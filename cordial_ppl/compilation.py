@@ -18,6 +18,7 @@ import numpy as np
 
 from cordial_ppl import executables
 from cordial_ppl.garbage import paused
+from cordial_ppl.progress import compiling
 
 TRACING = RLock()
 """Tracing is work for Python, which threads that do it at once only keep from one another."""
@@ -77,17 +78,19 @@ class Program[**P, R]:
 
     def _begin(self, form: Hashable, leaves: list[Any], *args: P.args, **kwargs: P.kwargs) -> R:
         """Load the program or compile it, and run it."""
-        with TRACING, paused():
-            _make_room()
-            lowered = self.jitted.lower(*args, **kwargs)
-        path = executables.find(lowered, leaves, self.options)
-        # What can be loaded may yet fail to run: it is compiled then.
-        with suppress(Exception):
-            if path and (program := executables.load(path, lowered)):
-                result = jax.block_until_ready(program(*args, **kwargs))
-                self.ready[form] = program
-                return result
-        program = self.ready[form] = _compile(lowered, self.options)
+        with compiling():
+            with TRACING, paused():
+                _make_room()
+                lowered = self.jitted.lower(*args, **kwargs)
+            path = executables.find(lowered, leaves, self.options)
+            # What can be loaded may yet fail to run: it is compiled then.
+            with suppress(Exception):
+                if path and (program := executables.load(path, lowered)):
+                    result = jax.block_until_ready(program(*args, **kwargs))
+                    self.ready[form] = program
+                    return result
+        with compiling("compiling, for this run and later ones" if path else "compiling"):
+            program = self.ready[form] = _compile(lowered, self.options)
         if path:
             executables.keep(path, program)
         return program(*args, **kwargs)

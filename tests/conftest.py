@@ -11,6 +11,8 @@ from hypothesis import settings
 # Programs that were compiled are found again by the next run and by other workers.
 PROGRAMS = Path(__file__).parent.parent / ".cache" / "programs"
 os.environ.setdefault("CORDIAL_CACHE_DIR", str(PROGRAMS))
+# What a slow machine would say meanwhile is in nobody's way but that of tests.
+os.environ.setdefault("CORDIAL_PROGRESS", "0")
 
 X64 = os.environ.get("CORDIAL_TEST_X64", "1") != "0"
 NIGHTLY = os.environ.get("CORDIAL_TEST_NIGHTLY", "0") != "0"

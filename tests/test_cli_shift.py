@@ -1,6 +1,8 @@
 """`cordial shift`: a table of users' labels goes in, what each would say comes out."""
 
 import json
+import re
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +77,17 @@ def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
     write_table(files[0], {**cells, **letters})
     result = cordial(*fast("shift", *files, "-o", "p.csv", *given), status=2)
     assert "options must name the columns" in result.stderr
+
+
+def test_the_columns_are_those_of_the_documentation(cordial, files):
+    lines = (Path(__file__).parent.parent / "docs" / "users.md").read_text("utf-8").splitlines()
+    start = lines.index("| column | |") + 2
+    rows = takewhile(lambda line: line.startswith("|"), lines[start:])
+    told = [name for row in rows for name in re.findall("`([^`]+)`", row.split("|")[1])]
+    place = told.index("p_<option>")
+    told[place : place + 1] = [f"p_{k}" for k in range(1, 6)]
+    cordial(*fast("shift", *files, "-o", "o.csv"))
+    assert [*read("o.csv")] == [*told, "input_mean"]
 
 
 @pytest.mark.parametrize(

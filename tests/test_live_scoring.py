@@ -16,6 +16,7 @@ from cordial_ppl.live.cache import open_cache
 from cordial_ppl.live.local import LocalModel, tokenise
 from cordial_ppl.live.prompt import Prompt
 from cordial_ppl.live.questions import read_questions
+from cordial_ppl.progress import watching
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables.files import read_columns
 
@@ -83,7 +84,8 @@ def test_each_text_gets_its_own_scores(tmp_path, monkeypatch):
 
     def ask(cache, model):
         asking = Asking(questions, scoring.Scoring("tiny", model, OPTIONS), cache)
-        asking.run(lambda share, line: shares.append(share))
+        with watching(lambda share, line: shares.append(share)):
+            asking.run()
         return asking
 
     with open_cache("cache") as cache:

@@ -20,6 +20,7 @@ from cordial_ppl.bulk.predictor import BatchPredictor, predict_batch, predict_ta
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import CordialWarning, FileError, InputError
+from cordial_ppl.progress import watching
 from cordial_ppl.tables import open_readings, read_readings, write_table
 from cordial_ppl.tables import readings as tables
 
@@ -63,7 +64,8 @@ def stream(calibrator, path, output, **chosen):
     table = open_readings(path, options=calibrator.scale_, **chosen)
     table.check(calibrator.covariates_)
     shares = []
-    texts = predict_table(calibrator, table, output, lambda share, _: shares.append(share))
+    with watching(lambda share, _: shares.append(share)):
+        texts = predict_table(calibrator, table, output)
     assert texts == len(table)
     assert shares[-1] == 1 and sorted(shares) == shares
     return pl.read_parquet(output) if output.suffix == ".parquet" else pl.DataFrame()
@@ -187,7 +189,9 @@ def test_a_batch_depends_on_no_other(stack, tmp_path):
     backwards = [predict(table[start : start + 30]) for start in (90, 60, 30, 0)]
     assert_same(pl.concat(backwards[::-1]), expected)
     assert predict(table.clear()).schema == backwards[0].schema
-    for batch in (table[:30].to_arrow(), table[:30].to_arrow().to_batches()[0]):
+    whole = table[:30].to_arrow()
+    indexed = whole.append_column("__index_level_0__", pa.array(range(30)))
+    for batch in (whole, whole.to_batches()[0], indexed):
         found = predict(batch)
         assert isinstance(found, pa.Table) and pl.DataFrame(found).equals(backwards[-1])
     with pytest.raises(InputError, match="the batch has no column 'item_id'"):

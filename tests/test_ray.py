@@ -19,6 +19,7 @@ from cordial_ppl import LogitStack, load
 from cordial_ppl.bulk.cluster import predict_on_ray
 from cordial_ppl.bulk.predictor import predict_table
 from cordial_ppl.errors import CordialError
+from cordial_ppl.progress import watching
 from cordial_ppl.sweep import run_sweep
 from cordial_ppl.tables import open_readings
 
@@ -80,7 +81,8 @@ def test_a_worker_may_die(folder):
             for process in killed:
                 os.kill(process, signal.SIGKILL)
 
-    predict_on_ray(folder / "judge.cordial", found, folder / "out", show, size=8)
+    with watching(show):
+        predict_on_ray(folder / "judge.cordial", found, folder / "out", size=8)
     assert killed and shares[-1] == 1 and len(shares) == 37
     files = sorted((folder / "out").iterdir())
     assert [file.name for file in files] == [f"part-{k:05d}.parquet" for k in range(37)]
@@ -102,7 +104,7 @@ def test_nothing_is_left_of_work_that_fails(folder):
     (folder / "parts" / "1.parquet").unlink()
     before = sorted(folder.iterdir())
     with pytest.raises(CordialError, match="^cannot read [^\\n]*No such file[^\\n]*$"):
-        predict_on_ray(folder / "judge.cordial", found, folder / "out", lambda *_: None)
+        predict_on_ray(folder / "judge.cordial", found, folder / "out")
     assert sorted(folder.iterdir()) == before
 
 
@@ -124,11 +126,12 @@ def test_a_sweep_is_the_same_and_goes_on(sweep, tmp_path):
         if len(shares) == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        run_sweep(config, tmp_path / "out", stop, ray=True)
+    with pytest.raises(KeyboardInterrupt), watching(stop):
+        run_sweep(config, tmp_path / "out", ray=True)
     done = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.cell")}
     assert 2 <= len(done) < 8
-    run_sweep(config, tmp_path / "out", lambda share, label: shares.append(share), ray=True)
+    with watching(lambda share, label: shares.append(share)):
+        run_sweep(config, tmp_path / "out", ray=True)
     assert shares[-1] == 1 and sorted(shares[3:]) == shares[3:]
     assert all(path.stat().st_mtime_ns == made for path, made in done.items())
     assert pl.read_parquet(tmp_path / "out" / "results.parquet").equals(expected)
@@ -145,6 +148,7 @@ def test_a_sweep_whose_worker_dies(sweep, tmp_path):
             for process in killed:
                 os.kill(process, signal.SIGKILL)
 
-    run_sweep(config, tmp_path / "out", show, ray=True)
+    with watching(show):
+        run_sweep(config, tmp_path / "out", ray=True)
     assert killed
     assert pl.read_parquet(tmp_path / "out" / "results.parquet").equals(expected)

@@ -11,6 +11,7 @@ from sweep_files import IDS, TEXTS, plan, write_sweep
 
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.progress import watching
 from cordial_ppl.sweep import Results, run_sweep
 from cordial_ppl.sweep import run as running
 from cordial_ppl.sweep.tasks import draw_subsets, load_tasks
@@ -36,7 +37,8 @@ def finished(tmp_path_factory):
     """The folder of a sweep that ran, its results, and the progress that it told."""
     folder, steps = tmp_path_factory.mktemp("sweep"), []
     write_sweep(folder)
-    results = run_sweep(plan(folder), folder / "out", lambda *step: steps.append(step))
+    with watching(lambda *step: steps.append(step)):
+        results = run_sweep(plan(folder), folder / "out")
     return folder, results, steps
 
 

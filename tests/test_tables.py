@@ -1,21 +1,28 @@
 """Tables of readings and labels: every kind, and every choice that a file leaves open."""
 
+from pathlib import Path
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from review_tables import TEXTS, write_tables
 from scipy.special import softmax
 
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.readings import as_logits, readings_from_counts
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables import (
+    list_groups,
     match_labels,
+    read_labelled,
     read_labels,
     read_readings,
     read_several,
     write_table,
 )
+from cordial_ppl.tables.files import read_columns
 
 ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
 SCALE = Scale(("1", "2", "3"))
@@ -321,3 +328,26 @@ def test_columns_of_annotators(text):
     ]  # fmt: skip
     assert found.extras["y"] == ["note"] * 3 and found.extras["input_label"] == ["3"] * 3
     assert read_labels(path, SCALE).labels.tolist() == [2, 2]
+
+
+def test_an_index_of_pandas_is_no_column(tmp_path, cordial):
+    """An index without a name, as a filter or a sample leaves it, is nobody's column."""
+    pandas = pytest.importorskip("pandas")
+    readings, labels = write_tables(tmp_path, "jsonl", user=["ann", "bob"] * (TEXTS // 2))
+    for path in (readings, labels):
+        frame = pandas.read_json(path, lines=True).sample(frac=1.0, random_state=0)
+        frame.to_parquet(path.with_suffix(".parquet"))
+        assert "__index_level_0__" in pl.read_parquet_schema(path.with_suffix(".parquet"))
+    both = tmp_path / "r.parquet", tmp_path / "l.parquet"
+    assert [*read_columns(both[0]).schema] == [*read_columns(readings).schema]
+    table, found, rows = read_labelled(*both)
+    assert [*list_groups(table, rows, found)] == ["user"]
+    fit = "--inference", "mode", "--quiet"
+    cordial("fuse", *both, "-o", "fused.csv", *fit)
+    cordial("shift", *both, "-o", "shifted.csv", *fit)
+    cordial("plan", both[0], "-n", 5, "-o", "plan.csv")
+    for name in ("fused.csv", "shifted.csv", "plan.csv"):
+        assert "user" in (header := Path(name).read_text().splitlines()[0])
+        assert "index_level" not in header
+    said = cordial("compare", *both, "--by", "system", status=2).stderr
+    assert "no column 'system'" in said and "index_level" not in said

@@ -26,6 +26,7 @@ from reversals import reversal_shares
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.products import PRODUCTS, Product, write_product
+from cordial_ppl.progress import watching
 from cordial_ppl.sweep import read_config, run_sweep
 
 OF_A_SWEEP: Mapping[str, Callable[..., Product]] = {
@@ -57,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
     args.output.mkdir(parents=True, exist_ok=True)
     makers: dict[str, Callable[[], Product]] = {KNOWN_GAP: gap_table}
     if set(args.only) - {KNOWN_GAP}:
-        results = run_sweep(read_config(args.sweep), args.output, _show)
+        with watching(_show):
+            results = run_sweep(read_config(args.sweep), args.output)
         makers |= {name: lambda make=make: make(results) for name, make in OF_A_SWEEP.items()}
     missing = False
     for name in dict.fromkeys(args.only):

@@ -5,7 +5,7 @@ only its number. When a worker dies, Ray repeats the part under the same name, s
 lost or written twice.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from cordial_ppl.bulk.predictor import predict_table
 from cordial_ppl.cluster import run_on_ray
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.outputs import replacing
+from cordial_ppl.progress import doing
 from cordial_ppl.saved import load
 from cordial_ppl.tables.frame import reading
 from cordial_ppl.tables.readings import ReadingTable
@@ -29,7 +30,6 @@ def predict_on_ray(
     calibrator: Path,
     table: ReadingTable,
     output: Path,
-    show: Callable[[float, str], None],
     *,
     channels: Sequence[Path] = (),
     size: int = PART,
@@ -42,7 +42,6 @@ def predict_on_ray(
         calibrator: The calibrator's file.
         table: The readings, checked, under an absolute path.
         output: The folder to make, with a file for each part in the order of the readings.
-        show: Called with the share of the work that is done, and what it is.
         channels: The channel files that the calibrator was fitted with.
         size: Rows of a part.
 
@@ -54,12 +53,15 @@ def predict_on_ray(
     files = calibrator.absolute(), tuple(channel.absolute() for channel in channels)
     with reading(table.columns.path):
         rows = table.columns.frame.select(pl.len()).collect().item()
-    texts, total = 0, len(table)
-    with replacing(output, folder=True) as folder:
+    texts = 0
+    with (
+        replacing(output, folder=True) as folder,
+        doing("calibrating", len(table), "texts") as stage,
+    ):
         given, parts = (files, table, folder, size), range(-(-rows // size))
         for _, part in run_on_ray(predict_part, given, parts):
             texts += part
-            show(texts / total, "calibrating")
+            stage.reach(texts)
         # Unfinished files of workers that died.
         for path in folder.glob(".*"):
             path.unlink()

@@ -13,8 +13,9 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.progress import doing
 from cordial_ppl.tables.columns import is_reading, name_items
-from cordial_ppl.tables.frame import ROW, Columns
+from cordial_ppl.tables.frame import NAMELESS, ROW, Columns
 from cordial_ppl.tables.layout import find_layout
 from cordial_ppl.tables.readings import ReadingTable
 from cordial_ppl.tables.writing import write_table
@@ -74,7 +75,7 @@ class BatchPredictor:
         Raises:
             InputError: A column is missing, or a reading is invalid; with its row in the batch.
         """
-        rows = pl.DataFrame(batch).with_row_index(ROW)
+        rows = pl.DataFrame(batch).select(pl.exclude(NAMELESS)).with_row_index(ROW)
         columns = Columns(Path("the batch"), rows.lazy())
         layout = find_layout(columns, self.calibrator.scale_)
         found = predict_batch(self.calibrator, ReadingTable(columns, *layout))
@@ -144,7 +145,6 @@ def predict_table(
     calibrator: "Estimator",
     table: ReadingTable,
     output: Path,
-    show: Callable[[float, str], None] = lambda *_: None,
     *,
     jobs: int | None = None,
 ) -> int:
@@ -154,7 +154,6 @@ def predict_table(
         calibrator: The fitted calibrator.
         table: The readings.
         output: The table to write, in the order of the readings.
-        show: Called with the share of the work that is done, and what it is.
         jobs: How many batches are predicted at a time; by default one a core.
 
     Returns:
@@ -173,10 +172,11 @@ def predict_table(
         for part in _in_order(predict, table.batches(ROWS), jobs or workers(-(-texts // ROWS))):
             yield part
             done += len(part)
-            show(done / texts, "calibrating")
+            stage.reach(done)
 
     schema = predict(replace(table, columns=table.columns.header)).schema
-    write_table(output, register_io_source(predictions, schema=schema))
+    with doing("calibrating", texts, "texts") as stage:
+        write_table(output, register_io_source(predictions, schema=schema))
     return done
 
 

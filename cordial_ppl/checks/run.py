@@ -1,6 +1,6 @@
 """Everything that can be checked of a channel, in one go."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from cordial_ppl.checks.simulation import check_simulation, simulate
 from cordial_ppl.checks.texts import check_texts, make_texts
 from cordial_ppl.errors import InputError
 from cordial_ppl.loading import load_channel
+from cordial_ppl.progress import Stage, doing
 
 LEAST_SETS = 20
 """Simulated data sets from which ranks can look uniform or not."""
@@ -31,7 +32,6 @@ def check_channel(
     *,
     simulations: int = 0,
     seed: int = 0,
-    progress: Callable[[float, str], None] = lambda share, step: None,
 ) -> Report:
     """Check a channel: contract, density, order, posteriors, prior, and what it predicts.
 
@@ -43,7 +43,6 @@ def check_channel(
         covariates: covariates of the texts, each of shape ``[n]``.
         simulations: data sets for simulation-based calibration; none by default.
         seed: seed of everything random.
-        progress: told the share that is done, and what comes next.
 
     Returns:
         A report with one line a finding.  Where the contract is broken, or the density is not
@@ -59,23 +58,34 @@ def check_channel(
             f"simulation-based calibration needs {LEAST_SETS} data sets or more; got {simulations}."
         )
     chosen = load_channel(channel)
-    steps = 6 + (simulations > 0)
-    progress(0.0, "contract")
+    with doing("checking the contract") as stage:
+        return _check(stage, chosen, logits, labels, covariates, simulations, seed)
+
+
+def _check(
+    stage: Stage,
+    chosen: Channel,
+    logits: Any,
+    labels: Any,
+    covariates: Mapping[str, Any] | None,
+    simulations: int,
+    seed: int,
+) -> Report:
     findings = [check_contract(chosen)]
     if findings[-1].status == FAIL:
         return Report(chosen.name, tuple(findings))
     given = logits is not None
     texts = check_texts(chosen, logits, labels, covariates) if given else make_texts(chosen, seed)
-    progress(1 / steps, "density")
+    stage.what = "checking the density"
     rng = np.random.default_rng([seed, 3])
     findings += check_density(texts, rng)
     if findings[1].status == FAIL:
         return Report(chosen.name, tuple(findings))
-    progress(2 / steps, "order")
+    stage.what = "checking the prior and the order"
     findings += [check_prior_predictive(texts, seed), *check_order(texts, rng)]
-    progress(3 / steps, "posterior")
+    stage.what = "checking the posterior"
     posterior, times = check_times(texts, seed)
-    progress(4 / steps, "NUTS")
+    stage.what = "comparing with NUTS"
     with ThreadPoolExecutor(max_workers=1) as pool:
         # NUTS takes longest, most of it to compile.
         compared = pool.submit(lambda: [*check_posteriors(texts, posterior, seed)])
@@ -84,16 +94,10 @@ def check_channel(
     findings += [times, *compared.result(), sensitivity, conflict]
     # Simulated labels, or two, say nothing here, and the package's channels are of one reader.
     if given and not chosen.several and len(texts.known.labels) > 2:
-        progress(5 / steps, "comparison")
+        stage.what = "leaving labels out"
         findings += check_comparison(texts, posterior, seed)
     ranks = None
     if simulations:
-
-        def show(share: float) -> None:
-            progress((6 + share) / steps, "simulations")
-
-        show(0.0)
-        ranks = simulate(texts, simulations, seed=seed, progress=show)
+        ranks = simulate(texts, simulations, seed=seed)
         findings.append(check_simulation(ranks))
-    progress(1.0, "")
     return Report(chosen.name, tuple(findings), ranks)

@@ -4,7 +4,6 @@ If the posterior is right, the rank of the true parameter among the posterior's 
 (Talts, Betancourt, Simpson, Vehtari and Gelman 2018, arXiv 1804.06788).
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from cordial_ppl.checks.texts import Texts, over_draws
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.importance import resample
+from cordial_ppl.progress import doing
 
 RANKS = 100
 """Draws among which a true value is ranked."""
@@ -43,7 +43,6 @@ def simulate(
     *,
     method: str = "default",
     seed: int = 0,
-    progress: Callable[[float], None] = lambda share: None,
 ) -> Ranks:
     """Draw parameters and labels from the model, fit each data set, and rank the truth.
 
@@ -55,7 +54,6 @@ def simulate(
         sets: number of simulated data sets.
         method: "default", "laplace" or "mode"; "nuts" takes minutes.
         seed: seed of everything random.
-        progress: told the share that is done.
     """
     target, readings = texts.target, texts.readings
     rng = np.random.default_rng([seed, 9])
@@ -70,19 +68,20 @@ def simulate(
         for number, drawn in enumerate(labels)
     ]
     ranks = []
-    for start in range(0, sets, BLOCK):
-        fits = fit_cases(target, cases[start : start + BLOCK], method=method)
-        for number, (posterior, _) in enumerate(fits, start):
-            order = rng.permutation(len(posterior.weights))
-            with np.errstate(divide="ignore"):
-                weights = np.log(posterior.weights[order])
-            chosen = posterior.draws[order[resample(rng.random(), weights, RANKS)]]
-            points = np.vstack([truth[number], chosen])
-            likelihood = over_draws(target.log_likelihood)(points, readings, labels[number])
-            true, *others = np.column_stack([points, likelihood])
-            below, ties = (np.sum(compare(others, true), 0) for compare in (np.less, np.equal))
-            ranks.append((below + rng.random(len(true)) * (ties + 1)) / (RANKS + 1))
-        progress(len(ranks) / sets)
+    with doing("simulating", sets, "data sets") as stage:
+        for start in range(0, sets, BLOCK):
+            fits = fit_cases(target, cases[start : start + BLOCK], method=method)
+            for number, (posterior, _) in enumerate(fits, start):
+                order = rng.permutation(len(posterior.weights))
+                with np.errstate(divide="ignore"):
+                    weights = np.log(posterior.weights[order])
+                chosen = posterior.draws[order[resample(rng.random(), weights, RANKS)]]
+                points = np.vstack([truth[number], chosen])
+                likelihood = over_draws(target.log_likelihood)(points, readings, labels[number])
+                true, *others = np.column_stack([points, likelihood])
+                below, ties = (np.sum(compare(others, true), 0) for compare in (np.less, np.equal))
+                ranks.append((below + rng.random(len(true)) * (ties + 1)) / (RANKS + 1))
+            stage.reach(len(ranks))
     return Ranks((*target.coordinates, "log likelihood"), np.array(ranks))
 
 

@@ -25,6 +25,7 @@ from cordial_ppl.cli.read import read
 from cordial_ppl.cli.report import report
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
+from cordial_ppl.progress import showing
 
 
 class Commands(TyperGroup):
@@ -38,6 +39,8 @@ class Commands(TyperGroup):
 
 def spread_options(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take groups of options: `how: Fitting` becomes an option for each field.
+
+    What it takes long for is shown, unless it has an option `quiet` that is set.
 
     Args:
         command: A function, some of whose parameters have a dataclass as their type.
@@ -55,9 +58,11 @@ def spread_options(command: Callable[..., None]) -> Callable[..., None]:
     ]
 
     def run(**values: Any) -> None:
+        quiet, json = values.get("quiet", False), values.get("json", False)
         for name, kind in groups.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
-        command(**values)
+        with showing(quiet=quiet, plain=not json):
+            command(**values)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]

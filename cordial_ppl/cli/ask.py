@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from cordial_ppl.cli.messages import count, progressing, say, working
+from cordial_ppl.cli.messages import count, say
 from cordial_ppl.cli.options import After, Json, Quiet, ReadingsOut, Seed, Spelled, split_options
 from cordial_ppl.cli.read import Guess
 from cordial_ppl.errors import InputError, ServerError
+from cordial_ppl.progress import doing
 
 
 def ask(
@@ -112,7 +113,7 @@ def ask(
         given += ("--max-tokens", max_tokens), ("--concurrency", concurrency)
         if unused := [name for name, value in given if value]:
             raise InputError(f"{', '.join(unused)}: for servers only, not with --local.")
-        with working(f"loading {model}", quiet):
+        with doing(f"loading {model}"):
             asked = Scoring(model, LocalModel.load(model), scale.options)
     else:
         from cordial_ppl.live.chat import Chat
@@ -128,8 +129,7 @@ def ask(
     with open_cache(cache) as kept:
         asking = Asking(questions, asked, kept)
         try:
-            with progressing(quiet) as show:
-                asking.run(show)
+            asking.run()
         except (ServerError, KeyboardInterrupt) as error:
             told = f"{asking.done:,} of {len(questions):,} answers are in {cache}"
             if isinstance(error, ServerError):
@@ -137,7 +137,7 @@ def ask(
             say(f"stopped: {told}; the same command resumes")
             raise
         records = asking.records(reader or model, task)
-        with working("reading the answers", quiet):
+        with doing("reading the answers"):
             found = collect(records, scale=scale, spellings=spellings, before=before, guess=guess)
     extras, dropped = questions.pass_on(found.readings)
     write_table(out, found.readings | extras)
@@ -148,7 +148,7 @@ def ask(
         return show_json(as_json(found, model) | took)
     if not quiet:
         if asking.asked:
-            say(asking.progress[1])
+            say(f"{asking.done:,} of {len(questions):,} answers, {asking.taken}")
         report(found, model, out, None)
     if asking.failures:
         lost = count(len(asking.failures), "text")

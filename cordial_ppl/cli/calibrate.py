@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.cli.messages import count, leaving_at_once, say, working
+from cordial_ppl.cli.messages import count, leaving_at_once, say
 from cordial_ppl.cli.options import (
     ENDING,
     CalibratorOut,
@@ -21,6 +21,7 @@ from cordial_ppl.cli.options import (
     Update,
 )
 from cordial_ppl.errors import naming
+from cordial_ppl.progress import doing
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
@@ -44,10 +45,9 @@ def calibrate(
 
     check_output(output, [readings, labels, *fitting.inputs])
     fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
-    with working("calibrating", shown.quiet):
-        from cordial_ppl.bulk.predictor import predict_table
+    from cordial_ppl.bulk.predictor import predict_table
 
-        texts = predict_table(fitted.calibrator, fitted.table, output)
+    texts = predict_table(fitted.calibrator, fitted.table, output)
     labelled = len(fitted.rows)
     done = f"wrote {output}: {count(texts, 'text')}, calibrated on {say_labels(fitted.labels)}"
     _show(fitted, {"output": str(output), "texts": texts, "labels": labelled}, done, shown)
@@ -122,7 +122,7 @@ def fit_tables(
         chosen: What is read from them.
         labelling: How labels are taken.
         fitting: Settings of the fit.
-        quiet: Whether to show nothing.
+        quiet: Whether nothing is said.
         update: The calibrator that is updated, if any.
         check: Refuses tables that are not as they must be, before the fit.
 
@@ -141,10 +141,11 @@ def fit_tables(
         )
     settings = fitting.settings
     given = chosen.settings | labelling.settings
-    table, found, rows = read_labelled(readings, labels, **given)
+    with doing("reading"):
+        table, found, rows = read_labelled(readings, labels, **given)
     check(table, found)
     texts = take_labelled(table, rows, found, fitting.channel)
-    calibrator = fit_calibrator(texts, table.scale, settings, quiet)
+    calibrator = fit_calibrator(texts, table.scale, settings)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
     calibrator.sketch_ = sketch(table.logits)
     return FittedTables(table, found, rows, list_groups(table, rows, found), calibrator)
@@ -192,22 +193,19 @@ def take_covariates(
     return covariates
 
 
-def fit_calibrator(
-    texts: "Labelled", scale: "Scale", settings: Mapping[str, Any], quiet: bool
-) -> "Stack":
-    """Fit a calibrator to checked texts, and show on stderr that it takes a moment.
+def fit_calibrator(texts: "Labelled", scale: "Scale", settings: Mapping[str, Any]) -> "Stack":
+    """Fit a calibrator to checked texts.
 
     Args:
         texts: The labelled texts.
         scale: The options.
         settings: Settings of `Cordial`.
-        quiet: Whether to show nothing.
 
     Raises:
         InputError: Nothing can be learned from these labels.
         ChannelError: A file's model breaks the contract of a channel.
     """
-    with working("fitting", quiet), leaving_at_once():
+    with doing("loading"), leaving_at_once():
         from cordial_ppl.cordial import Cordial
 
         return Cordial(scale.options, **settings).fit_labelled(texts, scale)

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from cordial_ppl.cli.messages import leaving_at_once, progressing, say
+from cordial_ppl.cli.messages import leaving_at_once, say
 from cordial_ppl.cli.options import Chosen, Labelling, Seed, Shown, argument, option
 from cordial_ppl.errors import InputError
+from cordial_ppl.progress import doing
 
 CHANNEL = "A channel file, whose code is run, or the name of a channel."
 READINGS = "Check it on these readings; needs --labels."
@@ -33,7 +34,8 @@ def check(
     One line a finding, pass, warn or fail. Without readings it is checked on made-up reviews.
     Exit status: 0 if nothing fails, 1 if something does, 2 wrong usage or bad input.
     """
-    from cordial_ppl.checks import check_channel
+    with doing("loading"):
+        from cordial_ppl.checks import check_channel
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
 
     settings = chosen.settings | labelling.settings
@@ -43,11 +45,9 @@ def check(
         if not simulations:
             raise InputError("--plot draws the ranks of simulations: give --simulations 200, too.")
         check_output(plot, [path for path in (readings, labels) if path], endings=FIGURES)
-    with progressing(shown.quiet) as progress, leaving_at_once():
+    with doing("reading"), leaving_at_once():
         texts = _read(channel, readings, labels, settings)
-        report = check_channel(
-            channel, *texts, simulations=simulations, seed=seed, progress=progress
-        )
+        report = check_channel(channel, *texts, simulations=simulations, seed=seed)
     if plot is not None and report.ranks:
         from cordial_ppl.checks.picture import write_ranks
 

@@ -27,7 +27,7 @@ def demo(shown: Shown, seed: Seed = 0, inference: Method = Inference.DEFAULT) ->
     labels, truth = reviews.labels[:LABELS], reviews.labels[LABELS:]
     settings = Fitting(seed=seed, inference=inference).settings
     texts, scale = Labelled(logits, labels, {}), Scale(reviews.options)
-    calibrator = fit_calibrator(texts, scale, settings, shown.quiet)
+    calibrator = fit_calibrator(texts, scale, settings)
     histogram = label_histogram(labels, len(reviews.options))
     predictions = {
         "raw reading": stated(unseen),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cordial_ppl.cli.messages import say, working
+from cordial_ppl.cli.messages import say
 from cordial_ppl.cli.options import (
     Chosen,
     Fitting,
@@ -111,15 +111,14 @@ def _estimate(
 
     fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, check=check)
     table, calibrator = fitted.table, fitted.calibrator
-    with working("estimating", shown.quiet):
-        made = calibrator.estimate(
-            table.logits,
-            fitted.rows,
-            groups,
-            {name: table.covariate(name) for name in calibrator.covariates_},
-            level=wanted.level,
-            **design,
-        )
+    made = calibrator.estimate(
+        table.logits,
+        fitted.rows,
+        groups,
+        {name: table.covariate(name) for name in calibrator.covariates_},
+        level=wanted.level,
+        **design,
+    )
     if wanted.figure is not None:
         _draw(made, wanted.figure, by or "group")
     if wanted.output is not None:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cordial_ppl.cli.messages import working
 from cordial_ppl.cli.options import Chosen, Shown
 from cordial_ppl.errors import InputError
+from cordial_ppl.progress import doing
 
 if TYPE_CHECKING:
     from cordial_ppl.forecasting import Forecast
@@ -44,7 +44,7 @@ def show_forecast(
 
     if width is not None and not width > 0:
         raise InputError(f"the width of an interval must be positive; got {width}.")
-    with working("loading", shown.quiet):
+    with doing("loading"):
         from cordial_ppl.cordial.stack import Stack
 
         settings = chosen.settings
@@ -54,9 +54,8 @@ def show_forecast(
             f"{calibrator} is not a calibrator of one reader: make one with `cordial fit`."
         )
     table = read_readings(readings, **settings)
-    with working("forecasting", shown.quiet):
-        covariates = {name: table.covariate(name) for name in fitted.covariates_}
-        found = fitted.forecast(table.logits, covariates)
+    covariates = {name: table.covariate(name) for name in fitted.covariates_}
+    found = fitted.forecast(table.logits, covariates)
     if not (shown.json or shown.quiet):
         STDOUT.print(found.text)
         if width is not None and found.loss is not None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from cordial_ppl.cli.messages import count, leaving_at_once, say, working
+from cordial_ppl.cli.messages import count, leaving_at_once, say
 from cordial_ppl.cli.options import (
     ENDING,
     Also,
@@ -20,6 +20,7 @@ from cordial_ppl.cli.options import (
     option,
     split_options,
 )
+from cordial_ppl.progress import doing
 
 SAVE = f"Save the calibrator ({ENDING}), for other texts with `cordial predict`."
 
@@ -53,11 +54,13 @@ def fuse(
     if save is not None:
         check_output(save, inputs, endings=[ENDING])
     names, own = split_options(options), {"task": task, "id": id or ()}
-    table = read_several(paths, options=names, readers=reader, **own)
-    found = read_labels(labels, table.scale, **own, **labelling.settings)
-    found, rows = match_labels(table, found)
+    with doing("reading"):
+        table = read_several(paths, options=names, readers=reader, **own)
+        found = read_labels(labels, table.scale, **own, **labelling.settings)
+        found, rows = match_labels(table, found)
     texts = take_labelled(table, rows, found, fitting.channel)
-    with working("fitting", shown.quiet), leaving_at_once():
+    with doing("loading"), leaving_at_once():
+        from cordial_ppl.bulk.predictor import predict_table
         from cordial_ppl.fusion import Fusion
 
         fusion = Fusion(table.scale, readers=table.readers, **settings)
@@ -66,10 +69,7 @@ def fuse(
         fusion.fit(texts.logits, rated, texts.covariates, **own)
     if save is not None:
         fusion.save(save)
-    with working("calibrating", shown.quiet):
-        from cordial_ppl.bulk.predictor import predict_table
-
-        predict_table(fusion, table, output)
+    predict_table(fusion, table, output)
     if shown.json:
         content = {"output": str(output), "texts": len(table), "labels": len(texts.labels)}
         content |= {"weights": fusion.weights_, "shares": fusion.shares_}

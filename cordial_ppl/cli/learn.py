@@ -1,12 +1,13 @@
 """`cordial learn-prior`: what readers get wrong, learned from tasks with many labels."""
 
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
+from cordial_ppl.cli.messages import count, leaving_at_once, say
 from cordial_ppl.cli.options import (
     ENDING,
     Channels,
@@ -22,7 +23,11 @@ from cordial_ppl.cli.options import (
     output,
     split_options,
 )
-from cordial_ppl.errors import InputError, naming
+from cordial_ppl.errors import InputError, list_names, naming
+from cordial_ppl.progress import doing
+
+if TYPE_CHECKING:
+    from cordial_ppl.priors import LearnedPrior
 
 Key = tuple[str, str]
 Texts = tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]
@@ -33,6 +38,10 @@ TABLES = (
 RULE = (
     "How far to trust the tasks: as far as they agree with each other (cautious), or as the paper."
 )
+VERBOSE = "Print the prior of every parameter, too."
+MOST = 5
+"""Parameters in the summary: those whose prior moves most."""
+
 UNIT = "The power of K in the unit of a parameter of your channel: drift=1; may be repeated."
 
 
@@ -50,6 +59,7 @@ def learn_prior(
     unit: Annotated[Names, option("NAME=POWER", UNIT)] = None,
     rule: Annotated[Rule, option(None, RULE)] = Rule.CAUTIOUS,
     seed: Seed = 0,
+    verbose: Annotated[bool, option(None, VERBOSE, "--verbose", "-v")] = False,
 ) -> None:
     """Learn a prior from tasks with many labels, for `--prior` of the other commands.
 
@@ -64,7 +74,7 @@ def learn_prior(
         raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
     check_output(out, tables, endings=[ENDING])
     found: dict[Key, Texts] = {}
-    with working("reading", shown.quiet):
+    with doing("reading"):
         for readings, labels in zip(tables[::2], tables[1::2], strict=True):
             part = _read_tasks(readings, labels, given, reader, task, channel)
             for key, texts in part.items():
@@ -77,13 +87,13 @@ def learn_prior(
         missing = {name for name in chosen or () if name.partition("=")[2] not in names} - names
         if missing:
             raise InputError(f"--{setting} {min(missing)}: no table holds labelled texts of it.")
-    with working("loading", shown.quiet), leaving_at_once():
+    with doing("loading"), leaving_at_once():
         from cordial_ppl import priors
         from cordial_ppl.channels import AFFINE_CHANNELS
         from cordial_ppl.loading import load_channel
 
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel or ()))]
-    with leaving_at_once(), progressing(shown.quiet) as show:
+    with leaving_at_once():
         prior = priors.learn_prior(
             found,
             channels=models,
@@ -92,7 +102,6 @@ def learn_prior(
             vector=rule is not Rule.PAPER,
             units=units,
             seed=seed,
-            on_done=show,
         )
     prior.save(out)
     sizes = sorted(fit.size for fit in prior.fits)
@@ -106,18 +115,60 @@ def learn_prior(
         content = {"output": str(out), "options": size, "fits": fits}
         show_json(content | {"parameters": rows})
     elif not shown.quiet:
-        cells = [
-            (
-                f"{row['channel']}  {row['parameter']}",
-                f"{row['loc']:.2f} ± {row['scale']:.2f}",
-                f"{row['default_loc']:.2f} ± {row['default_scale']:.2f}",
-            )
-            for row in rows
-        ]
-        title = f"Prior for {size} options, in the numbers that --prior-of takes"
-        show_table(title, ("", "learned", "default"), cells)
+        known = [model for model in models if model.name in priors.shipped_prior().channels]
+        _summarise(prior, rows, priors.shipped_prior().describe(known, size))
+        if verbose:
+            cells = [
+                (
+                    f"{row['channel']}  {row['parameter']}",
+                    f"{row['loc']:.2f} ± {row['scale']:.2f}",
+                    f"{row['default_loc']:.2f} ± {row['default_scale']:.2f}",
+                )
+                for row in rows
+            ]
+            title = f"\nAll for {size} options, in the numbers that --prior-of takes"
+            show_table(title, ("", "learned", "channel's own"), cells)
         fits, tasks = count(len(prior.fits), "fit"), count(len(prior.tasks), "task")
         say(f"wrote {out}: {fits} of {tasks}")
+
+
+def _summarise(prior: "LearnedPrior", rows: list[dict], shipped: list[dict]) -> None:
+    """Print what a prior is from, and how far it lies from the channels' own and the default."""
+    from cordial_ppl.cli.output import STDOUT, show_table
+
+    readers = {fit.reader for fit in prior.fits if fit.reader}
+    sizes = sorted({sum(fit.counts) for fit in prior.fits})
+    labels = f"{sizes[0]:,} to {sizes[-1]:,} labels" if len(sizes) > 1 else f"{sizes[0]:,} labels"
+    by = f" by {count(len(readers), 'reader')}" if readers else ""
+    tasks = f"{count(len(prior.tasks), 'task')}{by}"
+    STDOUT.print(f"A prior from {tasks}, {count(len(prior.fits), 'fit')} to {labels} each")
+    STDOUT.print(f"  {list_names(prior.tasks)}\n")
+    moves = {id(row): abs(row["loc"] - row["default_loc"]) / row["default_scale"] for row in rows}
+    cells = []
+    for channel, own in groupby(rows, lambda row: row["channel"]):
+        own = list(own)
+        far = [moves[id(row)] for row in own]
+        widths = [row["scale"] / row["default_scale"] for row in own]
+        cells.append((channel, str(len(own)), *(f"{np.median(all):.2f}" for all in (far, widths))))
+    title = "Against the channels' own priors, in units of their widths (medians)"
+    show_table(title, ("", "parameters", "centres move by", "widths become"), cells)
+    STDOUT.print("\nMoved most: what a fit expects before it has seen a label")
+    for row in sorted(rows, key=lambda row: -moves[id(row)])[:MOST]:
+        STDOUT.print(
+            f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} in place of "
+            f"{row['default_centre']:.2f}"
+        )
+    default = {(row["channel"], row["parameter"]): row["loc"] for row in shipped}
+    away = [
+        abs(row["loc"] - default[key]) / row["default_scale"]
+        for row in rows
+        if (key := (row["channel"], row["parameter"])) in default
+    ]
+    if away:
+        STDOUT.print(
+            f"Its centres lie {np.median(away):.2f} from those of the default prior, which "
+            f"--prior replaces (median; {max(away):.2f} at most)."
+        )
 
 
 def _read_tasks(

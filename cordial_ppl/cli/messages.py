@@ -1,4 +1,4 @@
-"""Messages on stderr: errors, warnings and progress, one line each."""
+"""Messages on stderr: errors and warnings, one line each."""
 
 import csv
 import io
@@ -7,12 +7,13 @@ import shlex
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
 from rich.console import Console
 
+from cordial_ppl import progress
 from cordial_ppl.errors import (
     ChannelError,
     CordialError,
@@ -32,31 +33,8 @@ def count(number: int, noun: str) -> str:
 
 def say(message: str) -> None:
     """Print one line on stderr."""
+    progress.clear()
     STDERR.print(" ".join(message.split("\n")))
-
-
-@contextmanager
-def working(on: str, quiet: bool) -> Iterator[None]:
-    """Show on a terminal what the program is doing."""
-    if quiet or not STDERR.is_terminal:
-        yield
-    else:
-        with STDERR.status(f"{on} ..."):
-            yield
-
-
-@contextmanager
-def progressing(quiet: bool) -> Iterator[Callable[[float, str], None]]:
-    """Show progress and the remaining time on a terminal."""
-    if quiet or not STDERR.is_terminal:
-        yield lambda share, label: None
-        return
-    from rich.progress import Progress, TimeElapsedColumn
-
-    columns = *Progress.get_default_columns(), TimeElapsedColumn()
-    with Progress(*columns, console=STDERR, transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-        yield lambda share, label: bar.update(task, completed=share, description=label)
 
 
 @contextmanager
@@ -68,7 +46,7 @@ def leaving_at_once() -> Iterator[None]:
     from cordial_ppl.tables import discard_unfinished
 
     def leave(*_: object) -> None:
-        STDERR.show_cursor()
+        progress.clear(for_good=True)
         discard_unfinished()
         os._exit(130)
 

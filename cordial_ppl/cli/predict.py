@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
+from cordial_ppl.cli.messages import count, leaving_at_once, say
 from cordial_ppl.cli.options import (
     Also,
     CalibratorPath,
@@ -20,6 +20,7 @@ from cordial_ppl.cli.options import (
     TableOut,
 )
 from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.progress import doing
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
@@ -60,7 +61,7 @@ def predict(
         raise InputError(f"cannot write {output}: it is there already. Remove it or name another.")
     else:
         check_writable(output)
-    with working("loading", shown.quiet):
+    with doing("loading"):
         from cordial_ppl.bulk.cluster import predict_on_ray
         from cordial_ppl.bulk.predictor import predict_table
         from cordial_ppl.drift import compare, merge, sketch
@@ -78,7 +79,7 @@ def predict(
             f"{calibrator} was fitted on one reader, so there is nothing that --also could add to."
         )
     drift = None
-    with working("reading", shown.quiet):
+    with doing("reading"):
         if isinstance(fitted, Fusion):
             table = _read_several(fitted, paths, settings)
         else:
@@ -91,11 +92,11 @@ def predict(
                 drift = compare(fitted.sketch_, merge(counted), fitted.scale_)
             if drift is not None and drift.alarm:
                 _warn_of_drift(calibrator, fitted, readings, drift)
-    with progressing(shown.quiet) as show, leaving_at_once():
+    with leaving_at_once():
         if engine is Engine.RAY:
-            predict_on_ray(calibrator, table, output, show, channels=channel or [])
+            predict_on_ray(calibrator, table, output, channels=channel or [])
         else:
-            predict_table(fitted, table, output, show)
+            predict_table(fitted, table, output)
     if shown.json:
         options = fitted.scale_.options
         figures = {} if several else {"drift": None if drift is None else drift.to_dict()}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cordial_ppl.cli.messages import say, working
+from cordial_ppl.cli.messages import say
 from cordial_ppl.cli.options import (
     After,
     Explain,
@@ -21,6 +21,7 @@ from cordial_ppl.cli.options import (
     split_options,
 )
 from cordial_ppl.errors import InputError, naming
+from cordial_ppl.progress import doing
 
 ROWS = 5
 """Rows that --dry-run shows."""
@@ -131,7 +132,7 @@ def read(
         score=score,
         explain=max(explain, ROWS * dry_run),
     )
-    with working(f"reading {source}", quiet):
+    with doing(f"reading {source}"):
         try:
             found = take(labels=labels is not None or dry_run)
         except InputError as error:

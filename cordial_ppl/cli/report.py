@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from cordial_ppl.cli.messages import count, say, working
+from cordial_ppl.cli.messages import count, say
 from cordial_ppl.cli.options import (
     CalibratorPath,
     Channels,
@@ -15,6 +15,7 @@ from cordial_ppl.cli.options import (
     output,
 )
 from cordial_ppl.errors import InputError
+from cordial_ppl.progress import doing
 
 
 def report(
@@ -41,7 +42,7 @@ def report(
     check_output(page, [calibrator, readings, labels], endings=[".html"])
     if not can_draw():
         raise InputError(f"a report needs {NEEDED}")
-    with working("loading", shown.quiet):
+    with doing("loading"):
         from cordial_ppl.cordial.stack import Stack
         from cordial_ppl.report import Texts, gather, write_report
 
@@ -51,7 +52,8 @@ def report(
             f"{calibrator} is not a calibrator of one reader: make one with `cordial fit`."
         )
     given = settings | labelling.settings | {"options": options}
-    table, found, rows = read_labelled(readings, labels, **given)
+    with doing("reading"):
+        table, found, rows = read_labelled(readings, labels, **given)
     texts = Texts(
         items=table.item_ids,
         logits=table.logits,
@@ -62,7 +64,7 @@ def report(
         columns=list_groups(table, rows, found),
         weights=found.weights,
     )
-    with working("measuring and drawing", shown.quiet):
+    with doing("measuring and drawing"):
         facts = gather(fitted, texts)
         write_report(page, facts, of=f"{calibrator} on {readings}")
     if shown.json:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from cordial_ppl.cli.messages import count, say, working
+from cordial_ppl.cli.messages import count, say
 from cordial_ppl.cli.options import (
     Chosen,
     Fitting,
@@ -15,6 +15,7 @@ from cordial_ppl.cli.options import (
     output,
 )
 from cordial_ppl.errors import InputError, naming
+from cordial_ppl.progress import doing
 
 SHOWN = 10
 """Users in the summary: those who differ most from the population."""
@@ -64,12 +65,13 @@ def shift(
     given = [calibrator_path] if calibrator_path else []
     check_output(out, [readings, labels, *given, *fitting.inputs])
     if calibrator_path is not None:
-        with working("loading", shown.quiet):
+        with doing("loading"):
             from cordial_ppl.cordial import load
 
             calibrator = load(calibrator_path, channels=fitting.channel or ())
             tables["options"] = tables["options"] or calibrator.scale_
-    table, found, rows = read_labelled(readings, labels, **tables | labelling.settings)
+    with doing("reading"):
+        table, found, rows = read_labelled(readings, labels, **tables | labelling.settings)
     scale, extras = table.scale, table.extras
     if "user" not in extras:
         raise InputError(f"{readings} needs a column user: whose label is predicted.")
@@ -87,12 +89,12 @@ def shift(
                 "needed, or a calibrator fitted to other labels (--calibrator)."
             )
         texts = take_labelled(table, rows, found, fitting.channel)
-        calibrator = fit_calibrator(texts, scale, settings, shown.quiet)
+        calibrator = fit_calibrator(texts, scale, settings)
     extra = {name: table.covariate(name) for name in calibrator.covariates_}
     population = calibrator.predict_proba(table.logits, extra)
     known = population[rows] if calibrator_path else calibrator.out_of_fold_
     assert known is not None  # with so many labels
-    with working("comparing users", shown.quiet):
+    with doing("comparing users"):
         rated = scale.decode(found.labels)
         weights = found.weights if "weight" in found.columns.schema else None
         shifts = UserShift(scale).fit(known, rated, raters, order, sample_weight=weights)

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from cordial_ppl.cli.messages import count, leaving_at_once, progressing, say, working
+from cordial_ppl.cli.messages import count, leaving_at_once, say
 from cordial_ppl.cli.options import Engine, EngineName, Shown, argument, option, output
 from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.progress import doing
 
 CONFIG = (
     "What is compared, in TOML: tasks, methods, budgets, draws, seed. Channel files that it names "
@@ -38,16 +39,16 @@ def sweep(
         raise InputError(f"--analyse may be all, {', '.join(PRODUCTS)}; got {unknown[0]!r}.")
     asked = tuple(dict.fromkeys(analyse or ()))
     wanted = tuple(PRODUCTS) if "all" in asked else asked
-    with working("loading", shown.quiet), leaving_at_once():
+    with doing("loading"), leaving_at_once():
         from cordial_ppl.sweep import read_config, run_sweep
 
         plan = read_config(config)
-    with leaving_at_once(), progressing(shown.quiet) as show:
-        results = run_sweep(plan, folder, show, ray=engine is Engine.RAY)
+    with leaving_at_once():
+        results = run_sweep(plan, folder, ray=engine is Engine.RAY)
     written, left_out = [], {}
     for name in wanted:
         try:
-            with working(f"analysing: {name}", shown.quiet):
+            with doing(f"analysing: {name}"):
                 written += write_product(PRODUCTS[name](results), folder)
         except FileError:
             raise

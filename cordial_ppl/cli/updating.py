@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cordial_ppl.cli.messages import count, leaving_at_once, say, working
+from cordial_ppl.cli.messages import count, leaving_at_once, say
 from cordial_ppl.cli.options import Chosen, Fitting, Labelling
 from cordial_ppl.cli.predict import load_calibrator, warn_of_others
 from cordial_ppl.errors import InputError, naming
+from cordial_ppl.progress import doing
 
 if TYPE_CHECKING:
     from cordial_ppl.cordial.stack import Stack
@@ -35,7 +36,7 @@ def update_calibrator(
         chosen: What is read from the tables.
         labelling: How labels are taken.
         fitting: The channel files; other settings are the calibrator's.
-        quiet: Whether to show nothing.
+        quiet: Whether nothing is said.
 
     Returns:
         What `FittedTables` holds.
@@ -51,7 +52,7 @@ def update_calibrator(
             f"--update keeps the settings of {path}: leave out {' and '.join(others)}, or fit anew "
             "without --update."
         )
-    with working("loading", quiet):
+    with doing("loading"):
         from cordial_ppl.annotators import as_texts
         from cordial_ppl.cordial.fingerprints import find_places
         from cordial_ppl.cordial.stack import Stack
@@ -64,7 +65,8 @@ def update_calibrator(
     if not isinstance(calibrator, Stack):
         raise InputError(f"{path} is of several readers: fit it anew, with `cordial fuse`.")
     given = chosen.settings | labelling.settings | {"options": options}
-    table, found, rows = read_labelled(readings, labels, **given)
+    with doing("reading"):
+        table, found, rows = read_labelled(readings, labels, **given)
     covariates = {name: table.covariate(name)[rows] for name in calibrator.covariates_}
     names = as_texts(found.item_ids, len(rows))
     texts = Labelled(table.logits[rows], found.labels, covariates, found.weights, names)
@@ -72,7 +74,7 @@ def update_calibrator(
     with naming(path):
         new = attach(calibrator, texts, renamed=True)
     if new.any():
-        with working("updating", quiet), leaving_at_once():
+        with doing("updating"), leaving_at_once():
             update(calibrator, texts.take(np.flatnonzero(new)), named=True)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
     if not quiet:

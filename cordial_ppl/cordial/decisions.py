@@ -23,6 +23,7 @@ from cordial_ppl.estimates.bias import Bias, find_bias
 from cordial_ppl.estimates.estimate import Estimate
 from cordial_ppl.forecasting import Forecast, forecast
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.progress import doing
 from cordial_ppl.verdict import Verdict, judge
 
 LEAST_BIAS = 0.025
@@ -150,17 +151,18 @@ class Decisions(Estimator):
         groups, strata = (
             aligned(logits, own, noun) for own, noun in ((groups, "groups"), (strata, "strata"))
         )
-        return estimate(
-            self,
-            readings,
-            extra,
-            rows,
-            groups,
-            level=level,
-            strata=strata,
-            probabilities=probabilities,
-            draws=int(check_number("draws", draws, 2, whole=True)),
-        )
+        with doing("estimating"):
+            return estimate(
+                self,
+                readings,
+                extra,
+                rows,
+                groups,
+                level=level,
+                strata=strata,
+                probabilities=probabilities,
+                draws=int(check_number("draws", draws, 2, whole=True)),
+            )
 
     def find_bias(self, columns: Mapping[str, Any]) -> list[Bias]:
         """Look for groups of texts that the reader rates too low or too high after calibration.
@@ -246,9 +248,10 @@ class Decisions(Estimator):
                 "draws (with the mode there is one), or an earlier version saved it. Fit a "
                 "Cordial with the default inference."
             )
-        found = look_ahead(*self._mixture(readings), extra)
-        own = self.sample_weight_, self.texts_
-        return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts, *own)
+        with doing("forecasting what more labels would give"):
+            found = look_ahead(*self._mixture(readings), extra)
+            own = self.sample_weight_, self.texts_
+            return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts, *own)
 
     def check_readings(self, logits: Any) -> Drift | None:
         """Test whether readings are like those of the fit; see `cordial_ppl.drift.compare`.

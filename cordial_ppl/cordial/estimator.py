@@ -17,6 +17,7 @@ from cordial_ppl.cordial.settings import check_level
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError, NotFittedError, name_rows
 from cordial_ppl.inference.data import Labelled
+from cordial_ppl.progress import doing
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 from cordial_ppl.scores import accuracy
@@ -137,7 +138,8 @@ class Estimator(Parameters, ABC):
 
     def fit_labelled[T: "Estimator"](self: T, texts: Labelled, scale: Scale) -> T:
         """Learn from labelled texts that are already validated and centred."""
-        self._fit(texts)
+        with doing("fitting"):
+            self._fit(texts)
         vars(self).pop("feature_names_in_", None)
         self.scale_ = scale
         self.covariates_ = tuple(texts.covariates)
@@ -293,7 +295,8 @@ class Estimator(Parameters, ABC):
     ) -> tuple[Float[np.ndarray, "m K"], Any]:
         """Probabilities, and the ends of the interval before it is widened to the mean."""
         readings, extra = self._enter(logits, covariates)
-        found = predict_mixture(*self._mixture(readings), extra, self.scale_.values, level)
+        with doing("predicting"):
+            found = predict_mixture(*self._mixture(readings), extra, self.scale_.values, level)
         return _check_finite(found[0]), found[1]
 
     def _enter(

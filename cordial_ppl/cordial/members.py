@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import jax
@@ -24,6 +25,7 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.priors import NamedPrior, Source, reading_spread, resolve
+from cordial_ppl.progress import doing
 
 BLOCK = 8192
 """Texts that a calibrator predicts at a time, which bounds its memory."""
@@ -173,24 +175,34 @@ Member = CalibratorMember | ChannelMember
 def fit_members(
     members: Sequence[Member],
     fit: Callable[[Member], Any],
-    done: Callable[[], None] = lambda: None,
+    done: Callable[[int], None] = lambda number: None,
 ) -> list[Future]:
     """Fit members side by side, in threads.
 
     Args:
         members: what to fit.
         fit: fits one of them.
-        done: is called after each.
+        done: is called after each with the number of those that are fitted.
 
     Returns:
         For each member what ``fit`` returned, or the error that it raised.
     """
     # The slowest begin first: channels, of which the largest come last.
     order = sorted(members[::-1], key=lambda member: isinstance(member, CalibratorMember))
-    with ThreadPoolExecutor(max_workers=workers(max(1, len(members)))) as pool:
+    total, fitted = len(members), count(1)
+    with (
+        doing("fitting", total if total > 1 else 0, "members", alike=False) as stage,
+        ThreadPoolExecutor(max_workers=workers(max(1, total))) as pool,
+    ):
+
+        def tell(_: Future) -> None:
+            number = next(fitted)
+            stage.reach(number)
+            done(number)
+
         jobs = {id(member): pool.submit(fit, member) for member in order}
         for job in jobs.values():
-            job.add_done_callback(lambda _: done())
+            job.add_done_callback(tell)
     return [jobs[id(member)] for member in members]
 
 

@@ -64,7 +64,7 @@ def fit_subsets(
     seeds: Sequence[int],
     report: Texts,
     *,
-    on_done: Callable[[], None] = lambda: None,
+    on_done: Callable[[int], None] = lambda number: None,
 ) -> dict[str, BatchFit | Exception]:
     """Fit estimators to subsets of the labels and predict the report texts.
 
@@ -78,7 +78,7 @@ def fit_subsets(
         subsets: rows of the pool, one subset a row.
         seeds: seed of each subset's folds and random numbers.
         report: texts to predict.
-        on_done: is called when a member has been fitted to all subsets.
+        on_done: is called when a member has been fitted to all subsets, with the number of those.
 
     Returns:
         For each estimator its fits, or the error that one of its members ended with.

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.priors import LearnedPrior, reading_spread
+from cordial_ppl.progress import doing
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS
 from cordial_ppl.summary import join_blocks, warn, weight_lines
@@ -317,8 +318,15 @@ class Fusion(Estimator):
             stack = self._stack(seeds[place]).fit_labelled(seen, scale)
             return stack, stack.out_of_fold_
 
-        with ThreadPoolExecutor(max_workers=workers(len(members))) as threads:
-            found = list(threads.map(fit, range(len(members))))
+        what = f"fitting {len(readers)} readers"
+        with (
+            doing(what, len(members), "members") as stage,
+            ThreadPoolExecutor(max_workers=workers(len(members))) as threads,
+        ):
+            jobs = [threads.submit(fit, place) for place in range(len(members))]
+            for number, _ in enumerate(as_completed(jobs), 1):
+                stage.reach(number)
+        found = [job.result() for job in jobs]
         held_out = np.zeros((len(labels), size, len(members)))
         known = present & [unseen is not None for _, unseen in found]
         for place, (fitted, unseen) in enumerate(found):

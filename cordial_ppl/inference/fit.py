@@ -39,6 +39,7 @@ from cordial_ppl.inference.sampler import (
 )
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.loading import load_channel
+from cordial_ppl.progress import doing
 from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.scale import Scale
 
@@ -334,7 +335,8 @@ def fit_channel(
     with jax.enable_x64(True):
         target = build_target(chosen, size, tuple(extra), *readers)
     case = Case(Labelled(readings, codes, extra), seed=(seed,), prior=prior)
-    return fit_cases(target, [case], method=method)[0].fitted
+    with doing(f"fitting {chosen.name}"):
+        return fit_cases(target, [case], method=method)[0].fitted
 
 
 def fit_laplace(channel: str | Channel, readings, labels, **settings) -> Posterior:

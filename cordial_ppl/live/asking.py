@@ -2,7 +2,7 @@
 
 import asyncio
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cordial_ppl.errors import ServerError
 from cordial_ppl.formats.evidence import Orders
@@ -10,9 +10,7 @@ from cordial_ppl.formats.records import Record
 from cordial_ppl.live.cache import Answer, Cache, key_of
 from cordial_ppl.live.model import Model, Refused
 from cordial_ppl.live.questions import Question, Questions
-
-Show = Callable[[float, str], None]
-"""Reports progress: the share that is done, and one line about it."""
+from cordial_ppl.progress import Stage, doing
 
 NAMED = 3
 """Failures that a message names."""
@@ -29,6 +27,7 @@ class Asking:
     Attributes:
         failures: Texts that the model does not rate, and why.
         done: Questions that are answered.
+        known: Those of them that the cache had an answer to.
         asked: Requests that got an answer in this run.
         tokens: Tokens of their prompts, and of the answers.
     """
@@ -36,27 +35,22 @@ class Asking:
     def __init__(self, questions: Questions, model: Model, cache: Cache):
         self.questions, self.model, self.cache = questions, model, cache
         self.failures: dict[str, str] = {}
-        self.done = self.asked = 0
+        self.done = self.known = self.asked = 0
         self.tokens = [0, 0]
         # Questions without an answer that the same command may get later.
         self._failed: dict[str, str] = {}
         self._in_a_row = 0
 
     @property
-    def progress(self) -> tuple[float, str]:
-        """The share of questions that are answered, and a line about what that took."""
-        tokens = "{:,} + {:,} tokens".format(*self.tokens)
-        line = f"{self.done:,} of {len(self.questions):,} answers, {self.asked:,} requests, "
-        return self.done / len(self.questions), line + tokens
+    def taken(self) -> str:
+        """What the answers took: requests and tokens."""
+        return "{:,} requests, {:,} + {:,} tokens".format(self.asked, *self.tokens)
 
-    def run(self, show: Show) -> None:
-        """Ask all questions that have no answer yet, and report progress.
+    def run(self) -> None:
+        """Ask all questions that have no answer yet.
 
         Until one is answered they go one at a time: that shows whether key, model and address are
         right, and which settings the server takes.
-
-        Args:
-            show: Reports progress.
 
         Raises:
             InputError: No question can be answered: the key, the model or the address is wrong, or
@@ -67,7 +61,8 @@ class Asking:
         waiting = self._unanswered()
         self.model.has_answered = len(self.cache) > 0
         try:
-            asyncio.run(self._run(waiting, show))
+            with doing("asking", len(self.questions), "answers") as stage:
+                asyncio.run(self._run(waiting, stage))
         except ExceptionGroup as group:
             # One worker's error cancels the others.
             raise group.exceptions[0] from None
@@ -142,16 +137,16 @@ class Asking:
             if self.find(question)[1]:
                 yield question
             else:
-                self.done += 1
+                self.done, self.known = self.done + 1, self.known + 1
 
-    async def _run(self, waiting: Iterator[Question], show: Show) -> None:
+    async def _run(self, waiting: Iterator[Question], stage: Stage) -> None:
         async with self.model.connection:
-            await self._work(waiting, show, alone=True)
+            await self._work(waiting, stage, alone=True)
             async with asyncio.TaskGroup() as workers:
                 for _ in range(self.model.concurrency):
-                    workers.create_task(self._work(waiting, show))
+                    workers.create_task(self._work(waiting, stage))
 
-    async def _work(self, waiting: Iterator[Question], show: Show, alone: bool = False) -> None:
+    async def _work(self, waiting: Iterator[Question], stage: Stage, alone: bool = False) -> None:
         """Ask one question after the other; alone, until one is not refused."""
         patience = self.model.patience
         while self._in_a_row < patience and (question := next(waiting, None)) is not None:
@@ -167,7 +162,7 @@ class Asking:
                 self._in_a_row += 1
             else:
                 self.done, self._in_a_row = self.done + 1, 0
-            show(*self.progress)
+            stage.reach(self.done, f"asking, {self.taken}", free=self.known)
             if alone:
                 return
 

@@ -23,6 +23,7 @@ from cordial_ppl.personal import files
 from cordial_ppl.personal.effects import SHIFT, Effect
 from cordial_ppl.personal.spreads import SPREAD_PROBS, SPREADS, WIDEST, Spreads, log_normals
 from cordial_ppl.personal.validation import as_cells, as_order, as_population, as_users
+from cordial_ppl.progress import doing
 from cordial_ppl.scale import Scale
 
 
@@ -100,8 +101,9 @@ class UserShift(Parameters):
         counted = as_weights(sample_weight, np.arange(len(labelled[0])))
         self.scale_, self.counts_ = scale, {}
         self._totals = np.zeros((0, len(self._grid)))
-        self._add(*labelled, counted)
-        self._spreads = Spreads.learn(self._totals, self._grid, deviations, prior)
+        with doing("comparing users"):
+            self._add(*labelled, counted)
+            self._spreads = Spreads.learn(self._totals, self._grid, deviations, prior)
         self.sigma_ = self._spreads.mean
         return self
 

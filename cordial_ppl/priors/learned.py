@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import msgspec
 import numpy as np
+from jaxtyping import Float
 
 from cordial_ppl import storage
 from cordial_ppl.channel import Channel
@@ -80,20 +81,24 @@ class LearnedPrior:
 
         Returns:
             For each parameter "channel" and "parameter", "loc" and "scale" in the unconstrained
-            space, and "default_loc" and "default_scale" in the channel's file.
+            space, "default_loc" and "default_scale" in the channel's file, and "centre" and
+            "default_centre", what the two locations are in the parameter's own units.
 
         Raises:
             InputError: the prior is not for these channels.
         """
         rows, names = [], ("loc", "scale", "default_loc", "default_scale")
+        names += ("centre", "default_centre")
         for channel in channels:
             with jax.enable_x64(True):
                 target = build_target(channel, size, self.channels[channel.name].covariates)
-            numbers = target.coordinates, *self.of(target), *target.prior
+                found = self.of(target)
+                ends = (_centres(target, prior.loc) for prior in (found, target.prior))
+                numbers = target.coordinates, *found, *target.prior, *ends
             for parameter, *figures in zip(*numbers, strict=True):
-                if figures[:2] != figures[2:]:
-                    found = dict(zip(names, map(float, figures), strict=True))
-                    rows.append({"channel": channel.name, "parameter": parameter, **found})
+                if figures[:2] != figures[2:4]:
+                    own = dict(zip(names, map(float, figures), strict=True))
+                    rows.append({"channel": channel.name, "parameter": parameter, **own})
         return rows
 
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
@@ -152,6 +157,16 @@ class LearnedPrior:
             if arrays:
                 raise ValueError("a prior has no arrays")
             return msgspec.convert(meta, cls)
+
+
+def _centres(target: Target, loc: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
+    """Unconstrained values in the units of their parameters; itself where these are fewer."""
+    found = np.array(loc)
+    for site in target.sites:
+        values = np.ravel(site.value(loc))
+        if len(values) == len(found[site.slice]):
+            found[site.slice] = values
+    return found
 
 
 def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:

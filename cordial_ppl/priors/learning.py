@@ -1,7 +1,7 @@
 """Learning a prior: every channel is fitted to all labels of every task and reader."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.priors.fits import LearnedChannel, Rule, TaskFit
 from cordial_ppl.priors.learned import LearnedPrior, check_tasks
 from cordial_ppl.priors.units import check_powers, reading_spread
+from cordial_ppl.progress import doing
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale
 
@@ -43,7 +44,6 @@ def learn_prior(
     vector: bool = Rule().vector,
     units: Mapping[str, float] | None = None,
     seed: int = 0,
-    on_done: Callable[[float, str], None] = lambda share, label: None,
 ) -> LearnedPrior:
     r"""Learn a prior from labelled tasks by empirical Bayes (Section 2.7 of the paper).
 
@@ -70,7 +70,6 @@ def learn_prior(
         vector: also learn parameters of single options, from tasks of equally many.
         units: power of classes in the unit of further parameters, such as ``{"drift": 1}``.
         seed: seed of what is drawn from large tasks.
-        on_done: is called with the share of the work that is done, and a name for it.
 
     Returns:
         The prior, for ``Cordial(prior=...)``.
@@ -104,13 +103,14 @@ def learn_prior(
     for target in (target for each in targets.values() for target in each):
         check_powers(target, sizes, settings.powers)
     fits, rng = [], np.random.default_rng(seed)
-    for place, (fit, texts) in enumerate(data):
-        modes, chosen = {}, _choose(fit.name, texts, rng)
-        for number, target in enumerate(targets[fit.size]):
-            on_done((place + number / len(models)) / len(data), fit.name)
-            modes[target.channel.name] = _find_mode(target, chosen, fit.name)
-        spread = reading_spread(chosen.logits)
-        fits.append(msgspec.structs.replace(fit, modes=modes, spread=spread))
+    with doing("fitting", len(data) * len(models), "fits") as stage:
+        for place, (fit, texts) in enumerate(data):
+            modes, chosen = {}, _choose(fit.name, texts, rng)
+            for number, target in enumerate(targets[fit.size]):
+                stage.reach(place * len(models) + number, f"fitting {fit.name}")
+                modes[target.channel.name] = _find_mode(target, chosen, fit.name)
+            spread = reading_spread(chosen.logits)
+            fits.append(msgspec.structs.replace(fit, modes=modes, spread=spread))
     return LearnedPrior(tuple(fits), learned, settings)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from cordial_ppl.cluster import run_on_ray
 from cordial_ppl.cordial.subsets import BatchFit, fit_subsets
 from cordial_ppl.errors import CordialWarning, FileError
+from cordial_ppl.progress import doing
 from cordial_ppl.sweep.config import SweepConfig
 from cordial_ppl.sweep.methods import External, Method
 from cordial_ppl.sweep.plan import Job, check_methods, describe, plan
@@ -31,7 +32,6 @@ OVERHEAD = 100
 def run_sweep(
     config: SweepConfig,
     folder: str | Path,
-    on_progress: Callable[[float, str], None] = lambda share, label: None,
     *,
     ray: bool = False,
 ) -> Results:
@@ -40,8 +40,6 @@ def run_sweep(
     Args:
         config: the sweep.
         folder: where the results go; made if it is not there.
-        on_progress: is called whenever a member has been fitted, with the share of the work that is
-            done, 0 to 1, and what is being worked on.
         ray: whether cells are made on Ray, see `cordial_ppl.cluster`; all machines must see channel
             files and priors under the same paths.
 
@@ -77,19 +75,19 @@ def run_sweep(
     left = [job for job in jobs if isinstance(job.method, Method) and not job.outcome]
     cells = [list(cell) for _, cell in groupby(left, lambda job: (id(job.reading), job.n))]
     costs = [cell[0].n + OVERHEAD for cell in cells]
-    total, before = max(sum(costs), 1), 0
+    before = 0
+    with doing("fitting", sum(costs)) as stage:
 
-    def advance(place: int, share: float) -> None:
-        reading, n = cells[place][0].reading, cells[place][0].n
-        label = f"{reading.task}, {reading.reader}, {n} labels"
-        on_progress((before + share * costs[place]) / total, label)
+        def advance(place: int, share: float) -> None:
+            reading, n = cells[place][0].reading, cells[place][0].n
+            label = f"fitting {reading.task}, {reading.reader}, {n} labels"
+            stage.reach(before + share * costs[place], label)
 
-    for place, outcomes in _on_ray(config, cells) if ray else _in_turn(config, cells, advance):
-        for job, outcome in zip(cells[place], outcomes, strict=True):
-            write_outcome(job.path, outcome)
-        advance(place, 1.0)
-        before += costs[place]
-    on_progress(1.0, "done")
+        for place, outcomes in _on_ray(config, cells) if ray else _in_turn(config, cells, advance):
+            for job, outcome in zip(cells[place], outcomes, strict=True):
+                write_outcome(job.path, outcome)
+            advance(place, 1.0)
+            before += costs[place]
     results = Results.load(folder)
     write_table(folder / TABLE, results.columns())
     return results
@@ -134,7 +132,6 @@ def make_cell(
     reading, n, draws = jobs[0].reading, jobs[0].n, config.draws
     estimators = {m.name: m.build(0) for job in jobs if isinstance(m := job.method, Method)}
     members = {part.key for estimator in estimators.values() for part in estimator.parts(n)}
-    fitted = iter(range(1, len(members) + 1))
     found = fit_subsets(
         estimators,
         reading.pool,
@@ -142,7 +139,7 @@ def make_cell(
         draw_subsets(reading, n, draws, config.seed),
         [config.seed + draw for draw in range(draws)],
         with_saturated(reading),
-        on_done=lambda: advance(next(fitted) / (len(members) + 1)),
+        on_done=lambda number: advance(number / (len(members) + 1)),
     )
     outcomes = []
     for job in jobs:

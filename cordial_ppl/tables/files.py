@@ -26,6 +26,7 @@ import polars as pl
 from cordial_ppl.errors import CordialWarning, FileError, list_names, quote
 from cordial_ppl.outputs import name_endings
 from cordial_ppl.tables.frame import (
+    NAMELESS,
     ROW,
     Columns,
     as_series,
@@ -123,6 +124,7 @@ def _read_parquet(path: Path) -> Columns:
             # One file, also in a folder whose name looks like a partition ("task=fluency").
             settings = {"glob": False, "hive_partitioning": False, "row_index_name": ROW}
             scan = pl.scan_parquet(file, **settings, row_index_offset=starts[-1])
+            scan = scan.select(pl.exclude(NAMELESS))
             names = scan.collect_schema().names()
             count = scan.select(pl.len()).collect().item()
         if count > DENSEST * file.stat().st_size:

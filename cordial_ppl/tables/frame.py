@@ -17,6 +17,9 @@ from cordial_ppl.errors import FileError, InputError, Where, list_names, name_ro
 ROW = "\0row"
 """A hidden column: the number of each row in its file, or in the files of a folder together."""
 
+NAMELESS = r"^__index_level_\d+__$"
+"""Names under which pandas writes an index without a name into Parquet; no column of the user."""
+
 
 @dataclass(frozen=True)
 class Columns:

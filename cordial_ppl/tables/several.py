@@ -37,8 +37,9 @@ def read_several(
 
     Returns:
         The texts that any reader has read, in the order of the files, with logits [n, R, K] that
-        are NaN where a reader has not read a text. Another column has, for each text, the value
-        from the first reader that has one.
+        are NaN where a reader has not read a text. Another column stands once, with the value of
+        any reader that has one; if readers differ in it for some text, once for each reader, as
+        `<column>_<reader>`.
 
     Raises:
         FileError: A file cannot be read or is not what its ending says.
@@ -98,23 +99,44 @@ def _find_homes(
 
 
 def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTable:
-    found = [tables[name] for name in names if name in tables]
-    parts = []
-    for table in found:
+    found = {name: tables[name] for name in names if name in tables}
+    parts: dict[str, pl.DataFrame] = {}
+    for reader, table in found.items():
         # Without the reader's name, and readings of options that only other rows have.
         extras = [name for name in table.columns.schema if name not in ("item_id", "reader")]
         kept = [pl.col(name) for name in extras if not is_reading(name)]
         kept = [pl.when(cell.cast(pl.String, strict=False) != "").then(cell) for cell in kept]
-        parts.append(table.columns.collect(named("item_id"), *kept))
+        parts[reader] = table.columns.collect(named("item_id"), *kept)
     with reading(Path("the readings")):
-        rows = pl.concat(parts, how="diagonal_relaxed").group_by("item_id", maintain_order=True)
+        rows = pl.concat(_tell_apart(parts), how="diagonal_relaxed")
+        rows = rows.group_by("item_id", maintain_order=True)
         frame = rows.agg(pl.all().drop_nulls().first()).with_row_index(ROW)
     items = frame["item_id"].to_list()
     places = {item: row for row, item in enumerate(items)}
-    logits = np.full((len(items), len(names), found[0].scale.size), np.nan)
+    scale = next(iter(found.values())).scale
+    logits = np.full((len(items), len(names), scale.size), np.nan)
     for k, name in enumerate(names):
         if name in tables:
             logits[[places[item] for item in tables[name].item_ids], k] = tables[name].logits
-    kind = next((table.kind for table in found if table.kind != "rating"), "rating")
+    kind = next((table.kind for table in found.values() if table.kind != "rating"), "rating")
     columns = Columns(Path("the readings"), frame.lazy(), lambda row: f"item_id {items[row]!r}")
-    return ReadingTable(columns, found[0].scale, kind, known=logits, readers=names)
+    return ReadingTable(columns, scale, kind, known=logits, readers=names)
+
+
+def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:
+    """Name columns after their readers where these differ in the value of a text."""
+    taken = {name for part in parts.values() for name in part.columns}
+    new: dict[str, dict[str, str]] = {reader: {} for reader in parts}
+    for name in dict.fromkeys(name for part in parts.values() for name in part.columns[1:]):
+        owners = [reader for reader, part in parts.items() if name in part.columns]
+        cells = pl.concat(parts[reader].select("item_id", named(name)) for reader in owners)
+        cells = cells.filter(pl.col(name) != "")
+        if cells.n_unique() > cells["item_id"].n_unique():
+            for reader in owners:
+                own = f"{name}_{reader}"
+                # "n_gpt" would be taken for readings.
+                while own in taken or is_reading(own):
+                    own = f"input_{own}"
+                new[reader][name] = own
+                taken.add(own)
+    return [part.rename(new[reader]) for reader, part in parts.items()]
