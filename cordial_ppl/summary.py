@@ -3,16 +3,18 @@
 Faults are medians and 90 % intervals of parameters of the channels on the plain temperature
 reading, `mixture` and `location`, pooled in proportion to their stack weights. On the vector-scaled
 reading the biases of single options carry part of every fault, so the same names mean less there.
+What a channel of one's own adds is reported by itself, in the words of its file.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.channels import is_built_in
 from cordial_ppl.forecasting import Forecast
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.scale import Scale
@@ -36,6 +38,9 @@ Losses = tuple[float, float, float, int]
 PARAMETERS = ("temperature", "offset", "gain", "concentration", "strength")
 """The paper's parameters in the order of the report, before those of other channels."""
 
+ENTRIES = 12
+"""Entries of a vector that are reported: of a longer one so many, evenly from first to last."""
+
 PHRASES = {
     "temperature": (1, "over-confident", "under-confident", "no clear fault in its sharpness"),
     "offset": (
@@ -51,8 +56,41 @@ PHRASES = {
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A parameter that is reported, by its draws.
+
+    Attributes:
+        site: what the channels call it.
+        index: which entry of it; empty for a number.
+        shares: of the channels that the draws are from, which sum to one.
+        draws: its draws in its units, ``[S]``.
+        weights: weights of the draws, which sum to one, ``[S]``.
+        own: the channel whose own it is; empty for one that has a meaning in all of them.
+        words: what it is, in the words of that channel's author; empty where there are none.
+    """
+
+    site: str
+    index: tuple[int, ...]
+    shares: dict[str, float]
+    draws: Draws
+    weights: Draws
+    own: str = ""
+    words: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name, such as "skew" or "steps[2]"."""
+        return self.site + (f"[{','.join(map(str, self.index))}]" if self.index else "")
+
+    @property
+    def modes(self) -> bool:
+        """Whether there is nothing but a mode of each channel."""
+        return len(self.draws) == len(self.shares)
+
+
+@dataclass(frozen=True)
 class Fault:
-    """One property of the reader.
+    """One property of the reader, or of its labels.
 
     Attributes:
         name: the parameter, or the place on the scale of a bias.
@@ -93,6 +131,7 @@ class Summary:
         losses: expected log loss (nats) of each member alone; empty if unknown.
         forecast: what more labels would give; None if unknown.
         verdict: whether to use the calibrator; None if unknown.
+        own: of each channel of one's own the parameters that it adds, in its author's words.
     """
 
     faults: tuple[Fault, ...]
@@ -104,13 +143,15 @@ class Summary:
     losses: dict[str, float]
     forecast: Forecast | None = None
     verdict: Verdict | None = None
+    own: dict[str, tuple[Fault, ...]] = field(default_factory=dict)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Faults, the expected loss, warnings, the forecast and the verdict, one sentence each."""
         noun, _, losses = self._losses()
+        own = [f"channel {name}: {fault}" for name, said in self.own.items() for fault in said]
         known = [f"{noun}: {losses}"] if losses else []
-        return (*map(str, self.faults), *known, *self.warnings, *self.closing)
+        return (*map(str, self.faults), *own, *known, *self.warnings, *self.closing)
 
     @property
     def closing(self) -> tuple[str, ...]:
@@ -132,11 +173,15 @@ class Summary:
     def text(self) -> str:
         """Everything as plain text, in blocks of short lines."""
         blocks = []
-        if self.faults:
-            known = any(fault.low is not None for fault in self.faults)
-            what = "median and 90 % interval" if known else "at the mode, without intervals"
-            title = f"The reader ({what}, from {' and '.join(self.channels)})"
-            blocks.append([title, *(f"  {fault}" for fault in self.faults)])
+        weights = {name: f"weight {self.weights.get(name, 1.0):.2f}" for name in self.own}
+        for title, note, faults in (
+            ("The reader", f"from {' and '.join(self.channels)}", self.faults),
+            *((f"The channel {name}", weights[name], said) for name, said in self.own.items()),
+        ):
+            if faults:
+                known = any(fault.low is not None for fault in faults)
+                what = "median and 90 % interval" if known else "at the mode, without intervals"
+                blocks.append([f"{title} ({what}, {note})", *(f"  {fault}" for fault in faults)])
         if self.weights:
             width = max(map(len, self.weights)) + 2
             losses = {name: f"{loss:.2f}" for name, loss in self.losses.items()}
@@ -198,18 +243,22 @@ def describe(
         forecast: what more labels would give, if known.
         verdict: whether to use the calibrator, if known.
     """
-    channels = tuple(channel_shares(posteriors, weights))
-    modes = bool(channels) and all(len(posteriors[name].weights) == 1 for name in channels)
+    known = list_parameters(posteriors, weights).values()
+    shared = {parameter.name: parameter for parameter in known if not parameter.own}
+    own: dict[str, tuple[Fault, ...]] = {}
+    for parameter in known:
+        if parameter.own:
+            own[parameter.own] = (*own.get(parameter.own, ()), as_fault(parameter))
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
     warnings = warn(expected, diagnostics)
-    if modes:
+    if any(parameter.modes for parameter in known):
         warnings.append(
             "the mode has no intervals: those of predictions show only how the members disagree."
         )
     names = "cordial", "histogram", "raw", "labels"
     return Summary(
-        faults=_faults(*pool_draws(posteriors, weights), scale, modes) if channels else (),
-        channels=channels,
+        faults=tuple(map(as_fault, (*shared.values(), *_biases(shared, scale)))),
+        channels=tuple(channel_shares(posteriors, weights)),
         weights={name: float(weight) for name, weight in weights.items()},
         diagnostics=diagnostics,
         expected={name: _known(x) for name, x in zip(names, expected or (), strict=False)},
@@ -217,6 +266,7 @@ def describe(
         losses=dict(losses or {}),
         forecast=forecast,
         verdict=verdict,
+        own=own,
     )
 
 
@@ -230,27 +280,70 @@ def channel_shares(
     return dict(zip(channels, shares.tolist(), strict=True))
 
 
-def pool_draws(
+def list_parameters(
     posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
-) -> tuple[dict[str, Draws], Draws]:
-    """Pool the draws of the scalar parameters that the reported channels share.
+) -> dict[str, Parameter]:
+    """List the parameters that are reported.
+
+    These are the scalar ones that the reported channels share, pooled, the paper's first; then, of
+    each channel that did not come with the package, those that its file has words for or that are
+    not the paper's, each entry of a vector by itself.
 
     Args:
-        posteriors: posterior of each channel, at least one.
+        posteriors: posterior of each channel.
         weights: stack weight of each member.
 
     Returns:
-        Draws of each parameter in its units, and the draws' weights, which sum to one.
+        Parameters by name; one of a channel's own among other channels as "skewed.skew".
     """
-    channels = channel_shares(posteriors, weights)
-    drawn = [
-        {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
-        for name in channels
-    ]
-    shared = [key for key in drawn[0] if all(key in of and of[key].ndim == 1 for of in drawn)]
-    pooled = {key: np.concatenate([of[key] for of in drawn]) for key in shared}
-    weighted = [share * np.asarray(posteriors[name].weights) for name, share in channels.items()]
-    return pooled, np.concatenate(weighted)
+    shares, found = channel_shares(posteriors, weights), {}
+    own = {name: _own(posterior) for name, posterior in posteriors.items()}
+    drawn = {
+        name: {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
+        for name in posteriors
+        if name in shares or own[name]
+    }
+    pooled = [drawn[name] for name in shares]
+    of_all = [share * np.asarray(posteriors[name].weights) for name, share in shares.items()]
+    taken = {key for name in shares for key in own[name]}
+    for key in sorted(pooled[0] if pooled else (), key=lambda key: [*PARAMETERS, key].index(key)):
+        if key not in taken and all(key in of and of[key].ndim == 1 for of in pooled):
+            draws = np.concatenate([of[key] for of in pooled])
+            found[key] = Parameter(key, (), shares, draws, np.concatenate(of_all))
+    for name, said in own.items():
+        of = np.asarray(posteriors[name].weights)
+        for key, words in said.items():
+            shape = drawn[name][key].shape[1:]
+            count = math.prod(shape)
+            for place in np.unique(np.linspace(0, count - 1, min(count, ENTRIES)).round()):
+                index = tuple(int(k) for k in np.unravel_index(int(place), shape))
+                draws = drawn[name][key][:, *index]
+                one = Parameter(key, index, {name: 1.0}, draws, of, name, words)
+                found[f"{name}.{one.name}" if len(posteriors) > 1 else one.name] = one
+    return found
+
+
+def as_fault(parameter: Parameter) -> Fault:
+    """Say where a parameter lies, and what that means."""
+    draws, weights, modes = parameter.draws, parameter.weights, parameter.modes
+    low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
+    kind = "" if parameter.own else parameter.site.partition(" ")[0]
+    # A vector is explained once.
+    words = "" if any(parameter.index) else parameter.words
+    if kind == "concentration":
+        # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
+        spread = _number(1 / math.sqrt(2 * median))
+        words = f"labels spread about ±{spread} classes around the corrected reading"
+    elif kind == "strength":
+        words = f"the reading is believed {100 * median:.0f} %"
+    elif kind in PHRASES:
+        neutral, above, below, unclear = PHRASES[kind]
+        sides = float(weights[draws > neutral].sum()), float(weights[draws < neutral].sum())
+        words = (above if sides[0] > sides[1] else below).format(_number(abs(median - neutral)))
+        clear = median != neutral if modes else low > neutral or high < neutral
+        if not clear:
+            words = f"probably {words}" if max(sides) >= LIKELY else unclear
+    return Fault(parameter.name, median, None if modes else low, None if modes else high, words)
 
 
 def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -300,39 +393,25 @@ def join_blocks(
     return "\n\n".join("\n".join(block) for block in blocks)
 
 
-def _faults(
-    draws: dict[str, Draws], weights: Draws, scale: Scale, modes: bool
-) -> tuple[Fault, ...]:
-    names = sorted(draws, key=lambda name: [*PARAMETERS, name].index(name))
-    quantities = {name: draws[name] for name in names}
-    if {"offset", "gain"} <= draws.keys():
-        top = scale.size - 1
-        middle = {"in the middle": top / 2} if top > 1 else {}
-        low, high = (f"at {option!r}" for option in (scale.options[0], scale.options[-1]))
-        for place, y in {low: 0.0, **middle, high: float(top)}.items():
-            centre = np.clip(draws["gain"] * y + draws["offset"], 0, top)
-            quantities[f"bias {place}"] = centre - y
-    return tuple(_fault(name, values, weights, modes) for name, values in quantities.items())
+def _own(posterior: Posterior) -> dict[str, str]:
+    """A channel's own parameters, and what its author says of each."""
+    channel = posterior.channel
+    if is_built_in(channel):
+        return {}
+    words, names = dict(channel.parameters), (site.parameter for site in posterior.target.sites)
+    return {name: words.get(name, "") for name in names if name in words or name not in PARAMETERS}
 
 
-def _fault(name: str, draws: Draws, weights: Draws, modes: bool) -> Fault:
-    low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
-    kind = name.partition(" ")[0]
-    words = ""
-    if kind == "concentration":
-        # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
-        spread = _number(1 / math.sqrt(2 * median))
-        words = f"labels spread about ±{spread} classes around the corrected reading"
-    elif kind == "strength":
-        words = f"the reading is believed {100 * median:.0f} %"
-    elif kind in PHRASES:
-        neutral, above, below, unclear = PHRASES[kind]
-        sides = float(weights[draws > neutral].sum()), float(weights[draws < neutral].sum())
-        words = (above if sides[0] > sides[1] else below).format(_number(abs(median - neutral)))
-        clear = median != neutral if modes else low > neutral or high < neutral
-        if not clear:
-            words = f"probably {words}" if max(sides) >= LIKELY else unclear
-    return Fault(name, median, None if modes else low, None if modes else high, words)
+def _biases(known: Mapping[str, Parameter], scale: Scale) -> Iterator[Parameter]:
+    """The reader's bias at both ends of the scale and in the middle."""
+    if not {"offset", "gain"} <= known.keys():
+        return
+    offset, gain, top = known["offset"], known["gain"].draws, scale.size - 1
+    middle = {"in the middle": top / 2} if top > 1 else {}
+    low, high = (f"at {option!r}" for option in (scale.options[0], scale.options[-1]))
+    for place, y in {low: 0.0, **middle, high: float(top)}.items():
+        bias = np.clip(gain * y + offset.draws, 0, top) - y
+        yield replace(offset, site=f"bias {place}", draws=bias)
 
 
 def _diagnose(posterior: Posterior) -> dict[str, Any]:
