@@ -109,6 +109,4 @@ def _read_settings(module: ModuleType, name: str) -> dict[str, Any]:
         found = msgspec.convert(given, kind)
         if name != "EXAMPLES" or all(low < high for low, high in found.values()):
             return found
-    raise ChannelError(
-        f"{name} in {module.__file__} must name {expected}; found {given!r}."
-    )
+    raise ChannelError(f"{name} in {module.__file__} must name {expected}; found {given!r}.")
