@@ -12,11 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from cordial_ppl.channels import is_built_in
 from cordial_ppl.forecasting import Forecast
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.reported import Parameter, channel_shares, list_parameters
 from cordial_ppl.scale import Scale
 from cordial_ppl.verdict import Verdict
 
@@ -29,17 +28,7 @@ LEVELS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 LIKELY = 0.8
 """Probability from which a direction is called probable although the interval leaves it open."""
 
-REPORTED = ("mixture", "location")
-"""Channels whose parameters are reported; without them, those of all channels are."""
-
-Draws = Float[np.ndarray, " S"]
 Losses = tuple[float, float, float, int]
-
-PARAMETERS = ("temperature", "offset", "gain", "concentration", "strength")
-"""The paper's parameters in the order of the report, before those of other channels."""
-
-ENTRIES = 12
-"""Entries of a vector that are reported: of a longer one so many, evenly from first to last."""
 
 PHRASES = {
     "temperature": (1, "over-confident", "under-confident", "no clear fault in its sharpness"),
@@ -53,39 +42,6 @@ PHRASES = {
     "bias": (0, "rates {} too low", "rates {} too high", "no clear bias"),
 }
 """The neutral value of a quantity, and what it means above it, below it, and if that is unclear."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter that is reported, by its draws.
-
-    Attributes:
-        site: what the channels call it.
-        index: which entry of it; empty for a number.
-        shares: of the channels that the draws are from, which sum to one.
-        draws: its draws in its units, ``[S]``.
-        weights: weights of the draws, which sum to one, ``[S]``.
-        own: the channel whose own it is; empty for one that has a meaning in all of them.
-        words: what it is, in the words of that channel's author; empty where there are none.
-    """
-
-    site: str
-    index: tuple[int, ...]
-    shares: dict[str, float]
-    draws: Draws
-    weights: Draws
-    own: str = ""
-    words: str = ""
-
-    @property
-    def name(self) -> str:
-        """Its name, such as "skew" or "steps[2]"."""
-        return self.site + (f"[{','.join(map(str, self.index))}]" if self.index else "")
-
-    @property
-    def modes(self) -> bool:
-        """Whether there is nothing but a mode of each channel."""
-        return len(self.draws) == len(self.shares)
 
 
 @dataclass(frozen=True)
@@ -270,59 +226,6 @@ def describe(
     )
 
 
-def channel_shares(
-    posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
-) -> dict[str, float]:
-    """Stack weights of the channels whose parameters are reported, scaled to sum to one."""
-    channels = [name for name in REPORTED if name in posteriors] or list(posteriors)
-    shares = np.array([weights.get(name, 0.0) for name in channels], np.float64)
-    shares = shares / shares.sum() if shares.sum() > 0 else np.ones(len(shares)) / len(shares)
-    return dict(zip(channels, shares.tolist(), strict=True))
-
-
-def list_parameters(
-    posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
-) -> dict[str, Parameter]:
-    """List the parameters that are reported.
-
-    These are the scalar ones that the reported channels share, pooled, the paper's first; then, of
-    each channel that did not come with the package, those that its file has words for or that are
-    not the paper's, each entry of a vector by itself.
-
-    Args:
-        posteriors: posterior of each channel.
-        weights: stack weight of each member.
-
-    Returns:
-        Parameters by name; one of a channel's own among other channels as "skewed.skew".
-    """
-    shares, found = channel_shares(posteriors, weights), {}
-    own = {name: _own(posterior) for name, posterior in posteriors.items()}
-    drawn = {
-        name: {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
-        for name in posteriors
-        if name in shares or own[name]
-    }
-    pooled = [drawn[name] for name in shares]
-    of_all = [share * np.asarray(posteriors[name].weights) for name, share in shares.items()]
-    taken = {key for name in shares for key in own[name]}
-    for key in sorted(pooled[0] if pooled else (), key=lambda key: [*PARAMETERS, key].index(key)):
-        if key not in taken and all(key in of and of[key].ndim == 1 for of in pooled):
-            draws = np.concatenate([of[key] for of in pooled])
-            found[key] = Parameter(key, (), shares, draws, np.concatenate(of_all))
-    for name, said in own.items():
-        of = np.asarray(posteriors[name].weights)
-        for key, words in said.items():
-            shape = drawn[name][key].shape[1:]
-            count = math.prod(shape)
-            for place in np.unique(np.linspace(0, count - 1, min(count, ENTRIES)).round()):
-                index = tuple(int(k) for k in np.unravel_index(int(place), shape))
-                draws = drawn[name][key][:, *index]
-                one = Parameter(key, index, {name: 1.0}, draws, of, name, words)
-                found[f"{name}.{one.name}" if len(posteriors) > 1 else one.name] = one
-    return found
-
-
 def as_fault(parameter: Parameter) -> Fault:
     """Say where a parameter lies, and what that means."""
     draws, weights, modes = parameter.draws, parameter.weights, parameter.modes
@@ -391,15 +294,6 @@ def join_blocks(
     ends = ([sentence[0].upper() + sentence[1:]] for sentence in closing)
     blocks = [*blocks, *([f"Warning: {warning}"] for warning in warnings), *ends]
     return "\n\n".join("\n".join(block) for block in blocks)
-
-
-def _own(posterior: Posterior) -> dict[str, str]:
-    """A channel's own parameters, and what its author says of each."""
-    channel = posterior.channel
-    if is_built_in(channel):
-        return {}
-    words, names = dict(channel.parameters), (site.parameter for site in posterior.target.sites)
-    return {name: words.get(name, "") for name in names if name in words or name not in PARAMETERS}
 
 
 def _biases(known: Mapping[str, Parameter], scale: Scale) -> Iterator[Parameter]:

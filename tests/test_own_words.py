@@ -18,8 +18,9 @@ from cordial_ppl.inference.target import build_target
 from cordial_ppl.loading import load_channel
 from cordial_ppl.report import Texts, gather
 from cordial_ppl.report.page import make_page
+from cordial_ppl.reported import PARAMETERS
 from cordial_ppl.scale import Scale
-from cordial_ppl.summary import PARAMETERS, describe
+from cordial_ppl.summary import describe
 
 FINE = Diagnostics("default", 0.3, 280.0, 0.5, 1e-9, 0, True)
 SAID = "classes that <each> $step$ [of K - 1] is too long"

@@ -14,7 +14,7 @@ from cordial_ppl import plots
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import check_stack
 from cordial_ppl.plots.reliability import MARKS
-from cordial_ppl.summary import channel_shares, list_parameters
+from cordial_ppl.reported import channel_shares, list_parameters
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402

@@ -12,7 +12,8 @@ import numpy as np
 from cordial_ppl import plots
 from cordial_ppl.products.figure import COLUMN, INK, looking, new_figure
 from cordial_ppl.report.facts import Facts
-from cordial_ppl.summary import as_fault, list_parameters
+from cordial_ppl.reported import list_parameters
+from cordial_ppl.summary import as_fault
 
 LIGHT = "#dcdcdc"
 """Ink on a dark page."""
