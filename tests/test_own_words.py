@@ -42,7 +42,7 @@ def model(readings, labels=None):
     steps = numpyro.sample("steps", dist.Normal(0.0, 0.5).expand([top]).to_event(1))
     places = jnp.cumsum(jnp.append(jnp.zeros_like(offset), 1.0 + steps)) + bias + offset
     stated = jax.nn.softmax(readings.logits, axis=1) @ places
-    near = jax.nn.softmax(-((stated[:, None] - jnp.arange(top + 1.0)) ** 2), axis=1)
+    near = jax.nn.softmax(-((stated[:, None] - jnp.arange(top + 1.0)[None]) ** 2), axis=1)
     mine = jax.nn.sigmoid(share)
     observe(None, labels, probs=mine * near + (1 - mine) * readings.histogram[None])
 """
@@ -99,7 +99,7 @@ def test_words_are_the_authors_and_numbers_in_their_units(write):
 
 
 def test_a_paper_name_is_the_papers_unless_the_author_says_what_it_is(write):
-    plain = summarise(around(load_channel(write({})), offset=0.7))
+    plain = summarise(around(load_channel(write({})), spread=0.01, offset=0.7))
     assert [(f.name, f.words) for f in plain.faults] == [
         ("offset", "rates 0.7 too low at the low end")
     ]

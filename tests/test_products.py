@@ -197,15 +197,27 @@ def test_what_a_sweeps_file_describes_is_in_every_table_and_figure():
         colors = {to_hex(line.get_color()) for line in lines.values()}
         assert set(described) <= lines.keys() and len(colors) == len(losses)
     pyplot.close("all")
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 5])
+@pytest.mark.parametrize(
+    "described", [(), ("skewed",), ("two_populations", "stack with both", "x")]
+)
+def test_reliability_has_room_for_what_is_described(tasks, described):
+    losses = dict.fromkeys(("raw", "logit-stack", "dirichlet", "cordial", *described), 0.5)
+    results = sweep({(f"task {t}", "main", 20): losses for t in range(tasks)})
     figure = drawn(PRODUCTS["reliability"](results))
     with looking():
         figure.draw_without_rendering()
-    heads = [axis.title for axis in figure.axes[: 1 + len(losses)]]
-    words = " ".join(title.get_text() for title in heads).replace("_\n", "_").replace("\n", " ")
+    titles = [axis.title for axis in figure.axes if axis.get_title()]
+    words = " ".join(title.get_text() for title in titles).replace("_\n", "_").replace("\n", " ")
     assert all(f" {name} KL" in words for name in described)
-    boxes = [title.get_window_extent() for title in heads]
-    assert all(one.x1 <= other.x0 for one, other in itertools.pairwise(boxes))
-    assert boxes[-1].x1 <= figure.bbox.x1 and max(box.y1 for box in boxes) <= figure.bbox.y1
+    boxes = [axis.get_tightbbox() for axis in figure.axes]
+    for one, other in itertools.combinations(boxes, 2):
+        assert not one.overlaps(other)
+    for box in boxes:
+        assert box.x0 >= 0 and box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
 
 
 def test_reliability_shows_the_mean_tables_and_their_divergence():

@@ -160,6 +160,8 @@ def draw_panels(
             axis.set_ylabel(ylabel)
         for axis in axes.ravel()[len(panels) :]:
             axis.remove()
+        # In the order of tables, wherever a line is first in sight.
+        handles = {m: handles[m] for m in (zero, *results.methods) if m in handles}
         names = [line.get_label() for line in handles.values()]
         longest = max((len(part) for name in names for part in name.splitlines()), default=1)
         figure.legend(

@@ -31,9 +31,9 @@ PEOPLE = "empirical"
 SHOWN = ("raw", "logit-stack", "dirichlet")
 """Methods that are shown beside ours, before those that the sweep's file describes."""
 
-HIGHEST, WIDTH, ROW = 4, 10, 14
-"""Rows of heatmaps in a column (more of them stand side by side), and letters in a line above a
-heatmap and beside a row."""
+HIGHEST, WIDTH, ROW, LINE = 4, 10, 14, 0.12
+"""Rows of heatmaps in a column (more of them stand side by side), letters in a line above a heatmap
+and beside a row, and the height of a line, inches."""
 
 NARROW, ROOM, BROAD = 5, 0.75, 12
 """Heatmaps beside each other that a column has room for; where there are more, inches for each and
@@ -106,13 +106,16 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
 
 def _draw(rows: dict[str, tuple[Sequence[str], Heatmaps]]) -> Figure:
     """Draw rows of heatmaps with one colour scale."""
-    across = 1 if len(rows) <= HIGHEST else 2
-    down, count = -(-len(rows) // across), max(len(maps) for _, maps in rows.values())
-    width, letters = COLUMN if across == 1 else PAGE, WIDTH
-    if count > NARROW:
-        width, letters = ROOM * across * count, BROAD
+    count = max(len(maps) for _, maps in rows.values())
+    broad = count > NARROW
+    across = 1 if broad or len(rows) <= HIGHEST else 2
+    down, width, letters = -(-len(rows) // across), COLUMN if across == 1 else PAGE, WIDTH
+    if broad:
+        width, letters = ROOM * count, BROAD
+    heads = [wrap(title, letters) for _, maps in rows.values() for title in maps]
+    tallest = LINE * max(head.count("\n") for head in heads)
     with looking():
-        figure = new_figure(width, 0.85 * down + 0.7)
+        figure = new_figure(width, (1.0 if broad else 0.85) * down + 0.6 + tallest)
         axes = figure.subplots(down, across * count, squeeze=False)
         lines = axes.reshape(down * across, count)
         for place, (name, (options, maps)) in enumerate(rows.items()):
@@ -132,9 +135,12 @@ def _draw(rows: dict[str, tuple[Sequence[str], Heatmaps]]) -> Figure:
             line[0].set_ylabel(f"{wrap(name, ROW)}\nstated class y")
         for axis in lines[len(rows) :].ravel():
             axis.remove()
+        kept = lines[: len(rows)].ravel().tolist()
         bar = figure.colorbar(
-            axes[0, 0].images[0], ax=axes, location="bottom", aspect=30, shrink=0.5, pad=0.02
+            kept[0].images[0], ax=kept, location="bottom", aspect=30, shrink=0.5, pad=0.02
         )
         bar.set_label("probability")
         bar.outline.set_visible(False)
+        # Squares leave other room than the layout first reckons with.
+        figure.draw_without_rendering()
     return figure
