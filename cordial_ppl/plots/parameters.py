@@ -24,7 +24,7 @@ DRAWS = 4000
 REACH = 0.002
 """Share of prior and posterior that may lie beyond each end of the picture."""
 
-LINE, WORDS = 42, 110
+LINE, WORDS = 38, 110
 """Letters of a line under a panel, and of what its author says of a parameter."""
 
 

@@ -95,7 +95,8 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
         # A posterior that is one point, by inference "mode", has no interval and cannot be drawn.
         if not parameter.modes:
             alt = f"Posterior and prior densities: {as_fault(parameter)}"
-            yield "parameters", partial(plots.parameter, calibrator, name), alt, (2.4, 1.4)
+            size = 2.4, 1.7 if parameter.words else 1.4
+            yield "parameters", partial(plots.parameter, calibrator, name), alt, size
 
 
 def _draw(draw: Callable[..., object], width: float, height: float) -> str:
