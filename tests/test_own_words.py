@@ -84,7 +84,7 @@ def test_words_are_the_authors_and_numbers_in_their_units(write):
     bias, share, *steps = summary.own["mine"]
     assert (share.name, share.words) == ("share", "share of careful people")
     assert share.median == pytest.approx(0.8, abs=0.01)
-    assert share.low is not None and share.low < share.median < share.high
+    assert share.low and share.high and share.low < share.median < share.high
     assert [step.name for step in steps] == [f"steps[{k}]" for k in range(4)]
     assert [step.median for step in steps] == pytest.approx([1, 0.5, 0, -1], abs=0.02)
     assert [step.words for step in steps] == [SAID, "", "", ""]
