@@ -43,6 +43,7 @@ class Channel(NamedTuple):
         levels: covariates that number something, such as users, and how many there are: whole
             numbers 0..L-1.  A parameter with one value each has its size from here, for a target
             knows no data.
+        parameters: what parameters of its own mean, with their units, in its author's words.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Channel(NamedTuple):
     examples: tuple[tuple[str, float, float], ...] = ()
     several: bool = False
     levels: tuple[tuple[str, int], ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
 
 
 class Ordinal(dist.Distribution):

@@ -1,7 +1,8 @@
 """From a name or a path to a channel: the paper's by name, anybody's from a file.
 
 A channel file is a Python file with a function ``model(readings, labels=None)``; it may say what
-its covariates are like (``EXAMPLES``, ``LEVELS``) and that it takes several readers (``SEVERAL``).
+its parameters mean (``PARAMETERS``), what its covariates are like (``EXAMPLES``, ``LEVELS``) and
+that it takes several readers (``SEVERAL``).
 Loading one by its path RUNS THE CODE IN IT, as importing a module would: load only files you trust.
 """
 
@@ -19,13 +20,20 @@ from cordial_ppl.channels import CHANNELS, READER_CHANNELS
 from cordial_ppl.errors import ChannelError, say_error
 
 SETTINGS = {
-    "EXAMPLES": (dict[str, tuple[float, float]], "a range, as in {'length': (20, 500)}"),
+    "PARAMETERS": (
+        dict[str, Annotated[str, msgspec.Meta(pattern=r"\S")]],
+        "parameters with what they mean, as in {'skew': 'log ratio of ...'}",
+    ),
+    "EXAMPLES": (
+        dict[str, tuple[float, float]],
+        "covariates with a range, as in {'length': (20, 500)}",
+    ),
     "LEVELS": (
         dict[str, Annotated[int, msgspec.Meta(gt=0)]],
-        "the number of their levels, as in {'user': 12}",
+        "covariates with the number of their levels, as in {'user': 12}",
     ),
 }
-"""What a file may say of its covariates, and how a message puts it."""
+"""What a file may say of its parameters and covariates, and how a message puts it."""
 
 
 def load_channel(channel: str | Path | Channel) -> Channel:
@@ -86,17 +94,19 @@ def _load_file(path: Path, _: int) -> Channel:
         examples=tuple((name, *ends) for name, ends in _read_settings(module, "EXAMPLES").items()),
         several=bool(getattr(module, "SEVERAL", False)),
         levels=tuple(_read_settings(module, "LEVELS").items()),
+        parameters=tuple(
+            (name, " ".join(words.split()))
+            for name, words in _read_settings(module, "PARAMETERS").items()
+        ),
     )
 
 
 def _read_settings(module: ModuleType, name: str) -> dict[str, Any]:
-    """What a file says of its covariates."""
+    """What a file says of its parameters or covariates."""
     kind, expected = SETTINGS[name]
     given = getattr(module, name, {})
     with suppress(msgspec.ValidationError):
         found = msgspec.convert(given, kind)
-        if name == "LEVELS" or all(low < high for low, high in found.values()):
+        if name != "EXAMPLES" or all(low < high for low, high in found.values()):
             return found
-    raise ChannelError(
-        f"{name} in {module.__file__} must name covariates with {expected}; found {given!r}."
-    )
+    raise ChannelError(f"{name} in {module.__file__} must name {expected}; found {given!r}.")

@@ -3,18 +3,19 @@
 Faults are medians and 90 % intervals of parameters of the channels on the plain temperature
 reading, `mixture` and `location`, pooled in proportion to their stack weights. On the vector-scaled
 reading the biases of single options carry part of every fault, so the same names mean less there.
+What a channel of one's own adds is reported by itself, in the words of its file.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from cordial_ppl.forecasting import Forecast
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.reported import Parameter, channel_shares, list_parameters
 from cordial_ppl.scale import Scale
 from cordial_ppl.verdict import Verdict
 
@@ -27,14 +28,7 @@ LEVELS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 LIKELY = 0.8
 """Probability from which a direction is called probable although the interval leaves it open."""
 
-REPORTED = ("mixture", "location")
-"""Channels whose parameters are reported; without them, those of all channels are."""
-
-Draws = Float[np.ndarray, " S"]
 Losses = tuple[float, float, float, int]
-
-PARAMETERS = ("temperature", "offset", "gain", "concentration", "strength")
-"""The paper's parameters in the order of the report, before those of other channels."""
 
 PHRASES = {
     "temperature": (1, "over-confident", "under-confident", "no clear fault in its sharpness"),
@@ -52,7 +46,7 @@ PHRASES = {
 
 @dataclass(frozen=True)
 class Fault:
-    """One property of the reader.
+    """One property of the reader, or of its labels.
 
     Attributes:
         name: the parameter, or the place on the scale of a bias.
@@ -93,6 +87,7 @@ class Summary:
         losses: expected log loss (nats) of each member alone; empty if unknown.
         forecast: what more labels would give; None if unknown.
         verdict: whether to use the calibrator; None if unknown.
+        own: of each channel of one's own the parameters that it adds, in its author's words.
     """
 
     faults: tuple[Fault, ...]
@@ -104,13 +99,15 @@ class Summary:
     losses: dict[str, float]
     forecast: Forecast | None = None
     verdict: Verdict | None = None
+    own: dict[str, tuple[Fault, ...]] = field(default_factory=dict)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Faults, the expected loss, warnings, the forecast and the verdict, one sentence each."""
         noun, _, losses = self._losses()
+        own = [f"channel {name}: {fault}" for name, said in self.own.items() for fault in said]
         known = [f"{noun}: {losses}"] if losses else []
-        return (*map(str, self.faults), *known, *self.warnings, *self.closing)
+        return (*map(str, self.faults), *own, *known, *self.warnings, *self.closing)
 
     @property
     def closing(self) -> tuple[str, ...]:
@@ -132,11 +129,15 @@ class Summary:
     def text(self) -> str:
         """Everything as plain text, in blocks of short lines."""
         blocks = []
-        if self.faults:
-            known = any(fault.low is not None for fault in self.faults)
-            what = "median and 90 % interval" if known else "at the mode, without intervals"
-            title = f"The reader ({what}, from {' and '.join(self.channels)})"
-            blocks.append([title, *(f"  {fault}" for fault in self.faults)])
+        weights = {name: f"weight {self.weights.get(name, 1.0):.2f}" for name in self.own}
+        for title, note, faults in (
+            ("The reader", f"from {' and '.join(self.channels)}", self.faults),
+            *((f"The channel {name}", weights[name], said) for name, said in self.own.items()),
+        ):
+            if faults:
+                known = any(fault.low is not None for fault in faults)
+                what = "median and 90 % interval" if known else "at the mode, without intervals"
+                blocks.append([f"{title} ({what}, {note})", *(f"  {fault}" for fault in faults)])
         if self.weights:
             width = max(map(len, self.weights)) + 2
             losses = {name: f"{loss:.2f}" for name, loss in self.losses.items()}
@@ -198,18 +199,22 @@ def describe(
         forecast: what more labels would give, if known.
         verdict: whether to use the calibrator, if known.
     """
-    channels = tuple(channel_shares(posteriors, weights))
-    modes = bool(channels) and all(len(posteriors[name].weights) == 1 for name in channels)
+    known = list_parameters(posteriors, weights).values()
+    shared = {parameter.name: parameter for parameter in known if not parameter.own}
+    own: dict[str, tuple[Fault, ...]] = {}
+    for parameter in known:
+        if parameter.own:
+            own[parameter.own] = (*own.get(parameter.own, ()), as_fault(parameter))
     diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
     warnings = warn(expected, diagnostics)
-    if modes:
+    if any(parameter.modes for parameter in known):
         warnings.append(
             "the mode has no intervals: those of predictions show only how the members disagree."
         )
     names = "cordial", "histogram", "raw", "labels"
     return Summary(
-        faults=_faults(*pool_draws(posteriors, weights), scale, modes) if channels else (),
-        channels=channels,
+        faults=tuple(map(as_fault, (*shared.values(), *_biases(shared, scale)))),
+        channels=tuple(channel_shares(posteriors, weights)),
         weights={name: float(weight) for name, weight in weights.items()},
         diagnostics=diagnostics,
         expected={name: _known(x) for name, x in zip(names, expected or (), strict=False)},
@@ -217,40 +222,31 @@ def describe(
         losses=dict(losses or {}),
         forecast=forecast,
         verdict=verdict,
+        own=own,
     )
 
 
-def channel_shares(
-    posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
-) -> dict[str, float]:
-    """Stack weights of the channels whose parameters are reported, scaled to sum to one."""
-    channels = [name for name in REPORTED if name in posteriors] or list(posteriors)
-    shares = np.array([weights.get(name, 0.0) for name in channels], np.float64)
-    shares = shares / shares.sum() if shares.sum() > 0 else np.ones(len(shares)) / len(shares)
-    return dict(zip(channels, shares.tolist(), strict=True))
-
-
-def pool_draws(
-    posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
-) -> tuple[dict[str, Draws], Draws]:
-    """Pool the draws of the scalar parameters that the reported channels share.
-
-    Args:
-        posteriors: posterior of each channel, at least one.
-        weights: stack weight of each member.
-
-    Returns:
-        Draws of each parameter in its units, and the draws' weights, which sum to one.
-    """
-    channels = channel_shares(posteriors, weights)
-    drawn = [
-        {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
-        for name in channels
-    ]
-    shared = [key for key in drawn[0] if all(key in of and of[key].ndim == 1 for of in drawn)]
-    pooled = {key: np.concatenate([of[key] for of in drawn]) for key in shared}
-    weighted = [share * np.asarray(posteriors[name].weights) for name, share in channels.items()]
-    return pooled, np.concatenate(weighted)
+def as_fault(parameter: Parameter) -> Fault:
+    """Say where a parameter lies, and what that means."""
+    draws, weights, modes = parameter.draws, parameter.weights, parameter.modes
+    low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
+    kind = "" if parameter.own else parameter.site.partition(" ")[0]
+    # A vector is explained once.
+    words = "" if any(parameter.index) else parameter.words
+    if kind == "concentration":
+        # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
+        spread = _number(1 / math.sqrt(2 * median))
+        words = f"labels spread about ±{spread} classes around the corrected reading"
+    elif kind == "strength":
+        words = f"the reading is believed {100 * median:.0f} %"
+    elif kind in PHRASES:
+        neutral, above, below, unclear = PHRASES[kind]
+        sides = float(weights[draws > neutral].sum()), float(weights[draws < neutral].sum())
+        words = (above if sides[0] > sides[1] else below).format(_number(abs(median - neutral)))
+        clear = median != neutral if modes else low > neutral or high < neutral
+        if not clear:
+            words = f"probably {words}" if max(sides) >= LIKELY else unclear
+    return Fault(parameter.name, median, None if modes else low, None if modes else high, words)
 
 
 def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -300,39 +296,16 @@ def join_blocks(
     return "\n\n".join("\n".join(block) for block in blocks)
 
 
-def _faults(
-    draws: dict[str, Draws], weights: Draws, scale: Scale, modes: bool
-) -> tuple[Fault, ...]:
-    names = sorted(draws, key=lambda name: [*PARAMETERS, name].index(name))
-    quantities = {name: draws[name] for name in names}
-    if {"offset", "gain"} <= draws.keys():
-        top = scale.size - 1
-        middle = {"in the middle": top / 2} if top > 1 else {}
-        low, high = (f"at {option!r}" for option in (scale.options[0], scale.options[-1]))
-        for place, y in {low: 0.0, **middle, high: float(top)}.items():
-            centre = np.clip(draws["gain"] * y + draws["offset"], 0, top)
-            quantities[f"bias {place}"] = centre - y
-    return tuple(_fault(name, values, weights, modes) for name, values in quantities.items())
-
-
-def _fault(name: str, draws: Draws, weights: Draws, modes: bool) -> Fault:
-    low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
-    kind = name.partition(" ")[0]
-    words = ""
-    if kind == "concentration":
-        # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
-        spread = _number(1 / math.sqrt(2 * median))
-        words = f"labels spread about ±{spread} classes around the corrected reading"
-    elif kind == "strength":
-        words = f"the reading is believed {100 * median:.0f} %"
-    elif kind in PHRASES:
-        neutral, above, below, unclear = PHRASES[kind]
-        sides = float(weights[draws > neutral].sum()), float(weights[draws < neutral].sum())
-        words = (above if sides[0] > sides[1] else below).format(_number(abs(median - neutral)))
-        clear = median != neutral if modes else low > neutral or high < neutral
-        if not clear:
-            words = f"probably {words}" if max(sides) >= LIKELY else unclear
-    return Fault(name, median, None if modes else low, None if modes else high, words)
+def _biases(known: Mapping[str, Parameter], scale: Scale) -> Iterator[Parameter]:
+    """The reader's bias at both ends of the scale and in the middle."""
+    if not {"offset", "gain"} <= known.keys():
+        return
+    offset, gain, top = known["offset"], known["gain"].draws, scale.size - 1
+    middle = {"in the middle": top / 2} if top > 1 else {}
+    low, high = (f"at {option!r}" for option in (scale.options[0], scale.options[-1]))
+    for place, y in {low: 0.0, **middle, high: float(top)}.items():
+        bias = np.clip(gain * y + offset.draws, 0, top) - y
+        yield replace(offset, site=f"bias {place}", draws=bias)
 
 
 def _diagnose(posterior: Posterior) -> dict[str, Any]:

@@ -5,8 +5,7 @@ r"""Location channel for a reader who compresses one end of the scale and stretc
    \qquad c = s\, (K - 1)\, \frac{u e^\beta}{1 + u (e^\beta - 1)} + d, \quad u = \frac{m(x)}{K - 1}
 
 Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes), ``gain`` s,
-``bend`` beta (log of the slope at the low end; the slope at the high end is its inverse),
-``concentration`` kappa (1 / classes^2), ``strength`` rho.
+``bend`` beta, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
 
 With beta > 0 statements at the low end are told apart more finely than the reader's own steps, and
 those at the high end less: the reader crowds what it dislikes together. In log odds of u the bend
@@ -21,6 +20,12 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl import expected, observe, sample_log_odds, softmax
+
+PARAMETERS = {
+    "bend": "log of how many times more a stated class is worth at the low end of the scale, at "
+    "the high end as many times less"
+}
+"""What its own parameter means, as a summary and a report put it."""
 
 
 def model(readings, labels=None):

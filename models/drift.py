@@ -5,7 +5,7 @@ r"""Location channel for labels, or a reader, that drift: the offset changes wit
    \qquad c = s\, m(x) + d + \delta\, t(x)
 
 Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes, where t = 0),
-``gain`` s, ``drift`` delta (classes a unit of t), ``concentration`` kappa (1 / classes^2),
+``gain`` s, ``drift`` delta, ``concentration`` kappa (1 / classes^2),
 ``strength`` rho. The covariate ``time`` t is in units in which a change of half a class would be no
 surprise: from 0 to 1 over the period that was labelled, or the place of a text in the prompt from
 first to last.
@@ -21,6 +21,9 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl import expected, observe, sample_log_odds, softmax
+
+PARAMETERS = {"drift": "classes by which labels rise against readings in one unit of time"}
+"""What its own parameter means, as a summary and a report put it."""
 
 EXAMPLES = {"time": (0, 1)}
 """Range of the covariate in texts that are made up to check this channel."""

@@ -5,8 +5,7 @@ r"""Location channel for labels of which a few lie far from the reading: tails f
    \qquad c = s\, m(x) + d
 
 Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes), ``gain`` s,
-``concentration`` kappa (1 / classes^2), ``width`` w (classes): within it labels spread like a
-Gaussian, beyond it like a double exponential; ``strength`` rho.
+``concentration`` kappa (1 / classes^2), ``width`` w, ``strength`` rho.
 
 The exponent is the pseudo-Huber loss (Charbonnier et al. 1997, IEEE Trans. Image Processing 6). As
 w grows this is the location channel. Order is kept, because the exponent is concave in z - c; tails
@@ -19,6 +18,11 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl import expected, observe, sample_log_odds, softmax
+
+PARAMETERS = {
+    "width": "classes within which labels spread like a Gaussian; beyond, like a double exponential"
+}
+"""What its own parameter means, as a summary and a report put it."""
 
 
 def model(readings, labels=None):

@@ -5,8 +5,8 @@ r"""Cumulative-probit channel: a latent quality, seen with Gaussian noise, is cu
    c = s\, m(x) + d
 
 in which the first option has no lower cut and the last no upper one.  Parameters: ``temperature``
-tau (a factor on the logits), ``offset`` d (classes), ``gain`` s, ``spread`` sigma (classes: the
-standard deviation of the noise), ``strength`` rho.
+tau (a factor on the logits), ``offset`` d (classes), ``gain`` s, ``spread`` sigma, ``strength``
+rho.
 
 Unlike a kernel on the options, the noise carries all that lies beyond an end into that end, so that
 the end options collect labels as they do when people rate (McKelvey and Zavoina 1975, J. Math.
@@ -20,6 +20,11 @@ import numpyro.distributions as dist
 from jax.scipy.special import ndtr
 
 from cordial_ppl import expected, observe, sample_log_odds, softmax
+
+PARAMETERS = {
+    "spread": "standard deviation, in classes, of labels before they are cut into options"
+}
+"""What its own parameter means, as a summary and a report put it."""
 
 
 def model(readings, labels=None):

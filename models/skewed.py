@@ -6,8 +6,7 @@ r"""Location channel whose labels may stray further to one side of the reading t
 
 with ``-`` above the centre (z > c) and ``+`` below it. Parameters: ``temperature`` tau (a factor on
 the logits), ``offset`` d (classes), ``gain`` s, ``concentration`` kappa (1 / classes^2, the
-geometric mean of the two sides), ``skew`` gamma (half the log ratio of the sides: positive if
-labels stray upward), ``strength`` rho.
+geometric mean of the two sides), ``skew`` gamma, ``strength`` rho.
 
 The kernel is a two-piece normal (Fernandez and Steel 1998, J. Am. Stat. Assoc. 93). At gamma = 0
 this is the location channel. Order is kept for every gamma: the derivative of the log profile in c,
@@ -20,6 +19,11 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl import expected, observe, sample_log_odds, softmax
+
+PARAMETERS = {
+    "skew": "log of how many times further labels stray above the corrected reading than below it"
+}
+"""What its own parameter means, as a summary and a report put it."""
 
 
 def model(readings, labels=None):

@@ -4,7 +4,7 @@ r"""One sentence: which fault of a reader this channel is about.
    g(z) \propto \exp[-\kappa (z - c)^2],
    \qquad c = s\, m(x) + d
 
-Parameters, with their units: ``temperature`` tau (a factor on the logits), ``offset`` d (classes),
+Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes),
 ``gain`` s, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
 
 What this file holds is the paper's location channel (Eq. 4). Copy it, change what your channel does
@@ -17,6 +17,11 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl import expected, observe, sample_log_odds, softmax
+
+PARAMETERS = {
+    # "verbosity": "classes by which a text that is twice as long is rated too high",
+}
+"""What each parameter of your own means, with its unit, as a summary and a report put it."""
 
 
 def model(readings, labels=None):

@@ -4,9 +4,8 @@ r"""Location channel for labels by two kinds of people, of whom one rates higher
    + (1 - \rho)\, \pi(z), \qquad g(z; c) \propto \exp[-\kappa (z - c)^2], \quad c = s\, m(x) + d
 
 each g normalised over z. Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d
-(classes), ``gain`` s, ``concentration`` kappa (1 / classes^2), ``minority`` lambda (its share),
-``difference`` Delta (classes by which the minority rates higher; below zero, lower), ``strength``
-rho.
+(classes), ``gain`` s, ``concentration`` kappa (1 / classes^2), ``minority`` lambda,
+``difference`` Delta, ``strength`` rho.
 
 Raters as a mixture of classes are Rost's (1990, Applied Psychological Measurement 14). The same
 holds of a reader that misreads a share of the texts to one side. Exchanging the two kinds changes
@@ -20,6 +19,12 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl import expected, observe, sample_log_odds, softmax
+
+PARAMETERS = {
+    "minority": "share of the people, or texts, that are rated by another standard",
+    "difference": "classes by which this minority rates higher; below zero, lower",
+}
+"""What its own parameters mean, as a summary and a report put it."""
 
 
 def model(readings, labels=None):

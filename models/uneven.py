@@ -5,8 +5,7 @@ r"""Location channel on a scale whose options are not equally far apart for the 
    \qquad c = s\, m(x) + d, \quad y_z = (K - 1) \sum_{k < z} \mathrm{softmax}(h)_k
 
 Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes), ``gain`` s,
-``steps`` h (log length of the K - 1 steps between neighbouring options, up to a constant),
-``concentration`` kappa (1 / classes^2), ``strength`` rho.
+``steps`` h, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
 
 Where a step is short, neighbouring options are hard to tell apart: the concentration, counted in
 options, differs from class to class. These are the ordered scores of the stereotype model (Anderson
@@ -21,6 +20,9 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl import expected, observe, sample_log_odds, softmax
+
+PARAMETERS = {"steps": "log length of each step between neighbouring options, up to a constant"}
+"""What its own parameter means, as a summary and a report put it."""
 
 
 def model(readings, labels=None):

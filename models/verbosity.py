@@ -5,9 +5,8 @@ r"""Location channel for a reader whom long texts impress: its offset depends on
    \qquad c = s\, m(x) + d - \beta \log_2 \frac{\ell(x)}{100}
 
 Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes, of a text of 100
-units), ``gain`` s, ``verbosity`` beta (classes a doubling of the length: above zero, the reader
-rates long texts too high), ``concentration`` kappa (1 / classes^2), ``strength`` rho. The covariate
-``length`` l counts words, tokens or characters; a length below one counts as one.
+units), ``gain`` s, ``verbosity`` beta, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
+The covariate ``length`` l counts words, tokens or characters; a length below one counts as one.
 
 Judges that are language models favour long answers (Zheng et al. 2023, "Judging LLM-as-a-judge",
 NeurIPS; Dubois et al. 2024, "Length-controlled AlpacaEval"). At beta = 0 this is the location
@@ -20,6 +19,11 @@ import numpyro
 import numpyro.distributions as dist
 
 from cordial_ppl import expected, observe, sample_log_odds, softmax
+
+PARAMETERS = {
+    "verbosity": "classes by which the reader rates a text too high for each doubling of its length"
+}
+"""What its own parameter means, as a summary and a report put it."""
 
 EXAMPLES = {"length": (20, 500)}
 """Range of the covariate in texts that are made up to check this channel."""

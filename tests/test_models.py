@@ -14,6 +14,7 @@ from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.loading import load_channel
 from cordial_ppl.readings import Readings, as_logits
+from cordial_ppl.reported import PARAMETERS
 from cordial_ppl.synthetic import reviews
 
 MODELS = Path(__file__).parent.parent / "models"
@@ -48,6 +49,13 @@ def probs_of(target, logits, **values):
     extra = {name: column[: len(logits)] for name, column in COVARIATES.items()}
     readings = Readings(logits, histogram, extra)
     return np.asarray(jax.jit(target.probs)(point(target, **values), readings))
+
+
+@pytest.mark.parametrize("path", sorted(MODELS.glob("*.py")), ids=lambda path: path.stem)
+def test_every_file_has_words_for_what_it_adds(path):
+    channel = load_channel(path)
+    sites = load(path.stem).sites
+    assert dict(channel.parameters).keys() == {site.parameter for site in sites} - {*PARAMETERS}
 
 
 @pytest.mark.parametrize("path", EVERY)

@@ -22,7 +22,8 @@ def mine(tmp_path):
     text = TEMPLATE.read_text().replace("dist.LogNormal(0.0, 0.5)", "dist.LogNormal(0.0, 0.2)")
     scaled = "-(concentration * readings.covariates['doubt'][None] * ("
     text = text.replace("-(concentration * (", scaled)
-    assert "doubt" in text and "0.2" in text
+    text = text.replace("PARAMETERS = {", "PARAMETERS = {'gain': 'classes a stated class',")
+    assert "doubt" in text and "0.2" in text and "a stated" in text
     path = tmp_path / "mine.py"
     path.write_text(text)
     return path
@@ -39,7 +40,8 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     options = "--channel", mine, "--quiet"
     mode = "--inference", "mode"
     arguments = "calibrate", readings, labels, "-o", "o.csv", *mode, *options, "--json"
-    assert "mine" in json.loads(cordial(*arguments).stdout)["summary"]["weights"]
+    said = json.loads(cordial(*arguments).stdout)["summary"]
+    assert "mine" in said["weights"] and said["own"]["mine"][0]["name"] == "gain"
     probs = np.array([read("o.csv")[f"p_{k}"] for k in range(1, 6)], float).T
     stack = cp.Cordial([*"12345"], channels=[mine], inference="mode")
     expected = stack.fit(logits[:LABELLED], given, extra).predict_proba(logits, {"doubt": doubt})
@@ -47,6 +49,12 @@ def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
     cordial("fit", readings, labels, "-o", "j.cordial", *mode, *options)
     cordial("predict", "j.cordial", readings, "-o", "p.csv", *options)
     assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "o.csv").read_bytes()
+    # The file that is named again has the words.
+    again = cp.load("j.cordial", channels=[mine])
+    assert "  gain " in again.summary() and "classes a stated class" in again.summary()
+    assert again.describe().own == stack.describe().own
+    cordial("report", "j.cordial", readings, labels, "-o", "page.html", "--channel", mine)
+    assert "classes a stated class" in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize(

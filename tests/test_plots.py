@@ -14,7 +14,7 @@ from cordial_ppl import plots
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import check_stack
 from cordial_ppl.plots.reliability import MARKS
-from cordial_ppl.summary import channel_shares, pool_draws
+from cordial_ppl.reported import channel_shares, list_parameters
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
@@ -199,8 +199,8 @@ def test_parameters_have_prior_posterior_and_interval(judge):
     low, high = axis.get_lines()[2].get_xdata()
     assert (low, high) == pytest.approx((faults["temperature"].low, faults["temperature"].high))
     # Densities with respect to the logarithm, cut at the ends of the picture.
-    pooled, weights = pool_draws(judge.posteriors_, judge.weights_)
-    after = np.average(np.log(pooled["temperature"]), weights=weights)
+    pooled = list_parameters(judge.posteriors_, judge.weights_)["temperature"]
+    after = np.average(np.log(pooled.draws), weights=pooled.weights)
     means = {}
     for name in ("prior", "posterior"):
         x, density = found[name].T

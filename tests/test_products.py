@@ -1,6 +1,7 @@
 """Products of sweeps: what was planted is in their tables, their figures and the files."""
 
 import builtins
+import itertools
 
 import matplotlib
 import numpy as np
@@ -19,6 +20,7 @@ from cordial_ppl.sweep import Results
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
+from matplotlib.colors import to_hex  # noqa: E402
 
 KEY = "music", "main", 20
 
@@ -150,6 +152,7 @@ def test_curves_are_the_means_with_their_errors(results):
     assert figure.axes[1].get_ylim()[1] < 2 and figure.axes[1].get_xscale() == "log"
     named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "Dirichlet" in named and "Raw reading" not in named
+    assert product.notes[0] == "Above what the figure shows: Raw reading."
     axis = plots.learning_curve(results, "film", methods=["dirichlet", "cordial"])
     lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
     assert lines["Dirichlet"] == pytest.approx([1.3, 0.9, 0.6, 0.45]) and len(lines) == 2
@@ -176,6 +179,45 @@ def test_long_names_are_whole_and_apart(name, readers):
         assert box.x0 >= 0 and box.y0 >= 0
         assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
         assert not any(box.overlaps(other) for other in boxes[:k])
+
+
+def test_what_a_sweeps_file_describes_is_in_every_table_and_figure():
+    described = {"two_populations": 0.65, "skewed": 0.55, "stack with two_populations": 0.52}
+    losses = {"raw": 0.9, "logit-stack": 0.6, "dirichlet": 0.7, "cordial": 0.5, **described}
+    results = sweep({(task, "main", n): losses for task in ("music", "film") for n in (20, 50)})
+    for make in PRODUCTS.values():
+        product = make(results)
+        for shown in (product.shown, product.table):
+            assert set(described) <= set(shown["method"])
+    figure = drawn(PRODUCTS["curves"](results))
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert set(described) <= set(named) and len(named) == len(losses)
+    for axis in (*figure.axes, plots.learning_curve(results, "film")):
+        lines = {line.get_label(): line for line in axis.get_lines()}
+        colors = {to_hex(line.get_color()) for line in lines.values()}
+        assert set(described) <= lines.keys() and len(colors) == len(losses)
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 5])
+@pytest.mark.parametrize(
+    "described", [(), ("skewed",), ("two_populations", "stack with both", "x")]
+)
+def test_reliability_has_room_for_what_is_described(tasks, described):
+    losses = dict.fromkeys(("raw", "logit-stack", "dirichlet", "cordial", *described), 0.5)
+    results = sweep({(f"task {t}", "main", 20): losses for t in range(tasks)})
+    figure = drawn(PRODUCTS["reliability"](results))
+    with looking():
+        figure.draw_without_rendering()
+    titles = [axis.title for axis in figure.axes if axis.get_title()]
+    words = " ".join(title.get_text() for title in titles).replace("_\n", "_").replace("\n", " ")
+    assert all(f" {name} KL" in words for name in described)
+    boxes = [axis.get_tightbbox() for axis in figure.axes]
+    for one, other in itertools.combinations(boxes, 2):
+        assert not one.overlaps(other)
+    for box in boxes:
+        assert box.x0 >= 0 and box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
 
 
 def test_reliability_shows_the_mean_tables_and_their_divergence():

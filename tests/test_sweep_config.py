@@ -70,9 +70,22 @@ def test_a_file_and_its_paths(read, tmp_path):
     assert isinstance(variant, Method) and vars(variant.build(7))["seed"] == 7
 
 
+def test_a_channel_file_is_a_method_by_its_name(read, tmp_path):
+    (tmp_path / "own").mkdir()
+    path = tmp_path / "own" / "mine.py"
+    path.write_text("def model(readings, labels=None): ...\n")
+    found = read("methods = ['own/mine.py', 'raw']\n" + TASK).methods
+    assert found == (Method("mine", "channel", {"channel": str(path)}), Method("raw", "raw"))
+    for text in ("methods = ['own/mine.py']\nmethod.mine = {}", "methods = ['own/temperature.py']"):
+        path.with_name("temperature.py").write_text(path.read_text())
+        with pytest.raises(InputError, match="the name is taken; choose another"):
+            read(f"{text}\n{TASK}")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("methods = ['raw', 'none.py']", "methods[1]: there is no channel file at "),
         ("bugdets = [5]", "the file: unknown key bugdets; its keys are seed, draws, budgets"),
         ("draws = 0", "draws: expected int >= 1; got 0"),
         ("draws = true", "draws: expected int; got True"),

@@ -277,6 +277,13 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
         sites.append(Site(name, extent, place, transform, parameter, False, scaled, plates))
     if not sites:
         raise ChannelError(f"channel {channel.name!r} samples no parameter.")
+    names = [site.parameter for site in sites]
+    for name, _ in channel.parameters:
+        if name not in names:
+            raise ChannelError(
+                f"channel {channel.name!r} has words for a parameter {name!r} in PARAMETERS, but "
+                f"none of that name; it has {', '.join(names)}."
+            )
     return sites
 
 

@@ -1,5 +1,6 @@
 """The posterior of the reader's parameters, with its prior and what a faultless reader has."""
 
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,9 @@ import numpy as np
 from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, check_stack, drawing
-from cordial_ppl.products.figure import INK, PAGE, Figure, literal, looking, new_figure
-from cordial_ppl.summary import LEVELS, PARAMETERS, PHRASES, channel_shares, pool_draws
+from cordial_ppl.products.figure import INK, PAGE, Figure, looking, new_figure, wrap
+from cordial_ppl.reported import Parameter, list_parameters
+from cordial_ppl.summary import LEVELS, PHRASES
 
 UNITS = {
     "temperature": "factor on the logits",
@@ -22,18 +24,23 @@ DRAWS = 4000
 REACH = 0.002
 """Share of prior and posterior that may lie beyond each end of the picture."""
 
+LINE, WORDS = 38, 110
+"""Letters of a line under a panel, and of what its author says of a parameter."""
+
 
 def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
     """Draw the posterior of one parameter over its prior.
 
     It is that of ``summary()``: of the channels on the plain temperature reading, in proportion to
     their weights.  The line below is its 90 % interval, the dot its median, and the dotted line the
-    value of a faultless reader: temperature 1, offset 0, gain 1.  Temperature, gain and
-    concentration are on a logarithmic axis, and their densities with respect to the logarithm.
+    value of a faultless reader: temperature 1, offset 0, gain 1.  What is always positive, such as
+    the temperature, is on a logarithmic axis, its densities with respect to the logarithm.
 
     Args:
         calibrator: a fitted stack with channels.
-        name: of a parameter that its channels share, such as "temperature".
+        name: of a parameter that its channels share, such as "temperature", or of one that a
+            channel of one's own adds: "skewed.skew", or "skew" where that is the only channel; of
+            an entry of a vector "uneven.steps[0]".
         ax: where to draw.
 
     Returns:
@@ -44,19 +51,20 @@ def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
         InputError: there is no such parameter, its posterior is one point (``inference="mode"``),
             or matplotlib is not installed.
     """
-    known, weights = _pool(calibrator)
+    known = _list(calibrator)
     if name not in known:
         raise InputError(
-            f"the channels share no parameter {name!r}; they have: {', '.join(known) or 'none'}."
+            f"the channels have no parameter {name!r}; they have: {', '.join(known) or 'none'}."
         )
-    draws, bounded = known[name], name == "strength"
+    shown = known[name]
+    draws, weights, bounded = shown.draws, shown.weights, name == "strength"
     if np.ptp(draws) == 0:
         raise InputError("a mode is one point and has no distribution to be drawn.")
     after = np.random.default_rng(0).choice(draws, len(draws), p=weights / weights.sum())
-    before = _prior(calibrator, name)
+    before = _prior(calibrator, shown)
     logs = not bounded and bool(min(after.min(), before.min()) > 0)
     ends = np.array([np.quantile(each, (REACH, 1 - REACH)) for each in (before, after)])
-    neutral = [PHRASES[name][0]] if name in PHRASES else []
+    neutral = [PHRASES[name][0]] if name in PHRASES and not shown.own else []
     limits = float(min([ends.min(), *neutral])), float(max([ends.max(), *neutral]))
     low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf")
     with drawing(ax, height=1.6) as axis:
@@ -81,13 +89,14 @@ def parameter(calibrator: Stack, name: str, *, ax: Axes | None = None) -> Axes:
             axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
         axis.set(xlim=limits, ylim=(-0.12 * top, None), yticks=[])
         axis.spines["left"].set_visible(False)
-        unit = f" ({UNITS[name]})" if name in UNITS else ""
-        axis.set_xlabel(literal(name.replace("_", " ")) + unit)
+        unit = f" ({UNITS[name]})" if name in UNITS and not shown.own else ""
+        words = f": {shorten(shown.words, WORDS, placeholder=' …')}" if shown.words else ""
+        axis.set_xlabel(wrap(name.replace("_", " ") + unit + words, LINE))
     return axis
 
 
 def parameters(calibrator: Stack) -> Figure:
-    """Draw the posteriors of all parameters that the channels share, a panel each.
+    """Draw the posteriors of all parameters of a summary, a panel each.
 
     Args:
         calibrator: a fitted stack with channels.
@@ -99,10 +108,9 @@ def parameters(calibrator: Stack) -> Figure:
         NotFittedError: there was no fit yet.
         InputError: the stack has no channels or only their modes, or matplotlib is not installed.
     """
-    known, _ = _pool(calibrator)
-    if not known:
+    names = list(_list(calibrator))
+    if not names:
         raise InputError("the stack has no channels whose parameters could be drawn.")
-    names = sorted(known, key=lambda name: [*PARAMETERS, name].index(name))
     with looking():
         across = min(3, len(names))
         down = -(-len(names) // across)
@@ -119,20 +127,18 @@ def parameters(calibrator: Stack) -> Figure:
     return page
 
 
-def _pool(calibrator: Stack) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Draws of the parameters that the channels share, and their weights."""
+def _list(calibrator: Stack) -> dict[str, Parameter]:
+    """The parameters of a summary by name."""
     check_stack(calibrator).describe()  # Says so if there is no fit.
-    if not calibrator.posteriors_:
-        return {}, np.zeros(0)
-    return pool_draws(calibrator.posteriors_, calibrator.weights_)
+    return list_parameters(calibrator.posteriors_, calibrator.weights_)
 
 
-def _prior(calibrator: Stack, name: str) -> np.ndarray:
+def _prior(calibrator: Stack, shown: Parameter) -> np.ndarray:
     """Draws from the prior of a parameter, pooled over channels as those of its posterior are."""
     found = []
-    for channel, share in channel_shares(calibrator.posteriors_, calibrator.weights_).items():
-        draws = calibrator.posteriors_[channel].sample_prior(DRAWS, calibrator.seed)[name]
-        found.append(draws[: round(share * DRAWS)])
+    for channel, share in shown.shares.items():
+        draws = calibrator.posteriors_[channel].sample_prior(DRAWS, calibrator.seed)[shown.site]
+        found.append(draws[: round(share * DRAWS), *shown.index])
     return np.concatenate(found).astype(float)
 
 

@@ -61,6 +61,7 @@ def loss_curves(results: Results) -> Product:
     """Return each method's mean log loss by number of labels, the product `curves`."""
     table = curve_table(results, results.pairs, results.methods)
     panels = split_panels(results, table, _limits)
+    cut = [label(m) for m in results.methods if all(m in panel.hidden() for panel in panels)]
     return Product(
         name="curves",
         title="Log loss by number of labels",
@@ -70,7 +71,10 @@ def loss_curves(results: Results) -> Product:
         shown=spread(
             table, ("task", "reader", "method"), ("n",), lambda record: number(record["value"])
         ),
-        notes=(count_failures(results.cells.values(), results.methods),),
+        notes=(
+            *((f"Above what the figure shows: {', '.join(cut)}.",) if cut else ()),
+            count_failures(results.cells.values(), results.methods),
+        ),
         draw=lambda: draw_panels(results, panels, "log loss (nats)"),
     )
 
@@ -156,6 +160,8 @@ def draw_panels(
             axis.set_ylabel(ylabel)
         for axis in axes.ravel()[len(panels) :]:
             axis.remove()
+        # In the order of tables, wherever a line is first in sight.
+        handles = {m: handles[m] for m in (zero, *results.methods) if m in handles}
         names = [line.get_label() for line in handles.values()]
         longest = max((len(part) for name in names for part in name.splitlines()), default=1)
         figure.legend(

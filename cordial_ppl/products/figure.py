@@ -55,10 +55,12 @@ STYLES = {
 }
 OTHERS = [
     Style(color, dash, mark)
-    for dash, mark in (("--", "P"), (":", "*"), ("-.", "X"))
-    for color in ("#E69F00", "#0072B2", "#009E73", "#D55E00", "#CC79A7")
+    for dash in ("--", ":", "-.")
+    for color, mark in zip(
+        ("#882255", "#332288", "#8B4513", "#DDCC77", "#661100"), "P*Xph", strict=True
+    )
 ]
-"""For methods that a file describes, one after the other."""
+"""For methods that a file describes, one after the other: colours that no other method has."""
 
 
 def styles(methods: tuple[str, ...]) -> dict[str, Style]:

@@ -23,17 +23,21 @@ from cordial_ppl.products.figure import (
 )
 from cordial_ppl.products.product import Product, number, tabulate
 from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.methods import label
+from cordial_ppl.sweep.methods import METHODS, label
 
 PEOPLE = "empirical"
 """What the label histogram is called among the methods."""
 
 SHOWN = ("raw", "logit-stack", "dirichlet")
-"""Methods that are shown beside ours."""
+"""Methods that are shown beside ours, before those that the sweep's file describes."""
 
-HIGHEST, WIDTH, ROW = 4, 10, 14
-"""Rows of heatmaps in a column (more of them stand side by side), and letters in a line above a
-heatmap and beside a row."""
+HIGHEST, WIDTH, ROW, LINE = 4, 10, 14, 0.12
+"""Rows of heatmaps in a column (more of them stand side by side), letters in a line above a heatmap
+and beside a row, and the height of a line, inches."""
+
+NARROW, ROOM, BROAD = 5, 0.75, 12
+"""Heatmaps beside each other that a column has room for; where there are more, inches for each and
+letters above it."""
 
 LONGEST, MOST = 3, 6
 """Letters of an option's name that fit at an axis (longer ones give way to positions from 0), and
@@ -48,7 +52,8 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
 
     Args:
         results: the sweep.
-        ours: our method, shown beside those of `SHOWN` that the sweep has.
+        ours: our method, shown beside those of `SHOWN` that the sweep has and those that its file
+            describes.
         n: number of labels.
 
     Returns:
@@ -58,7 +63,9 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
         InputError: the sweep lacks ours or the budget.
     """
     ours = our_method(results, ours)
-    methods = tuple(dict.fromkeys(m for m in (SHOWN[0], ours, *SHOWN[1:]) if m in results.methods))
+    described = [method for method in results.methods if method not in METHODS]
+    wanted = dict.fromkeys((SHOWN[0], ours, *SHOWN[1:], *described))
+    methods = tuple(method for method in wanted if method in results.methods)
     need_budgets(results, n)
     records, shown, maps = [], [], {}
     for task, reader in results.pairs:
@@ -99,10 +106,16 @@ def stated_classes(results: Results, *, ours: str | None = None, n: int = 20) ->
 
 def _draw(rows: dict[str, tuple[Sequence[str], Heatmaps]]) -> Figure:
     """Draw rows of heatmaps with one colour scale."""
-    across = 1 if len(rows) <= HIGHEST else 2
-    down, count = -(-len(rows) // across), max(len(maps) for _, maps in rows.values())
+    count = max(len(maps) for _, maps in rows.values())
+    broad = count > NARROW
+    across = 1 if broad or len(rows) <= HIGHEST else 2
+    down, width, letters = -(-len(rows) // across), COLUMN if across == 1 else PAGE, WIDTH
+    if broad:
+        width, letters = ROOM * count, BROAD
+    heads = [wrap(title, letters) for _, maps in rows.values() for title in maps]
+    tallest = LINE * max(head.count("\n") for head in heads)
     with looking():
-        figure = new_figure(COLUMN if across == 1 else PAGE, 0.85 * down + 0.7)
+        figure = new_figure(width, (1.0 if broad else 0.85) * down + 0.6 + tallest)
         axes = figure.subplots(down, across * count, squeeze=False)
         lines = axes.reshape(down * across, count)
         for place, (name, (options, maps)) in enumerate(rows.items()):
@@ -115,16 +128,19 @@ def _draw(rows: dict[str, tuple[Sequence[str], Heatmaps]]) -> Figure:
                 axis.set_xticks(*ticks)
                 axis.set_yticks(*ticks)
                 axis.tick_params(labelsize=5, labelleft=axis is line[0])
-                above = f"{wrap(title, WIDTH)}\n" if place < across else ""
+                above = f"{wrap(title, letters)}\n" if place < across else ""
                 axis.set_title(above + literal(note))
                 if place + across >= len(rows):
                     axis.set_xlabel("label z")
             line[0].set_ylabel(f"{wrap(name, ROW)}\nstated class y")
         for axis in lines[len(rows) :].ravel():
             axis.remove()
+        kept = lines[: len(rows)].ravel().tolist()
         bar = figure.colorbar(
-            axes[0, 0].images[0], ax=axes, location="bottom", aspect=30, shrink=0.5, pad=0.02
+            kept[0].images[0], ax=kept, location="bottom", aspect=30, shrink=0.5, pad=0.02
         )
         bar.set_label("probability")
         bar.outline.set_visible(False)
+        # Squares leave other room than the layout first reckons with.
+        figure.draw_without_rendering()
     return figure

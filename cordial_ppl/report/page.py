@@ -14,6 +14,7 @@ from cordial_ppl.numerals import parse_number
 from cordial_ppl.plots.parameters import UNITS
 from cordial_ppl.report.facts import Facts
 from cordial_ppl.report.pictures import draw_pictures
+from cordial_ppl.summary import Fault
 from cordial_ppl.tables import replacing
 
 PACKAGES = ("cordial-ppl", "jax", "numpyro", "arviz", "numpy")
@@ -70,11 +71,10 @@ def make_page(facts: Facts, *, of: str) -> str:
         # Words have their positions from 0 as values.
         counted=any(parse_number(option) is None for option in options),
         faults=[
-            (fault.name, fault.words, _short(fault.median))
-            + ("" if fault.low is None else f"{_short(fault.low)} to {_short(fault.high)}",)
-            + (UNITS.get(fault.name.partition(" ")[0], ""),)
+            (*_cells(fault), UNITS.get(fault.name.partition(" ")[0], ""))
             for fault in facts.summary.faults
         ],
+        own={name: list(map(_cells, said)) for name, said in facts.summary.own.items()},
         score_head=("score", *(COLUMNS[name] for name in shown), "gain"),
         scores=[
             (f"{name} ({SCORED[name]})" if name in SCORED else name,)
@@ -90,6 +90,12 @@ def make_page(facts: Facts, *, of: str) -> str:
         ],
         versions={"Python": platform.python_version()} | {name: version(name) for name in PACKAGES},
     )
+
+
+def _cells(fault: Fault) -> tuple[str, ...]:
+    """Name, meaning, median and interval."""
+    interval = "" if fault.low is None else f"{_short(fault.low)} to {_short(fault.high)}"
+    return fault.name, fault.words, _short(fault.median), interval
 
 
 def _short(value: float | None) -> str:

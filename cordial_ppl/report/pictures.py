@@ -12,7 +12,8 @@ import numpy as np
 from cordial_ppl import plots
 from cordial_ppl.products.figure import COLUMN, INK, looking, new_figure
 from cordial_ppl.report.facts import Facts
-from cordial_ppl.summary import pool_draws
+from cordial_ppl.reported import list_parameters
+from cordial_ppl.summary import as_fault
 
 LIGHT = "#dcdcdc"
 """Ink on a dark page."""
@@ -67,7 +68,7 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     extra = {name: column[rows] for name, column in texts.covariates.items()}
     before, after = (probs.mean(axis=0) @ scale.values for probs in (facts.raw, facts.probs))
     predicted = {"as stated": facts.raw[rows], "calibrated": facts.probs[rows]}
-    if summary.faults:
+    if summary.channels:
         draw = partial(plots.transfer_curve, calibrator, logits, names, extra)
         alt = "Label and calibrated mean of texts, given the mean that the reader states"
         yield "transfer", draw, alt, (COLUMN, 2.8)
@@ -89,13 +90,13 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     alt = ", ".join(f"{name} {weight:.2f}" for name, weight in summary.weights.items())
     size = COLUMN, 0.6 + 0.2 * len(summary.weights)
     yield "weights", partial(plots.weights, calibrator), f"Weights: {alt}", size
-    # A posterior that is one point, by inference "mode", has no interval and cannot be drawn.
-    spread = any(fault.low is not None for fault in summary.faults)
-    known = pool_draws(calibrator.posteriors_, calibrator.weights_)[0] if spread else {}
-    for fault in summary.faults:
-        if fault.name in known:
-            draw = partial(plots.parameter, calibrator, fault.name)
-            yield "parameters", draw, f"Posterior and prior densities: {fault}", (2.4, 1.4)
+    known = list_parameters(calibrator.posteriors_, calibrator.weights_)
+    for name, parameter in known.items():
+        # A posterior that is one point, by inference "mode", has no interval and cannot be drawn.
+        if not parameter.modes:
+            alt = f"Posterior and prior densities: {as_fault(parameter)}"
+            size = 2.4, 1.7 if parameter.words else 1.4
+            yield "parameters", partial(plots.parameter, calibrator, name), alt, size
 
 
 def _draw(draw: Callable[..., object], width: float, height: float) -> str:

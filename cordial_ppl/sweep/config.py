@@ -167,12 +167,19 @@ def _methods(file: _File, folder: Path) -> tuple[Method | External, ...]:
     named = file.methods
     if named is None:
         named = () if file.method or file.external else NINE
+    choices = [known for known in METHODS if known != "channel"]
+    hint = " It may be a channel file, too, and a table [method.NAME] adds itself."
+    listed: list[Method] = []
     for place, name in enumerate(named):
-        choices = [known for known in METHODS if known != "channel"]
-        _check_one_of(f"methods[{place}]", name, choices, " A table [method.NAME] adds itself.")
+        key = f"methods[{place}]"
+        if name.endswith(".py"):
+            listed.append(_variant(Path(name).stem, {"channel": name}, folder, key))
+        else:
+            _check_one_of(key, name, choices, hint)
+            listed.append(Method(name, name))
     _check_unique("methods", named)
     further: list[Method | External] = [
-        *(_variant(name, table, folder) for name, table in file.method.items()),
+        *(_variant(name, t, folder, f"method.{name}") for name, t in file.method.items()),
         *(
             External(name, folder / _convert(table, _External, f"external.{name}").probabilities)
             for name, table in file.external.items()
@@ -180,16 +187,15 @@ def _methods(file: _File, folder: Path) -> tuple[Method | External, ...]:
     ]
     # Tables and figures show labels: two methods must not look alike.
     taken = {*METHODS, *(kind.label for kind in METHODS.values())}
-    for method in further:
+    for method in (*(method for method in listed if method.settings), *further):
         if method.name in taken:
             table = "method" if isinstance(method, Method) else "external"
             raise InputError(f"{table}.{method.name}: the name is taken; choose another.")
         taken.add(method.name)
-    return (*(Method(name, name) for name in named), *further)
+    return (*listed, *further)
 
 
-def _variant(name: str, table: Any, folder: Path) -> Method:
-    key = f"method.{name}"
+def _variant(name: str, table: Any, folder: Path, key: str) -> Method:
     settings = msgspec.to_builtins(_convert(table, _Variant, key))
     base = settings.pop("base", "channel" if "channel" in settings else "cordial")
     _check_one_of(f"{key}.base", base, [name for name, kind in METHODS.items() if kind.settings])

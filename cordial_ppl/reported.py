@@ -1,0 +1,121 @@
+"""The parameters that are reported of a fit, by their draws.
+
+Those that the channels on the plain temperature reading share, `mixture` and `location`, are pooled
+in proportion to the channels' stack weights.  What a channel of one's own adds stands by itself.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.channels import is_built_in
+from cordial_ppl.inference.posterior import Posterior
+
+REPORTED = ("mixture", "location")
+"""Channels whose parameters are reported; without them, those of all channels are."""
+
+PARAMETERS = ("temperature", "offset", "gain", "concentration", "strength")
+"""The paper's parameters in the order of the report, before those of other channels."""
+
+ENTRIES = 12
+"""Entries of a vector that are reported: of a longer one so many, evenly from first to last."""
+
+Draws = Float[np.ndarray, " S"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that is reported, by its draws.
+
+    Attributes:
+        site: what the channels call it.
+        index: which entry of it; empty for a number.
+        shares: of the channels that the draws are from, which sum to one.
+        draws: its draws in its units, ``[S]``.
+        weights: weights of the draws, which sum to one, ``[S]``.
+        own: the channel whose own it is; empty for one that has a meaning in all of them.
+        words: what it is, in the words of that channel's author; empty where there are none.
+    """
+
+    site: str
+    index: tuple[int, ...]
+    shares: dict[str, float]
+    draws: Draws
+    weights: Draws
+    own: str = ""
+    words: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name, such as "skew" or "steps[2]"."""
+        return self.site + (f"[{','.join(map(str, self.index))}]" if self.index else "")
+
+    @property
+    def modes(self) -> bool:
+        """Whether there is nothing but a mode of each channel."""
+        return len(self.draws) == len(self.shares)
+
+
+def channel_shares(
+    posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
+) -> dict[str, float]:
+    """Stack weights of the channels whose parameters are reported, scaled to sum to one."""
+    channels = [name for name in REPORTED if name in posteriors] or list(posteriors)
+    shares = np.array([weights.get(name, 0.0) for name in channels], np.float64)
+    shares = shares / shares.sum() if shares.sum() > 0 else np.ones(len(shares)) / len(shares)
+    return dict(zip(channels, shares.tolist(), strict=True))
+
+
+def list_parameters(
+    posteriors: Mapping[str, Posterior], weights: Mapping[str, float]
+) -> dict[str, Parameter]:
+    """List the parameters that are reported.
+
+    These are the scalar ones that the reported channels share, pooled, the paper's first; then, of
+    each channel that did not come with the package, those that its file has words for or that are
+    not the paper's, each entry of a vector by itself.
+
+    Args:
+        posteriors: posterior of each channel.
+        weights: stack weight of each member.
+
+    Returns:
+        Parameters by name; one of a channel's own among other channels as "skewed.skew".
+    """
+    shares, found = channel_shares(posteriors, weights), {}
+    own = {name: _own(posterior) for name, posterior in posteriors.items()}
+    drawn = {
+        name: {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
+        for name in posteriors
+        if name in shares or own[name]
+    }
+    pooled = [drawn[name] for name in shares]
+    of_all = [share * np.asarray(posteriors[name].weights) for name, share in shares.items()]
+    taken = {key for name in shares for key in own[name]}
+    for key in sorted(pooled[0] if pooled else (), key=lambda key: [*PARAMETERS, key].index(key)):
+        if key not in taken and all(key in of and of[key].ndim == 1 for of in pooled):
+            draws = np.concatenate([of[key] for of in pooled])
+            found[key] = Parameter(key, (), shares, draws, np.concatenate(of_all))
+    for name, said in own.items():
+        of = np.asarray(posteriors[name].weights)
+        for key, words in said.items():
+            shape = drawn[name][key].shape[1:]
+            count = math.prod(shape)
+            for place in np.unique(np.linspace(0, count - 1, min(count, ENTRIES)).round()):
+                index = tuple(int(k) for k in np.unravel_index(int(place), shape))
+                draws = drawn[name][key][:, *index]
+                one = Parameter(key, index, {name: 1.0}, draws, of, name, words)
+                found[f"{name}.{one.name}" if len(posteriors) > 1 else one.name] = one
+    return found
+
+
+def _own(posterior: Posterior) -> dict[str, str]:
+    """A channel's own parameters, and what its author says of each."""
+    channel = posterior.channel
+    if is_built_in(channel):
+        return {}
+    words, names = dict(channel.parameters), (site.parameter for site in posterior.target.sites)
+    return {name: words.get(name, "") for name in names if name in words or name not in PARAMETERS}
