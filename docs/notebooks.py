@@ -5,10 +5,10 @@ from typing import Any
 
 
 def as_markdown(notebook: str) -> str:
-    """Write a Jupyter notebook as Markdown: code and text as fences, each figure behind its cell.
+    """Write a Jupyter notebook as Markdown: code, what it printed, and its figures.
 
     Args:
-        notebook: content of the file.
+        notebook: content of the file; a cell's metadata may hold the ``alt`` text of its figure.
     """
     blocks = []
     for cell in json.loads(notebook)["cells"]:
@@ -17,8 +17,8 @@ def as_markdown(notebook: str) -> str:
             blocks.append(source)
             continue
         blocks.append(f"```python\n{source}\n```")
-        for output in cell["outputs"]:
-            blocks.append(_show(output, cell["metadata"].get("alt", "")))
+        alt = cell["metadata"].get("alt", "")
+        blocks += (_show(out, alt) for out in cell["outputs"] if out.get("name") != "stderr")
     return "\n\n".join(blocks) + "\n"
 
 
