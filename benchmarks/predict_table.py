@@ -4,6 +4,7 @@ A judge is fitted to n labels, a table of synthetic reviews is written to a temp
 the program is run on it as a user would, in a process of its own: cold, when nothing that predicts
 is compiled, and warm, when all is.  Memory is the largest resident set of that process.  Where
 something else keeps the machine busy, its CPU seconds by the number of cores say what to expect.
+Megabytes are those of the table and of what is written.
 
     python benchmarks/predict_table.py
     python benchmarks/predict_table.py --quick
@@ -26,6 +27,7 @@ import numpy as np
 from cordial_ppl.synthetic import reviews
 from cordial_ppl.tables import write_table
 
+FILES = ("in", "many"), ("out", "out")
 CORDIAL = [sys.executable, "-c", "from cordial_ppl.cli import main; main()"]
 
 
@@ -42,13 +44,19 @@ def main() -> None:
     if args.quick:
         args.texts = [10_000]
     rows = []
-    print(f"{'':10s}{'texts':>10s}{'':>6s}{'seconds':>10s}{'CPU':>8s}{'GB':>7s}{'texts/s':>10s}")
+    names = ("seconds", "CPU", "GB", "texts/s", "MB in", "MB out")
+    print(f"{'':10s}{'texts':>10s}{'':>6s}{''.join(f'{name:>9s}' for name in names)}")
     for ending in args.endings:
         for count in args.texts:
             for row in measure(ending, count, args.labels, args.options):
                 rows.append(row)
-                line = f"{ending:10s}{count:10d}{row['run']:>6s}{row['seconds']:10.1f}"
-                print(f"{line}{row['cpu']:8.1f}{row['gigabytes']:7.2f}{row['rate']:10.0f}")
+                line = (
+                    f"{ending:10s}{count:10d}{row['run']:>6s}{row['seconds']:9.1f}{row['cpu']:9.1f}"
+                )
+                line += (
+                    f"{row['gigabytes']:9.2f}{row['rate']:9.0f}{row['in']:9.1f}{row['out']:9.1f}"
+                )
+                print(line, flush=True)
     settings = {k: str(v) if isinstance(v, Path) else v for k, v in vars(args).items()}
     args.out.write_text(json.dumps({"settings": settings, "rows": rows}))
 
@@ -74,7 +82,8 @@ def measure(ending: str, count: int, labels: int, options: int) -> list[dict]:
         found = []
         for temperature in ("cold", "warm"):
             row = {"ending": ending, "texts": count, "run": temperature, **run(*predict)}
-            found.append({**row, "rate": count / row["seconds"]})
+            sizes = {k: (folder / f"{name}.{ending}").stat().st_size / 1e6 for k, name in FILES}
+            found.append({**row, "rate": count / row["seconds"], **sizes})
     return found
 
 

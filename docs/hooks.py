@@ -1,8 +1,8 @@
 """What MkDocs does for this site beside its settings.
 
-Pages that live elsewhere in the repository join the site, links follow them, formulas become
-MathML, which browsers draw without a script, and a page that would load something from another
-host ends the build.
+Pages that live elsewhere in the repository and notebooks join the site, links follow them, formulas
+become MathML, which browsers draw without a script, and a page that would load something from
+another host ends the build.
 """
 
 import posixpath
@@ -14,6 +14,7 @@ from typing import Any
 from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from notebooks import as_markdown
 
 ROOT = Path(__file__).parent.parent
 PLACES = {
@@ -21,8 +22,9 @@ PLACES = {
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "docs/tutorials/evaluation.ipynb": "tutorials/evaluation.md",
 }
-"""Pages of the repository by their place on the site."""
+"""Pages that are not Markdown in this folder, by their place on the site."""
 
 HOMES = {place: home for home, place in PLACES.items()}
 
@@ -34,9 +36,10 @@ STYLES = re.compile(r"<link\b[^>]*rel=\"?(?:stylesheet|preconnect|preload)\"?[^>
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages that live outside this folder."""
+    """Add the pages that live outside this folder, and notebooks."""
     for place, home in HOMES.items():
         text = (ROOT / home).read_text(encoding="utf-8")
+        text = as_markdown(text) if home.endswith(".ipynb") else text
         files.append(File.generated(config, place, content=text))
     return files
 

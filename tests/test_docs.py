@@ -13,6 +13,7 @@ import pandas
 import pytest
 import typer
 from msgspec import structs
+from notebooks import as_markdown
 from typer.core import TyperGroup
 
 import cordial_ppl as cp
@@ -21,6 +22,10 @@ from cordial_ppl.synthetic import reviews
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = {str(path.relative_to(ROOT)): path.read_text() for path in sorted(DOCS.rglob("*.md"))}
+PAGES |= {
+    str(path.relative_to(ROOT)): as_markdown(path.read_text())
+    for path in sorted(DOCS.rglob("*.ipynb"))
+}
 DOCUMENTS = PAGES | {
     name: (ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md", "models/README.md")
 }
@@ -69,7 +74,7 @@ def test_names_and_commands_are_there(name):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_links_lead_somewhere(name):
-    for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", PAGES[name]):
+    for link in re.findall(r"\]\((?!https?:|data:|#)([^)#\s]+)", PAGES[name]):
         assert ((ROOT / name).parent / link).exists(), f"{name} links to {link}"
 
 
