@@ -128,14 +128,14 @@ def report(rows: list[dict[str, Any]]) -> None:
     real = [row for row in rows if row["shuffled"] == 0]
     print(f"{len(real)} draws of labels; of shuffled readings {len(rows) - len(real)}")
     names = dict.fromkeys(row[key] for key in ("half", "source") for row in real)
-    for before, after in STEPS:
+    for before, after in STEPS if real else ():
         print(f"\nlog loss at {after} labels, forecast at {before}")
         print(f"  {'':20} bias     (se)    sd   in the 80 % range | gain: bias    sd   in range")
         for name in (*names, "all"):
             own = [row for row in real if name in ("all", row["half"], row["source"])]
             ahead = [said[id(row), before][0] for row in own]
             print(f"  {name:20} {describe(own, ahead, before, after)}")
-    for count in COUNTS:
+    for count in COUNTS if real else ():
         now = np.array([said[id(row), count][0].loss.value for row in real])
         alone = np.array([said[id(row), count][1].loss for row in real])
         loss = np.array([row["fits"][str(count)]["loss"] for row in real])
