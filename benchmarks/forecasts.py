@@ -136,7 +136,7 @@ def report(rows: list[dict[str, Any]]) -> None:
             ahead = [said[id(row), before][0] for row in own]
             print(f"  {name:20} {describe(own, ahead, before, after)}")
     for count in COUNTS if real else ():
-        now = np.array([said[id(row), count][0].loss.value for row in real])
+        now = np.array([said[id(row), count][0].at(count).loss.value for row in real])
         alone = np.array([said[id(row), count][1].loss for row in real])
         loss = np.array([row["fits"][str(count)]["loss"] for row in real])
         print(
