@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from members import Said, fit_members
-from real import FOLDER, HALVES, NEEDED, SOURCES, Pair, load_pairs
+from real import EMBEDDED, FOLDER, HALVES, NEEDED, SOURCES, Pair, load_embedded, load_pairs
 
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.channels import PAPER_CHANNELS
@@ -89,26 +89,29 @@ class Cell(NamedTuple):
 def main() -> None:
     """Fit, weigh and compare."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--half", choices=HALVES, default=HALVES[0])
+    parser.add_argument("--half", choices=(*HALVES, EMBEDDED), default=HALVES[0])
     parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=list(SOURCES))
+    parser.add_argument("--tasks", nargs="+", help="tasks to compare on; by default all")
     parser.add_argument("--draws", type=int, default=4)
     parser.add_argument("--budgets", type=int, nargs="+", default=[5, 10, 20])
     parser.add_argument("--stacks", nargs="+", choices=list(STACKS), default=list(STACKS))
     parser.add_argument("--fits", type=Path, default=Path("fits"), help="folder that keeps fits")
     parser.add_argument("--out", type=Path, default=Path("accuracy.json"))
     args = parser.parse_args()
-    if not os.environ.get(FOLDER):
+    embedded = args.half == EMBEDDED
+    if not (embedded or os.environ.get(FOLDER)):
         parser.error(NEEDED)
-    everything = load_pairs()
+    everything = load_embedded() if embedded else load_pairs(args.sources)
+    everything = [
+        own for own in everything if own.reading.task in (args.tasks or [own.reading.task])
+    ]
     chosen = dict.fromkeys((REFERENCE, *args.stacks))
     cells, start = [], time.perf_counter()
     for n in args.budgets:
         stacks = {name: members_of(name, n) for name in chosen}
         names = list(dict.fromkeys(name for counts in stacks.values() for name in counts))
         for pair in everything:
-            if pair.half != args.half or pair.source not in args.sources:
-                continue
-            if n > len(pair.reading.pool_labels):
+            if pair.half != args.half or n > len(pair.reading.pool_labels):
                 continue
             said = fit_members(pair, n, args.draws, [*names, "histogram"], args.fits)
             cells.append(Cell(pair, n, weigh(said, stacks)))

@@ -1,14 +1,16 @@
 """Whether forecasts of more labels come true, and verdicts are right, on real readings.
 
 Needs the sets of readings that benchmarks/real.py lists, and CORDIAL_DATA to name their folder.
-The default calibrator is fitted to nested subsets of labels.  What 20 and 50 labels forecast is
-compared with the loss on held-out texts that 40 and 100 labels reach: bias, error, and how often
-80 % ranges hold it, with standard errors over tasks.  Verdicts are right if the calibrator's loss
-on held-out texts is below the label histogram's ("use it"), or no more than .02 nats below it ("do
-not use it").  Readings that say nothing, or little, are made by shuffling those of all texts, or of
-70 % of them.  Rows are kept in a file, one line each, and not computed again.
+The default calibrator, with a prior that does not know the set, is fitted to nested subsets of
+labels.  What 20 and 50 labels forecast is compared with the loss on held-out texts that 40 and 100
+labels reach: bias, error, and how often 80 % ranges hold it, with standard errors over tasks.
+Verdicts are right if the calibrator's loss on held-out texts is below the label histogram's ("use
+it"), or no more than .02 nats below it ("do not use it").  Readings that say nothing, or little,
+are made by shuffling those of all texts, or of 70 % of them.  ``--embedded`` takes the tasks of
+`cordial_ppl.synthetic` instead.  What forecasts and verdicts are computed from is kept in a file, a
+line a draw, and not fitted again: other constants cost nothing.
 
-    CORDIAL_DATA=path python benchmarks/forecasts.py --draws 8 --rows forecasts.jsonl
+    CORDIAL_DATA=path python benchmarks/forecasts.py --draws 0 6 --rows forecasts.jsonl
 """
 
 import argparse
@@ -17,17 +19,22 @@ import os
 import warnings
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from real import FOLDER, HALVES, NEEDED, SOURCES, Pair, load_pairs
+from members import without
+from real import FOLDER, NEEDED, SOURCES, Pair, load_embedded, load_pairs
 
 from cordial_ppl.cordial import Cordial
+from cordial_ppl.cordial.outlook import look_ahead
 from cordial_ppl.cordial.subsets import Texts
 from cordial_ppl.errors import CordialWarning
+from cordial_ppl.forecasting import Forecast, Outlook, forecast
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.readings import label_histogram
+from cordial_ppl.scale import Scale
 from cordial_ppl.scores import log_loss
-from cordial_ppl.verdict import Advice
+from cordial_ppl.verdict import Advice, Verdict, judge
 
 COUNTS = 20, 40, 50, 100
 STEPS = (20, 40), (20, 100), (50, 100)
@@ -40,34 +47,38 @@ def main() -> None:
     """Fit, forecast and compare."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=list(SOURCES))
-    parser.add_argument("--draws", type=int, default=8)
+    parser.add_argument("--embedded", action="store_true", help="the embedded tasks instead")
+    parser.add_argument(
+        "--draws", type=int, nargs=2, default=(0, 6), metavar=("FIRST", "END"), help="of labels"
+    )
+    parser.add_argument("--shares", type=float, nargs="+", choices=SHUFFLED, default=SHUFFLED)
     parser.add_argument("--rows", type=Path, default=Path("forecasts.jsonl"))
     args = parser.parse_args()
-    if not os.environ.get(FOLDER):
+    if not (args.embedded or os.environ.get(FOLDER)):
         parser.error(NEEDED)
     warnings.simplefilter("ignore", CordialWarning)
     known = args.rows.read_text().splitlines() if args.rows.exists() else []
-    rows = [json.loads(line) for line in known]
-    done = {(row["pair"], row["draw"], row["shuffled"]) for row in rows}
-    pairs = load_pairs(args.sources)
+    rows = {(row["pair"], row["draw"], row["shuffled"]): row for row in map(json.loads, known)}
+    pairs = load_embedded() if args.embedded else load_pairs(args.sources)
     cells = [
-        (share, draw, place)
-        for share in SHUFFLED
-        for draw in range(args.draws)
-        for place in range(len(pairs))
+        (pair, draw, place, share)
+        for share in args.shares
+        for draw in range(*args.draws)
+        for place, pair in enumerate(pairs)
         # Of shuffled readings, every third pair's: those are made alike.
         if share == 0 or (place + draw) % 3 == 0
     ]
     with args.rows.open("a") as file:
-        for share, draw, place in cells:
-            if (pairs[place].name, draw, share) not in done:
-                rows.append(measure(pairs[place], draw, place, share))
-                file.write(json.dumps(rows[-1]) + "\n")
+        for pair, draw, place, share in cells:
+            if (pair.name, draw, share) not in rows:
+                row = measure(pair, draw, place, share)
+                rows[pair.name, draw, share] = row
+                file.write(json.dumps(row) + "\n")
                 file.flush()
-    report(rows)
+    report([rows[pair.name, draw, share] for pair, draw, _, share in cells])
 
 
-def measure(pair: Pair, draw: int, place: int, share: float) -> dict:
+def measure(pair: Pair, draw: int, place: int, share: float) -> dict[str, Any]:
     """Fit to nested subsets of the labels of one task and reader."""
     rng = np.random.default_rng([draw, place, round(10 * share)])
     own = pair.reading
@@ -76,25 +87,21 @@ def measure(pair: Pair, draw: int, place: int, share: float) -> dict:
     for count in COUNTS:
         rows = order[:count]
         labels = own.pool_labels[rows]
-        calibrator = Cordial(own.scale.options, seed=draw).fit_labelled(
+        calibrator = Cordial(own.scale.options, prior=without(pair.source), seed=draw).fit_labelled(
             Labelled(pool.logits[rows], labels, {}), own.scale
         )
+        assert calibrator.out_of_fold_ is not None
         loss = log_loss(calibrator.predict_proba(held_out.logits), own.report_labels)
         histogram = np.tile(label_histogram(labels, own.scale.size), (len(own.report_labels), 1))
-        steps = [step for step in COUNTS if step > count]
-        forecast = calibrator.forecast(held_out.logits, counts=steps or None)
-        verdict = calibrator.verdict()
-        assert verdict is not None
         fits[str(count)] = {
             "loss": loss,
             "gain": log_loss(histogram, own.report_labels) - loss,
-            "advice": verdict.advice.value,
-            "said": verdict.gain,
-            "out_of_fold": calibrator.expected_.cordial,
-            "now": forecast.loss,
-            "steps": {str(step.labels): [step.loss, step.gain] for step in forecast.steps},
+            "labels": labels.tolist(),
+            "out_of_fold": np.round(calibrator.out_of_fold_, 5).tolist(),
+            "outlook": look_ahead(*calibrator._mixture(held_out.logits), {}),
         }
     where = {"source": pair.source, "half": pair.half, "pair": pair.name}
+    where |= {"options": own.scale.options}
     return where | {"draw": draw, "shuffled": share, "fits": fits}
 
 
@@ -106,39 +113,51 @@ def shuffle(texts: Texts, share: float, rng: np.random.Generator) -> Texts:
     return Texts(logits)
 
 
-def report(rows: list[dict]) -> None:
+def foretell(row: dict[str, Any], count: int) -> tuple[Forecast, Verdict]:
+    """What was said with so many labels of one draw."""
+    fit, scale = row["fits"][str(count)], Scale(tuple(row["options"]))
+    labels, said = np.array(fit["labels"]), np.array(fit["out_of_fold"])
+    steps = [step for step in COUNTS if step > count]
+    found = forecast(labels, said, scale.values, Outlook(*fit["outlook"]), steps or None)
+    return found, judge(labels, said, scale)
+
+
+def report(rows: list[dict[str, Any]]) -> None:
     """Print the tables."""
+    said = {(id(row), count): foretell(row, count) for row in rows for count in COUNTS}
     real = [row for row in rows if row["shuffled"] == 0]
     print(f"{len(real)} draws of labels; of shuffled readings {len(rows) - len(real)}")
-    for before, after in STEPS:
+    names = dict.fromkeys(row[key] for key in ("half", "source") for row in real)
+    for before, after in STEPS if real else ():
         print(f"\nlog loss at {after} labels, forecast at {before}")
         print(f"  {'':20} bias     (se)    sd   in the 80 % range | gain: bias    sd   in range")
-        for name in (*HALVES, "all", *SOURCES):
+        for name in (*names, "all"):
             own = [row for row in real if name in ("all", row["half"], row["source"])]
-            if own:
-                print(f"  {name:20} {describe(own, str(before), str(after))}")
-    for count in COUNTS:
-        fits = [row["fits"][str(count)] for row in real]
-        own = np.array([[fit["out_of_fold"], fit["now"][0], fit["loss"]] for fit in fits])
-        alone, used = (own[:, :2] - own[:, 2:]).std(axis=0)
-        print(f"\nerror of the loss now, {count} labels: {used:.3f}; out of fold {alone:.3f}")
+            ahead = [said[id(row), before][0] for row in own]
+            print(f"  {name:20} {describe(own, ahead, before, after)}")
+    for count in COUNTS if real else ():
+        now = np.array([said[id(row), count][0].at(count).loss.value for row in real])
+        alone = np.array([said[id(row), count][1].loss for row in real])
+        loss = np.array([row["fits"][str(count)]["loss"] for row in real])
+        print(
+            f"\nerror of the loss now, {count} labels: {(now - loss).std():.3f}; out of fold "
+            f"{(alone - loss).std():.3f}"
+        )
     for share in SHUFFLED:
         for count in COUNTS:
-            own = [row["fits"][str(count)] for row in rows if row["shuffled"] == share]
+            own = [row for row in rows if row["shuffled"] == share]
+            gains = np.array([row["fits"][str(count)]["gain"] for row in own])
             if own:
-                print(f"\n{share:.0%} shuffled, {count} labels: {judged(own)}")
+                words = judged([said[id(row), count][1] for row in own], gains)
+                print(f"\n{share:.0%} shuffled, {count} labels: {words}")
 
 
-def describe(rows: list[dict], before: str, after: str) -> str:
+def describe(rows: list[dict[str, Any]], ahead: list[Forecast], before: int, after: int) -> str:
     """Bias, error and coverage of the loss and of the gain."""
-    found = np.array(
-        [
-            [*row["fits"][before]["steps"][after][0], *row["fits"][before]["steps"][after][1]]
-            + [row["fits"][name]["loss"] for name in (before, after)]
-            for row in rows
-        ]
-    )
-    loss, low, high, gain, least, most, now, then = found.T
+    steps = [found.at(after) for found in ahead]
+    loss, low, high = np.array([step.loss for step in steps]).T
+    gain, least, most = np.array([step.gain for step in steps]).T
+    now, then = np.array([[row["fits"][str(n)]["loss"] for n in (before, after)] for row in rows]).T
     tasks = np.array([row["pair"].rpartition(" ")[0] for row in rows])
     each = [np.mean((then - loss)[tasks == task]) for task in set(tasks.tolist())]
     error, came = then - loss, now - then
@@ -150,15 +169,16 @@ def describe(rows: list[dict], before: str, after: str) -> str:
     )
 
 
-def judged(fits: list[dict]) -> str:
+def judged(verdicts: list[Verdict], gains: np.ndarray) -> str:
     """How often each advice is given, how often it is right, and how often the interval holds."""
-    counts, parts = Counter(fit["advice"] for fit in fits), []
+    counts, parts = Counter(verdict.advice for verdict in verdicts), []
     for advice in Advice:
-        gains = np.array([fit["gain"] for fit in fits if fit["advice"] == advice.value])
-        right = {Advice.USE: gains > 0, Advice.REJECT: gains < WORTH}.get(advice)
-        words = "" if right is None or not len(gains) else f" (right {right.mean():.0%})"
-        parts.append(f"{advice.value} {counts[advice.value] / len(fits):.0%}{words}")
-    inside = np.mean([fit["said"][1] <= fit["gain"] <= fit["said"][2] for fit in fits])
+        own = gains[[verdict.advice is advice for verdict in verdicts]]
+        right = {Advice.USE: own > 0, Advice.REJECT: own < WORTH}.get(advice)
+        words = "" if right is None or not len(own) else f" (right {right.mean():.0%})"
+        parts.append(f"{advice.value} {counts[advice] / len(verdicts):.0%}{words}")
+    _, low, high = np.array([verdict.gain for verdict in verdicts]).T
+    inside = np.mean((low <= gains) & (gains <= high))
     return ", ".join(parts) + f"; gain in its 90 % interval {inside:.0%}"
 
 

@@ -9,7 +9,8 @@ CORDIAL_DATA names a folder with one folder a set, each with a table of readings
 * ``trec_dl_umbrela``: passages found for a query, four options, one hard rating;
 * ``wmt23_esa_users``: translations, seven options, one hard rating.
 
-What is developed on one half of the tasks is confirmed on the other, once.
+What is developed on one half of the tasks is confirmed on the other, once.  `load_embedded` gives
+the tasks of `cordial_ppl.synthetic` in the same form.
 """
 
 import os
@@ -20,7 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cordial_ppl.cordial.subsets import Texts
-from cordial_ppl.sweep.tasks import Reading
+from cordial_ppl.sweep.config import SweepConfig, TaskSource
+from cordial_ppl.sweep.tasks import Reading, load_tasks
+from cordial_ppl.synthetic import TASKS
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 FOLDER = "CORDIAL_DATA"
@@ -29,6 +32,7 @@ NEEDED = (
     "such as the SummEval summaries with option log-probabilities of LLM judges."
 )
 HALVES = ("development", "confirmation")
+EMBEDDED = "embedded"
 
 
 class Source(NamedTuple):
@@ -107,6 +111,13 @@ def load_pairs(sources: Collection[str] = tuple(SOURCES)) -> list[Pair]:
         for task in getattr(SOURCES[name], half)
         for reading in load_task(name, task)
     ]
+
+
+def load_embedded() -> list[Pair]:
+    """Every task of the built-in benchmark and its readers, which belong to no half."""
+    tasks = {name: TaskSource(benchmark=name) for name in TASKS}
+    readings = load_tasks(SweepConfig(tasks=tasks, methods=(), budgets=(1,), draws=1, seed=0))
+    return [Pair(EMBEDDED, EMBEDDED, reading) for reading in readings]
 
 
 def load_task(source: str, task: str) -> Iterator[Reading]:

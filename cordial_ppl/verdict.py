@@ -21,8 +21,13 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.annotators import by_text
 from cordial_ppl.arrays import FLOOR
-from cordial_ppl.forecasting import FEWEST, TRUST
+from cordial_ppl.forecasting import FEWEST
 from cordial_ppl.scale import Scale
+
+TRUST = 50
+"""Labels from which their gains count more than those that the calibrator expects.
+
+Fewer than for a forecast, which need not tell readers that say nothing."""
 
 DOUBT = 0.85
 """Standard deviation over tasks of the gain that a calibrator expects, as a share of it."""
