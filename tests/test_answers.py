@@ -67,8 +67,8 @@ LOST = {
         "1. Score: 4\n2. Score: 2", "Rating A: [[4]]\nRating B: [[2]]",
         "### Clarity\nScore: 4\n\n### Style\nIt is terse.", "Score: 5\nI am unable to rate this.",
         '{"scores": [{"name": "clarity", "score": 4}]}',
-        "Score: 4\nIt has a flaw ... Hmm. It deserves only a 3.", "Score: 4. It really deserves a 3.",
-        "Score: 4. Hmm, rather weak: 3.",
+        "Score: 4\nIt has a flaw ... Hmm. It deserves only a 3.",
+        "Score: 4. It really deserves a 3.", "Score: 4. Hmm, rather weak: 3.",
     ],
     "prose": [
         "", "No idea.", "1 to 5", "[[5], [1], [2]]", "It has 2 flaws.", "Clarity: 2\nStyle: 3",

@@ -1,7 +1,7 @@
 """What a fitted stack gives away: words, its posteriors for ArviZ, a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from cordial_ppl import storage
 from cordial_ppl.cordial.files import KIND, StackRecord
@@ -15,6 +15,8 @@ from cordial_ppl.summary import Summary, describe
 
 if TYPE_CHECKING:
     from xarray import DataTree
+
+    from cordial_ppl.cordial.stack import Stack
 
 
 class Exports(Updating):
@@ -127,4 +129,4 @@ class Exports(Updating):
                 f"{type(self).__name__}."
             )
         self._check_fitted()
-        storage.write(path, KIND, *storage.pack(StackRecord.of(self)))
+        storage.write(path, KIND, *storage.pack(StackRecord.of(cast("Stack", self))))
