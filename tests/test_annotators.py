@@ -182,6 +182,11 @@ def test_accuracy_by_weight(stack):
     weights, right = np.arange(40.0), stack.predict(TEST) == 0
     found = stack.score(TEST, np.zeros(40, int), sample_weight=weights)
     assert found == pytest.approx(weights @ right / weights.sum())
+    # Of several annotators: the labels of a text share its weight.
+    table = np.column_stack([np.zeros(40, int), np.tile([-1, 1], 20)])
+    shares = np.where(table < 0, 0, 1 / (table >= 0).sum(axis=1, keepdims=True))
+    right = stack.predict(TEST)[:, None] == table
+    assert stack.score(TEST, table) == pytest.approx((shares * right).sum() / 40)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ FOUND = {
     ],
     "alone": [
         "4", "**4**", "Four.", "4<|im_end|>", "4/5", "Four out of five stars", "(4)\n",
-        "4\n\nExplanation: it does not deserve a 5", "4 (good)",
+        "4\n\nExplanation: it does not deserve a 5", "4 (good)", "4\n\nIt deserves just a 4.",
         "<think>A score of 2? Rating: 3.</think>\n\n4",
     ],
 }  # fmt: skip
@@ -67,6 +67,8 @@ LOST = {
         "1. Score: 4\n2. Score: 2", "Rating A: [[4]]\nRating B: [[2]]",
         "### Clarity\nScore: 4\n\n### Style\nIt is terse.", "Score: 5\nI am unable to rate this.",
         '{"scores": [{"name": "clarity", "score": 4}]}',
+        "Score: 4\nIt has a flaw ... Hmm. It deserves only a 3.",
+        "Score: 4. It really deserves a 3.", "Score: 4. Hmm, rather weak: 3.",
     ],
     "prose": [
         "", "No idea.", "1 to 5", "[[5], [1], [2]]", "It has 2 flaws.", "Clarity: 2\nStyle: 3",

@@ -56,7 +56,6 @@ def update_calibrator(
         from cordial_ppl.annotators import as_texts
         from cordial_ppl.cordial.fingerprints import find_places
         from cordial_ppl.cordial.stack import Stack
-        from cordial_ppl.cordial.updating import attach, update
         from cordial_ppl.inference.data import Labelled
         from cordial_ppl.tables import list_groups, read_labelled, read_provenance
 
@@ -72,10 +71,10 @@ def update_calibrator(
     texts = Labelled(table.logits[rows], found.labels, covariates, found.weights, names)
     warn_of_others(path, calibrator, readings, table)
     with naming(path):
-        new = attach(calibrator, texts, renamed=True)
+        new = calibrator.attach(texts, renamed=True)
     if new.any():
         with doing("updating"), leaving_at_once():
-            update(calibrator, texts.take(np.flatnonzero(new)), named=True)
+            calibrator.update(texts.take(np.flatnonzero(new)), named=True)
     calibrator.provenance_ = read_provenance(table.columns, rows.tolist())
     if not quiet:
         say(f"{count(int(new.sum()), 'label')} of {len(rows)} new to {path}")

@@ -215,10 +215,14 @@ class Decisions(Estimator):
         return judge(self.labels_, self.out_of_fold_, self.scale_, *own)
 
     @property
+    def has_draws(self) -> bool:
+        """Whether draws of a channel say how uncertain it is; a mode says nothing."""
+        return any(np.ptp(own.draws, axis=0).any() for own in self.posteriors_.values())
+
+    @property
     def can_forecast(self) -> bool:
         """Whether ``forecast`` has what it needs: folds, labels of the fit, draws of a channel."""
-        drawn = any(len(posterior.weights) > 1 for posterior in self.posteriors_.values())
-        return self.folded and self.labels_ is not None and drawn
+        return self.folded and self.labels_ is not None and self.has_draws
 
     def forecast(
         self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
@@ -298,17 +302,7 @@ class Decisions(Estimator):
             InputError: the readings or the labels are invalid.
             NotFittedError: ``fit`` was not called yet.
         """
-        readings, extra = self._enter(logits, covariates)
-        labels, sample_weight, texts = (
-            aligned(logits, own, noun)
-            for own, noun in (
-                (labels, "labels"),
-                (sample_weight, "sample_weight"),
-                (texts, "texts"),
-            )
-        )
-        # A calibrator that needs no labels ignores those of a fit.
-        given = Estimator._label(self, readings, labels, extra, self.scale_, sample_weight, texts)
+        given = self._enter_labels(logits, labels, covariates, sample_weight, texts)
         known = find_places(given.logits, given.labels, self.seen_) >= 0
         if known.any():
             warnings.warn(

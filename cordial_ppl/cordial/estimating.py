@@ -74,7 +74,7 @@ def estimate(
 ) -> Estimate:
     """Estimate a corpus; arguments and errors are those of ``Decisions.estimate``."""
     level, scale, count = check_level(level), stack.scale_, len(logits)
-    if not any(np.ptp(fit.draws, axis=0).any() for fit in stack.posteriors_.values()):
+    if not stack.has_draws:
         raise InputError(
             "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
             'by another inference than "mode".'

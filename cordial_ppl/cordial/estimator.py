@@ -9,7 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.annotators import as_texts, as_weights, have_several, list_labels
-from cordial_ppl.cordial.frames import aligned, all_aligned, check_columns, column_names, like
+from cordial_ppl.cordial.frames import (
+    aligned_labels,
+    all_aligned,
+    check_columns,
+    column_names,
+    like,
+)
 from cordial_ppl.cordial.interval import label_range, predict_mixture
 from cordial_ppl.cordial.members import Member
 from cordial_ppl.cordial.parameters import Parameters
@@ -90,51 +96,12 @@ class Estimator(Parameters, ABC):
         readings = self._read(logits)
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
-        labels, sample_weight, texts = (
-            aligned(logits, own, noun)
-            for own, noun in (
-                (labels, "labels"),
-                (sample_weight, "sample_weight"),
-                (texts, "texts"),
-            )
-        )
-        covariates = all_aligned(logits, covariates)
-        found = self._label(readings, labels, covariates, scale, sample_weight, texts)
-        self.fit_labelled(found, scale)
+        given = aligned_labels(logits, labels, sample_weight, texts)
+        self.fit_labelled(_label(readings, all_aligned(logits, covariates), scale, *given), scale)
         names = column_names(logits)
         if names is not None:
             self.feature_names_in_ = names
         return self
-
-    def _label(
-        self,
-        readings: np.ndarray,
-        labels: Any,
-        covariates: Mapping[str, Any] | None,
-        scale: Scale,
-        sample_weight: Any = None,
-        texts: Any = None,
-    ) -> Labelled:
-        """Add validated labels, covariates and weights to readings, one label a row."""
-        several = have_several(labels)
-        codes = None if several else scale.encode(labels)
-        count = len(labels) if codes is None else len(codes)
-        if count != len(readings):
-            raise InputError(
-                f"every labelled text needs one row of logits: {len(readings)} rows came with "
-                f"{count} {'rows of ' if several else ''}labels."
-            )
-        extra, of = as_covariates(covariates, count), as_texts(texts, count)
-        if codes is None:
-            codes, rows, columns = list_labels(labels, scale)
-            weights = as_weights(sample_weight, of[rows], (rows, columns))
-            found = Labelled(readings, np.zeros(count, np.int64), extra, None, of).take(rows)
-            found = replace(found, labels=codes, weights=weights)
-        else:
-            found = Labelled(readings, codes, extra, as_weights(sample_weight, of), of)
-        # What counts nothing is left out.
-        seen = np.flatnonzero(found.weights)
-        return found if len(seen) == len(found.labels) else found.take(seen)
 
     def fit_labelled[T: "Estimator"](self: T, texts: Labelled, scale: Scale) -> T:
         """Learn from labelled texts that are already validated and centred."""
@@ -271,14 +238,13 @@ class Estimator(Parameters, ABC):
 
         Args:
             logits: option logits, shape ``[m, K]``.
-            labels: their options, as in ``fit``.
+            labels: their options, as in ``fit``; of several annotators ``[m, annotators]``.
             covariates: their covariates, as in ``fit``.
-            sample_weight: what each label counts; one by default.
+            sample_weight: what each label counts, as in ``fit``.
         """
-        labels = aligned(logits, labels, "labels")
-        sample_weight = aligned(logits, sample_weight, "sample_weight")
-        probs, codes = self._probs(logits, covariates), self.scale_.encode(labels)
-        return accuracy(probs, codes, as_weights(sample_weight, np.arange(len(codes))))
+        given = self._enter_labels(logits, labels, covariates, sample_weight)
+        found = self._predict_entered(given.logits, given.covariates)[0]
+        return accuracy(found, given.labels, given.weights)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags
@@ -294,9 +260,17 @@ class Estimator(Parameters, ABC):
         self, logits: Any, covariates: Mapping[str, Any] | None, level: float | None = None
     ) -> tuple[Float[np.ndarray, "m K"], Any]:
         """Probabilities, and the ends of the interval before it is widened to the mean."""
-        readings, extra = self._enter(logits, covariates)
+        return self._predict_entered(*self._enter(logits, covariates), level)
+
+    def _predict_entered(
+        self,
+        readings: np.ndarray,
+        covariates: Mapping[str, np.ndarray],
+        level: float | None = None,
+    ) -> tuple[Float[np.ndarray, "m K"], Any]:
         with doing("predicting"):
-            found = predict_mixture(*self._mixture(readings), extra, self.scale_.values, level)
+            mixture = self._mixture(readings)
+            found = predict_mixture(*mixture, covariates, self.scale_.values, level)
         return _check_finite(found[0]), found[1]
 
     def _enter(
@@ -309,6 +283,19 @@ class Estimator(Parameters, ABC):
         readings = self._read(logits, self.scale_.size)
         covariates = all_aligned(logits, covariates)
         return readings, as_covariates(covariates, len(readings), self.covariates_)
+
+    def _enter_labels(
+        self,
+        logits: Any,
+        labels: Any,
+        covariates: Mapping[str, Any] | None = None,
+        sample_weight: Any = None,
+        texts: Any = None,
+    ) -> Labelled:
+        """Validate labelled texts for what is fitted already; arguments are those of ``fit``."""
+        readings, extra = self._enter(logits, covariates)
+        given = aligned_labels(logits, labels, sample_weight, texts)
+        return _label(readings, extra, self.scale_, *given)
 
     def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n *readers K"]:
         """Validate and centre readings; ``size`` is the number of options, if known."""
@@ -337,6 +324,36 @@ class Estimator(Parameters, ABC):
 
         The weights have a row for each text, or one for all.
         """
+
+
+def _label(
+    readings: np.ndarray,
+    covariates: Mapping[str, Any] | None,
+    scale: Scale,
+    labels: Any,
+    sample_weight: Any,
+    texts: Any,
+) -> Labelled:
+    """Add validated labels, covariates and weights to readings, one label a row."""
+    several = have_several(labels)
+    codes = None if several else scale.encode(labels)
+    count = len(labels) if codes is None else len(codes)
+    if count != len(readings):
+        raise InputError(
+            f"every labelled text needs one row of logits: {len(readings)} rows came with "
+            f"{count} {'rows of ' if several else ''}labels."
+        )
+    extra, of = as_covariates(covariates, count), as_texts(texts, count)
+    if codes is None:
+        codes, rows, columns = list_labels(labels, scale)
+        weights = as_weights(sample_weight, of[rows], (rows, columns))
+        found = Labelled(readings, np.zeros(count, np.int64), extra, None, of).take(rows)
+        found = replace(found, labels=codes, weights=weights)
+    else:
+        found = Labelled(readings, codes, extra, as_weights(sample_weight, of), of)
+    # What counts nothing is left out.
+    seen = np.flatnonzero(found.weights)
+    return found if len(seen) == len(found.labels) else found.take(seen)
 
 
 def _check_finite(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:

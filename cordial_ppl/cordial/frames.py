@@ -89,6 +89,17 @@ def aligned(given: Any, values: Any, noun: str) -> Any:
     return values.loc[index]
 
 
+def aligned_labels(
+    given: Any, labels: Any, sample_weight: Any = None, texts: Any = None
+) -> tuple[Any, Any, Any]:
+    """Put labels, their weights and their texts in the order of the readings; see `aligned`."""
+    return (
+        aligned(given, labels, "labels"),
+        aligned(given, sample_weight, "sample_weight"),
+        aligned(given, texts, "texts"),
+    )
+
+
 def all_aligned(given: Any, covariates: Any) -> Any:
     """Put covariates in the order of the readings; see `aligned`."""
     if covariates is None or not hasattr(covariates, "keys"):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cordial_ppl.annotators import as_texts, as_weights
 from cordial_ppl.channel import Channel
 from cordial_ppl.cordial.members import CalibratorFit, CalibratorMember, Member
 from cordial_ppl.cordial.named import FULL_CHANNELS
@@ -147,21 +146,10 @@ class LabelFree(LogitCalibrator):
         Raises:
             InputError: the readings are invalid; the message says where and why.
         """
+        readings = self._read(logits)
+        # Any labels will do.
+        labels = np.full(len(readings), Scale.of(self.options, readings.shape[-1]).options[0])
         return super().fit(logits, labels, corpus=corpus, sample_weight=sample_weight, texts=texts)
-
-    def _label(
-        self,
-        readings: np.ndarray,
-        labels: Any,
-        covariates: Mapping[str, Any] | None,
-        scale: Scale,
-        sample_weight: Any = None,
-        texts: Any = None,
-    ) -> Labelled:
-        of = as_texts(texts, len(readings))
-        weights = as_weights(sample_weight, of)
-        found = Labelled(readings, np.zeros(len(of), np.int64), {}, weights, of)
-        return found.take(np.flatnonzero(weights))
 
     def parts(self, labels: int) -> tuple[Member, ...]:
         """None: nothing is fitted to labels."""

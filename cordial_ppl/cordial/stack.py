@@ -6,19 +6,16 @@ give the weights.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from cordial_ppl import storage
 from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channel import Channel
 from cordial_ppl.channels import is_built_in
-from cordial_ppl.cordial.decisions import Decisions
-from cordial_ppl.cordial.files import KIND, StackRecord
+from cordial_ppl.cordial.exports import Exports
 from cordial_ppl.cordial.fingerprints import fingerprints
-from cordial_ppl.cordial.frames import aligned
 from cordial_ppl.cordial.members import (
     CalibratorMember,
     ChannelMember,
@@ -34,13 +31,11 @@ from cordial_ppl.cordial.settings import (
     check_names,
     check_seed,
 )
-from cordial_ppl.cordial.updating import attach, update
-from cordial_ppl.cordial.weighing import ExpectedLoss, weigh
+from cordial_ppl.cordial.updating import Updating
+from cordial_ppl.cordial.weighing import weigh
 from cordial_ppl.drift import sketch
 from cordial_ppl.errors import InputError
-from cordial_ppl.forecasting import Forecast
 from cordial_ppl.inference.data import Labelled
-from cordial_ppl.inference.export import join, to_datatree
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
@@ -48,10 +43,6 @@ from cordial_ppl.loading import load_channel
 from cordial_ppl.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import MIN_LABELS, assign_folds, extend_folds
-from cordial_ppl.summary import Summary, describe
-
-if TYPE_CHECKING:
-    from xarray import DataTree
 
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's calibrators in logit space."""
@@ -79,7 +70,7 @@ def deal_folds(
     return extend_folds(known[first], count, FOLDS, seed)[ranks]
 
 
-class Stack(Decisions):
+class Stack(Exports):
     """Weighted mixture of channels and calibrators; base of the named ones.
 
     Args:
@@ -113,9 +104,6 @@ class Stack(Decisions):
             ``labels_``; None as for ``out_of_fold_``.
     """
 
-    NAMED: ClassVar[dict[str, type["Stack"]]] = {}
-    """Classes that can be saved, by name."""
-
     COUNTS: ClassVar[Mapping[str, float]] = {
         "temperature": 0.25,
         "vector": 0.25,
@@ -142,18 +130,6 @@ class Stack(Decisions):
     prior: Any = None
     weight_counts: Any = None
     effort: Any = DEFAULT_EFFORT
-
-    expected_: ExpectedLoss
-    losses_: dict[str, float]
-    provenance_: dict[str, list[str]]
-    folds_: Int[np.ndarray, " n"] | None = None
-    _texts: Labelled | None = None
-
-    def __init_subclass__(cls, named: bool = False, **rest: Any):
-        """Register a stack that can be saved."""
-        super().__init_subclass__(**rest)
-        if named:
-            Stack.NAMED[cls.__name__] = cls
 
     def __init__(
         self,
@@ -315,177 +291,7 @@ class Stack(Decisions):
         self.sketch_ = self.sketch_ if found is None else found
         return self
 
-    def summary(self, forecast: Forecast | None = None) -> str:
-        """The reader's faults, weights, the expected log loss and a verdict in plain words.
-
-        Args:
-            forecast: what more labels would give, from ``forecast``, for a sentence on it.
-        """
-        return self.describe(forecast).text
-
-    def describe(self, forecast: Forecast | None = None) -> Summary:
-        """The content of ``summary`` as values."""
-        self._check_fitted()
-        expected = self.expected_ if self.folded else None
-        return describe(
-            self.posteriors_,
-            self.weights_,
-            expected,
-            self.scale_,
-            self.losses_,
-            forecast,
-            self.verdict(),
-        )
-
-    def labelled(self, logits: Any = None, labels: Any = None, covariates: Any = None) -> Labelled:
-        """Labelled texts, validated and centred: those given, or else those of the fit.
-
-        Args:
-            logits: option logits, ``[n, K]``.
-            labels: their options.
-            covariates: their covariates, as in ``fit``.
-
-        Raises:
-            NotFittedError: ``fit`` was not called yet.
-            InputError: logits came without labels or are invalid, or nothing came for a stack that
-                keeps no texts, as one that was loaded and was not given them by ``attach_texts``.
-        """
-        self._check_fitted()
-        if (logits is None) != (labels is None):
-            raise InputError("logits and labels go together: give both, or neither.")
-        if logits is not None:
-            readings, extra = self._enter(logits, covariates)
-            labels = aligned(logits, labels, "labels")
-            return self._label(readings, labels, extra, self.scale_)
-        if self._texts is None:
-            raise InputError("this calibrator keeps no texts of its fit: give logits and labels.")
-        return self._texts
-
-    def to_datatree(
-        self, logits: Any = None, labels: Any = None, covariates: Any = None
-    ) -> "DataTree":
-        """Posteriors of all channels for ArviZ: a ``DataTree`` with one child a channel.
-
-        ``az.summary(tree)`` looks at all of them, ``az.summary(tree["mixture"])`` at one, and
-        ``az.compare({name: tree[name] for name in calibrator.posteriors_})`` compares them.  Their
-        log likelihoods are of the texts that the stack was fitted to.
-
-        Args:
-            logits: other labelled texts, ``[m, K]``, such as for a stack that was loaded.
-            labels: their options.
-            covariates: their covariates, as in ``fit``.
-
-        Returns:
-            A tree whose children have the groups that `cordial_ppl.inference.export` describes;
-            groups ``posterior`` and ``prior`` beside them have the parameters of all channels, by
-            names such as "mixture.offset".
-
-        Raises:
-            NotFittedError: ``fit`` was not called yet.
-            InputError: logits came without labels, or are invalid.
-        """
-        self._check_fitted()
-        given = logits is not None or labels is not None
-        data = self.labelled(logits, labels, covariates) if given else None
-        options, seed = self.scale_.options, self.seed
-        return join(
-            {
-                name: to_datatree(posterior, data=data, options=options, seed=seed)
-                for name, posterior in self.posteriors_.items()
-            }
-        )
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted calibrator to one file of plain data, which ``load`` reads.
-
-        Args:
-            path: the file to write, by convention ending in ``.cordial``.
-
-        Raises:
-            NotFittedError: ``fit`` was not called yet.
-            InputError: this is not a named stack, such as ``Cordial``.
-            FileError: the file cannot be written.
-        """
-        if self.NAMED.get(type(self).__name__) is not type(self):
-            raise InputError(
-                "only a named stack, such as Cordial, can be saved; this is a "
-                f"{type(self).__name__}."
-            )
-        self._check_fitted()
-        storage.write(path, KIND, *storage.pack(StackRecord.of(self)))
-
-    def partial_fit[T: "Stack"](
-        self: T,
-        logits: Any,
-        labels: Any,
-        covariates: Mapping[str, Any] | None = None,
-        *,
-        sample_weight: Any = None,
-        texts: Any = None,
-    ) -> T:
-        """Learn from further labelled texts; on an unfitted stack this is ``fit``.
-
-        The stack is then what ``fit`` makes of all texts, old and new, up to the noise of its
-        draws.  By the default inference a channel's draws are reweighted, and replaced where their
-        weights are poor (`cordial_ppl.cordial.updating`); by others it is fitted anew.  The old
-        texts keep their folds.
-
-        Args:
-            logits: option logits of the new texts, shape ``[m, K]``.
-            labels: their options, as in ``fit``.
-            covariates: their covariates, as in ``fit``.
-            sample_weight: what each label counts, as in ``fit``; without it here and there, the
-                labels of a text share a weight of one, whenever they came.
-            texts: which text each row is of, as in ``fit``; a text of the fit may be among them, if
-                it was named there.
-
-        Returns:
-            The estimator itself; unchanged after an error.
-
-        Raises:
-            InputError: as ``fit``; or the stack was loaded, and was not given its texts by
-                ``attach_texts``.
-        """
-        if not hasattr(self, "scale_"):
-            own = {"sample_weight": sample_weight, "texts": texts}
-            return self.fit(logits, labels, covariates, **own)
-        readings, extra = self._enter(logits, covariates)
-        labels, sample_weight, texts = (
-            aligned(logits, own, noun)
-            for own, noun in (
-                (labels, "labels"),
-                (sample_weight, "sample_weight"),
-                (texts, "texts"),
-            )
-        )
-        more = self._label(readings, labels, extra, self.scale_, sample_weight, texts)
-        update(self, more, named=texts is not None, shared=sample_weight is None)
-        return self
-
-    def attach_texts(
-        self, logits: Any, labels: Any, covariates: Mapping[str, Any] | None = None
-    ) -> Bool[np.ndarray, " n"]:
-        """Give a stack that was loaded the labelled texts of its fit, which a file does not keep.
-
-        They are recognised by their fingerprints, in any order, among others.
-
-        Args:
-            logits: option logits, shape ``[n, K]``.
-            labels: their options, as in ``fit``.
-            covariates: their covariates, as in ``fit``.
-
-        Returns:
-            Which of the texts are others than those of the fit, for ``partial_fit``.
-
-        Raises:
-            NotFittedError: ``fit`` was not called yet.
-            InputError: the input is invalid, or lacks a text of the fit or its label.
-        """
-        readings, extra = self._enter(logits, covariates)
-        labels = aligned(logits, labels, "labels")
-        return attach(self, self._label(readings, labels, extra, self.scale_))
-
-    def _fit(self, texts: Labelled, earlier: "Stack | None" = None) -> None:
+    def _fit(self, texts: Labelled, earlier: Updating | None = None) -> None:
         """Fit to texts, of which an earlier stack knows the first."""
         logits, labels = texts.logits, texts.labels
         settings = self.settings

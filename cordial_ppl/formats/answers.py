@@ -19,6 +19,17 @@ from collections import Counter
 from typing import NamedTuple
 
 from cordial_ppl.errors import InputError
+from cordial_ppl.formats.doubts import (
+    DESERVED,
+    FINAL,
+    NOUN,
+    PART,
+    REFUSED,
+    RETRACTED,
+    SPACE,
+    is_headed,
+    part_of,
+)
 from cordial_ppl.formats.spellings import WORDS, Spellings, fold
 
 SOURCES = {
@@ -36,44 +47,35 @@ LOST = {
 }
 """Why there is no answer in a text."""
 
-_S = r"[^\S\n]*"
 _EMOJI = "\u200d\ufe0f\u2600-\u27bf\u2b50\U0001f000-\U0001faff"
 _SHUT = r"(?:[^\S\n]|[*_`\"')\]}$\\])*+"
 _N = rf"(?:\d+(?:\.\d+)?|{'|'.join(WORDS)})(?![^\W_]|%|\.\d)"
-_FINAL = r"(?:final|overall|total)"
-_NOUN = (
-    r"(?:score|rating|grade|answer|verdict|judge?ment|label|choice|decision|stars|winner"
-    r"|preference|答案|打分|(?:综合|总体|總體|最终|最終|総合|종합|최종)?"
-    r"(?:评分|評分|得分|分数|评级|評価|評点|점수|평점|평가)"
-    r"|note(?=[ ]:)|bewertung|punktzahl|puntuación|calificación|pontuação|nota|punteggio"
-    r"|valutazione|оценка)"
-)
-_KEY = rf"(?:{_FINAL}[ _-]?)?(?:{_NOUN}|overall|result)"
+_KEY = rf"(?:{FINAL}[ _-]?)?(?:{NOUN}|overall|result)"
 _LEAD = r"(?:(?:so|thus|therefore|hence|the|my|your|our|final|overall|total|evaluation)[ \t,_-]+)"
 
 MARKED = re.compile(
     # [[1]](https://...) is a source.
     rf"\[\[(?=[^\[\]\n]*\]\](?!\())|\\boxed\{{(?:\\\w+\{{)?"
-    rf"|[\[【]{_KEY}[\]】]{_S}:?|<{_KEY}>|[\"']{_KEY}[\"']{_S}:",
+    rf"|[\[【]{_KEY}[\]】]{SPACE}:?|<{_KEY}>|[\"']{_KEY}[\"']{SPACE}:",
     re.IGNORECASE,
 )
 FIELD = re.compile(r"[<\"'](?!final|overall|total)", re.IGNORECASE)
 NAMED = re.compile(
-    rf"(?:^|[.!?;\]][\"'*_)]*[^\S\n])[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]{_S}[*_]*)?{_LEAD}{{0,4}}"
-    rf"(?:{_NOUN}(?:{_S}\bis)?{_SHUT}(?:\([^()\n]{{0,40}}\d[^()\n]{{0,20}}\))?"
+    rf"(?:^|[.!?;\]][\"'*_)]*[^\S\n])[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]{SPACE}[*_]*)?{_LEAD}{{0,4}}"
+    rf"(?:{NOUN}(?:{SPACE}\bis)?{_SHUT}(?:\([^()\n]{{0,40}}\d[^()\n]{{0,20}}\))?"
     rf"|(?:final|overall)(?:[ _-]\w*[^\Ws])?{_SHUT}(?:\([^()\n]{{0,60}}\))?){_SHUT}"
     rf"(?:[:=|→⇒{_EMOJI}]|[-–—]+>?(?=[^\S\n])|(?=\n))",
     re.IGNORECASE | re.MULTILINE,
 )
 """Not "Clarity score:", "Score (style):" or "Final scores:", which announce parts of the rating."""
 
-COMPARED = re.compile(rf"{_S}(?:[>≥≤⩾⩽]|<{_S}=?{_S}\d+\b(?!>)|[-–—+][^\S\n])")
+COMPARED = re.compile(rf"{SPACE}(?:[>≥≤⩾⩽]|<{SPACE}=?{SPACE}\d+\b(?!>)|[-–—+][^\S\n])")
 """What makes a number a bound, or an apart sign a number below zero: "> 3", "- 1"."""
 
 OPENED = re.compile(rf"(?:[^\S\n]|[\"'*_`(\[{{<>$|\\:={_EMOJI}])*")
 _UNIT = r"(?:-?stars?\b|p(?:oi|o|u)n[tk]\w*|[分点點星점])?"
 UNIT = re.compile(
-    rf"{_SHUT}{_UNIT}{_SHUT}(?:(?:/|(?:out\s+)?of\b|von\b|sur\b|de\b|su\b|из\b){_S}"
+    rf"{_SHUT}{_UNIT}{_SHUT}(?:(?:/|(?:out\s+)?of\b|von\b|sur\b|de\b|su\b|из\b){SPACE}"
     rf"(?:(?:an?|the|possible)\s+){{0,2}}(?P<top>{_N}))?{_SHUT}{_UNIT}{_SHUT}",
     re.IGNORECASE,
 )
@@ -89,7 +91,7 @@ ENDED = re.compile(r"(?:\([^()\d\n]*\))?[^\w\n]*(?:\n|\Z)")
 EMPTY = re.compile(r"[^\w\[\n]*\n+(?=.*[^\W_])")
 NUMBERED = re.compile(r"\w{1,2}[.)](?!\d)")
 ALSO = re.compile(
-    rf"(?:\([^()\n]*\){_S})?(?:[,;/&~|→⇒]|[-–—]+>?|\bto\b|\band\b|\bor\b|(?<=\))|(?<=\)\s)){_S}",
+    rf"(?:\([^()\n]*\){SPACE})?(?:[,;/&~|→⇒]|[-–—]+>?|\bto\b|\band\b|\bor\b|(?<=\))|(?<=\)\s)){SPACE}",
     re.IGNORECASE,
 )
 DIGIT = re.compile(rf"[+#-]?\d[\d.,]*(?:\s?[%+])?|{_N}|(?:n/a|null|none)\b", re.IGNORECASE)
@@ -105,53 +107,10 @@ RATED = re.compile(
 )
 """What announces an answer in prose, for those who allow a guess."""
 
-RETRACTED = re.compile(
-    r"(?:(?:^|[.!?,;:(–—-])[^\w\n]*(?:(?:but|no|oh|hmm?|however|well)\b\W+)*"
-    r"(?:wait|actually|correct(?:ion|ed)|revis(?:ion|ed)|edit(?:ed)?|updated?|adjusted|sorry"
-    r"|scratch|make (?:that|it)|new (?:score|rating|grade))"
-    rf"|\b{_FINAL} {_NOUN}|\bon (?:second thoughts?|reflection)"
-    r"|\b(?:take|took) (?:that|it|this) back|\breconsider\w*"
-    r"|(?:'d|\bwould|\bor|\bshould) rather|\bI meant?|\bmy mind"
-    r"|\b(?:lower|rais|reduc|increas|chang|revis|correct|adjust|downgrad|upgrad)(?:e|ing)?"
-    r" (?:it|this|that|my|the (?:score|rating|grade)))\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""What takes an answer back, if another option follows."""
-
-REFUSED = re.compile(
-    r"\b(?:(?:I|we)(?: do|'m| am|'re| are| must| have to| will|) ?(?:cannot|can't|can not|not|n't"
-    r"|unable to|won't|decline|refuse)|it is (?:impossible|not possible) to"
-    r"|there is (?:not enough|insufficient) \w+ to) ?(?:(?:to|able|be|fairly|reliably|properly) )*"
-    r"(?:rate|assess|score|evaluate|grade|judge)\b(?![^.\n]*(?:higher|lower|better|worse|\d))"
-    r"|\b(?:I|we) (?:do not|don't|lack)(?: have)? (?:enough|sufficient) (?:information|context)"
-    r"|\b(?:I|we)(?: must| have to)? (?:respectfully )?decline\b",
-    re.IGNORECASE,
-)
-"""What says that there is no rating, whatever was announced before it."""
-
-_TITLE = r"[^\W\d_][^\n\d.!?:|=;,\"{}<>()]{0,40}(?:\d{1,2}|\([^()\n]*\))?"
-HEADING = re.compile(
-    rf"^(?P<mark>\#+|\*\*|__){_S}(?P<name>(?:[^\W\d_]*\s?\d+[.):]{_S})?{_TITLE})[\s:*_#]*$",
-    re.MULTILINE,
-)
-ABOVE = re.compile(rf"(?:^|\n)[^\w\n]*(?P<name>{_TITLE})[:*_]*{_S}\n+\Z")
-BESIDE = re.compile(rf"^[^\w\n]*(?P<name>\d{{1,2}}[.)]|{_TITLE}(?=[\s*_]*[:–—-]))", re.MULTILINE)
-WHOLE = re.compile(
-    rf"[\W\d_]*+(?:[\W_]|\([^()]*\)|\b(?:{_FINAL}|{_NOUN}|so|thus|therefore|hence|the|my|your|our|is|evaluation"
-    r"|assessment|summary|conclusion|result|feedback|explanation|reason(?:ing)?|rationale"
-    r"|justification|analysis|output|response|review|comments?|strengths?|weakness(?:es)?|average"
-    r"|revised|initial|and|of|for)s?\b)*+",
-    re.IGNORECASE,
-)
-"""Headings, titles and labels; and those that are of the whole text, not of a part of it."""
-
 BOUND = re.compile(
     r"[,(\[]\s?(?:out of|max|(?:on a )?scale|range|of \d|/|\d+\s?(?:-|–|to))[^()\n]*", re.IGNORECASE
 )
 """What names the scale behind an answer: "4 (out of 10)"."""
-
-PART = re.compile(r"[\"']\w+[\"']\s*:\s*\[[^\[\]]*\Z")
-"""An element of a list under a key, before which a field stands."""
 
 SPECIAL = re.compile(
     r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]"
@@ -230,7 +189,10 @@ class Finder:
         self.spellings, self.before, self.guess = spellings, before, guess
         self.counts: Counter[str] = Counter()
         self._any, self._cased = spellings.pattern(cased=False), spellings.pattern()
-        self._rated = re.compile(rf"(?:{RATED.pattern})(?={self._cased.pattern})", re.IGNORECASE)
+        self._rated, self._deserved = (
+            re.compile(rf"(?:{own.pattern})(?={self._cased.pattern})", re.IGNORECASE)
+            for own in (RATED, DESERVED)
+        )
 
     def find(self, text: str, told: int | None = None) -> Place | None:
         """Find the option that a text answers with.
@@ -279,12 +241,13 @@ class Finder:
                     place = place._replace(option=None)
                 last = place._replace(several=field)
                 options.add(place.option)
-                part = _part(text, found) if source in ("marked", "named") and not field else None
+                part = part_of(text, found) if source in ("marked", "named") and not field else None
                 if part:
                     parts[part] = place.option
         if last is None:
             return None
-        if part and (len(set(parts.values())) > 1 or len(parts) == 1 and _is_headed(text, last)):
+        headed = len(parts) == 1 and is_headed(text, last.start, last.end)
+        if part and (headed or len(set(parts.values())) > 1):
             return last._replace(option=None, several=True)
         # Fields that disagree are of several things; elsewhere a judge changes its mind.
         several = len(options - {None}) > 1
@@ -333,12 +296,15 @@ class Finder:
         """Whether what follows an answer refuses to rate, or retracts it for another option."""
         if REFUSED.search(text, place.end):
             return True
-        if not (found := RETRACTED.search(text, place.end)):
-            return False
-        others = (
-            one for which in (self._cased, DIGIT) for one in which.finditer(text, found.end())
-        )
-        return any(self.spellings.match(one[0]) != place.option for one in others)
+        taken = RETRACTED.search(text, place.end)
+        others = [
+            one
+            for which in (self._cased, DIGIT)
+            for one in (which.finditer(text, taken.end()) if taken else ())
+        ]
+        deserved = self._deserved.finditer(text, place.end)
+        others += [self._cased.match(text, found.end()) for found in deserved]
+        return any(one and self.spellings.match(one[0]) != place.option for one in others)
 
     def _alone(self, text: str) -> Place | None:
         """The answer that the first line is, unless another line is another; or a guess."""
@@ -374,34 +340,3 @@ def _is_listed(text: str, start: int, end: int) -> bool:
         return False
     following = str(int(option) + 1) if option.isdigit() else re.escape(chr(ord(option) + 1))
     return bool(re.compile(rf"(?<!\w){following}\{mark}[*_]*\s").search(text, end))
-
-
-def _part(text: str, found: re.Match[str]) -> str | None:
-    """The heading, title or label of what is rated, if it is a part of the whole."""
-    start = found.start() + (found[0][:1] in ".!?;]")
-    line = text.rfind("\n", 0, start) + 1
-    if beside := BESIDE.match(text, line):
-        if beside["name"][0].isdigit() or not _is_whole(beside["name"]):
-            return beside["name"]
-        if re.search(rf"\b{_FINAL}\b", beside["name"], re.IGNORECASE):
-            return None
-    elif re.search(r"\w", text[line:start]):
-        return None
-    above = ABOVE.search(text, max(0, line - 99), line) or next(
-        reversed([*HEADING.finditer(text, 0, line)]), None
-    )
-    return above["name"] if above and not _is_whole(above["name"]) else None
-
-
-def _is_headed(text: str, place: Place) -> bool:
-    """Whether the heading above an answer is followed by another part's, of the same rank."""
-    above = [*HEADING.finditer(text, 0, place.start)][-1:]
-    return any(
-        found["mark"] == one["mark"] and not _is_whole(found["name"])
-        for one in above
-        for found in HEADING.finditer(text, place.end)
-    )
-
-
-def _is_whole(name: str) -> bool:
-    return WHOLE.fullmatch(name) is not None

@@ -14,7 +14,7 @@ from cordial_ppl.covariates import as_covariates
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.draws import Diagnostics
 from cordial_ppl.inference.importance import resample
-from cordial_ppl.inference.programs import DRAWS, predict, predict_each
+from cordial_ppl.inference.programs import DRAWS, predict, predict_draws
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.thinning import make_probes, thin
 from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, name_readers
@@ -224,7 +224,7 @@ class Posterior:
         """Predict under each draw by itself, for logits that are validated and centred."""
         readings = self._readings(logits, covariates)
         with jax.enable_x64(True):
-            return predict_each(self.target, draws, histograms, readings)
+            return predict_draws(self.target, draws, histograms, readings)
 
     def _readings(self, logits: np.ndarray, covariates: Mapping[str, np.ndarray]) -> Readings:
         kind = precision(self.diagnostics.method)

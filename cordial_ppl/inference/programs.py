@@ -228,7 +228,7 @@ def _predict(target: Target) -> Callable[..., Any]:
     return compiled(run)
 
 
-def predict_each(
+def predict_draws(
     target: Target,
     draws: Float[np.ndarray, "S P"],
     histograms: Float[np.ndarray, "S K"],
@@ -245,7 +245,7 @@ def predict_each(
     Returns:
         Probabilities in the precision of the readings.
     """
-    run, kind = _predict_each(target), readings.logits.dtype
+    run, kind = _predict_draws(target), readings.logits.dtype
     count, whole = len(readings.logits), -(-len(draws) // DRAWS) * DRAWS
     flat, shares = (repeat_rows(each.astype(kind), whole) for each in (draws, histograms))
     found = np.empty((whole, count, histograms.shape[1]), kind)
@@ -260,7 +260,7 @@ def predict_each(
 
 
 @lru_cache(maxsize=512)
-def _predict_each(target: Target) -> Callable[..., Any]:
+def _predict_draws(target: Target) -> Callable[..., Any]:
     def run(draws: Array, histograms: Array, data: Data) -> Array:
         rows, kind = data.labels.shape[0], draws.dtype
         tile = tile_of(rows)
