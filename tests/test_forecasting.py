@@ -69,7 +69,7 @@ def test_the_loss_now_is_what_is_expected_with_a_share_of_what_labels_say():
     surprise = np.mean(cost - entropy(probs))
     found = made()
     assert found.loss is not None
-    assert found.loss.value == pytest.approx(0.9 + 40 / 240 * surprise - 200 / 240 * 0.04 * 0.5)
+    assert found.loss.value == pytest.approx(0.9 + 40 / 240 * surprise - 200 / 240 * 0.07 * 0.5)
     half = 1.2816 * np.sqrt(0.5 / 40 + 0.05**2)
     assert found.loss.high - found.loss.value == pytest.approx(half)
 

@@ -221,7 +221,7 @@ def test_one_program_makes_every_product(tmp_path, monkeypatch, capsys):
     }
     full, asked = sweep(cells, {"mode": "cordial"}), []
 
-    def run(config, folder, show):
+    def run(config, folder):
         asked.append((config, folder))
         return full
 

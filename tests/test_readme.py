@@ -84,7 +84,7 @@ def test_the_sweep_that_is_described_can_be_run():
     page = (ROOT / "docs" / "sweeps.md").read_text()
     (code,) = code_of(page, "toml")
     config = parse_config(tomllib.loads(code), ROOT)
-    assert [method.name for method in config.methods][-3:] == ["mode", "mine", "shots"]
+    assert [method.name for method in config.methods][-3:] == ["mode", "with-skewed", "shots"]
     task = config.tasks["coherence"]
     assert task.report == 1000 and task.readers is None
     listed = re.findall(r"^\| `([\w-]+)` \|", page.split("--analyse NAME")[1], flags=re.MULTILINE)
