@@ -94,11 +94,19 @@ class Verdict:
             Advice.LABEL: f"{known} leave open whether it knows more than the label histogram",
             Advice.REJECT: "it knows hardly more than the label histogram",
         }[self.advice]
+        loss = f"its log loss is {value:.2f} ({low:.2f} to {high:.2f}) lower"
+        right, other = (f"{100 * share:.0f} %" for share in (self.accuracy, self.common))
+        off = f"off by {self.error:.2f} on the scale"
+        if self.accuracy < self.common:
+            # What speaks for it comes first: the probabilities, not the most probable option.
+            return (
+                f"{verdict}: {why}. I{loss[1:]}, and it is {off} (the histogram: "
+                f"{self.spread:.2f}). Its most probable option is right no more often, for {right} "
+                f"of the labelled texts ({other}): go by probabilities and means."
+            )
         return (
-            f"{verdict}: {why}. It is right about {100 * self.accuracy:.0f} % of the labelled "
-            f"texts (the histogram: {100 * self.common:.0f} %), off by {self.error:.2f} on the "
-            f"scale ({self.spread:.2f}), and its log loss is {value:.2f} ({low:.2f} to "
-            f"{high:.2f}) lower."
+            f"{verdict}: {why}. It is right about {right} of the labelled texts (the histogram: "
+            f"{other}), {off} ({self.spread:.2f}), and {loss}."
         )
 
     def __str__(self) -> str:

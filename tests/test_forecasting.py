@@ -1,6 +1,7 @@
 """Forecasts of more labels, and verdicts: identities, both ends, and what is loaded."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from cordial_ppl.cordial.outlook import look_ahead, spread_rows
 from cordial_ppl.forecasting import Forecast, Outlook, Range, entropy, forecast
 from cordial_ppl.scale import Scale
 from cordial_ppl.synthetic import reviews
-from cordial_ppl.verdict import Advice, judge
+from cordial_ppl.verdict import Advice, Verdict, judge
 
 TEXTS = reviews(700, seed=3)
 STARS = np.array(TEXTS.options)
@@ -238,3 +239,11 @@ def test_a_forecast_is_drawn(calibrator):
 
 def test_a_range_in_words():
     assert str(Range(0.123, -0.01, 0.456)) == "0.12 (-0.01 to 0.46)"
+
+
+def test_a_verdict_begins_with_what_speaks_for_it():
+    best = Verdict(Advice.USE, 50, None, 0.4, 0.3, 0.6, 1.0, 1.2, (0.2, 0.1, 0.3))
+    assert "It is right about 40 % of the labelled texts (the histogram: 30 %), off by" in best.text
+    text = replace(best, accuracy=0.25).text
+    assert text.index("Its log loss is 0.20") < text.index("off by 0.60") < text.index("25 %")
+    assert "right no more often, for 25 % of the labelled texts (30 %)" in text

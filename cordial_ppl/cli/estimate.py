@@ -104,7 +104,13 @@ def _estimate(
     def check(table: "ReadingTable", found: "LabelTable") -> None:
         nonlocal groups
         check_level(wanted.level)
-        groups = None if by is None else read_groups(table.columns, by)
+        if by is not None:
+            if by not in table.columns.schema and by in found.columns.schema:
+                raise InputError(
+                    f"{readings} has no column {by!r}; {labels} has it, for its own texts. An "
+                    f"estimate needs the {by} of every text: add the column to {readings}."
+                )
+            groups = read_groups(table.columns, by)
         if groups is not None and len(set(groups)) < least:
             raise InputError(f"{readings} has one {by} alone, {groups[0]!r}: nothing to compare.")
         design.update(_read_design(table, found))

@@ -15,8 +15,7 @@ from jaxtyping import Float, Int
 
 GROUP_SCALE, CORPUS_SCALE = 0.1875, 0.075
 """Scales of the half-normal priors of tau, in units of the range of the values: on five options
-three quarters of a class, and .3 of one.  On real readings the effects of systems spread by .15 to .4
-of a class, in dialogues with three options by .7; intervals of differences held too seldom with
+.75 and .3 of a class.  On real readings the effects of systems spread by .15 to .4 of a class, in dialogues with three options by .7; intervals of differences held too seldom with
 half a class.  The corpus's scale weighs the calibrator's mean and that of the residuals.  Both were
 chosen on the readings that `benchmarks/estimates.py` measures."""
 
