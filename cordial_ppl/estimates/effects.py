@@ -15,9 +15,10 @@ from jaxtyping import Float, Int
 
 GROUP_SCALE, CORPUS_SCALE = 0.1875, 0.075
 """Scales of the half-normal priors of tau, in units of the range of the values: on five options
-.75 and .3 of a class.  On real readings the effects of systems spread by .15 to .4 of a class, in dialogues with three options by .7; intervals of differences held too seldom with
-half a class.  The corpus's scale weighs the calibrator's mean and that of the residuals.  Both were
-chosen on the readings that `benchmarks/estimates.py` measures."""
+.75 and .3 of a class.  On real readings the effects of systems spread by .15 to .4 of a class, in
+dialogues with three options by .7; intervals of differences held too seldom with half a class.  The
+corpus's scale weighs the calibrator's mean and that of the residuals.  Both were chosen on the
+readings that `benchmarks/estimates.py` measures."""
 
 STEPS = 48
 """Points of the grid of each standard deviation."""
