@@ -10,6 +10,7 @@ import pytest
 from review_tables import LABELLED, TEXTS, fast, read, write_tables
 
 from cordial_ppl.cli.calibrate import take_labelled
+from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 WORDS = ("poor", "fair", "good", "very good", "excellent")
@@ -295,7 +296,7 @@ def test_weights_that_are_too_large(desk, tmp_path, cordial):
     _, columns, _ = desk
     given = columns | {"weight": ["1", "1e9", *["1"] * (LABELLED - 2)]}
     said = refusal(cordial, tmp_path / "desk.csv", lines(given, ","))
-    assert "column 'weight' must be positive and at most 10,000" in said
+    assert "column 'weight' must be from 0 to 10,000" in said
     assert "found 1e+09 in line 3. Divide all weights by one number.\n" in said
 
 
@@ -377,3 +378,22 @@ def test_a_column_that_is_nearly_a_weight(desk, tmp_path, name):
     both = columns | {name: ["2"] * LABELLED, "weight": ["1"] * LABELLED}
     (tmp_path / "desk.csv").write_text(lines(both, ","))
     assert calibrate("desk.csv", "") == ""
+
+
+def test_labels_of_weight_zero_are_left_out(desk, tmp_path):
+    _, columns, _ = desk
+    weights = ["0", "2", *["1"] * (LABELLED - 2)]
+    (tmp_path / "desk.csv").write_text(lines(columns | {"weight": weights}, ","))
+    (tmp_path / "less.csv").write_text(
+        lines({name: cells[1:] for name, cells in (columns | {"weight": weights}).items()}, ",")
+    )
+    scale = read_readings(tmp_path / "r.csv").scale
+    with pytest.warns(CordialWarning, match="1 of 20 labels have weight 0 and are left out"):
+        found = read_labels(tmp_path / "desk.csv", scale)
+    expected = read_labels(tmp_path / "less.csv", scale)
+    assert found.item_ids == expected.item_ids and len(found.item_ids) == LABELLED - 1
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    (tmp_path / "desk.csv").write_text(lines(columns | {"weight": ["0"] * LABELLED}, ","))
+    with pytest.raises(InputError, match="column 'weight' is 0 in all rows: no label counts"):
+        read_labels(tmp_path / "desk.csv", scale)

@@ -147,7 +147,7 @@ def read_labels(
     Raises:
         FileError: The file cannot be read or is not what its ending says.
         InputError: A column or a name is missing, an annotator labels a text twice, a label is not
-            on the scale or a weight not positive, with its row; or no row has a label.
+            on the scale or a weight negative, with its row; or no row has a label.
         SettingNeeded: The file holds several tasks, a column has another name, labels lie between
             options or count them otherwise, or texts have several labels and no annotators.
     """
@@ -156,11 +156,10 @@ def read_labels(
         task = None
     columns = _identify(select(columns, "task", task), scale, id, label)
     columns = lay_out(columns, label, annotator)
-    columns = _skip_blank(columns, scale)
+    columns, weights = _skip_weightless(_skip_blank(columns, scale))
     items = name_items(columns).to_list()
     people = read_annotators(columns, items, annotator)
     with naming(path):
-        weights = _read_weights(columns)
         cells = columns.cells["label"]
         scale = scale.counted(cells)
         positions = scale.locate(cells, where=columns.where)
@@ -230,8 +229,26 @@ def _skip_blank(columns: Columns, scale: Scale) -> Columns:
     return labelled
 
 
+def _skip_weightless(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
+    """Select the rows that count, and warn of those of weight 0; with the weights."""
+    with naming(columns.path):
+        weights = _read_weights(columns)
+    seen = np.flatnonzero(weights)
+    if not seen.size:
+        raise InputError(f"{columns.path}: column 'weight' is 0 in all rows: no label counts.")
+    if seen.size < weights.size:
+        warnings.warn(
+            f"{columns.path}: {weights.size - seen.size} of {weights.size} labels have weight 0 "
+            "and are left out.",
+            CordialWarning,
+            stacklevel=3,
+        )
+        columns, weights = columns.take(seen), weights[seen]
+    return columns, weights
+
+
 def _read_weights(columns: Columns) -> Float64[np.ndarray, " n"]:
-    """The column `weight`, positive numbers; ones if there is none."""
+    """The column `weight`, numbers from 0 up; ones if there is none."""
     if "weight" not in columns.schema:
         for name in columns.schema:
             if name.strip().casefold() in ("weight", "weights"):
@@ -243,12 +260,12 @@ def _read_weights(columns: Columns) -> Float64[np.ndarray, " n"]:
                 )
         return np.ones(len(columns))
     weights = finite(columns, "weight")
-    wrong = np.flatnonzero((weights <= 0) | (weights > LARGEST))
+    wrong = np.flatnonzero((weights < 0) | (weights > LARGEST))
     if wrong.size:
         value = weights[wrong[0]]
-        remedy = "Remove such rows." if value <= 0 else "Divide all weights by one number."
+        remedy = "Remove such rows." if value < 0 else "Divide all weights by one number."
         raise InputError(
-            f"column 'weight' must be positive and at most {LARGEST:,.0f}, how many labels one "
+            f"column 'weight' must be from 0 to {LARGEST:,.0f}, how many labels one "
             f"counts as; found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
         )
     return weights
