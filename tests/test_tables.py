@@ -22,6 +22,7 @@ from cordial_ppl.tables import (
     read_several,
     write_table,
 )
+from cordial_ppl.tables.choices import join_parts
 from cordial_ppl.tables.files import read_columns
 
 ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
@@ -249,7 +250,7 @@ def test_names_of_columns(text):
     parts = text("q.csv", "question,model,label", "7,gpt,1", "7,other,2")
     assert read_labels(parts, SCALE, id=["question,model"]).item_ids == ["7|gpt", "7|other"]
     bars = text("b.csv", "question,model,label", "x|y,z,1", "x,y|z,2")
-    assert read_labels(bars, SCALE, id=["question,model"]).item_ids == ["x||y|z", "x|y||z"]
+    assert read_labels(bars, SCALE, id=["question,model"]).item_ids == [r"x\|y|z", r"x|y\|z"]
     with pytest.raises(InputError, match="no column 'label'; .* label='vote'"):
         read_labels(text("v.csv", "item_id,vote", "y,2"), table.scale)
 
@@ -351,3 +352,8 @@ def test_an_index_of_pandas_is_no_column(tmp_path, cordial):
         assert "index_level" not in header
     said = cordial("compare", *both, "--by", "system", status=2).stderr
     assert "no column 'system'" in said and "index_level" not in said
+
+
+@given(st.lists(st.tuples(*2 * [st.text("a|\\", max_size=4)]), min_size=2, max_size=2, unique=True))
+def test_different_texts_have_different_joined_names(pairs):
+    assert len(set(map(join_parts, pairs))) == 2

@@ -169,7 +169,7 @@ def nearest(
 
 
 def join_parts(parts: Sequence[str]) -> str:
-    """Make one name of several, "q1|gpt"; the separator inside one of them is doubled."""
+    """Make one name of several, "q1|gpt"; a backslash marks a separator that is inside one."""
     if len(parts) > 1:
-        parts = [part.replace(JOINED, 2 * JOINED) for part in parts]
+        parts = [part.replace("\\", r"\\").replace(JOINED, "\\" + JOINED) for part in parts]
     return JOINED.join(parts)
