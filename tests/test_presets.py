@@ -75,6 +75,15 @@ def test_log_probabilities_of_alpaca_eval_are_what_its_preference_says(cordial, 
     np.testing.assert_allclose(np.exp(tokens), shares, rtol=1e-9)
 
 
+def test_alpaca_eval_is_known_by_an_annotation_that_failed(cordial, tmp_path):
+    path = judgments.alpaca_eval().write(tmp_path)
+    rows = json.loads(path.read_text())
+    rows[0]["preference"] = None
+    path.write_text(json.dumps(rows))
+    told = cordial("read", path, "--options", "1,2", "-o", "r.csv").stderr
+    assert f"{len(rows) - 1} readings of 1, 2 (alpaca-eval) in r.csv" in told
+
+
 def test_marks_are_of_one_tool_alone(tmp_path):
     for name, makers in judgments.FILES.items():
         for make in makers:

@@ -146,7 +146,7 @@ PRESETS = (
             answer=("preference",),
             reader="annotator ?",
         ),),
-        ("instruction", "output_1", "output_2", "generator_2", "preference"),
+        ("instruction", "output_1", "output_2", "generator_2", "preference | annotator"),
         round="split",
     ),
     Preset(
