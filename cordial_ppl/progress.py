@@ -165,13 +165,13 @@ class Line:
         columns = COLUMNS
         with suppress(OSError, ValueError, AttributeError):
             columns = os.get_terminal_size(self.stream.fileno()).columns or COLUMNS
-        text = text[: columns - 1]
-        self._write(text.ljust(self.width) + "\r")
+        text = " ".join(text.split())[: columns - 1]
+        self._write(text.ljust(min(self.width, columns - 1)) + "\r")
         self.width = len(text)
 
     def _write(self, text: str) -> None:
         # A closed or full stderr, or one that cannot write a letter, is no reason to fail.
-        with suppress(OSError, ValueError):
+        with suppress(AttributeError, OSError, ValueError):
             if self.stream is not None:
                 self.stream.write(text)
                 self.stream.flush()
@@ -266,7 +266,9 @@ def _find_stream(plain: bool) -> tuple[Any, bool]:
     stream = sys.stderr
     if stream is None or os.environ.get(VARIABLE, "1") in ("", "0"):
         return None, False
-    terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
+    terminal = False
+    with suppress(AttributeError, OSError, ValueError):  # Closed, or with nothing but `write`.
+        terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
     redraw = terminal or type(stream).__module__.startswith("ipykernel")
     return (stream if redraw or plain else None), redraw
 

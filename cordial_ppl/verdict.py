@@ -97,7 +97,7 @@ class Verdict:
         loss = f"its log loss is {value:.2f} ({low:.2f} to {high:.2f}) lower"
         right, other = (f"{100 * share:.0f} %" for share in (self.accuracy, self.common))
         off = f"off by {self.error:.2f} on the scale"
-        if self.accuracy < self.common:
+        if self.accuracy <= self.common:
             # What speaks for it comes first: the probabilities, not the most probable option.
             return (
                 f"{verdict}: {why}. I{loss[1:]}, and it is {off} (the histogram: "

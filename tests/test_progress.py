@@ -222,3 +222,16 @@ def test_a_command_is_quiet_where_it_is_asked_to_be(cordial, eager, monkeypatch)
     for options in ([], ["--json"], ["--quiet"]):
         cordial("read", "r.csv", *options, status=2)
     assert shown == [True, False]
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_stderr_that_cannot_be_asked_is_no_reason_to_fail(monkeypatch, closed):
+    stream = io.StringIO() if closed else SimpleNamespace(write=str, flush=str)
+    if closed:
+        stream.close()
+    monkeypatch.setenv(progress.VARIABLE, "1")
+    monkeypatch.setattr("sys.stderr", stream)
+    with progress.showing(), progress.doing("fitting"):
+        line = progress._line
+        assert line is not None
+        line._write("x")

@@ -66,9 +66,6 @@ class Updating(Decisions):
         if not hasattr(self, "scale_"):
             own = {"sample_weight": sample_weight, "texts": texts}
             return self.fit(logits, labels, covariates, **own)
-        if not hasattr(self, "scale_"):
-            own = {"sample_weight": sample_weight, "texts": texts}
-            return self.fit(logits, labels, covariates, **own)
         more = self._enter_labels(logits, labels, covariates, sample_weight, texts)
         self.update(more, named=texts is not None, shared=sample_weight is None)
         return self
