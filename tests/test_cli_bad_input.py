@@ -139,8 +139,8 @@ BAD_LABELS = {
         "'7.0' .line 2.. The readings have items such as 'text 0', 'text 1' and 4 more: use the",
     ),
     "weights": (
-        [LABELS + ",weight", "text 0,1,1", "text 1,1,0"],
-        "l.csv: column 'weight' must be positive.*found 0 in line 3",
+        [LABELS + ",weight", "text 0,1,1", "text 1,1,-1"],
+        "l.csv: column 'weight' must be from 0 to.*found -1 in line 3",
     ),
     "half points": (
         lines(LABELS, [1, 2.5]),
