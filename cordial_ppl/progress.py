@@ -208,8 +208,10 @@ def doing(what: str, total: float = 0, of: str = "", *, alike: bool = True) -> I
             if shown:
                 line.leave(stage)
     finally:
-        if first:
-            _line = None
+        with _lock:
+            # Another thread may have begun a stage of the same line.
+            if first and _line is line and not line.stages:
+                _line = None
 
 
 @contextmanager

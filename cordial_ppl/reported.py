@@ -92,18 +92,23 @@ def list_parameters(
         for name in posteriors
         if name in shares or own[name]
     }
-    pooled = [drawn[name] for name in shares]
-    of_all = [share * np.asarray(posteriors[name].weights) for name, share in shares.items()]
-    taken = {key for name in shares for key in own[name]}
-    for key in sorted(pooled[0] if pooled else (), key=lambda key: [*PARAMETERS, key].index(key)):
-        if key not in taken and all(key in of and of[key].ndim == 1 for of in pooled):
-            draws = np.concatenate([of[key] for of in pooled])
-            found[key] = Parameter(key, (), shares, draws, np.concatenate(of_all))
+    keys = dict.fromkeys(key for name in shares for key in drawn[name])
+    for key in sorted(keys, key=lambda key: [*PARAMETERS, key].index(key)):
+        # One that an author describes is that channel's own.
+        parts = {name: share for name, share in shares.items() if key not in own[name]}
+        if parts and all(key in drawn[name] and drawn[name][key].ndim == 1 for name in parts):
+            total = sum(parts.values())
+            parts = {name: x / total if total else 1 / len(parts) for name, x in parts.items()}
+            weights_of = [x * np.asarray(posteriors[name].weights) for name, x in parts.items()]
+            draws = np.concatenate([drawn[name][key] for name in parts])
+            found[key] = Parameter(key, (), parts, draws, np.concatenate(weights_of))
     for name, said in own.items():
         of = np.asarray(posteriors[name].weights)
         for key, words in said.items():
             shape = drawn[name][key].shape[1:]
             count = math.prod(shape)
+            if count > ENTRIES:
+                words = f"{words + '; ' if words else ''}{ENTRIES} of {count} entries are shown"
             for place in np.unique(np.linspace(0, count - 1, min(count, ENTRIES)).round()):
                 index = tuple(int(k) for k in np.unravel_index(int(place), shape))
                 draws = drawn[name][key][:, *index]

@@ -298,7 +298,7 @@ def join_blocks(
 
 def _biases(known: Mapping[str, Parameter], scale: Scale) -> Iterator[Parameter]:
     """The reader's bias at both ends of the scale and in the middle."""
-    if not {"offset", "gain"} <= known.keys():
+    if not {"offset", "gain"} <= known.keys() or known["offset"].shares != known["gain"].shares:
         return
     offset, gain, top = known["offset"], known["gain"].draws, scale.size - 1
     middle = {"in the middle": top / 2} if top > 1 else {}

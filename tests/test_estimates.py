@@ -148,7 +148,7 @@ def test_pairs_count_the_signs_of_draws():
     groups["b"] = whole._replace(labels=1)  # a single label that is far off would decide alone
     few = Estimate(0.9, whole, groups, RECTIFIED, found.draws)
     assert ["".join(pair[:2]) for pair in few.resolved] == ["ac", "cd"] and few.pairs[0] == 6
-    assert "of groups with 2 labels or more" in few.ranked_text()
+    assert "(each group needs 2 labels)" in few.ranked_text()
 
 
 def test_a_saved_calibrator_estimates_alike(fitted, estimate, tmp_path):
@@ -272,3 +272,10 @@ def test_an_option_that_no_label_reaches_is_not_known_to_be_rare():
     for least, low, high in ((0.0, 0.0, 0.01), (0.2, 0.049, 0.8)):
         spreads = draw_spreads(residuals, groups, 0.05, 4000, np.random.default_rng(0), least)
         assert low < np.median(spreads.sigma) < high
+
+
+def test_measurements_are_no_groups():
+    residuals = np.repeat([-1.0, 1.0], 15)
+    halves = np.repeat(["1.5", "2"], 15)
+    assert find_bias(residuals, {"mean": halves}) == []
+    assert find_bias(residuals, {"system": np.repeat(["1", "2"], 15)})

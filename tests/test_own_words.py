@@ -109,6 +109,14 @@ def test_a_paper_name_is_the_papers_unless_the_author_says_what_it_is(write):
     assert (other.own["other"][0].name, other.own["other"][0].words) == ("offset", "half of it")
 
 
+def test_words_for_one_channel_hide_no_parameter_of_another(write):
+    plain = around(load_channel(write({})), spread=0.01, offset=0.7)
+    other = around(load_channel(write({"offset": "half of it"}, "other")), offset=-0.2)
+    both = summarise(plain, other)
+    assert [(f.name, round(f.median, 1)) for f in both.faults] == [("offset", 0.7)]
+    assert both.own["other"][0].words == "half of it"
+
+
 def test_the_packages_channels_have_no_words_of_their_own():
     assert not summarise(*(around(CHANNELS[name]) for name in ("location-vector", "bridge"))).own
 
@@ -116,7 +124,8 @@ def test_the_packages_channels_have_no_words_of_their_own():
 def test_of_a_long_vector_some_entries_are_said(write):
     mine = around(load_channel(write({"steps": SAID})), size=41)
     steps = [f for f in summarise(mine, size=41).own["mine"] if f.name.startswith("steps")]
-    assert len(steps) == 12 and [f.words for f in steps] == [SAID, *[""] * 11]
+    assert len(steps) == 12 and [f.words for f in steps[1:]] == [""] * 11
+    assert steps[0].words == f"{SAID}; 12 of 40 entries are shown"
     assert (steps[0].name, steps[-1].name) == ("steps[0]", "steps[39]")
 
 

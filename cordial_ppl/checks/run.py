@@ -18,7 +18,7 @@ from cordial_ppl.checks.simulation import check_simulation, simulate
 from cordial_ppl.checks.texts import check_texts, make_texts
 from cordial_ppl.errors import InputError
 from cordial_ppl.loading import load_channel
-from cordial_ppl.progress import Stage, doing
+from cordial_ppl.progress import doing
 
 LEAST_SETS = 20
 """Simulated data sets from which ranks can look uniform or not."""
@@ -58,35 +58,22 @@ def check_channel(
             f"simulation-based calibration needs {LEAST_SETS} data sets or more; got {simulations}."
         )
     chosen = load_channel(channel)
-    with doing("checking the contract") as stage:
-        return _check(stage, chosen, logits, labels, covariates, simulations, seed)
-
-
-def _check(
-    stage: Stage,
-    chosen: Channel,
-    logits: Any,
-    labels: Any,
-    covariates: Mapping[str, Any] | None,
-    simulations: int,
-    seed: int,
-) -> Report:
-    findings = [check_contract(chosen)]
+    with doing("checking the contract"):
+        findings = [check_contract(chosen)]
     if findings[-1].status == FAIL:
         return Report(chosen.name, tuple(findings))
     given = logits is not None
     texts = check_texts(chosen, logits, labels, covariates) if given else make_texts(chosen, seed)
-    stage.what = "checking the density"
     rng = np.random.default_rng([seed, 3])
-    findings += check_density(texts, rng)
+    with doing("checking the density"):
+        findings += check_density(texts, rng)
     if findings[1].status == FAIL:
         return Report(chosen.name, tuple(findings))
-    stage.what = "checking the prior and the order"
-    findings += [check_prior_predictive(texts, seed), *check_order(texts, rng)]
-    stage.what = "checking the posterior"
-    posterior, times = check_times(texts, seed)
-    stage.what = "comparing with NUTS"
-    with ThreadPoolExecutor(max_workers=1) as pool:
+    with doing("checking the prior and the order"):
+        findings += [check_prior_predictive(texts, seed), *check_order(texts, rng)]
+    with doing("checking the posterior"):
+        posterior, times = check_times(texts, seed)
+    with doing("comparing with NUTS"), ThreadPoolExecutor(max_workers=1) as pool:
         # NUTS takes longest, most of it to compile.
         compared = pool.submit(lambda: [*check_posteriors(texts, posterior, seed)])
         conflict = check_conflict(texts, posterior, seed)
@@ -94,8 +81,8 @@ def _check(
     findings += [times, *compared.result(), sensitivity, conflict]
     # Simulated labels, or two, say nothing here, and the package's channels are of one reader.
     if given and not chosen.several and len(texts.known.labels) > 2:
-        stage.what = "leaving labels out"
-        findings += check_comparison(texts, posterior, seed)
+        with doing("leaving labels out"):
+            findings += check_comparison(texts, posterior, seed)
     ranks = None
     if simulations:
         ranks = simulate(texts, simulations, seed=seed)

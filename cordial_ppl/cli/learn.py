@@ -143,31 +143,36 @@ def _summarise(prior: "LearnedPrior", rows: list[dict], shipped: list[dict]) -> 
     tasks = f"{count(len(prior.tasks), 'task')}{by}"
     STDOUT.print(f"A prior from {tasks}, {count(len(prior.fits), 'fit')} to {labels} each")
     STDOUT.print(f"  {list_names(prior.tasks)}\n")
-    moves = {id(row): abs(row["loc"] - row["default_loc"]) / row["default_scale"] for row in rows}
+
+    def move(row: dict) -> float:
+        return abs(row["loc"] - row["default_loc"]) / row["default_scale"]
+
     cells = []
     for channel, own in groupby(rows, lambda row: row["channel"]):
         own = list(own)
-        far = [moves[id(row)] for row in own]
+        far = [move(row) for row in own]
         widths = [row["scale"] / row["default_scale"] for row in own]
-        cells.append((channel, str(len(own)), *(f"{np.median(all):.2f}" for all in (far, widths))))
+        cells.append(
+            (channel, str(len(own)), *(f"{np.median(each):.2f}" for each in (far, widths)))
+        )
     title = "Against the channels' own priors, in units of their widths (medians)"
     show_table(title, ("", "parameters", "centres move by", "widths become"), cells)
     STDOUT.print("\nMoved most: what a fit expects before it has seen a label")
-    for row in sorted(rows, key=lambda row: -moves[id(row)])[:MOST]:
+    for row in sorted(rows, key=move, reverse=True)[:MOST]:
         STDOUT.print(
             f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} in place of "
             f"{row['default_centre']:.2f}"
         )
-    default = {(row["channel"], row["parameter"]): row["loc"] for row in shipped}
+    replaced = {(row["channel"], row["parameter"]): row["loc"] for row in shipped}
     away = [
-        abs(row["loc"] - default[key]) / row["default_scale"]
+        abs(row["loc"] - replaced[key]) / row["default_scale"]
         for row in rows
-        if (key := (row["channel"], row["parameter"])) in default
+        if (key := (row["channel"], row["parameter"])) in replaced
     ]
     if away:
         STDOUT.print(
             f"Its centres lie {np.median(away):.2f} from those of the default prior, which "
-            f"--prior replaces (median; {max(away):.2f} at most)."
+            f"--prior replaces, in the same widths (median; {max(away):.2f} at most)."
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from cordial_ppl.numerals import parse_number
 from cordial_ppl.permutation import adjusted_p
 
 ERROR_RATE = 0.05
@@ -59,7 +60,8 @@ def find_bias(
     Args:
         residuals: label less out-of-fold prediction, in the units of the scale.
         columns: cells of the labelled texts by column; one with fewer than two groups, more than
-            thirty, or as many as half the labels is not tested.
+            thirty, or as many as half the labels is not tested, nor is one of measurements, with
+            numbers that are not whole.
         seed: seed of the shuffles.
         least: residual below which the worst group of a column is not worth a report.
 
@@ -71,6 +73,7 @@ def find_bias(
         for name, cells in columns.items()
         for names, codes in [np.unique([str(cell) for cell in cells], return_inverse=True)]
         if FEWEST <= len(names) <= min(MOST, len(residuals) // 2)
+        and all((parse_number(name) or 0) % 1 == 0 for name in names)
     }
     if not members or np.ptp(residuals) == 0:
         return []

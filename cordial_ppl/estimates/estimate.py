@@ -176,7 +176,7 @@ class Estimate:
         ]
         total, resolved, wrong = self.pairs
         few = any(group.labels < RESOLVING for group in self.groups.values())
-        only = f", of groups with {RESOLVING} labels or more" if few else ""
+        only = f" (each group needs {RESOLVING} labels)" if few else ""
         return "\n".join(
             [
                 *_columns_of(head, cells),

@@ -97,9 +97,8 @@ def find_missing(
         return lacking(columns, name, "label", others if meant and meant not in label else None)
     own = _find_labels(columns, scale, used)
     # A column that is called nearly so may be one of several people's.
-    meant = nearest(name, columns.schema, LABELS, near=len(own) < 2) or (
-        own[0] if len(own) == 1 else own
-    )
+    others = [n for n in columns.schema if n not in (*OTHERS, *used)]
+    meant = nearest(name, others, LABELS, near=len(own) < 2) or (own[0] if len(own) == 1 else own)
     return lacking(columns, name, "label", meant or None)
 
 
