@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.annotators import by_text
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.errors import InputError
+from cordial_ppl.labelling import by_text
 
 FEWEST = 20
 """With fewer labels nothing is said about more."""

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.annotators import by_text
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.forecasting import FEWEST
+from cordial_ppl.labelling import by_text
 from cordial_ppl.scale import Scale
 
 TRUST = 50

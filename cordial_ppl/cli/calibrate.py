@@ -169,8 +169,8 @@ def take_labelled(
         InputError: A column is missing, or does not hold finite numbers.
         ChannelError: A file does not hold a channel.
     """
-    from cordial_ppl.annotators import as_texts
     from cordial_ppl.inference.data import Labelled
+    from cordial_ppl.labelling import as_texts
 
     covariates = {name: own[rows] for name, own in take_covariates(table, channels).items()}
     texts = as_texts(labels.item_ids, len(rows))

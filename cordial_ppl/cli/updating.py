@@ -53,10 +53,10 @@ def update_calibrator(
             "without --update."
         )
     with doing("loading"):
-        from cordial_ppl.annotators import as_texts
         from cordial_ppl.cordial.fingerprints import find_places
         from cordial_ppl.cordial.stack import Stack
         from cordial_ppl.inference.data import Labelled
+        from cordial_ppl.labelling import as_texts
         from cordial_ppl.tables import list_groups, read_labelled, read_provenance
 
         options = chosen.settings["options"]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.annotators import Said, by_text
 from cordial_ppl.cordial.corpus import Sampler
 from cordial_ppl.cordial.estimating import estimate
 from cordial_ppl.cordial.estimator import Estimator
@@ -23,6 +22,7 @@ from cordial_ppl.estimates.bias import Bias, find_bias
 from cordial_ppl.estimates.estimate import Estimate
 from cordial_ppl.forecasting import Forecast, forecast
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.labelling import Said, by_text
 from cordial_ppl.progress import doing
 from cordial_ppl.verdict import Verdict, judge
 

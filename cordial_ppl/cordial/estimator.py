@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.annotators import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.cordial.frames import (
     aligned_labels,
     all_aligned,
@@ -23,6 +22,7 @@ from cordial_ppl.cordial.settings import check_level
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError, NotFittedError, name_rows
 from cordial_ppl.inference.data import Labelled
+from cordial_ppl.labelling import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.progress import doing
 from cordial_ppl.readings import as_logits
 from cordial_ppl.scale import Scale

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.annotators import by_text
 from cordial_ppl.arrays import FLOOR
 from cordial_ppl.cordial.interval import predict_mixture
 from cordial_ppl.cordial.members import predict_each
 from cordial_ppl.inference.data import Labelled
+from cordial_ppl.labelling import by_text
 
 SIMULATIONS = 1999
 """Sets of labels that are simulated."""

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from cordial_ppl.annotators import share_text
 from cordial_ppl.cordial.decisions import Decisions
 from cordial_ppl.cordial.fingerprints import find_places, grids
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.labelling import share_text
 
 
 class Updating(Decisions):

@@ -14,13 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.annotators import by_text
 from cordial_ppl.arrays import bucket
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled, pad_texts
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.nuts import CHAINS
 from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.labelling import by_text
 from cordial_ppl.readings import Readings, label_histogram
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl import storage
-from cordial_ppl.annotators import as_weights
 from cordial_ppl.arrays import CHUNK_ROWS
 from cordial_ppl.blas import on_one_core
 from cordial_ppl.cordial.frames import aligned, like
 from cordial_ppl.cordial.parameters import Parameters
 from cordial_ppl.cordial.settings import check_level, check_number
 from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.labelling import as_weights
 from cordial_ppl.personal import files
 from cordial_ppl.personal.effects import SHIFT, Effect
 from cordial_ppl.personal.spreads import SPREAD_PROBS, SPREADS, WIDEST, Spreads, log_normals

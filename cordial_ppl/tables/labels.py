@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64, Int64
 
-from cordial_ppl.annotators import LARGEST
 from cordial_ppl.errors import (
     CordialWarning,
     InputError,
@@ -19,6 +18,7 @@ from cordial_ppl.errors import (
     naming,
     quote,
 )
+from cordial_ppl.labelling import LARGEST
 from cordial_ppl.rounding import round_positions
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables.annotators import (

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cordial_ppl as cp
-from cordial_ppl.annotators import LARGEST, as_texts, as_weights, by_text, list_labels, share_text
 from cordial_ppl.cordial.stack import deal_folds
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
+from cordial_ppl.labelling import LARGEST, as_texts, as_weights, by_text, list_labels, share_text
 from cordial_ppl.scale import Scale
 from cordial_ppl.stacking import assign_folds
 from cordial_ppl.verdict import Advice
