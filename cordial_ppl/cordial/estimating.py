@@ -28,7 +28,13 @@ from cordial_ppl.cordial.fingerprints import find_unseen
 from cordial_ppl.cordial.settings import check_level
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.errors import InputError, quote
-from cordial_ppl.estimates.effects import CORPUS_SCALE, GROUP_SCALE, draw_effects, draw_spreads
+from cordial_ppl.estimates.effects import (
+    CORPUS_SCALE,
+    GROUP_SCALE,
+    SHARE,
+    draw_effects,
+    draw_spreads,
+)
 from cordial_ppl.estimates.estimate import Estimate, Population, name_groups, summarise
 from cordial_ppl.estimates.rectified import rectified_mean
 from cordial_ppl.scores import Interval
@@ -38,6 +44,9 @@ if TYPE_CHECKING:
 
 DRAWS = 4000
 """Joint draws of the corpus and its groups."""
+
+LEAST = 0.01
+"""Least standard deviation of a residual, in units of the range of the values."""
 
 
 class Texts(NamedTuple):
@@ -167,19 +176,23 @@ def _draw(
     if known is None:
         groups = groups[:0]
     for value, spread in zip(values, found.spread.T, strict=True):
-        residuals, under = np.empty(0), np.empty((DRAWS, 0))
+        span = float(np.ptp(value))
+        residuals, under, variance = np.empty(0), np.empty((DRAWS, 0)), 0.0
         if known is not None:
             residuals = texts.labels @ value - known @ value
             under = residuals - (found.labelled @ value)[picked]
-        span, n = float(np.ptp(value)), len(residuals)
-        # The standard deviation of a share of 1 in n + 2.
-        least = np.sqrt(n + 1) / (n + 2) if set(value) == {0.0, 1.0} else 0.0
+            variance = np.mean(known @ value**2 - (known @ value) ** 2)
+        expected = np.sqrt(max(SHARE * variance, (LEAST * span) ** 2))
         noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
         known_sums = texts.count(texts.rows, texts.labels @ value)
         sums = known_sums + (found.sums @ value)[picked] + noise
         whole, own = (
             draw_effects(
-                under, of, size, draw_spreads(residuals, of, scale * span, DRAWS, rng, least), rng
+                under,
+                of,
+                size,
+                draw_spreads(residuals, of, scale * span, expected, DRAWS, rng),
+                rng,
             )
             for of, size, scale in (
                 (np.zeros_like(groups), 1, CORPUS_SCALE),

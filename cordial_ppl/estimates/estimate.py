@@ -15,10 +15,6 @@ from cordial_ppl.scores import Interval
 MOST = 1000
 """Groups that are estimated jointly: thousands of draws of each are held."""
 
-RESOLVING = 2
-"""Labels that a group needs for its differences to be resolved.  On real systems with a label each
-one in twenty of the differences that exclude 0 has the wrong sign, with two one in fifty."""
-
 COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
 """Columns of the comparison with the best group."""
 
@@ -100,14 +96,11 @@ class Estimate:
     def resolved(self) -> list[tuple[str, str, float]]:
         """Pairs of groups whose order is resolved, with the probability of the other one.
 
-        The interval of their difference excludes 0, and each has at least two labels: a single one
-        that is far off would decide alone.
+        The interval of their difference excludes 0.
         """
-        names = np.array(list(self.groups), object)
-        known = np.array([group.labels >= RESOLVING for group in self.groups.values()], bool)
-        names, draws, found = names[known], self.draws[:, known], []
+        names, found = list(self.groups), []
         for place, name in enumerate(names):
-            one, others = draws[:, place, None], draws[:, place + 1 :]
+            one, others = self.draws[:, place, None], self.draws[:, place + 1 :]
             doubt = 1 - np.maximum(np.mean(one > others, axis=0), np.mean(one < others, axis=0))
             clear = np.flatnonzero(doubt <= (1 - self.level) / 2)
             found += [(name, names[place + 1 + other], float(doubt[other])) for other in clear]
@@ -175,14 +168,12 @@ class Estimate:
             for name, each in self._ranked
         ]
         total, resolved, wrong = self.pairs
-        few = any(group.labels < RESOLVING for group in self.groups.values())
-        only = f" (each group needs {RESOLVING} labels)" if few else ""
         return "\n".join(
             [
                 *_columns_of(head, cells),
                 "",
-                f"{resolved} of {total} differences are resolved at {100 * self.level:.0f} %{only};"
-                f" about {wrong:.1f} of these have the wrong sign.",
+                f"{resolved} of {total} differences are resolved at {100 * self.level:.0f} %; "
+                f"about {wrong:.1f} of these have the wrong sign.",
             ]
         )
 
