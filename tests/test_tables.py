@@ -83,13 +83,13 @@ def test_a_byte_order_mark_and_cells_over_several_lines(tmp_path):
     path.write_bytes(path.read_bytes().replace(b",x,", b",0,"))
     table = read_readings(path)
     assert (table.item_ids, table.extras) == (["a", "b"], {"note": ["x\r\ny", ""]})
-    np.testing.assert_array_equal(table.covariate("logit_2"), [2, 2])
+    np.testing.assert_array_equal(table.covariates(["logit_2"])["logit_2"], [2, 2])
     for name, message in (
         ("note", "column 'note' must be numbers; found .* in line 3"),
         ("height", "r.csv has no column 'height'; found 'item_id', 'note'"),
     ):
         with pytest.raises(InputError, match=message):
-            table.covariate(name)
+            table.covariates([name])
     # The limit of the standard library is 2**17 characters.
     path.write_text(f"item_id,note,logit_1,logit_2\na,{'x' * 2**18},1,2\n")
     assert len(read_readings(path).extras["note"][0]) == 2**18

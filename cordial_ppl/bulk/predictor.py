@@ -99,7 +99,7 @@ def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
 
     scale = calibrator.scale_
     options = pl.Series(scale.options)
-    covariates = {name: table.covariate(name) for name in calibrator.covariates_}
+    covariates = table.covariates(calibrator.covariates_, calibrator.levels())
     items = name_items(table.columns)
     if len(items):
         probs, mean, low, high = calibrator.predict_all(table.logits, LEVEL, covariates)

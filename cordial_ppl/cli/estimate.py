@@ -121,7 +121,7 @@ def _estimate(
         table.logits,
         fitted.rows,
         groups,
-        {name: table.covariate(name) for name in calibrator.covariates_},
+        table.covariates(calibrator.covariates_),
         level=wanted.level,
         **design,
     )

@@ -245,6 +245,11 @@ class Fusion(Estimator):
         )
         storage.write(path, files.KIND, *storage.pack(record))
 
+    def levels(self, fitted: bool = True) -> dict[str, int]:
+        """Levels of covariates, as the base class says."""
+        stacks = [*self.stacks_.values()] if fitted else [self._stack(0)]
+        return stacks[0].levels(fitted)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True

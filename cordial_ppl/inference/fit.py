@@ -331,7 +331,7 @@ def fit_channel(
     codes = Scale.default(size).encode(labels)
     if len(codes) != len(readings):
         raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
-    extra = as_covariates(covariates, len(readings), levels=chosen.levels)
+    extra = as_covariates(covariates, len(readings), levels=dict(chosen.levels))
     with jax.enable_x64(True):
         target = build_target(chosen, size, tuple(extra), *readers)
     case = Case(Labelled(readings, codes, extra), seed=(seed,), prior=prior)

@@ -9,7 +9,7 @@ import jax
 import msgspec
 import numpy as np
 
-from cordial_ppl.channel import Channel
+from cordial_ppl.channel import Channel, count_levels
 from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import CordialWarning, InputError, naming
@@ -83,7 +83,7 @@ def learn_prior(
     if isinstance(channels, str) or not models or len({m.name for m in models}) < len(models):
         raise InputError("channels must be a list of one or several, each of another name.")
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(tasks)}
-    data = [_check(key, given) for key, given in named.items()]
+    data = [_check(key, given, count_levels(models)) for key, given in named.items()]
     if len({fit.name for fit, _ in data}) < len(data):
         raise InputError("a task and reader comes twice: give each another name.")
     check_tasks(leave_out, list(dict.fromkeys(fit.task for fit, _ in data)))
@@ -115,7 +115,7 @@ def learn_prior(
     return LearnedPrior(tuple(fits), learned, settings)
 
 
-def _check(key: Any, given: Any) -> tuple[TaskFit, Labelled]:
+def _check(key: Any, given: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Labelled]:
     """Validate one task, which is not fitted yet; a message begins with its name."""
     names = (key, "") if isinstance(key, str) else key
     if not (isinstance(names, tuple) and [*map(type, names)] == [str, str]):
@@ -129,7 +129,8 @@ def _check(key: Any, given: Any) -> tuple[TaskFit, Labelled]:
         labels = Scale.default(logits.shape[1]).encode(given[1])
         if len(labels) != len(logits):
             raise InputError(f"{len(logits)} rows of logits came with {len(labels)} labels.")
-        extra = as_covariates(given[2] if len(given) > 2 else None, len(logits))
+        own = given[2] if len(given) > 2 else None
+        extra = as_covariates(own, len(logits), levels=levels)
     counts = np.bincount(labels, minlength=logits.shape[1]).tolist()
     return TaskFit(names[0], names[1], counts, {}), Labelled(logits, labels, extra)
 
