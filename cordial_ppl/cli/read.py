@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cordial_ppl.cli.messages import say
+from cordial_ppl.cli.messages import as_option, say
 from cordial_ppl.cli.options import (
     After,
     Explain,
@@ -104,6 +104,8 @@ def read(
     )
     from cordial_ppl.formats import read as read_file
     from cordial_ppl.formats.inspect_ai import logs_calls
+    from cordial_ppl.formats.resolving import list_named
+    from cordial_ppl.formats.suggestions import as_cell, find_labels
     from cordial_ppl.tables import write_table
 
     written = [path for path in (out, labels) if path is not None]
@@ -146,7 +148,10 @@ def read(
         called = score is None or not found.hard or logs_calls(source, score)
     with naming(source):
         if labels is not None and not found.labels["item_id"]:
-            raise InputError("there are no labels in it; leave --labels out.")
+            by_field = found.form is not None and found.form.namings
+            fields = as_cell(find_labels(list_named(source))) if by_field else ""
+            advice = f"name their field, {as_option('label', fields)}, or " if fields else ""
+            raise InputError(f"there are no labels in it; {advice}leave --labels out.")
         if out is not None and not len(found):
             raise InputError("there are labels in it but no readings; leave -o out.")
     if not dry_run:

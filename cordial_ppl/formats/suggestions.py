@@ -2,19 +2,21 @@
 
 import csv
 import io
+import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cordial_ppl.formats.naming import Naming, name_of
-from cordial_ppl.formats.paths import EACH, follow
+from cordial_ppl.formats.paths import EACH, follow, opened
 from cordial_ppl.formats.resolving import LOOKED, list_named, resolve_any
 from cordial_ppl.formats.rows import read_rows
-from cordial_ppl.tables.annotators import HUMAN
+from cordial_ppl.numerals import parse_number
+from cordial_ppl.tables.annotators import HUMAN, PEOPLE
 from cordial_ppl.tables.choices import IDS
 
 PARTS = (
@@ -31,25 +33,35 @@ ANSWERS = (
     *("text", "value", "content"),
 )
 
+WHOSE = tuple(name + end for name in ("annotator", "user", *PEOPLE) for end in ("", "_id", "_name"))
+"""Fields of whose label a row holds."""
+
+NAMING = {*PEOPLE, "id"} - {*HUMAN}
+"""Last words of fields that name somebody, "human_rater"."""
+
+MOST = 20
+"""No scale is guessed to have as many options."""
+
 HIGHEST = 100
 """No rating is guessed to be above."""
 
 Named = Mapping[str, Any]
 
 
-def suggest(path: Path) -> str | None:
+def suggest(path: Path, given: Named | None = None, options: Sequence[str] = ()) -> str | None:
     """Write the command that would likely read a file.
 
     Args:
         path: The file.
+        given: The attributes of a naming that are known already.
+        options: The options, if they are known.
 
     Returns:
         The command; None if no field looks like an answer or a label.
     """
+    given = given or {}
     fields = _gather(list_named(path))
-    labels = [name for name, value in fields.items() if _is_label(name, value)]
-    # "Human 1" and "Human 2" are two people.
-    labels = [name for name in labels if _stem(name) == _stem(labels[0])]
+    labels = list(given.get("label") or find_labels(fields))
     answer = _best(fields, ANSWERS, labels) or _by_content(fields, labels)
     if answer is None and not labels:
         return None
@@ -58,19 +70,77 @@ def suggest(path: Path) -> str | None:
     if answer and start and f"{start}{EACH}.role" in fields:
         # The judge speaks last.
         answer = rated = f"{start}-1.content"
-    reader = _best(fields, READERS, labels) if answer is not None else None
-    items = suggest_item(path, fields, rated, reader)
+    reader = given.get("reader")
+    reader = reader or (_best(fields, READERS, labels) if answer is not None else None)
+    known = tuple(given.get("item", ()))
+    people = given.get("annotator")
+    if labels and people is None:
+        people = _find_people(path, fields, known, rated, [reader, *labels])
+    items = suggest_item(path, fields, rated, [reader, people], known)
     if not items and (keys := _keyed(path, rated)):
         item, *others = keys
         items, reader = [item], reader or next(iter(others), None)
+    named = {
+        "item": items,
+        "answer": [] if answer is None else [rated],
+        "reader": [reader],
+        "task": [given.get("task")],
+        "label": labels,
+        "annotator": [people],
+        "swapped": given.get("swapped", ()),
+        "options": options or guess_options(path, [rated, *labels]),
+    }
     words = ["cordial", "read", str(path)]
-    words += ["--item", _listed(items)] if items else []
-    words += ["--answer", _listed([rated])] if answer is not None else []
-    words += ["--reader", reader] if reader else []
-    words += ["--label", _listed(labels)] if labels else []
+    for role, names in named.items():
+        words += [f"--{role}", as_cell(names)] if any(names) else []
+    for condition in given.get("where", ()):
+        words += ["--where", condition.text]
     words += ["-o", "readings.csv"] if answer is not None else []
     words += ["--labels", "labels.csv"] if labels else []
     return shlex.join(words)
+
+
+def find_labels(fields: Named) -> list[str]:
+    """The fields that look like people's labels."""
+    labels = [name for name, value in fields.items() if _is_label(name, value)]
+    # "Human 1" and "Human 2" are two people.
+    return [name for name in labels if _stem(name) == _stem(labels[0])]
+
+
+def guess_options(path: Path, fields: Sequence[str]) -> tuple[str, ...]:
+    """Guess the options of a file whose fields hold numbers: from 1, or their lowest, up.
+
+    Args:
+        path: The file.
+        fields: The fields of answers and labels; those that hold no numbers do not count.
+
+    Returns:
+        Whole numbers; none where the numbers are of no such scale.
+    """
+    found: list[float] = []
+    for row in islice(read_rows(path), LOOKED):
+        try:
+            for places in follow(row.value, [_lifted(row.value, name) for name in fields]):
+                cells = (one for place in places for one in _listed(opened(place.value)))
+                numbers = [parse_number(str(cell)) for cell in cells]
+                found += [number for number in numbers if number is not None]
+        except ValueError:
+            return ()
+    low, high = math.floor(min(found, default=1)), math.ceil(max(found, default=0))
+    low = min(low, 1)
+    return tuple(map(str, range(low, high + 1))) if 1 <= high - low < MOST else ()
+
+
+def _find_people(
+    path: Path, fields: Named, known: Sequence[str], rated: str, but: Sequence[str | None]
+) -> str | None:
+    """The field of whose label a row holds, where it tells rows of one text apart."""
+    people = _best(fields, WHOSE, (*known, rated, *but))
+    if people is None:
+        return None
+    item = [*known] or [name for name in (_best(fields, IDS, (rated, people)),) if name]
+    before, after = (_distinct(path, names, rated, []) for names in (item, [*item, people]))
+    return people if after > before else None
 
 
 def _keyed(path: Path, rated: str) -> list[str]:
@@ -92,28 +162,52 @@ def _stem(name: str) -> str:
     return re.sub(r"\d+", "", name)
 
 
-def _listed(names: Sequence[str]) -> str:
+def as_cell(names: Iterable[str]) -> str:
     """Names as an option takes them; one with a comma in quotes."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
 
 
-def name_more(path: Path, namings: Sequence[Naming]) -> list[str]:
-    """The fields of a naming that name the text, with those that tell its rows apart."""
-    fitting = (one for one in resolve_any(path, namings) if one.answer and one.item)
+def _listed(value: Any) -> list[Any]:
+    """A value, or those of a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def name_more(path: Path, namings: Sequence[Naming]) -> tuple[str, str]:
+    """Find what tells apart the rows of one text.
+
+    Args:
+        path: The file.
+        namings: Those of its format.
+
+    Returns:
+        The role to name and its fields: "annotator", or "item" with what else names the text; no
+        fields where none is found.
+    """
+    fitting = (one for one in resolve_any(path, namings) if one.item)
     naming = next(fitting, None)
     if naming is None:
-        return []
+        return "item", ""
     fields = list_named(path)
-    keyed = [name.removeprefix(f"{EACH}.") for name in naming.item]
-    answer = naming.answer[0].removeprefix(f"{EACH}.")
-    more = suggest_item(path, fields, answer, naming.reader, tuple(keyed))
-    return more if len(more) > len(keyed) else []
+    item, (rated, *others) = (
+        [name.removeprefix(f"{EACH}.") for name in names]
+        for names in (naming.item, (*naming.answer, *naming.label))
+    )
+    if naming.annotator is None:
+        people = _find_people(path, fields, item, rated, [naming.reader, *others])
+        if people is not None:
+            return "annotator", people
+    more = suggest_item(path, fields, rated, [naming.reader], tuple(item))
+    return "item", as_cell(more) if len(more) > len(item) else ""
 
 
 def suggest_item(
-    path: Path, fields: Named, rated: str, reader: str | None, known: tuple[str, ...] = ()
+    path: Path,
+    fields: Named,
+    rated: str,
+    beside: Sequence[str | None],
+    known: tuple[str, ...] = (),
 ) -> list[str]:
     """Find fields that together name texts, so that no two rows have the same name.
 
@@ -121,7 +215,7 @@ def suggest_item(
         path: The file.
         fields: Its fields.
         rated: The field of the answer.
-        reader: The field of the reader.
+        beside: Fields that tell rows apart beside the name: of the reader, of whose a label is.
         known: Fields that are part of the name already.
 
     Returns:
@@ -136,9 +230,9 @@ def suggest_item(
     first = _best(inside, IDS, (rated,)) if not known else None
     chosen = [*known] if known or first is None else [first]
     rest = [name for part in PARTS for name in inside if _last(name) == part]
-    for more in ([], *([name] for name in rest if name not in (*chosen, reader, rated))):
+    for more in ([], *([name] for name in rest if name not in (*chosen, *beside, rated))):
         trial = [*chosen, *more]
-        before, after = (_distinct(path, names, rated, reader) for names in (chosen, trial))
+        before, after = (_distinct(path, names, rated, beside) for names in (chosen, trial))
         if after > before or not more:
             chosen = trial
         if after == 1.0:
@@ -159,9 +253,9 @@ def _gather(fields: Named) -> dict[str, Any]:
     return found
 
 
-def _distinct(path: Path, names: list[str], rated: str, reader: str | None) -> float:
+def _distinct(path: Path, names: Sequence[str], rated: str, beside: Sequence[str | None]) -> float:
     """The share of a file's first answers whose names differ."""
-    paths = [*names, *([reader] if reader else []), rated]
+    paths = [*names, *filter(None, beside), rated]
     seen, total = set(), 0
     for row in islice(read_rows(path), LOOKED):
         try:
@@ -181,7 +275,7 @@ def _lifted(value: Named, name: str) -> str:
     return f"{EACH}.{name}" if keyed else name
 
 
-def _best(fields: Named | list[str], wanted: tuple[str, ...], but: Any) -> str | None:
+def _best(fields: Named | list[str], wanted: Sequence[str], but: Any) -> str | None:
     """The field whose last part is the first of those wanted, the shortest of several."""
     names = [name for name in fields if name not in but]
     names.sort(key=len)
@@ -218,4 +312,5 @@ def _is_label(name: str, value: Any) -> bool:
         or isinstance(value, list)
         and any(isinstance(one, dict | list) for one in value)
     )
-    return any(word in HUMAN for word in words) and not nested
+    named = words[-1] in NAMING
+    return any(word in HUMAN for word in words) and not nested and not named
