@@ -1,6 +1,7 @@
 """`cordial estimate` and `cordial compare`: the commands say what Python finds."""
 
 import json
+import shlex
 
 import pytest
 from review_tables import LABELLED, TEXTS, read, write_tables
@@ -53,6 +54,19 @@ def test_groups_are_ranked_with_differences(cordial, tables, made):
     result = cordial("compare", *tables, "--by", "system")
     assert made[1].ranked_text("system") in result.stdout
     assert "of 3 differences are resolved at 90 %" in result.stdout
+
+
+@pytest.mark.parametrize("number", [1, 9])
+def test_labels_of_one_option_rank_nothing(cordial, tables, number):
+    rows = "".join(f"text {row},3\n" for row in range(number))
+    tables[1].write_text(f"item_id,label\n{rows}")
+    table = tables[0].rename(tables[0].with_name("of one.csv"))
+    options = "--by", "system", "--options", "1,2,3,4,5"
+    told = cordial("compare", table, tables[1], *options, status=2).stderr
+    alike = {1: "there is one label", 9: "all 9 labels are '3'"}[number]
+    assert f"{alike}, from which nothing can be learned" in told and "no system is ranked" in told
+    cordial(*shlex.split(told.partition("Label more texts: cordial ")[2]))
+    assert set(read("to-label.csv")["system"]) == set(SYSTEMS)
 
 
 def test_everything_as_json(cordial, tables, made):

@@ -1,5 +1,6 @@
 """`cordial estimate` and `cordial compare`: how good the texts are, all of them and by group."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,7 @@ from cordial_ppl.errors import InputError, name_rows, naming
 if TYPE_CHECKING:
     from cordial_ppl.cli.calibrate import FittedTables
     from cordial_ppl.estimates.estimate import Estimate
+    from cordial_ppl.scale import Scale
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 BY = "A column of READINGS that names groups, such as `system`."
@@ -113,6 +115,8 @@ def _estimate(
             groups = read_groups(table.columns, by)
         if groups is not None and len(set(groups)) < least:
             raise InputError(f"{readings} has one {by} alone, {groups[0]!r}: nothing to compare.")
+        if least > 1 and by is not None and len(set(found.labels.tolist())) == 1:
+            raise InputError(_say_alike(readings, labels, found, by, table.scale, chosen))
         design.update(_read_design(table, found))
 
     fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, check=check)
@@ -130,6 +134,19 @@ def _estimate(
     if wanted.output is not None:
         _write(made, wanted.output, by or "group")
     return fitted, made
+
+
+def _say_alike(
+    readings: Path, labels: Path, found: "LabelTable", by: str, scale: "Scale", chosen: Chosen
+) -> str:
+    """Say why labels of one option rank nothing, and what to type next."""
+    number, option = len(found.labels), scale.options[found.labels[0]]
+    alike = "there is one label" if number == 1 else f"all {number} labels are {option!r}"
+    more = ["cordial", "plan", readings, "--by", by, "--labelled", labels, *chosen.typed]
+    return (
+        f"{labels}: {alike}, from which nothing can be learned of how groups differ, so no {by} is "
+        f"ranked. Label more texts: {shlex.join(map(str, more))} -o to-label.csv"
+    )
 
 
 def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:

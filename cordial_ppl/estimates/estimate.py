@@ -22,6 +22,9 @@ one in twenty of the differences that exclude 0 has the wrong sign, with two one
 COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
 """Columns of the comparison with the best group."""
 
+ALIKE = "all labels are alike, from which nothing can be learned of how groups differ"
+"""What is said of groups then."""
+
 
 class Population(NamedTuple):
     """What is known of the texts of a corpus, or of a group.
@@ -62,6 +65,7 @@ class Estimate:
         rectified: the design-based estimate of the overall mean from the raw reading, beside the
             posterior's.
         draws: of the groups' means, jointly, on the scale.
+        alike: whether all labels are of one option, by which groups cannot be compared.
     """
 
     level: float
@@ -69,6 +73,7 @@ class Estimate:
     groups: Mapping[str, Population]
     rectified: RectifiedMean
     draws: Float[np.ndarray, "D G"] = field(repr=False)
+    alike: bool = False
 
     def __str__(self) -> str:
         """The estimates as text."""
@@ -90,8 +95,8 @@ class Estimate:
 
     @cached_property
     def best(self) -> dict[str, float]:
-        """Probability that each group's mean is the highest."""
-        if not self.groups:
+        """Probability that each group's mean is the highest; none if all labels are alike."""
+        if not self.groups or self.alike:
             return {}
         counts = np.bincount(self.draws.argmax(axis=1), minlength=len(self.groups))
         return dict(zip(self.groups, (counts / len(self.draws)).tolist(), strict=True))
@@ -103,6 +108,8 @@ class Estimate:
         The interval of their difference excludes 0, and each has at least two labels: a single one
         that is far off would decide alone.
         """
+        if self.alike:
+            return []
         names = np.array(list(self.groups), object)
         known = np.array([group.labels >= RESOLVING for group in self.groups.values()], bool)
         names, draws, found = names[known], self.draws[:, known], []
@@ -122,7 +129,7 @@ class Estimate:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should beware of."""
-        found = []
+        found = [ALIKE] if self.alike and self.groups else []
         own, other = self.overall.mean, self.rectified
         if other.lower > own.upper or other.upper < own.lower:
             found.append(
@@ -164,6 +171,8 @@ class Estimate:
         Args:
             by: what the groups are, such as "system".
         """
+        if self.alike:
+            return f"No {by} is ranked: {ALIKE}."
         (best, _), *_ = self._ranked
         head = (by, "labels", "mean", "", "to the best", "", "P(best)")
         cells = [
@@ -194,12 +203,13 @@ class Estimate:
     def rows(self) -> list[dict[str, Any]]:
         """One row for the corpus and one for each group, the highest mean first.
 
-        Groups have their difference to the best one, and the probability of being the best.
+        Groups have their difference to the best one, and the probability of being the best, unless
+        all labels are alike.
         """
         named = [("all", self.overall), *self._ranked]
         none: dict[str, Any] = dict.fromkeys(COMPARED) if self.groups else {}
         compared: dict[str, dict[str, Any]] = {}
-        for name in self.groups:
+        for name in self.groups if not self.alike else ():
             found = self.difference(name, self.ranking[0])
             compared[name] = _columns("to_best", found) | {"p_best": self.best[name]}
         return [
@@ -214,7 +224,7 @@ class Estimate:
                     for key, value in _columns(f"at_least_{option}", share).items()
                 },
                 **{f"share_{option}": share for option, share in found.shares.items()},
-                **(none if found is self.overall else compared[name]),
+                **(none if found is self.overall else compared.get(name, none)),
             }
             for name, found in named
         ]

@@ -147,7 +147,7 @@ class Fusion(Estimator):
             labels, loss = found.expected["labels"], found.expected["cordial"]
             known = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
             known += "" if loss is None else f", by itself {loss:.2f}"
-            few += [name] if loss is None else []
+            few += [name] if labels < MIN_LABELS else []
             lines.append(f"  {name} ({known}): {found.brief}")
         blocks = [["The readers", *lines], ["Weights", *weight_lines(self.weights_)]]
         expected = self.expected_
@@ -164,6 +164,8 @@ class Fusion(Estimator):
             for channel, figures in found.diagnostics.items()
         }
         verdict = self.verdict()
+        if verdict is not None and verdict.alike:
+            return join_blocks([], warn(None, posteriors), [verdict.text])
         return join_blocks(blocks, warn(expected, posteriors), [verdict.text] if verdict else [])
 
     def verdict(self) -> Verdict | None:
