@@ -147,7 +147,7 @@ class Fusion(Estimator):
             labels, loss = found.expected["labels"], found.expected["cordial"]
             known = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
             known += "" if loss is None else f", by itself {loss:.2f}"
-            few += [name] if labels < MIN_LABELS else []
+            few += [name] if (labels or 0) < MIN_LABELS else []
             lines.append(f"  {name} ({known}): {found.brief}")
         blocks = [["The readers", *lines], ["Weights", *weight_lines(self.weights_)]]
         expected = self.expected_
