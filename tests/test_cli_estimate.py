@@ -115,6 +115,11 @@ def test_more_labels_are_forecast_by_the_plan(cordial, tables):
         (["estimate", "r.csv", "l.csv", "--by", "system", "--figure", "x.gif"], "must end in"),
         (["estimate", "r.csv", "l.csv", "--level", 2], "level must lie between 0 and 1"),
         (["compare", "r.csv", "l.csv", "--by", "constant"], "r.csv has one constant alone, 'x'"),
+        (["compare", "r.csv", "l.csv"], "Name a column of r.csv, such as 'system': --by system."),
+        (
+            ["compare", "r.csv", "l.csv", "--by", "system", "--inference", "mode"],
+            "Take draws of the posterior: --inference default.",
+        ),
         (["compare", "r.csv", "odd.csv", "--by", "system"], "found 2 in line 2"),
         (["compare", "r.csv", "odd.csv", "--by", "probability"], "of every text: add the column"),
         (["plan", "r.csv"], "name the table to write, -o to-label.csv"),

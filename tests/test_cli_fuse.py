@@ -117,7 +117,7 @@ def test_columns_in_which_readers_differ_say_whose_they_are(cordial, tmp_path):
     [
         ("fuse r.csv l.csv --reader nobody", "there is no reader 'nobody'"),
         ("fuse r.csv l.csv --also r.csv", "the reader 'logits' is in"),
-        ("fuse r.csv l.csv --also other.csv", "options must name the columns"),
+        ("fuse r.csv l.csv --also other.csv", "has columns of other options"),
         ("fuse r.csv l.csv --also apart.csv", "'apart' has none"),
         ("fuse r.csv l.csv --save j.csv", "must end in"),
         ("predict several.cordial r.csv --reader hard", "leave out"),

@@ -121,7 +121,7 @@ def test_groups_without_their_share_are_named(cordial, tmp_path):
         (("--labelled", "strange.csv"), "1 of 1 labels are for items without a reading: 'x'"),
         (("--labelled", "empty.csv"), "has no label: column 'label' is empty in all 1 rows"),
         (("--labelled", "nothing.csv"), "cannot read nothing.csv: No such file"),
-        (("--options", "1,2"), "options must name the columns"),
+        (("--options", "1,2"), "has columns of other options"),
         (("-o", "r.csv"), "the output r.csv would replace the input"),
         (("-o", "p.txt"), "the name must end in"),
     ],

@@ -9,13 +9,14 @@ from cordial_ppl.cli.messages import say
 from cordial_ppl.cli.options import (
     Chosen,
     Fitting,
+    Inference,
     Labelling,
     LabelsPath,
     ReadingsPath,
     Shown,
     option,
 )
-from cordial_ppl.errors import InputError, name_rows, naming
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming
 
 if TYPE_CHECKING:
     from cordial_ppl.cli.calibrate import FittedTables
@@ -66,15 +67,29 @@ def compare(
     fitting: Fitting,
     shown: Shown,
     wanted: Wanted,
-    by: Annotated[str, option("COLUMN", BY)],
+    by: Annotated[str | None, option("COLUMN", BY)] = None,
 ) -> None:
     """Rank groups of texts, such as the systems that wrote them, by their mean label.
 
     Each has the difference to the best with its interval. LABELS must be of texts that were drawn
     at random or by `cordial plan --by COLUMN`, which spreads labels evenly.
     """
+    by = by or _find_groups(readings)
     fitted, made = _estimate(readings, labels, chosen, labelling, fitting, shown, wanted, by, 2)
     _show(fitted, made, made.ranked_text(by), shown, wanted, by)
+
+
+def _find_groups(readings: Path) -> Any:
+    """Refuse to compare without groups, and name the columns that may hold them."""
+    from cordial_ppl.tables.files import read_columns
+    from cordial_ppl.tables.groups import list_grouping
+
+    found = list_grouping(read_columns(readings))
+    problem = "say which groups of texts to compare."
+    if not found:
+        raise InputError(f"{problem} {readings} has no column of groups: add one, such as system.")
+    columns = f"a column of {readings}, such as {list_names(found)}"
+    raise SettingNeeded(problem, f"Name {columns}", "by", found[0])
 
 
 def _estimate(
@@ -106,6 +121,13 @@ def _estimate(
     def check(table: "ReadingTable", found: "LabelTable") -> None:
         nonlocal groups
         check_level(wanted.level)
+        if fitting.inference is Inference.MODE:
+            raise SettingNeeded(
+                "a mode says nothing of how uncertain a mean is.",
+                "Take draws of the posterior",
+                "inference",
+                Inference.DEFAULT.value,
+            )
         if by is not None:
             if by not in table.columns.schema and by in found.columns.schema:
                 raise InputError(

@@ -134,7 +134,7 @@ def lacking(
     """
     problem = f"{columns.path} has no column {name!r}; found {list_names(columns.schema)}."
     if meant is None:
-        return InputError(f"{problem} Name the column that it is, --{setting} COLUMN.")
+        return SettingNeeded(problem, "Name the column that it is", setting, "COLUMN")
     advice = "Name the column" if isinstance(meant, str) else "Name the column, or one a person"
     return SettingNeeded(problem, advice, setting, meant)
 
