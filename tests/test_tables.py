@@ -331,6 +331,29 @@ def test_columns_of_annotators(text):
     assert read_labels(path, SCALE).labels.tolist() == [2, 2]
 
 
+def test_an_index_of_names_without_a_name_is_of_the_texts(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names, cells = ["a", "b", "c"], {"p_1": [0.5, 0.25, 0.9], "p_2": [0.5, 0.75, 0.1]}
+    for ending, to in (("parquet", "to_parquet"), ("csv", "to_csv")):
+        path = tmp_path / f"r.{ending}"
+        getattr(pandas.DataFrame(cells, index=names), to)(path)
+        found = read_readings(path)
+        assert (found.item_ids, found.extras) == (names, {})
+        # Beside ids, another index has the name that `reset_index` gives; numbers are no column.
+        own = {"item_id": names, **cells}
+        for index, extras in ((["x", "y", "z"], {"index": ["x", "y", "z"]}), ([7, 3, 9], {})):
+            getattr(pandas.DataFrame(own, index=index), to)(path)
+            assert read_readings(path).extras == extras
+        getattr(pandas.DataFrame(cells, index=[7, 3, 9]), to)(path)
+        with pytest.raises(InputError, match="Name the column.*id='index'"):
+            read_readings(path)
+        assert read_readings(path, id=["index"]).item_ids == ["7", "3", "9"]
+    pandas.DataFrame(cells).to_csv(path)
+    assert [*read_columns(path).schema] == ["p_1", "p_2"]
+    path.write_text("item_id,p_1,,p_2\na,.9,note,.1\n")
+    assert read_readings(path).extras == {"column_3": ["note"]}
+
+
 def test_an_index_of_pandas_is_no_column(tmp_path, cordial):
     """An index without a name, as a filter or a sample leaves it, is nobody's column."""
     pandas = pytest.importorskip("pandas")

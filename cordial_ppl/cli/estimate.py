@@ -74,22 +74,23 @@ def compare(
     Each has the difference to the best with its interval. LABELS must be of texts that were drawn
     at random or by `cordial plan --by COLUMN`, which spreads labels evenly.
     """
-    by = by or _find_groups(readings)
+    if by is None:
+        raise _ask_for_groups(readings)
     fitted, made = _estimate(readings, labels, chosen, labelling, fitting, shown, wanted, by, 2)
     _show(fitted, made, made.ranked_text(by), shown, wanted, by)
 
 
-def _find_groups(readings: Path) -> Any:
-    """Refuse to compare without groups, and name the columns that may hold them."""
+def _ask_for_groups(readings: Path) -> InputError:
+    """The error of a comparison without groups, which names the columns that may hold them."""
     from cordial_ppl.tables.files import read_columns
     from cordial_ppl.tables.groups import list_grouping
 
     found = list_grouping(read_columns(readings))
     problem = "say which groups of texts to compare."
     if not found:
-        raise InputError(f"{problem} {readings} has no column of groups: add one, such as system.")
+        return InputError(f"{problem} {readings} has no column of groups: add one, such as system.")
     columns = f"a column of {readings}, such as {list_names(found)}"
-    raise SettingNeeded(problem, f"Name {columns}", "by", found[0])
+    return SettingNeeded(problem, f"Name {columns}", "by", found[0])
 
 
 def _estimate(

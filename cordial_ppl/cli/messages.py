@@ -93,8 +93,9 @@ def reporting() -> Iterator[None]:
             raise typer.Exit(2 if at_fault else 1) from error
         except USAGE as error:
             words = error.format_message()
-            inside = error.ctx is not None and error.ctx.parent is not None
-            command = f"cordial {error.ctx.info_name}" if inside else "cordial"
+            # The name of the program is that of its first context.
+            names = error.ctx.command_path.split()[1:] if error.ctx else []
+            command = " ".join(["cordial", *names])
             stop = "" if words.endswith((".", "?")) else "."
             say(f"error: {words[:1].lower()}{words[1:]}{stop} Try '{command} -h' for help.")
             raise typer.Exit(2) from error
