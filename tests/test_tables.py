@@ -11,6 +11,7 @@ from review_tables import TEXTS, write_tables
 from scipy.special import softmax
 
 from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.formats.naming import as_name
 from cordial_ppl.readings import as_logits, readings_from_counts
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables import (
@@ -123,7 +124,8 @@ def test_one_of_several(tmp_path, ending):
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({}, "2 tasks: 'fluency', 'style'. Choose one.* task='fluency'.$"),
+        ({}, "2 tasks: 'fluency', 'style'. It .*'r1', 'r2'. .*: task='fluency', reader='r1'.$"),
+        ({"reader": "r1"}, "2 tasks: 'fluency', 'style'. Choose one.* task='fluency'.$"),
         ({"task": "fluency"}, "2 readers: 'r1', 'r2'. Choose one.* reader='r1'.$"),
         ({"task": "taste"}, "no task 'taste'; found 'fluency', 'style'"),
         ({"task": "style", "reader": "r2"}, "no reader 'r2'; found 'r1'"),
@@ -377,6 +379,23 @@ def test_an_index_of_pandas_is_no_column(tmp_path, cordial):
     assert "no column 'system'" in said and "index_level" not in said
 
 
-@given(st.lists(st.tuples(*2 * [st.text("a|\\", max_size=4)]), min_size=2, max_size=2, unique=True))
+PARTS = st.text("a|\\", max_size=4)
+
+
+@given(st.lists(st.tuples(PARTS, PARTS), min_size=2, max_size=2, unique=True))
 def test_different_texts_have_different_joined_names(pairs):
     assert len(set(map(join_parts, pairs))) == 2
+
+
+@given(st.lists(st.lists(PARTS.map(lambda part: part or None), min_size=1, max_size=3), max_size=4))
+def test_different_lists_have_different_names(lists):
+    known = {tuple(part or "" for part in parts) for parts in lists if any(parts)}
+    assert len({as_name(parts, "ids") for parts in lists} - {None}) == len(known)
+
+
+def test_a_part_of_an_id_may_be_missing_in_one_place(text):
+    path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",x,.5,.5")
+    assert read_readings(path, id=["q,model"]).item_ids == ["x|", "|x"]
+    path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",,.5,.5")
+    with pytest.raises(InputError, match="needs an item_id; there is none in line 3"):
+        read_readings(path, id=["q,model"])

@@ -138,7 +138,7 @@ def read(
         try:
             found = take(labels=labels is not None or dry_run)
         except InputError as error:
-            if labels is not None or not dry_run:
+            if labels is None and not dry_run:
                 raise
             # Targets of a graded log are no labels; that its answers are no ratings says more.
             if scored := take(labels=False).scored:

@@ -145,7 +145,7 @@ class _Reader:
         parts = [(path, name_of(path, one)) for path, one in named["item"]]
         if lacking := [path for path, name in parts if name is None]:
             raise InputError(f"a text needs a name; `{lacking[0]}` is empty.")
-        return join_parts([name for _, name in parts if name is not None]) if parts else None
+        return join_parts([name or "" for _, name in parts]) if parts else None
 
     def _answers(
         self, record: Record, named: _Named, read: set[Any]
@@ -192,12 +192,13 @@ class _Reader:
 
     def _task(self, record: Record, number: int, found: Found, paths: Sequence[str]) -> str | None:
         """The task: what the row says, the field among several, what stars stand for."""
-        parts = [record.task] if record.task else []
+        # What is missing keeps its place, unless no row has it.
+        parts = [record.task or ""] if self.naming.task else []
         if len(paths) > 1 and self.naming.task is None:
             last = [one.rpartition(".")[2] for one in paths]
             parts.append(last[number] if len(set(last)) == len(last) else paths[number])
         parts += [key for key in found.keys[self.owned :] if isinstance(key, str) and key]
-        return join_parts(parts) or None
+        return join_parts(parts) if any(parts) else None
 
 
 def _filled(path: str, keys: Sequence[str | int]) -> str:

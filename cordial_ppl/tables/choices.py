@@ -62,6 +62,21 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
     return replace(columns, masks=(*columns.masks, named(field) == name))
 
 
+def select_both(columns: Columns, task: str | None, reader: str | None) -> Columns:
+    """Select the rows of one task and one reader, as `select` does; one error asks for both."""
+    try:
+        chosen = select(columns, "task", task)
+    except SettingNeeded as error:
+        try:
+            select(select(columns, "task", str(error.value)), "reader", reader)
+        except SettingNeeded as other:
+            more = other.problem.replace(f"{columns.path} holds", "It holds")
+            problem, advice = f"{error.problem} {more}", "Choose one of each, for example"
+            raise SettingNeeded(problem, advice, *error.needed[0], other.needed) from error
+        raise
+    return select(chosen, "reader", reader)
+
+
 def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str, str | None]:
     """Split what was chosen into the column that names readers or tasks, and a name there.
 
@@ -99,7 +114,7 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
         parts = [_spell(columns, name) for name in names.split(",")]
         if names not in columns.schema and len(parts) > 1 and None not in parts:
             joined = pl.struct(*(named(name) for name in parts if name)).map_elements(
-                lambda row: join_parts([*row.values()]), pl.String
+                lambda row: join_parts([*row.values()]) if any(row.values()) else "", pl.String
             )
             return replace(columns, frame=columns.frame.with_columns(item_id=joined))
     found = next(filter(None, (_spell(columns, name) for name in id)), "item_id")
@@ -168,8 +183,15 @@ def nearest(
     return next(chain(inside, (folded[close[0]] for close in like if close)), None)
 
 
-def join_parts(parts: Sequence[str]) -> str:
-    """Make one name of several, "q1|gpt"; a backslash marks a separator that is inside one."""
-    if len(parts) > 1:
+def join_parts(parts: Sequence[str], *, always: bool = False) -> str:
+    """Make one name of several, "q1|gpt"; a backslash marks a separator that is inside one.
+
+    Different parts make different names: one that is missing is "", and keeps its place.
+
+    Args:
+        parts: The parts.
+        always: Whether a separator is marked inside a single part too, as where there may be more.
+    """
+    if always or len(parts) > 1:
         parts = [part.replace("\\", r"\\").replace(JOINED, "\\" + JOINED) for part in parts]
     return JOINED.join(parts)
