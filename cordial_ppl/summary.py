@@ -64,13 +64,12 @@ class Fault:
     words: str
 
     def __str__(self) -> str:
-        """The fault in one sentence: "temperature 6.1 (3.2-11): over-confident"."""
+        """The fault in one sentence: "temperature 6.1 (3.2 to 11): over-confident"."""
         signed = self.name == "offset" or self.name.startswith("bias")
         median = ("+" if signed and self.median > 0 else "") + _number(self.median)
         interval = ""
         if self.low is not None and self.high is not None and self.low < self.high:
-            dash = "-" if self.low >= 0 else " to "
-            interval = f" ({_number(self.low)}{dash}{_number(self.high)})"
+            interval = f" ({_number(self.low)} to {_number(self.high)})"
         return f"{self.name} {median}{interval}" + (f": {self.words}" if self.words else "")
 
 
@@ -305,7 +304,7 @@ def join_blocks(
 ) -> str:
     """Blocks of lines, warnings and closing sentences, with an empty line between two."""
     ends = ([sentence[0].upper() + sentence[1:]] for sentence in closing)
-    blocks = [*blocks, *([f"Warning: {warning}"] for warning in warnings), *ends]
+    blocks = [*blocks, *([f"warning: {warning}"] for warning in warnings), *ends]
     return "\n\n".join("\n".join(block) for block in blocks)
 
 

@@ -132,3 +132,17 @@ def test_what_cannot_be_estimated_is_told(cordial, tables, arguments, message):
     result = cordial(*arguments, status=2)
     assert message in result.stderr and "Traceback" not in result.stderr
     assert not (tables[0].parent / "x.svg").exists()
+
+
+def test_groups_that_are_rated_otherwise_are_told_once(cordial, tmp_path):
+    number = [row % 2 for row in range(TEXTS)]
+    systems = [("ash", "elm")[one] for one in number]
+    readings, labels = write_tables(tmp_path, number=number, system=systems)
+    rated = [2 + 2 * one for one in number[:40]]
+    write_table(labels, {"item_id": [f"text {row}" for row in range(40)], "label": rated})
+    result = cordial("calibrate", readings, labels, "-o", "o.csv", "--inference", "mode")
+    told = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert len(told) == 1 and told[0].startswith("warning: system ") and "is rated" in told[0]
+    assert "is rated" not in result.stdout
+    result = cordial("estimate", readings, labels, "--by", "number")
+    assert "is rated" not in result.stderr

@@ -292,4 +292,8 @@ def test_measurements_are_no_groups():
     residuals = np.repeat([-1.0, 1.0], 15)
     halves = np.repeat(["1.5", "2"], 15)
     assert find_bias(residuals, {"mean": halves}) == []
+    told = find_bias(
+        residuals, {"system": np.repeat(["b", "a"], 15), "number": np.repeat([1, 2], 15)}
+    )
+    assert [bias.column for bias in told] == ["system"]
     assert find_bias(residuals, {"system": np.repeat(["1", "2"], 15)})

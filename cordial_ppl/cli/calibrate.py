@@ -222,9 +222,10 @@ def _show(fitted: FittedTables, counts: dict, done: str, shown: Shown) -> None:
     summary, biases = calibrator.describe(forecast), calibrator.find_bias(fitted.groups)
     if shown.json:
         found = [bias._asdict() for bias in biases]
-        show_json({**counts, "summary": summary.to_dict(), "biases": found})
-    elif not shown.quiet:
+        return show_json({**counts, "summary": summary.to_dict(), "biases": found})
+    if not shown.quiet:
         STDOUT.print(summary.text)
-        for bias in biases:
-            STDOUT.print(f"\nWarning: {bias}")
+    for bias in biases:
+        say(f"warning: {bias}")
+    if not shown.quiet:
         say(done)

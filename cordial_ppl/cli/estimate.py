@@ -229,10 +229,11 @@ def _show(
 ) -> None:
     """Print the estimate, its warnings and the verdict on the calibrator; or all of it as JSON."""
     from cordial_ppl.cli.output import STDOUT, show_json
+    from cordial_ppl.estimates.bias import drop_copies
 
     calibrator = fitted.calibrator
-    # The column of the estimate is accounted for.
-    groups = {name: cells for name, cells in fitted.groups.items() if name != by}
+    # The column of the estimate is accounted for, and so is another of the same groups.
+    groups = drop_copies(fitted.groups, fitted.groups.get(by or "", ()))
     biases, verdict = calibrator.find_bias(groups), calibrator.verdict()
     if shown.json:
         content = made.to_dict() | {"biases": [bias._asdict() for bias in biases]}

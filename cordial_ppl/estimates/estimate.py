@@ -151,8 +151,9 @@ class Estimate:
             by: what the groups are, such as "system".
         """
         whole, share = self.overall, f"{100 * self.level:.0f} %"
+        be = "is" if whole.labels == 1 else "are"
         lines = [
-            f"{whole.labels} of {whole.texts:,} texts are labelled; intervals of {share}",
+            f"{whole.labels} of {whole.texts:,} texts {be} labelled; intervals of {share}",
             f"  mean {_in_words(whole.mean)}; from sampling alone {_in_words(self.rectified)}",
             "  " + ", ".join(f"{name}: {100 * part:.0f} %" for name, part in whole.shares.items()),
         ]
@@ -305,4 +306,6 @@ def _columns(name: str, found: Interval) -> dict[str, float]:
 
 
 def _in_words(found: Any) -> str:
+    if not np.isfinite(found.lower):
+        return f"{found.mean:.2f} (too few labels for an interval)"
     return f"{found.mean:.2f} ({found.lower:.2f} to {found.upper:.2f})"
