@@ -113,7 +113,10 @@ def test_groups_without_their_share_are_named(cordial, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("-n", 61), "n must be a whole number from 1 to the 60 texts; found 61."),
+        (
+            ("-n", 61),
+            "n, the texts to label, must be a whole number from 1 to the 60 texts; found 61.",
+        ),
         (("-n", 0), "found 0"),
         (("--labelled", "l.csv", "-n", 41), "1 to the 40 texts without a label; found 41."),
         (("--by", "topic"), "has no column 'topic'; found 'item_id'"),

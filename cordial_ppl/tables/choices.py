@@ -47,7 +47,10 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
             if not is_reading(other) and name in list_distinct(columns, other):
                 problem = f"{columns.path} has no column {field!r}; {name!r} is in {other!r}."
                 raise SettingNeeded(problem, "Name the column too", field, f"{other}={name}")
-        columns.require(field)
+        raise InputError(
+            f"{columns.path} has no column {field!r}; found {list_names(columns.schema)}. "
+            f"Choose no {field} if it is of one alone, or name another column, COLUMN=NAME."
+        )
     names = list_distinct(columns, column)
     prefix = "" if column == field else f"{column}="
     if name is None and len(names) > 1:
