@@ -103,9 +103,10 @@ def read(
         warn,
     )
     from cordial_ppl.formats import read as read_file
+    from cordial_ppl.formats.guesses import find_labels
     from cordial_ppl.formats.inspect_ai import logs_calls
     from cordial_ppl.formats.resolving import list_named
-    from cordial_ppl.formats.suggestions import as_cell, find_labels
+    from cordial_ppl.formats.suggestions import as_cell
     from cordial_ppl.tables import write_table
 
     written = [path for path in (out, labels) if path is not None]

@@ -12,11 +12,12 @@ from cordial_ppl.formats.answers import as_pattern
 from cordial_ppl.formats.collect import collect
 from cordial_ppl.formats.collected import Collected
 from cordial_ppl.formats.format import Format
+from cordial_ppl.formats.guesses import guess_options
 from cordial_ppl.formats.inspect_ai import of_scorer
 from cordial_ppl.formats.naming import Condition, Naming
 from cordial_ppl.formats.registry import find_format
 from cordial_ppl.formats.resolving import has_field, resolve_any
-from cordial_ppl.formats.suggestions import guess_options, name_more
+from cordial_ppl.formats.suggestions import name_more
 from cordial_ppl.scale import Scale
 
 Names = str | Sequence[str] | None
