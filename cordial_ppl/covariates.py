@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float64, Int64
 
 from cordial_ppl.containers import as_numbers
 from cordial_ppl.errors import InputError, quote
@@ -13,7 +14,7 @@ def as_covariates(
     covariates: Mapping[str, Any] | None,
     rows: int,
     needed: Sequence[str] | None = None,
-    levels: Sequence[tuple[str, int]] = (),
+    levels: Mapping[str, int] | None = None,
 ) -> dict[str, np.ndarray]:
     """Validate per-text covariates.
 
@@ -38,7 +39,26 @@ def as_covariates(
         if name not in given:
             raise InputError(f"the fit had the covariate {name!r}: give it here too.")
     names = given if needed is None else needed
-    return {name: _as_column(name, given[name], rows, dict(levels).get(name)) for name in names}
+    return {name: _as_column(name, given[name], rows, (levels or {}).get(name)) for name in names}
+
+
+def find_wrong(
+    column: Float64[np.ndarray, " n"], levels: int | None
+) -> tuple[Int64[np.ndarray, " m"], str]:
+    """Find what cannot be values of a covariate.
+
+    Args:
+        column: its values.
+        levels: how many levels it has, if it numbers something.
+
+    Returns:
+        The rows of wrong values, and what all must be.
+    """
+    wrong, rule = ~np.isfinite(column), "finite numbers"
+    if levels is not None:
+        wrong |= (column < 0) | (column >= levels) | (column != np.floor(column))
+        rule = f"whole numbers 0..{levels - 1}, as its channel has {levels} levels"
+    return np.flatnonzero(wrong), rule
 
 
 def _as_column(name: str, values: Any, rows: int, levels: int | None) -> np.ndarray:
@@ -51,11 +71,8 @@ def _as_column(name: str, values: Any, rows: int, levels: int | None) -> np.ndar
         raise InputError(
             f"{what} must have one number a text, shape ({rows},); got shape {column.shape}."
         )
-    wrong, rule = ~np.isfinite(column), "finite"
-    if levels is not None and not wrong.any():
-        wrong = (column < 0) | (column >= levels) | (column != np.floor(column))
-        rule = f"whole numbers 0..{levels - 1}, as its channel has {levels}"
-    if wrong.any():
-        row = np.flatnonzero(wrong)[0]
+    wrong, rule = find_wrong(column, levels)
+    if wrong.size:
+        row = wrong[0]
         raise InputError(f"{what} must be {rule}; it is {column[row]:g} in row {row}.")
     return column

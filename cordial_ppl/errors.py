@@ -4,7 +4,7 @@ Every exception derives from `CordialError`; if the input is at fault it is a `V
 message says what was expected, what came (with its row and column), and what to do.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
@@ -33,6 +33,9 @@ class InputError(CordialError, ValueError):
     """The data or an argument is at fault: a label, a reading, an option, a table."""
 
 
+Value = str | tuple[str, ...] | Mapping[str, int]
+
+
 class SettingNeeded(InputError):
     """Input that another setting would make valid, such as other options or the choice of a reader.
 
@@ -42,7 +45,7 @@ class SettingNeeded(InputError):
         problem: what is wrong, in whole sentences.
         advice: what to do, up to the setting: "Name the options".
         setting: the setting: "options", "reader", "id", "round" ....
-        value: what it may be.
+        value: what it may be: one text, several, or numbers by name.
         also: further settings that are needed, each with its value.
     """
 
@@ -51,8 +54,8 @@ class SettingNeeded(InputError):
         problem: str,
         advice: str,
         setting: str,
-        value: str | tuple[str, ...],
-        also: tuple[tuple[str, str | tuple[str, ...]], ...] = (),
+        value: Value,
+        also: tuple[tuple[str, Value], ...] = (),
     ):
         """Keep the parts."""
         super().__init__(problem, advice, setting, value, also)
@@ -62,9 +65,9 @@ class SettingNeeded(InputError):
     def __str__(self) -> str:
         """The message for the caller of a function."""
         needed = (
-            f"{setting}={value!r}"
-            if isinstance(value, str)
-            else f"{setting}=({','.join(map(repr, value))})"
+            f"{setting}=({','.join(map(repr, value))})"
+            if isinstance(value, tuple) and len(value) > 1
+            else f"{setting}={value!r}"
             for setting, value in self.needed
         )
         return shorten(f"{self.problem} {self.advice}: {', '.join(needed)}.")

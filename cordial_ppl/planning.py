@@ -94,7 +94,8 @@ def plan(
     if not isinstance(n, int | np.integer) or not 1 <= n <= free:
         which = "texts without a label" if len(known) else "texts"
         raise InputError(
-            f"n must be a whole number from 1 to the {free} {which}; found {quote(n)}."
+            f"n, the texts to label, must be a whole number from 1 to the {free} {which}; found "
+            f"{quote(n)}."
         )
     scores = expected_scores(logits, scale)
     _warn_of_sameness(logits, scores, scale)

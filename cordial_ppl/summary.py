@@ -29,6 +29,7 @@ LIKELY = 0.8
 """Probability from which a direction is called probable although the interval leaves it open."""
 
 Losses = tuple[float, float, float, int]
+LOSSES = "cordial", "histogram", "raw", "labels"
 
 PHRASES = {
     "temperature": (1, "over-confident", "under-confident", "no clear fault in its sharpness"),
@@ -63,13 +64,12 @@ class Fault:
     words: str
 
     def __str__(self) -> str:
-        """The fault in one sentence: "temperature 6.1 (3.2-11): over-confident"."""
+        """The fault in one sentence: "temperature 6.1 (3.2 to 11): over-confident"."""
         signed = self.name == "offset" or self.name.startswith("bias")
         median = ("+" if signed and self.median > 0 else "") + _number(self.median)
         interval = ""
         if self.low is not None and self.high is not None and self.low < self.high:
-            dash = "-" if self.low >= 0 else " to "
-            interval = f" ({_number(self.low)}{dash}{_number(self.high)})"
+            interval = f" ({_number(self.low)} to {_number(self.high)})"
         return f"{self.name} {median}{interval}" + (f": {self.words}" if self.words else "")
 
 
@@ -118,6 +118,8 @@ class Summary:
     @property
     def brief(self) -> str:
         """The reader's faults in one line: its sharpness, and where it rates too high or low."""
+        if self.verdict and self.verdict.alike:
+            return "unknown, for all labels are alike"
         words = []
         for fault in self.faults:
             kind, _, place = fault.name.partition(" ")
@@ -128,6 +130,8 @@ class Summary:
     @property
     def text(self) -> str:
         """Everything as plain text, in blocks of short lines."""
+        if self.verdict and self.verdict.alike:
+            return join_blocks([], self.warnings, self.closing)
         blocks = []
         weights = {name: f"weight {self.weights.get(name, 1.0):.2f}" for name in self.own}
         for title, note, faults in (
@@ -198,26 +202,34 @@ def describe(
         losses: out-of-fold loss (nats) of each member alone, if known.
         forecast: what more labels would give, if known.
         verdict: whether to use the calibrator, if known.
+
+    Returns:
+        The summary; of labels that are all alike, which say nothing of the reader, without its
+        faults and without losses.
     """
+    diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
+    weights = {name: float(weight) for name, weight in weights.items()}
+    if verdict is not None and verdict.alike:
+        unknown = {**dict.fromkeys(LOSSES), "labels": expected and expected[-1]}
+        warnings = tuple(warn(None, diagnostics))
+        return Summary((), (), weights, diagnostics, unknown, warnings, {}, verdict=verdict)
     known = list_parameters(posteriors, weights).values()
     shared = {parameter.name: parameter for parameter in known if not parameter.own}
     own: dict[str, tuple[Fault, ...]] = {}
     for parameter in known:
         if parameter.own:
             own[parameter.own] = (*own.get(parameter.own, ()), as_fault(parameter))
-    diagnostics = {name: _diagnose(posterior) for name, posterior in posteriors.items()}
     warnings = warn(expected, diagnostics)
     if any(parameter.modes for parameter in known):
         warnings.append(
             "the mode has no intervals: those of predictions show only how the members disagree."
         )
-    names = "cordial", "histogram", "raw", "labels"
     return Summary(
         faults=tuple(map(as_fault, (*shared.values(), *_biases(shared, scale)))),
         channels=tuple(channel_shares(posteriors, weights)),
-        weights={name: float(weight) for name, weight in weights.items()},
+        weights=weights,
         diagnostics=diagnostics,
-        expected={name: _known(x) for name, x in zip(names, expected or (), strict=False)},
+        expected={name: _known(x) for name, x in zip(LOSSES, expected or (), strict=False)},
         warnings=tuple(warnings),
         losses=dict(losses or {}),
         forecast=forecast,
@@ -292,7 +304,7 @@ def join_blocks(
 ) -> str:
     """Blocks of lines, warnings and closing sentences, with an empty line between two."""
     ends = ([sentence[0].upper() + sentence[1:]] for sentence in closing)
-    blocks = [*blocks, *([f"Warning: {warning}"] for warning in warnings), *ends]
+    blocks = [*blocks, *([f"warning: {warning}"] for warning in warnings), *ends]
     return "\n\n".join("\n".join(block) for block in blocks)
 
 

@@ -76,6 +76,11 @@ class Verdict:
     gain: tuple[float, float, float] = (math.nan, math.nan, math.nan)
 
     @property
+    def alike(self) -> bool:
+        """Whether there are several labels, all of one option."""
+        return self.labels > 1 and self.common == 1
+
+    @property
     def text(self) -> str:
         """The verdict in one line."""
         known = f"{self.labels} label{'' if self.labels == 1 else 's'}"
@@ -83,7 +88,7 @@ class Verdict:
             verdict = f"Label about {self.target - self.labels} more, to {self.target}"
         else:
             verdict = {Advice.USE: "Use it", Advice.REJECT: "Do not use it"}[self.advice]
-        if self.labels >= FEWEST and self.common == 1:
+        if self.alike:
             return f"{verdict}: all {known} are alike, from which nothing can be learned."
         if self.labels < FEWEST:
             few = "is" if self.labels == 1 else "are"
@@ -144,11 +149,12 @@ def judge(
     # Rounding of equal weights is no difference.
     effective = round(known.effective, 6)
     count = int(effective)
-    if effective < FEWEST or out_of_fold is None:
-        return Verdict(Advice.LABEL, count, FEWEST)
-    said, values = out_of_fold[first], scale.values
     own = weights[:, None] * shares
     counts, total = own.sum(axis=0), weights.sum()
+    common = float(counts.max() / total)
+    if effective < FEWEST or out_of_fold is None:
+        return Verdict(Advice.LABEL, count, FEWEST, common=common)
+    said, values = out_of_fold[first], scale.values
     logs = np.log(np.maximum(said, FLOOR))
     chosen = np.sum(shares * logs, axis=1)
     others = (counts - own + 1) / (total - weights + scale.size)[:, None]
@@ -178,7 +184,7 @@ def judge(
         labels=count,
         target=target,
         accuracy=mean(shares[np.arange(len(first)), said.argmax(axis=1)]),
-        common=float(counts.max() / total),
+        common=common,
         error=mean(np.sum(shares * away, axis=1)),
         spread=float(counts @ np.abs(values - middle) / total) * count / (count - 1),
         loss=-mean(chosen),

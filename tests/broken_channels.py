@@ -46,6 +46,11 @@ BODIES = {
     "undefined": LONGER + END,
     "backward": "    centre = offset + options[-1] - mean\n" + END,
     "neighbours": "    centre = mean + offset + 0.1 * jnp.mean(mean)\n" + END,
+    "beyond": "    own = numpyro.sample('own', dist.Normal(jnp.zeros(3), 1.0).to_event(1))\n"
+    "    centre = mean + own[readings.covariates['user'].astype(int)]\n" + END,
+    "plate": "    with numpyro.plate('user', 3):\n"
+    "        own = numpyro.sample('own', dist.Normal(0.0, 1.0))\n"
+    "    centre = mean + own[readings.covariates['user'].astype(int)]\n" + END,
     "cut_gradient": "    centre = mean + jax.lax.stop_gradient(offset)\n" + END,
 }
 

@@ -69,6 +69,7 @@ def test_every_channel_is_sound(name):
         ("discrete", "a discrete site 'kind'"),
         ("branch", "branches on"),
         ("shape", "must give log_probs of shape"),
+        ("plate", "must number its places: write LEVELS = {'user': 3} into the file"),
     ],
 )
 def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
@@ -89,6 +90,7 @@ def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
         pytest.param("neighbours", "single texts", marks=pytest.mark.nightly),
         ("peeks", "single texts"),
         ("cut_gradient", "gradients"),
+        ("beyond", "indices"),
     ],
 )
 def test_a_broken_promise_fails_in_its_line(tmp_path, name, line):

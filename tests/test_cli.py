@@ -15,7 +15,7 @@ from review_tables import write_tables
 from cordial_ppl.cli import calibrate
 from cordial_ppl.cli.messages import as_option
 from cordial_ppl.cli.options import split_options
-from cordial_ppl.errors import CordialError, CordialWarning
+from cordial_ppl.errors import CordialError, CordialWarning, SettingNeeded
 
 
 def test_the_demonstration(cordial, tmp_path):
@@ -51,6 +51,32 @@ def test_what_goes_wrong_in_the_fit(cordial, tmp_path, monkeypatch, raised, stat
     result = cordial("calibrate", *files, "-o", "o.csv", status=status)
     assert (result.stdout, result.stderr) == ("", said)
     assert not Path("o.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("compare r.csv", "'LABELS'. Try 'cordial compare -h' for help."),
+        ("predict --bogus", "--bogus. Try 'cordial predict -h' for help."),
+        ("predit", "Try 'cordial -h' for help."),
+        ("--bogus", "--bogus. Try 'cordial -h' for help."),
+    ],
+)
+def test_a_command_that_is_typed_wrongly_is_one_line(cordial, words, said):
+    result = cordial(*words.split(), status=2)
+    assert result.stdout == "" and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("error: ") and result.stderr.endswith(f"{said}\n")
+
+
+def test_settings_are_written_for_either_interface():
+    for setting, value, python, typed in (
+        ("options", ("1", "2"), "options=('1','2')", "--options 1,2"),
+        ("leave_out", ("a b",), "leave_out=('a b',)", "--leave-out 'a b'"),
+        ("channels", ("a.py", "b.py"), "channels=('a.py','b.py')", "--channel a.py --channel b.py"),
+        ("units", {"drift": 0}, "units={'drift': 0}", "--unit drift=0"),
+    ):
+        assert str(SettingNeeded("No.", "Say", setting, value)) == f"No. Say: {python}."
+        assert as_option(setting, value) == typed
 
 
 def test_only_warnings_for_the_user_are_shown_and_once(cordial, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """`cordial estimate` and `cordial compare`: the commands say what Python finds."""
 
 import json
+import shlex
 
 import pytest
 from review_tables import LABELLED, TEXTS, read, write_tables
@@ -55,6 +56,19 @@ def test_groups_are_ranked_with_differences(cordial, tables, made):
     assert "of 3 differences are resolved at 90 %" in result.stdout
 
 
+@pytest.mark.parametrize("number", [1, 9])
+def test_labels_of_one_option_rank_nothing(cordial, tables, number):
+    rows = "".join(f"text {row},3\n" for row in range(number))
+    tables[1].write_text(f"item_id,label\n{rows}")
+    table = tables[0].rename(tables[0].with_name("of one.csv"))
+    options = "--by", "system", "--options", "1,2,3,4,5"
+    told = cordial("compare", table, tables[1], *options, status=2).stderr
+    alike = {1: "there is one label", 9: "all 9 labels are '3'"}[number]
+    assert f"{alike}, from which nothing can be learned" in told and "no system is ranked" in told
+    cordial(*shlex.split(told.partition("Label more texts: cordial ")[2]))
+    assert set(read("to-label.csv")["system"]) == set(SYSTEMS)
+
+
 def test_everything_as_json(cordial, tables, made):
     printed = json.loads(cordial("compare", *tables, "--by", "system", "--json").stdout)
     _, expected = made
@@ -101,6 +115,11 @@ def test_more_labels_are_forecast_by_the_plan(cordial, tables):
         (["estimate", "r.csv", "l.csv", "--by", "system", "--figure", "x.gif"], "must end in"),
         (["estimate", "r.csv", "l.csv", "--level", 2], "level must lie between 0 and 1"),
         (["compare", "r.csv", "l.csv", "--by", "constant"], "r.csv has one constant alone, 'x'"),
+        (["compare", "r.csv", "l.csv"], "Name a column of r.csv, such as 'system': --by system."),
+        (
+            ["compare", "r.csv", "l.csv", "--by", "system", "--inference", "mode"],
+            "Take draws of the posterior: --inference default.",
+        ),
         (["compare", "r.csv", "odd.csv", "--by", "system"], "found 2 in line 2"),
         (["compare", "r.csv", "odd.csv", "--by", "probability"], "of every text: add the column"),
         (["plan", "r.csv"], "name the table to write, -o to-label.csv"),
@@ -113,3 +132,17 @@ def test_what_cannot_be_estimated_is_told(cordial, tables, arguments, message):
     result = cordial(*arguments, status=2)
     assert message in result.stderr and "Traceback" not in result.stderr
     assert not (tables[0].parent / "x.svg").exists()
+
+
+def test_groups_that_are_rated_otherwise_are_told_once(cordial, tmp_path):
+    number = [row % 2 for row in range(TEXTS)]
+    systems = [("ash", "elm")[one] for one in number]
+    readings, labels = write_tables(tmp_path, number=number, system=systems)
+    rated = [2 + 2 * one for one in number[:40]]
+    write_table(labels, {"item_id": [f"text {row}" for row in range(40)], "label": rated})
+    result = cordial("calibrate", readings, labels, "-o", "o.csv", "--inference", "mode")
+    told = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert len(told) == 1 and told[0].startswith("warning: system ") and "is rated" in told[0]
+    assert "is rated" not in result.stdout
+    result = cordial("estimate", readings, labels, "--by", "number")
+    assert "is rated" not in result.stderr

@@ -88,7 +88,11 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
         ("many.csv", "tables come in pairs, READINGS LABELS; got 1"),
         (f"{PAIR} {PAIR}", "many.csv: wit by a was in an earlier"),
         (f"{PAIR} --task odd", "--task odd: no table holds labelled texts"),
-        (f"{PAIR} --leave-out odd", "a list of tasks among wit, tone; got 'odd'"),
+        (
+            f"{PAIR} --leave-out odd",
+            "no task 'odd' to leave out; found 'wit', 'tone'. Choose among these, for example: "
+            "--leave-out wit.",
+        ),
         ("r.csv l.csv", "at least; there is r. Leave out fewer, or add tasks"),
     ],
 )
@@ -121,11 +125,23 @@ def test_readers_may_have_missed_texts_and_channels_have_covariates(cordial, tab
     drift = str(Path(__file__).parent.parent / "models" / "drift.py")
     arguments = "learn-prior", "gaps.csv", tables[1], "-o", "p.cordial", "--channel", drift
     result = cordial(*arguments, "--unit", "drift=1", "--json")
-    assert "wit, b has only 15 labels" in result.stderr
+    assert "fewer than 20 labels say less" in result.stderr and "wit, b (15)" in result.stderr
     fits = json.loads(result.stdout)["fits"]
     assert [fit["labels"] for fit in fits] == [20, 15, 20, 15]
     prior = cp.LearnedPrior.load(tmp_path / "p.cordial")
     assert prior.channels["drift"].covariates == ("time",) and prior.rule.units == {"drift": 1.0}
+
+
+def test_few_labels_are_warned_of_once(cordial, tables):
+    rows = [f"{text},{reader},1,0,0,0,0" for reader in "ab" for text in ("x", "y")]
+    Path("one.csv").write_text("\n".join(["item_id,reader,n_1,n_2,n_3,n_4,n_5", *rows]))
+    Path("label.csv").write_text("item_id,label\nx,3\n")
+    arguments = "learn-prior", *tables, "one.csv", "label.csv", "-o", "p.cordial", "--quiet"
+    (told,) = cordial(*arguments).stderr.splitlines()
+    assert told.endswith(
+        "fewer than 20 labels say less of the reader than of the prior in the "
+        "channel's file: one, a (1); one, b (1)."
+    )
 
 
 def test_a_sweep_knows_a_prior_by_its_contents(tmp_path):

@@ -113,7 +113,10 @@ def test_groups_without_their_share_are_named(cordial, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("-n", 61), "n must be a whole number from 1 to the 60 texts; found 61."),
+        (
+            ("-n", 61),
+            "n, the texts to label, must be a whole number from 1 to the 60 texts; found 61.",
+        ),
         (("-n", 0), "found 0"),
         (("--labelled", "l.csv", "-n", 41), "1 to the 40 texts without a label; found 41."),
         (("--by", "topic"), "has no column 'topic'; found 'item_id'"),
@@ -121,7 +124,7 @@ def test_groups_without_their_share_are_named(cordial, tmp_path):
         (("--labelled", "strange.csv"), "1 of 1 labels are for items without a reading: 'x'"),
         (("--labelled", "empty.csv"), "has no label: column 'label' is empty in all 1 rows"),
         (("--labelled", "nothing.csv"), "cannot read nothing.csv: No such file"),
-        (("--options", "1,2"), "options must name the columns"),
+        (("--options", "1,2"), "has columns of other options"),
         (("-o", "r.csv"), "the output r.csv would replace the input"),
         (("-o", "p.txt"), "the name must end in"),
     ],
@@ -141,3 +144,14 @@ def test_an_id_that_occurs_twice(cordial, tmp_path):
     write_table("r.csv", {"item_id": ["a", "b", "a"], "p_1": [0.5] * 3, "p_2": [0.5] * 3})
     result = cordial("plan", "r.csv", "-o", "p.csv", status=2)
     assert "an item_id must occur once; 'a' is in lines 2 and 4" in result.stderr
+
+
+def test_a_task_and_a_reader_are_asked_for_at_once(cordial, tmp_path):
+    rows = [f"x,{task},{reader},.6,.4" for task in ("wit", "tone") for reader in (task, "gpt")]
+    (tmp_path / "r.csv").write_text("\n".join(["item_id,task,reader,p_1,p_2", *rows]))
+    told = cordial("plan", "r.csv", "-o", "p.csv", status=2).stderr
+    assert "2 tasks: 'wit', 'tone'. It holds 2 readers: 'wit', 'gpt'." in told
+    assert told.endswith("for example: --task wit --reader wit.\n")
+    cordial("plan", "r.csv", "-n", 1, "-o", "p.csv", "--task", "wit", "--reader", "wit")
+    told = cordial("plan", "r.csv", "-o", "q.csv", "--reader", "gpt", status=2).stderr
+    assert told.endswith("Choose one, for example: --task wit.\n")

@@ -173,7 +173,7 @@ BAD = {
     "text": ("good\nbad\n", GOOD, "it is not JSON. Say what it is: --from openai, vllm, "),
     "unknown": (
         '{"a": 1, "b": 2}\n', GOOD,
-        "its rows have a, b: name the fields: cordial read log.jsonl --answer a -o"),
+        "its rows have a, b: name the fields: cordial read log.jsonl --answer a --options .* -o"),
     "unknown tokens": (CHAT, [*GOOD[:3], "good,bad"], "none of its 20 answers names an option"),
     "no options": (CHAT, GOOD[:2], "does not say which .*: --options 1,2,3"),
     "labels of another scale": (

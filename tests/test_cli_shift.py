@@ -76,7 +76,7 @@ def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
     letters = {f"logit_{c}": cells.pop(f"logit_{k}") for k, c in enumerate("abcde", 1)}
     write_table(files[0], {**cells, **letters})
     result = cordial(*fast("shift", *files, "-o", "p.csv", *given), status=2)
-    assert "options must name the columns" in result.stderr
+    assert "has columns of other options" in result.stderr
 
 
 def test_the_columns_are_those_of_the_documentation(cordial, files):

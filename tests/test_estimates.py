@@ -255,8 +255,22 @@ def test_groups_are_found_by_the_index_of_the_readings(fitted):
 def test_labels_that_are_all_alike_teach_nothing():
     rows = np.flatnonzero(MADE.labels == 4)[:60]
     fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
-    assert "all 60 labels are alike, from which nothing can be learned" in str(fitted.verdict())
+    verdict = fitted.verdict()
+    assert verdict and "all 60 labels are alike, from which nothing can be learned" in verdict.text
     assert fitted.find_bias({"system": np.arange(60) % 3}) == []
+    told = fitted.describe()
+    assert told.text == verdict.text == "\n".join(told.sentences)
+    assert (told.faults, told.expected["cordial"], told.losses) == ((), None, {})
+    assert told.brief == "unknown, for all labels are alike"
+    groups = [f"system {text % 2}" for text in range(60)]
+    found = fitted.estimate(MADE.logits[rows], np.arange(60), groups)
+    assert found.ranked_text("system").startswith("No system is ranked: all labels are alike")
+    assert (found.best, found.resolved) == ({}, [])
+    assert {row["p_best"] for row in found.rows} == {None}
+    assert "all labels are alike" in found.warnings[0]
+    few = cp.Cordial(inference="mode").fit(MADE.logits[rows[:5]], MADE.labels[rows[:5]])
+    assert few.summary().endswith("all 5 labels are alike, from which nothing can be learned.")
+    assert "log loss" not in few.summary() and "temperature" not in few.summary()
 
 
 def test_an_option_that_no_label_reaches_is_not_known_to_be_rare():
@@ -274,4 +288,8 @@ def test_measurements_are_no_groups():
     residuals = np.repeat([-1.0, 1.0], 15)
     halves = np.repeat(["1.5", "2"], 15)
     assert find_bias(residuals, {"mean": halves}) == []
+    told = find_bias(
+        residuals, {"system": np.repeat(["b", "a"], 15), "number": np.repeat([1, 2], 15)}
+    )
+    assert [bias.column for bias in told] == ["system"]
     assert find_bias(residuals, {"system": np.repeat(["1", "2"], 15)})

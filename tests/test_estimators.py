@@ -81,7 +81,7 @@ def test_covariates():
         found.predict_proba(TEST)
     with pytest.raises(InputError, match=r"shape \(20,\); got shape \(3,\)"):
         found.fit(LOGITS, LABELS, {"length": length[:3]})
-    with pytest.raises(InputError, match="'length' must be finite; it is nan in row 4"):
+    with pytest.raises(InputError, match="'length' must be finite numbers; it is nan in row 4"):
         found.fit(LOGITS, LABELS, {"length": np.where(np.arange(20) == 4, np.nan, length)})
     with pytest.raises(InputError, match="uses the covariate 'length'.* not given"):
         cp.ChannelCalibrator(Channel("lengthy", lengthy)).fit(LOGITS, LABELS)

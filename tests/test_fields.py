@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 from typing import Any
 
 import numpy as np
@@ -248,22 +249,22 @@ def test_what_a_file_lacks_is_said_with_what_it_has(log):
         (
             [{"question_id": 1, "model": m, "turn": t, "evaluator": "g", "judgment": "4"}
              for m in "ab" for t in (1, 2)],
-            "--item question_id,model,turn --answer judgment --reader evaluator -o readings.csv",
+            "--item question_id,model,turn --answer judgment --reader evaluator --options 1,2,3",
         ),
         (
             [{"doc": {"uid": i}, "grades": {"tone": 3, "ease": 4}, "rating": {"human": 3}}
              for i in (1, 2)],
             "--item doc.uid --answer 'grades.\\*' --label rating.human",
         ),
-        ([{"id": i, "lp": {"1": -0.1, "2": -3.0}} for i in (1, 2)], "--item id --answer lp -o"),
+        ([{"id": i, "lp": {"1": -0.1, "2": -3.0}} for i in (1, 2)], "--item id --answer lp --opt"),
         (
             [{"sampleId": 1, "scores": {"tone": 3, "ease": 4}, "expert": {"tone": 3}}],
-            "--item sampleId --answer 'scores.\\*' --label 'expert.\\*' -o readings.csv --labels l",
+            "--item sampleId --answer 'scores.\\*' --label 'expert.\\*' --options .* --labels l",
         ),
         (
             [{"j": {"g": {"t1": {"verdict": "4"}, "t2": {"verdict": "5"}},
               "c": {"t1": {"verdict": "3"}, "t2": {"verdict": "5"}}}}],
-            "--item 'j.\\*.\\*' --answer 'j.\\*.\\*.verdict' --reader 'j.\\*' -o",
+            "--item 'j.\\*.\\*' --answer 'j.\\*.\\*.verdict' --reader 'j.\\*' --options",
         ),
         (
             [{"id": 1, "messages": [{"role": "user", "content": "4"}], "human_1": 3, "human_2": 3}],
@@ -284,6 +285,39 @@ def test_rows_that_one_name_has_in_common_are_told(cordial, log):
     assert "warning: 2 texts have several rows" in told and "--item q,model" in told
     told = cordial(*given, "--item", "q,model").stderr
     assert "several rows" not in told and "4 readings" in told
+
+
+def test_a_table_of_a_row_a_label_is_read_by_what_the_messages_say(cordial, tmp_path):
+    # Each judgment stands beside the labels of two people, and counts once.
+    path = tmp_path / "long.csv"
+    rows = [
+        f"t{i},{1 + i % 5},{who},{1 + (i + k) % 5}" for i in range(8) for k, who in enumerate("ab")
+    ]
+    path.write_text("\n".join(["text_id,judge_score,rater,human_score", *rows]))
+
+    def type(*more):
+        return cordial("read", path, *more, status=2).stderr.rstrip()
+
+    told = type("-o", "r.csv", "--options", "5,4,3,2,1")
+    assert " --options 5,4,3,2,1 " in told
+    cordial(*shlex.split(type("-o", "r.csv").partition("name the fields: cordial ")[2]))
+    given = ["--item", "text_id", "--answer", "judge_score", "-o", "r.csv"]
+    for more in ("--options", "--label", "--annotator"):
+        told = type(*given, "--labels", "l.csv")
+        assert f"{more} " in told
+        given += shlex.split(f"{more} {told.partition(f'{more} ')[2]}".rstrip("."))[:2]
+    assert not cordial("read", path, *given, "--labels", "l.csv").stderr.count("warning")
+    for readings, labels in (("readings.csv", "labels.csv"), ("r.csv", "l.csv")):
+        found = polars.read_csv(readings)
+        assert (found.select(polars.sum_horizontal(f"n_{k}" for k in STARS)) == 1).to_series().all()
+        assert len(found) == 8 and len(polars.read_csv(labels)) == 16
+    told = cordial("read", path, *given[:-4], "-o", "r.csv").stderr
+    assert "8 texts have several rows" in told and "If a row is of one person's label" in told
+    assert told.endswith("--annotator rater\n")
+    # One that differs shows that each row was judged by itself.
+    path.write_text(path.read_text().replace("t0,1,b", "t0,2,b"))
+    found = cp.read(path, item="text_id", answer="judge_score", annotator="rater", options=STARS)
+    assert {reading.values.sum() for reading in found.values} == {2}
 
 
 def test_a_field_names_and_another_name_chooses(log):

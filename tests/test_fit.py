@@ -178,7 +178,7 @@ def test_what_cannot_be_fitted():
         fit_channel("mixture", LOGITS, LABELS[:3])
     with pytest.raises(InputError, match=r"'length' must have one number a text, shape \(20,\)"):
         fit_channel("mixture", LOGITS, LABELS, covariates={"length": LABELS[:3]})
-    with pytest.raises(InputError, match="'length' must be finite; it is nan in row 0"):
+    with pytest.raises(InputError, match="'length' must be finite numbers; it is nan in row 0"):
         fit_channel("mixture", LOGITS, LABELS, covariates={"length": np.full(20, np.nan)})
     with pytest.raises(ChannelError, match="'affine'"):
         fit_channel("affine", LOGITS, LABELS)

@@ -342,6 +342,9 @@ def test_a_graded_log_names_its_scores_and_says_if_their_calls_are_lost(log):
         asked_for = ["read", str(path), "--options", "I,P,C", "--dry-run"]
         ended = CliRunner().invoke(app, asked_for)
         assert "read by --score qa" in f"{ended.exception}{ended.stderr}"
+        wanted = [*asked_for[:-1], "--labels", str(path.with_name("l.csv"))]
+        told = CliRunner().invoke(app, wanted).stderr
+        assert told.count("read by --score qa") == 1 and told.count("\n") == 1
     asked = {"grading": [{"role": "user"}, {"role": "assistant", "model": "m/g"}]}
     elsewhere = {**BEGUN, "name": "other"}
     for events, lost in [((elsewhere, call("")), True), ((BEGUN, call("")), False)]:

@@ -169,7 +169,7 @@ def test_other_columns_go_along(ask):
     shown = ask().output
     table = read_readings("out.csv")
     assert table.extras["user"][:3] == ["u0", "u1", "u0"]
-    np.testing.assert_allclose(table.covariate("length"), np.arange(12) + 0.5)
+    np.testing.assert_allclose(table.covariates(["length"])["length"], np.arange(12) + 0.5)
     written = set(read_columns("out.csv").cells)
     assert {"label", "user"} < written and not {"p_1", "rating", "text"} & written
     assert "taken for readings are not passed on: p_1, rating" in shown

@@ -67,6 +67,37 @@ def test_what_it_asks_for_is_said_where_it_is_missing(cordial, mine, tmp_path, e
     assert not (tmp_path / "o.csv").exists()
 
 
+def test_a_value_beyond_the_levels_is_refused_before_and_after_the_fit(cordial, mine, tmp_path):
+    with mine.open("a") as file:
+        file.write("\nLEVELS = {'doubt': 3}\n")
+    doubt = np.arange(TEXTS) % 3
+    table, labels = write_tables(tmp_path, doubt=doubt)
+    options = "--channel", mine, "--inference", "mode", "--quiet"
+    cordial("fit", table, labels, "-o", "j.cordial", *options)
+    doubt[[41, 50]] = 7, -1
+    table, labels = write_tables(tmp_path, doubt=doubt)
+    message = "'doubt' must be whole numbers 0..2, as its channel has 3 levels; it is 7 in lines 43"
+    for arguments in (
+        ("calibrate", table, labels, "-o", "o.csv", *options),
+        ("predict", "j.cordial", table, "-o", "o.csv", *options[:2]),
+        ("report", "j.cordial", table, labels, "-o", "o.html", *options[:2]),
+    ):
+        assert message in cordial(*arguments, status=2).stderr
+    assert not {*tmp_path.glob("o.*")}
+    logits, rated = np.eye(5)[[0, 1, 2, 3, 4, 0]], [0, 1, 2, 3, 4, 1]
+    stack, beyond = cp.load("j.cordial", channels=[mine]), {"doubt": [0, 1, 2, 1, 3, 0]}
+    row = "'doubt' must be whole numbers 0..2, .*; it is 3 in row 4"
+    for call in (
+        lambda: cp.ChannelCalibrator(mine).fit(logits, rated, beyond),
+        lambda: cp.Cordial(channels=[mine]).fit(logits, rated, beyond),
+        lambda: stack.predict_proba(logits, beyond),
+        lambda: cp.Fusion(channels=[mine]).fit(np.stack([logits] * 2, 1), rated, beyond),
+        lambda: cp.learn_prior({"task": (logits, rated, beyond)}, channels=[mine]),
+    ):
+        with pytest.raises(cp.InputError, match=row):
+            call()
+
+
 def test_it_goes_through_a_sweep(mine, tmp_path):
     readings, labels = write_tables(tmp_path, doubt=[1.0] * TEXTS)
     write_table(tmp_path / "known.csv", {**read(labels)})

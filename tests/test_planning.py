@@ -142,7 +142,10 @@ def test_readings_that_are_all_alike_are_warned_of():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n": 61}, "n must be a whole number from 1 to the 60 texts; found 61"),
+        (
+            {"n": 61},
+            "n, the texts to label, must be a whole number from 1 to the 60 texts; found 61",
+        ),
         ({"n": 58, "labelled": [1, 2, 3]}, "1 to the 57 texts without a label; found 58"),
         ({"n": 0}, "found 0"),
         ({"groups": ["a"] * 59}, "one name for each of 60 texts; got 59"),

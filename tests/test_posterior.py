@@ -134,7 +134,7 @@ def test_covariates_are_checked():
         posterior.predict_proba(logits)
     with pytest.raises(InputError, match=r"shape \(4,\); got shape \(3,\)"):
         posterior.predict_proba(logits, {"length": length[:3]})
-    with pytest.raises(InputError, match="'length' must be finite; it is inf in row 1"):
+    with pytest.raises(InputError, match="'length' must be finite numbers; it is inf in row 1"):
         posterior.predict_proba(logits, {"length": np.where(length == 2, np.inf, length)})
     with pytest.raises(InputError, match="'length' must be numbers"):
         posterior.predict_proba(logits, {"length": list("abcd")})

@@ -144,8 +144,10 @@ def test_leaving_out_and_joining(learned):
     for change, message in {
         lambda: whole.join(whole): "'task 0' is in two of the priors",
         lambda: table(("location",)).join(learned): "no channel in common",
-        lambda: whole.leave_out(["task 9"]): "tasks among task 0, .*; got 'task 9'",
-        lambda: whole.leave_out("task 0"): "must be a list of tasks",
+        lambda: whole.leave_out(
+            ["task 9"]
+        ): "no task 'task 9' to leave out; found 'task 0', .*: leave_out=\\('task 0',\\)",
+        lambda: whole.leave_out("task 0"): "must be a list; got 'task 0'",
         lambda: whole.leave_out(["task 0", "task 1"]): "2 tasks or readers at least; there is task",
     }.items():
         with pytest.raises(InputError, match=message):
@@ -206,7 +208,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
     ("tasks", "settings", "message"),
     [
         ({}, {}, "2 tasks or readers at least; there is none"),
-        (TASKS, {"leave_out": ["mine"]}, "tasks among ours, theirs; got 'mine'"),
+        (TASKS, {"leave_out": ["mine"]}, "no task 'mine' to leave out; found 'ours', 'theirs'"),
         (TASKS, {"rule": "odd"}, "rule must be one of"),
         (TASKS, {"channels": []}, "channels must be a list of one or several"),
         ({**TASKS, ("ours", ""): TASKS["ours"]}, {}, "a task and reader comes twice"),

@@ -41,6 +41,7 @@ def test_samples_in_lists_and_row_by_row(log, tmp_path):
             "its rows have no `scores`, `samples`.* others; they have item_id, tokens",
         ),
         ([{"scores": [[4]]}], "line 1: `scores` must be one answer or a list of answers"),
+        ([{"scores": ["bad", "good"]}], "the first says 'bad', 'good'"),
         ([{"scores": "5;5;4"}], "none of its 1 answers names an option.*; the first says '5;5;4'"),
         ([{"rating": "5 5 4"}], "none of its 1 answers names an option"),
         ([{"scores": "[4 5 4]"}], "none of its 1 answers names an option"),

@@ -79,11 +79,11 @@ def test_what_a_parameter_means(name, known, words):
 
 
 def test_a_sentence():
-    assert str(Fault("temperature", 6.123, 3.18, 11.2, "x")) == "temperature 6.1 (3.2-11): x"
-    assert str(Fault("offset", 0.7, 0.3, 1.1, "x")) == "offset +0.7 (0.3-1.1): x"
+    assert str(Fault("temperature", 6.123, 3.18, 11.2, "x")) == "temperature 6.1 (3.2 to 11): x"
+    assert str(Fault("offset", 0.7, 0.3, 1.1, "x")) == "offset +0.7 (0.3 to 1.1): x"
     assert str(Fault("offset", -0.7, -1.1, 0.3, "")) == "offset -0.7 (-1.1 to 0.3)"
-    assert str(Fault("concentration", 120.4, 1e-5, 0.062, "")) == "concentration 120 (0-0.062)"
-    assert str(Fault("strength", 0.999, 0.97, 1.0, "")) == "strength 1 (0.97-1)"
+    assert str(Fault("concentration", 120.4, 1e-5, 0.062, "")) == "concentration 120 (0 to 0.062)"
+    assert str(Fault("strength", 0.999, 0.97, 1.0, "")) == "strength 1 (0.97 to 1)"
     assert str(Fault("bias at '5'", 0.4, 0.4, 0.4, "x")) == "bias at '5' +0.4: x"
 
 

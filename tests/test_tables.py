@@ -11,6 +11,7 @@ from review_tables import TEXTS, write_tables
 from scipy.special import softmax
 
 from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.formats.naming import as_name
 from cordial_ppl.readings import as_logits, readings_from_counts
 from cordial_ppl.scale import Scale
 from cordial_ppl.tables import (
@@ -83,13 +84,13 @@ def test_a_byte_order_mark_and_cells_over_several_lines(tmp_path):
     path.write_bytes(path.read_bytes().replace(b",x,", b",0,"))
     table = read_readings(path)
     assert (table.item_ids, table.extras) == (["a", "b"], {"note": ["x\r\ny", ""]})
-    np.testing.assert_array_equal(table.covariate("logit_2"), [2, 2])
+    np.testing.assert_array_equal(table.covariates(["logit_2"])["logit_2"], [2, 2])
     for name, message in (
         ("note", "column 'note' must be numbers; found .* in line 3"),
         ("height", "r.csv has no column 'height'; found 'item_id', 'note'"),
     ):
         with pytest.raises(InputError, match=message):
-            table.covariate(name)
+            table.covariates([name])
     # The limit of the standard library is 2**17 characters.
     path.write_text(f"item_id,note,logit_1,logit_2\na,{'x' * 2**18},1,2\n")
     assert len(read_readings(path).extras["note"][0]) == 2**18
@@ -123,7 +124,8 @@ def test_one_of_several(tmp_path, ending):
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({}, "2 tasks: 'fluency', 'style'. Choose one.* task='fluency'.$"),
+        ({}, "2 tasks: 'fluency', 'style'. It .*'r1', 'r2'. .*: task='fluency', reader='r1'.$"),
+        ({"reader": "r1"}, "2 tasks: 'fluency', 'style'. Choose one.* task='fluency'.$"),
         ({"task": "fluency"}, "2 readers: 'r1', 'r2'. Choose one.* reader='r1'.$"),
         ({"task": "taste"}, "no task 'taste'; found 'fluency', 'style'"),
         ({"task": "style", "reader": "r2"}, "no reader 'r2'; found 'r1'"),
@@ -291,10 +293,10 @@ def test_options_never_take_the_place_of_a_gap(text):
     for names in ("p_1,p_2,p_4", "p_3,p_2,p_1", "p_1,p_2,p_good"):
         path = text("r.csv", f"item_id,{names}", "x,.2,.3,.5")
         for options in (("0", "1", "2"), ("poor", "fair", "better")):
-            with pytest.raises(InputError, match="options must name the columns"):
+            with pytest.raises(InputError, match="has columns of other options"):
                 read_readings(path, options=options)
     words = text("w.csv", "item_id,p_poor,p_fair,p_good", "x,.2,.3,.5")
-    with pytest.raises(InputError, match="options must name the columns"):
+    with pytest.raises(InputError, match="has columns of other options"):
         read_readings(words, options=("bad", "fair", "good"))
     assert read_readings(words, options=("1", "2", "3")).scale.aliases == ("poor", "fair", "good")
 
@@ -317,7 +319,7 @@ def test_options_that_columns_number_otherwise(text):
         if fits:
             assert read_readings(readings, reader="a", options=own).scale.aliases == ("1", "2", "3")
         else:
-            with pytest.raises(InputError, match="options must name the columns"):
+            with pytest.raises(InputError, match="has columns of other options"):
                 read_readings(readings, reader="a", options=own)
 
 
@@ -329,6 +331,29 @@ def test_columns_of_annotators(text):
     ]  # fmt: skip
     assert found.extras["y"] == ["note"] * 3 and found.extras["input_label"] == ["3"] * 3
     assert read_labels(path, SCALE).labels.tolist() == [2, 2]
+
+
+def test_an_index_of_names_without_a_name_is_of_the_texts(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names, cells = ["a", "b", "c"], {"p_1": [0.5, 0.25, 0.9], "p_2": [0.5, 0.75, 0.1]}
+    for ending, to in (("parquet", "to_parquet"), ("csv", "to_csv")):
+        path = tmp_path / f"r.{ending}"
+        getattr(pandas.DataFrame(cells, index=names), to)(path)
+        found = read_readings(path)
+        assert (found.item_ids, found.extras) == (names, {})
+        # Beside ids, another index has the name that `reset_index` gives; numbers are no column.
+        own = {"item_id": names, **cells}
+        for index, extras in ((["x", "y", "z"], {"index": ["x", "y", "z"]}), ([7, 3, 9], {})):
+            getattr(pandas.DataFrame(own, index=index), to)(path)
+            assert read_readings(path).extras == extras
+        getattr(pandas.DataFrame(cells, index=[7, 3, 9]), to)(path)
+        with pytest.raises(InputError, match="Name the column.*id='index'"):
+            read_readings(path)
+        assert read_readings(path, id=["index"]).item_ids == ["7", "3", "9"]
+    pandas.DataFrame(cells).to_csv(path)
+    assert [*read_columns(path).schema] == ["p_1", "p_2"]
+    path.write_text("item_id,p_1,,p_2\na,.9,note,.1\n")
+    assert read_readings(path).extras == {"column_3": ["note"]}
 
 
 def test_an_index_of_pandas_is_no_column(tmp_path, cordial):
@@ -354,6 +379,23 @@ def test_an_index_of_pandas_is_no_column(tmp_path, cordial):
     assert "no column 'system'" in said and "index_level" not in said
 
 
-@given(st.lists(st.tuples(*2 * [st.text("a|\\", max_size=4)]), min_size=2, max_size=2, unique=True))
+PARTS = st.text("a|\\", max_size=4)
+
+
+@given(st.lists(st.tuples(PARTS, PARTS), min_size=2, max_size=2, unique=True))
 def test_different_texts_have_different_joined_names(pairs):
     assert len(set(map(join_parts, pairs))) == 2
+
+
+@given(st.lists(st.lists(PARTS.map(lambda part: part or None), min_size=1, max_size=3), max_size=4))
+def test_different_lists_have_different_names(lists):
+    known = {tuple(part or "" for part in parts) for parts in lists if any(parts)}
+    assert len({as_name(parts, "ids") for parts in lists} - {None}) == len(known)
+
+
+def test_a_part_of_an_id_may_be_missing_in_one_place(text):
+    path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",x,.5,.5")
+    assert read_readings(path, id=["q,model"]).item_ids == ["x|", "|x"]
+    path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",,.5,.5")
+    with pytest.raises(InputError, match="needs an item_id; there is none in line 3"):
+        read_readings(path, id=["q,model"])

@@ -213,7 +213,7 @@ def _enter_readings(case: dict[str, Any], folder: Path) -> None:
     assert [table.where(i) for i in range(rows)]
     read_provenance(table.columns)
     for name in table.extras:
-        attempt(table.covariate, name)
+        attempt(table.covariates, [name])
     write_everywhere({"item_id": table.item_ids, "p_1": np.ones(rows)} | table.extras, folder)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.experimental import checkify
 from jaxtyping import Float
 
 from cordial_ppl.arrays import pad_rows, repeat_rows
@@ -63,6 +64,8 @@ def check_contract(channel: Channel) -> Finding:
 
 def check_density(texts: Texts, rng: np.random.Generator) -> list[Finding]:
     """Check the log density and its gradient; where it is not finite the rest is left out."""
+    if beyond := _find_beyond(texts):
+        return [Finding("indices", FAIL, beyond)]
     centre = np.tile(np.asarray(texts.target.prior.loc), (FEW, 1))
     value, slope = map(np.asarray, _density(texts, centre))
     if not (np.isfinite(value).all() and np.isfinite(slope).all()):
@@ -70,6 +73,23 @@ def check_density(texts: Texts, rng: np.random.Generator) -> list[Finding]:
         words = f"log density {float(value[0])} at the prior's location; its gradient {gradient}"
         return [Finding("finite density", FAIL, words)]
     return [_extremes(texts, rng), _gradients(texts, rng), _rows(texts, rng)]
+
+
+def _find_beyond(texts: Texts) -> str:
+    """Say where an array is indexed beyond its end, which JAX does without a word; else ""."""
+    target = texts.target
+    if not texts.known.covariates:
+        return ""
+    with jax.enable_x64(True):
+        checked = jax.jit(checkify.checkify(target.probs, errors=checkify.index_checks))
+        error, _ = checked(target.prior.loc, texts.readings)
+    if not (found := error.get()):
+        return ""
+    declared = dict(target.channel.levels)
+    names = [name for name in texts.known.covariates if name not in declared]
+    size = found.rstrip(" .").rpartition(" ")[2]
+    advice = f": if {names[0]!r} is the index, LEVELS = {{{names[0]!r}: {size}}}" if names else ""
+    return f"{found.strip().rstrip('.')}; JAX takes the last entry instead{advice}"
 
 
 def _density(texts: Texts, points: np.ndarray, *given: Any) -> Any:

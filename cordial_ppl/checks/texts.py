@@ -122,7 +122,7 @@ def check_texts(
         raise InputError(
             f"channel {channel.name!r} asks for the covariate {missing[0]!r}: give it too."
         )
-    extra = as_covariates(covariates, len(readings), needed, levels=channel.levels)
+    extra = as_covariates(covariates, len(readings), needed, levels=dict(channel.levels))
     return as_texts(channel, readings, codes, extra)
 
 

@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any
@@ -30,6 +31,11 @@ from cordial_ppl.progress import showing
 
 class Commands(TyperGroup):
     """The commands; an error of the package becomes a message and an exit status."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what stands before the command; nothing at all asks for help."""
+        with reporting() if args else nullcontext():
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""

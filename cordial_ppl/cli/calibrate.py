@@ -166,7 +166,7 @@ def take_labelled(
         channels: Names or files of channels.
 
     Raises:
-        InputError: A column is missing, or does not hold finite numbers.
+        InputError: A column is missing, or does not hold finite numbers or the levels of a channel.
         ChannelError: A file does not hold a channel.
     """
     from cordial_ppl.inference.data import Labelled
@@ -188,8 +188,8 @@ def take_covariates(
 
         for channel in map(load_channel, channels):
             with naming(f"channel {channel.name!r}"):
-                for name in find_covariates(channel, table.scale.size):
-                    covariates[name] = table.covariate(name)
+                names = find_covariates(channel, table.scale.size)
+                covariates |= table.covariates(names, dict(channel.levels))
     return covariates
 
 
@@ -216,15 +216,16 @@ def _show(fitted: FittedTables, counts: dict, done: str, shown: Shown) -> None:
     from cordial_ppl.cli.output import STDOUT, show_json
 
     table, calibrator = fitted.table, fitted.calibrator
-    covariates = {name: table.covariate(name) for name in calibrator.covariates_}
+    covariates = table.covariates(calibrator.covariates_)
     able = calibrator.can_forecast
     forecast = calibrator.forecast(table.logits, covariates) if able else None
     summary, biases = calibrator.describe(forecast), calibrator.find_bias(fitted.groups)
     if shown.json:
         found = [bias._asdict() for bias in biases]
-        show_json({**counts, "summary": summary.to_dict(), "biases": found})
-    elif not shown.quiet:
+        return show_json({**counts, "summary": summary.to_dict(), "biases": found})
+    if not shown.quiet:
         STDOUT.print(summary.text)
-        for bias in biases:
-            STDOUT.print(f"\nWarning: {bias}")
+    for bias in biases:
+        say(f"warning: {bias}")
+    if not shown.quiet:
         say(done)

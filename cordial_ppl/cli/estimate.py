@@ -1,5 +1,6 @@
 """`cordial estimate` and `cordial compare`: how good the texts are, all of them and by group."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,17 +9,19 @@ from cordial_ppl.cli.messages import say
 from cordial_ppl.cli.options import (
     Chosen,
     Fitting,
+    Inference,
     Labelling,
     LabelsPath,
     ReadingsPath,
     Shown,
     option,
 )
-from cordial_ppl.errors import InputError, name_rows, naming
+from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, naming
 
 if TYPE_CHECKING:
     from cordial_ppl.cli.calibrate import FittedTables
     from cordial_ppl.estimates.estimate import Estimate
+    from cordial_ppl.scale import Scale
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 BY = "A column of READINGS that names groups, such as `system`."
@@ -64,15 +67,30 @@ def compare(
     fitting: Fitting,
     shown: Shown,
     wanted: Wanted,
-    by: Annotated[str, option("COLUMN", BY)],
+    by: Annotated[str | None, option("COLUMN", BY)] = None,
 ) -> None:
     """Rank groups of texts, such as the systems that wrote them, by their mean label.
 
     Each has the difference to the best with its interval. LABELS must be of texts that were drawn
     at random or by `cordial plan --by COLUMN`, which spreads labels evenly.
     """
+    if by is None:
+        raise _ask_for_groups(readings)
     fitted, made = _estimate(readings, labels, chosen, labelling, fitting, shown, wanted, by, 2)
     _show(fitted, made, made.ranked_text(by), shown, wanted, by)
+
+
+def _ask_for_groups(readings: Path) -> InputError:
+    """The error of a comparison without groups, which names the columns that may hold them."""
+    from cordial_ppl.tables.files import read_columns
+    from cordial_ppl.tables.groups import list_grouping
+
+    found = list_grouping(read_columns(readings))
+    problem = "say which groups of texts to compare."
+    if not found:
+        return InputError(f"{problem} {readings} has no column of groups: add one, such as system.")
+    columns = f"a column of {readings}, such as {list_names(found)}"
+    return SettingNeeded(problem, f"Name {columns}", "by", found[0])
 
 
 def _estimate(
@@ -104,6 +122,13 @@ def _estimate(
     def check(table: "ReadingTable", found: "LabelTable") -> None:
         nonlocal groups
         check_level(wanted.level)
+        if fitting.inference is Inference.MODE:
+            raise SettingNeeded(
+                "a mode says nothing of how uncertain a mean is.",
+                "Take draws of the posterior",
+                "inference",
+                Inference.DEFAULT.value,
+            )
         if by is not None:
             if by not in table.columns.schema and by in found.columns.schema:
                 raise InputError(
@@ -113,6 +138,8 @@ def _estimate(
             groups = read_groups(table.columns, by)
         if groups is not None and len(set(groups)) < least:
             raise InputError(f"{readings} has one {by} alone, {groups[0]!r}: nothing to compare.")
+        if least > 1 and by is not None and len(set(found.labels.tolist())) == 1:
+            raise InputError(_say_alike(readings, labels, found, by, table.scale, chosen))
         design.update(_read_design(table, found))
 
     fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, check=check)
@@ -121,7 +148,7 @@ def _estimate(
         table.logits,
         fitted.rows,
         groups,
-        {name: table.covariate(name) for name in calibrator.covariates_},
+        table.covariates(calibrator.covariates_),
         level=wanted.level,
         **design,
     )
@@ -130,6 +157,19 @@ def _estimate(
     if wanted.output is not None:
         _write(made, wanted.output, by or "group")
     return fitted, made
+
+
+def _say_alike(
+    readings: Path, labels: Path, found: "LabelTable", by: str, scale: "Scale", chosen: Chosen
+) -> str:
+    """Say why labels of one option rank nothing, and what to type next."""
+    number, option = len(found.labels), scale.options[found.labels[0]]
+    alike = "there is one label" if number == 1 else f"all {number} labels are {option!r}"
+    more = ["cordial", "plan", readings, "--by", by, "--labelled", labels, *chosen.typed]
+    return (
+        f"{labels}: {alike}, from which nothing can be learned of how groups differ, so no {by} is "
+        f"ranked. Label more texts: {shlex.join(map(str, more))} -o to-label.csv"
+    )
 
 
 def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
@@ -189,10 +229,11 @@ def _show(
 ) -> None:
     """Print the estimate, its warnings and the verdict on the calibrator; or all of it as JSON."""
     from cordial_ppl.cli.output import STDOUT, show_json
+    from cordial_ppl.estimates.bias import drop_copies
 
     calibrator = fitted.calibrator
-    # The column of the estimate is accounted for.
-    groups = {name: cells for name, cells in fitted.groups.items() if name != by}
+    # The column of the estimate is accounted for, and so is another of the same groups.
+    groups = drop_copies(fitted.groups, fitted.groups.get(by or "", ()))
     biases, verdict = calibrator.find_bias(groups), calibrator.verdict()
     if shown.json:
         content = made.to_dict() | {"biases": [bias._asdict() for bias in biases]}

@@ -54,7 +54,7 @@ def show_forecast(
             f"{calibrator} is not a calibrator of one reader: make one with `cordial fit`."
         )
     table = read_readings(readings, **settings)
-    covariates = {name: table.covariate(name) for name in fitted.covariates_}
+    covariates = table.covariates(fitted.covariates_, fitted.levels())
     found = fitted.forecast(table.logits, covariates)
     if not (shown.json or shown.quiet):
         STDOUT.print(found.text)

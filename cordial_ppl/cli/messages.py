@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -20,8 +21,12 @@ from cordial_ppl.errors import (
     CordialWarning,
     InputError,
     SettingNeeded,
+    Value,
     shorten,
 )
+
+USAGE: Any = typer.BadParameter.__base__
+"""The error of a command that is not typed as it must be."""
 
 STDERR = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
@@ -65,8 +70,8 @@ def reporting() -> Iterator[None]:
     """Turn errors and warnings of the package into lines on stderr, and errors into a status.
 
     Raises:
-        typer.Exit: 2 where the input is at fault, 130 after Ctrl-C, 1 for another error of the
-            package; any other exception passes through.
+        typer.Exit: 2 where the input or the command is at fault, 130 after Ctrl-C, 1 for another
+            error of the package; any other exception passes through.
     """
     shown: set[str] = set()
 
@@ -86,6 +91,14 @@ def reporting() -> Iterator[None]:
             say(f"error: {_in_options(error)}")
             at_fault = isinstance(error, InputError | ChannelError)
             raise typer.Exit(2 if at_fault else 1) from error
+        except USAGE as error:
+            words = error.format_message()
+            # The name of the program is that of its first context.
+            names = error.ctx.command_path.split()[1:] if error.ctx else []
+            command = " ".join(["cordial", *names])
+            stop = "" if words.endswith((".", "?")) else "."
+            say(f"error: {words[:1].lower()}{words[1:]}{stop} Try '{command} -h' for help.")
+            raise typer.Exit(2) from error
         except KeyboardInterrupt as error:
             raise typer.Exit(130) from error
 
@@ -98,8 +111,16 @@ def _in_options(error: CordialError) -> str:
     return str(error)
 
 
-def as_option(setting: str, value: str | tuple[str, ...]) -> str:
+REPEATED = {"channels": "channel", "leave_out": "leave-out", "units": "unit"}
+"""Settings of several values whose option is given for each."""
+
+
+def as_option(setting: str, value: Value) -> str:
     """Write a setting as it is typed in a shell: "--options 1,2,3"."""
+    if not isinstance(value, str | tuple):
+        value = tuple(f"{name}={own}" for name, own in value.items())
+    if setting in REPEATED and not isinstance(value, str):
+        return " ".join(as_option(REPEATED[setting], own) for own in value)
     text = io.StringIO()
     if isinstance(value, str):
         text.write(value)

@@ -177,6 +177,13 @@ class Chosen:
         found = {"options": names, "reader": self.reader, "task": self.task}
         return found | {"id": tuple(self.id or ())}
 
+    @property
+    def typed(self) -> list[str]:
+        """The options that were given, as words of a command."""
+        single = [(name, getattr(self, name)) for name in ("options", "reader", "task")]
+        given = [*single, *(("id", column) for column in self.id or ())]
+        return [word for name, value in given if value for word in (f"--{name}", value)]
+
 
 @dataclass(frozen=True)
 class Labelling:

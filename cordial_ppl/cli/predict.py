@@ -86,7 +86,8 @@ def predict(
             path = readings if engine is Engine.LOCAL else readings.absolute()
             table = open_readings(path, **settings)
             counted: list[np.ndarray] = []
-            table.check(fitted.covariates_, lambda logits: counted.append(sketch(logits)))
+            levels = fitted.levels()
+            table.check(fitted.covariates_, levels, lambda own: counted.append(sketch(own)))
             warn_of_others(calibrator, fitted, readings, table)
             if fitted.sketch_ is not None:
                 drift = compare(fitted.sketch_, merge(counted), fitted.scale_)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cordial_ppl.cli.messages import say
+from cordial_ppl.cli.messages import as_option, say
 from cordial_ppl.cli.options import (
     After,
     Explain,
@@ -103,7 +103,10 @@ def read(
         warn,
     )
     from cordial_ppl.formats import read as read_file
+    from cordial_ppl.formats.guesses import find_labels
     from cordial_ppl.formats.inspect_ai import logs_calls
+    from cordial_ppl.formats.resolving import list_named
+    from cordial_ppl.formats.suggestions import as_cell
     from cordial_ppl.tables import write_table
 
     written = [path for path in (out, labels) if path is not None]
@@ -136,7 +139,7 @@ def read(
         try:
             found = take(labels=labels is not None or dry_run)
         except InputError as error:
-            if labels is not None or not dry_run:
+            if labels is None and not dry_run:
                 raise
             # Targets of a graded log are no labels; that its answers are no ratings says more.
             if scored := take(labels=False).scored:
@@ -146,7 +149,10 @@ def read(
         called = score is None or not found.hard or logs_calls(source, score)
     with naming(source):
         if labels is not None and not found.labels["item_id"]:
-            raise InputError("there are no labels in it; leave --labels out.")
+            by_field = found.form is not None and found.form.namings
+            fields = as_cell(find_labels(list_named(source))) if by_field else ""
+            advice = f"name their field, {as_option('label', fields)}, or " if fields else ""
+            raise InputError(f"there are no labels in it; {advice}leave --labels out.")
         if out is not None and not len(found):
             raise InputError("there are labels in it but no readings; leave -o out.")
     if not dry_run:

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.cli.messages import count, say
+from cordial_ppl.cli.messages import as_option, count, say
 from cordial_ppl.cli.output import show_table
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats import Collected, Explained
@@ -80,12 +80,15 @@ def warn(found: Collected, guess: bool, source: Path | None = None) -> None:
     for words in found.doubts if found.form is None else ():
         say(f"warning: {words}")
     if found.pooled and source is not None and found.form and found.form.namings:
-        more = name_more(source, found.form.namings)
+        role, more = name_more(source, found.form.namings)
         texts = "1 text has" if found.pooled == 1 else f"{found.pooled} texts have"
+        each = "a row is of one person's label, name the person"
+        if role == "item":
+            each = "they are of different texts, name what tells these apart"
+        setting = as_option(role, more or "FIELD,FIELD")
         say(
-            f"warning: {texts} several rows, which count as answers to one question. If they are "
-            "of different texts, name what tells these apart: --item "
-            + (",".join(more) if more else "FIELD,FIELD")
+            f"warning: {texts} several rows, which count as answers to one question. If {each}: "
+            f"{setting}"
         )
     graders = [name for name, graded in found.scored.items() if graded]
     if scores := graders or (list(found.scored) if found.unread else []):

@@ -59,7 +59,7 @@ def report(
         logits=table.logits,
         rows=rows,
         labels=found.labels,
-        covariates={name: table.covariate(name) for name in fitted.covariates_},
+        covariates=table.covariates(fitted.covariates_, fitted.levels()),
         kind=table.kind,
         columns=list_groups(table, rows, found),
         weights=found.weights,

@@ -90,7 +90,7 @@ def shift(
             )
         texts = take_labelled(table, rows, found, fitting.channel)
         calibrator = fit_calibrator(texts, scale, settings)
-    extra = {name: table.covariate(name) for name in calibrator.covariates_}
+    extra = table.covariates(calibrator.covariates_, calibrator.levels())
     population = calibrator.predict_proba(table.logits, extra)
     known = population[rows] if calibrator_path else calibrator.out_of_fold_
     assert known is not None  # with so many labels

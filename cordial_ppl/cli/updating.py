@@ -66,7 +66,8 @@ def update_calibrator(
     given = chosen.settings | labelling.settings | {"options": options}
     with doing("reading"):
         table, found, rows = read_labelled(readings, labels, **given)
-    covariates = {name: table.covariate(name)[rows] for name in calibrator.covariates_}
+    extra = table.covariates(calibrator.covariates_, calibrator.levels())
+    covariates = {name: column[rows] for name, column in extra.items()}
     names = as_texts(found.item_ids, len(rows))
     texts = Labelled(table.logits[rows], found.labels, covariates, found.weights, names)
     warn_of_others(path, calibrator, readings, table)

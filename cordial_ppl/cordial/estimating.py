@@ -124,6 +124,7 @@ def estimate(
             level=level,
         ),
         draws=parts[:, : 0 if groups is None else None, 0],
+        alike=bool(np.count_nonzero(labels.sum(axis=0)) == 1),
     )
 
 

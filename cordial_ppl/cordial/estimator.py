@@ -97,7 +97,9 @@ class Estimator(Parameters, ABC):
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
         given = aligned_labels(logits, labels, sample_weight, texts)
-        self.fit_labelled(_label(readings, all_aligned(logits, covariates), scale, *given), scale)
+        covariates, levels = all_aligned(logits, covariates), self.levels(fitted=False)
+        extra = as_covariates(covariates, len(readings), levels=levels)
+        self.fit_labelled(_label(readings, extra, scale, *given), scale)
         names = column_names(logits)
         if names is not None:
             self.feature_names_in_ = names
@@ -282,7 +284,7 @@ class Estimator(Parameters, ABC):
         check_columns(logits, known, self.scale_.options)
         readings = self._read(logits, self.scale_.size)
         covariates = all_aligned(logits, covariates)
-        return readings, as_covariates(covariates, len(readings), self.covariates_)
+        return readings, as_covariates(covariates, len(readings), self.covariates_, self.levels())
 
     def _enter_labels(
         self,
@@ -312,6 +314,14 @@ class Estimator(Parameters, ABC):
         """The members that are fitted to so many labels; none where no labels are needed."""
         return ()
 
+    def levels(self, fitted: bool = True) -> dict[str, int]:
+        """Levels of the covariates that number something, such as users, as channels declare them.
+
+        Args:
+            fitted: whether of the channels that were fitted, or of those to be fitted.
+        """
+        return {}
+
     @abstractmethod
     def _fit(self, texts: Labelled) -> None:
         """Fit to validated, centred readings."""
@@ -328,13 +338,13 @@ class Estimator(Parameters, ABC):
 
 def _label(
     readings: np.ndarray,
-    covariates: Mapping[str, Any] | None,
+    extra: dict[str, np.ndarray],
     scale: Scale,
     labels: Any,
     sample_weight: Any,
     texts: Any,
 ) -> Labelled:
-    """Add validated labels, covariates and weights to readings, one label a row."""
+    """Add labels and weights to readings and covariates, one label a row."""
     several = have_several(labels)
     codes = None if several else scale.encode(labels)
     count = len(labels) if codes is None else len(codes)
@@ -343,7 +353,7 @@ def _label(
             f"every labelled text needs one row of logits: {len(readings)} rows came with "
             f"{count} {'rows of ' if several else ''}labels."
         )
-    extra, of = as_covariates(covariates, count), as_texts(texts, count)
+    of = as_texts(texts, count)
     if codes is None:
         codes, rows, columns = list_labels(labels, scale)
         weights = as_weights(sample_weight, of[rows], (rows, columns))

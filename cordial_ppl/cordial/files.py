@@ -19,7 +19,7 @@ from cordial_ppl.cordial.fingerprints import grids
 from cordial_ppl.cordial.members import CalibratorFit, Fitted
 from cordial_ppl.cordial.weighing import ExpectedLoss
 from cordial_ppl.drift import check_sketch
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior
@@ -199,7 +199,8 @@ def find_channels(
     """Find the channels of a saved stack by their names, and among those that are given.
 
     Raises:
-        InputError: one is needed and not given, or has other contents.
+        InputError: one has other contents.
+        SettingNeeded: one is needed and not given.
     """
     found, given = {}, {channel.name: channel for channel in map(load_channel, channels)}
     for name, posterior in saved.items():
@@ -209,9 +210,12 @@ def find_channels(
                 "their contents differ. Name the file as it was, or fit the calibrator again."
             )
         if name not in given and not (posterior.built_in and name in CHANNELS):
-            raise InputError(
-                f"the calibrator was fitted with the channel file {name}.py: name that file again, "
-                f"channels=['{name}.py'] or --channel {name}.py (its code is run)."
+            files = (f"{n}.py" for n in saved if n not in (*given, *CHANNELS))
+            raise SettingNeeded(
+                f"the calibrator was fitted with the channel file {name}.py.",
+                "Name that file again (its code is run)",
+                "channels",
+                tuple(files) or (f"{name}.py",),
             )
         built_in = posterior.built_in and name in CHANNELS
         found[name] = CHANNELS[name] if built_in else given[name]

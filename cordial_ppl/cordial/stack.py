@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.calibrators import CALIBRATORS
-from cordial_ppl.channel import Channel
+from cordial_ppl.channel import Channel, count_levels
 from cordial_ppl.channels import is_built_in
 from cordial_ppl.cordial.exports import Exports
 from cordial_ppl.cordial.fingerprints import fingerprints
@@ -33,6 +33,7 @@ from cordial_ppl.cordial.settings import (
 )
 from cordial_ppl.cordial.updating import Updating
 from cordial_ppl.cordial.weighing import weigh
+from cordial_ppl.covariates import as_covariates
 from cordial_ppl.drift import sketch
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.data import Labelled
@@ -224,6 +225,10 @@ class Stack(Exports):
         found = [name for name in own.calibrators if labels >= own.min_labels.get(name, 0)]
         return (*channels, *map(CalibratorMember, found))
 
+    def levels(self, fitted: bool = True) -> dict[str, int]:
+        """Levels of covariates, as the base class says."""
+        return count_levels((self.fitted_settings if fitted else self.settings).channels)
+
     def prior_of_weights(
         self, names: Sequence[str]
     ) -> tuple[Float[np.ndarray, " M"], Bool[np.ndarray, " M"]]:
@@ -241,10 +246,11 @@ class Stack(Exports):
             covariates: of the texts, by name.
 
         Raises:
-            InputError: a setting is invalid, a channel uses a covariate that the texts lack, or the
-                prior does not fit the channels.
+            InputError: a setting is invalid, a channel uses a covariate that the texts lack or has
+                fewer levels of one, or the prior does not fit the channels.
             ChannelError: a channel breaks the contract.
         """
+        as_covariates(covariates, len(logits), levels=self.levels(fitted=False))
         own = [part for part in self.parts(0) if isinstance(part, ChannelMember)]
         targets = [part.target(logits.shape[1], covariates) for part in own]
         for part, target in zip(own, targets, strict=True):

@@ -1,6 +1,6 @@
 """Whether a reader errs differently by group: a test over all columns that name groups."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +45,29 @@ class Bias(NamedTuple):
         )
 
 
+def drop_copies(columns: Mapping[str, Any], but: Sequence[Any] = ()) -> dict[str, Any]:
+    """Leave out columns that group texts as another does, such as the numbers of systems.
+
+    Args:
+        columns: cells of the texts by column; of names and numbers of the same groups, names stay.
+        but: cells of a column whose copies are left out too.
+    """
+
+    def group(cells: Sequence[Any]) -> tuple[int, ...]:
+        _, first, codes = np.unique([*map(str, cells)], return_index=True, return_inverse=True)
+        return tuple(first[codes].tolist())
+
+    def is_numbers(column: tuple[str, Any]) -> bool:
+        return all(parse_number(str(cell)) is not None for cell in column[1])
+
+    known, kept = {group(but)}, {}
+    for name, cells in sorted(columns.items(), key=is_numbers):
+        if (groups := group(cells)) not in known:
+            known.add(groups)
+            kept[name] = cells
+    return kept
+
+
 def find_bias(
     residuals: Float[np.ndarray, " n"],
     columns: Mapping[str, Any],
@@ -61,7 +84,7 @@ def find_bias(
         residuals: label less out-of-fold prediction, in the units of the scale.
         columns: cells of the labelled texts by column; one with fewer than two groups, more than
             thirty, or as many as half the labels is not tested, nor is one of measurements, with
-            numbers that are not whole.
+            numbers that are not whole; copies are left out, see `drop_copies`.
         seed: seed of the shuffles.
         least: residual below which the worst group of a column is not worth a report.
 
@@ -70,7 +93,7 @@ def find_bias(
     """
     members = {
         name: (names, codes)
-        for name, cells in columns.items()
+        for name, cells in drop_copies(columns).items()
         for names, codes in [np.unique([str(cell) for cell in cells], return_inverse=True)]
         if FEWEST <= len(names) <= min(MOST, len(residuals) // 2)
         and all((parse_number(name) or 0) % 1 == 0 for name in names)

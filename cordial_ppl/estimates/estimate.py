@@ -18,6 +18,9 @@ MOST = 1000
 COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
 """Columns of the comparison with the best group."""
 
+ALIKE = "all labels are alike, from which nothing can be learned of how groups differ"
+"""What is said of groups then."""
+
 
 class Population(NamedTuple):
     """What is known of the texts of a corpus, or of a group.
@@ -58,6 +61,7 @@ class Estimate:
         rectified: the design-based estimate of the overall mean from the raw reading, beside the
             posterior's.
         draws: of the groups' means, jointly, on the scale.
+        alike: whether all labels are of one option, by which groups cannot be compared.
     """
 
     level: float
@@ -65,6 +69,7 @@ class Estimate:
     groups: Mapping[str, Population]
     rectified: RectifiedMean
     draws: Float[np.ndarray, "D G"] = field(repr=False)
+    alike: bool = False
 
     def __str__(self) -> str:
         """The estimates as text."""
@@ -86,8 +91,8 @@ class Estimate:
 
     @cached_property
     def best(self) -> dict[str, float]:
-        """Probability that each group's mean is the highest."""
-        if not self.groups:
+        """Probability that each group's mean is the highest; none if all labels are alike."""
+        if not self.groups or self.alike:
             return {}
         counts = np.bincount(self.draws.argmax(axis=1), minlength=len(self.groups))
         return dict(zip(self.groups, (counts / len(self.draws)).tolist(), strict=True))
@@ -98,6 +103,8 @@ class Estimate:
 
         The interval of their difference excludes 0.
         """
+        if self.alike:
+            return []
         names, found = list(self.groups), []
         for place, name in enumerate(names):
             one, others = self.draws[:, place, None], self.draws[:, place + 1 :]
@@ -115,7 +122,7 @@ class Estimate:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should beware of."""
-        found = []
+        found = [ALIKE] if self.alike and self.groups else []
         own, other = self.overall.mean, self.rectified
         if other.lower > own.upper or other.upper < own.lower:
             found.append(
@@ -137,8 +144,9 @@ class Estimate:
             by: what the groups are, such as "system".
         """
         whole, share = self.overall, f"{100 * self.level:.0f} %"
+        be = "is" if whole.labels == 1 else "are"
         lines = [
-            f"{whole.labels} of {whole.texts:,} texts are labelled; intervals of {share}",
+            f"{whole.labels} of {whole.texts:,} texts {be} labelled; intervals of {share}",
             f"  mean {_in_words(whole.mean)}; from sampling alone {_in_words(self.rectified)}",
             "  " + ", ".join(f"{name}: {100 * part:.0f} %" for name, part in whole.shares.items()),
         ]
@@ -157,6 +165,8 @@ class Estimate:
         Args:
             by: what the groups are, such as "system".
         """
+        if self.alike:
+            return f"No {by} is ranked: {ALIKE}."
         (best, _), *_ = self._ranked
         head = (by, "labels", "mean", "", "to the best", "", "P(best)")
         cells = [
@@ -185,12 +195,13 @@ class Estimate:
     def rows(self) -> list[dict[str, Any]]:
         """One row for the corpus and one for each group, the highest mean first.
 
-        Groups have their difference to the best one, and the probability of being the best.
+        Groups have their difference to the best one, and the probability of being the best, unless
+        all labels are alike.
         """
         named = [("all", self.overall), *self._ranked]
         none: dict[str, Any] = dict.fromkeys(COMPARED) if self.groups else {}
         compared: dict[str, dict[str, Any]] = {}
-        for name in self.groups:
+        for name in self.groups if not self.alike else ():
             found = self.difference(name, self.ranking[0])
             compared[name] = _columns("to_best", found) | {"p_best": self.best[name]}
         return [
@@ -205,7 +216,7 @@ class Estimate:
                     for key, value in _columns(f"at_least_{option}", share).items()
                 },
                 **{f"share_{option}": share for option, share in found.shares.items()},
-                **(none if found is self.overall else compared[name]),
+                **(none if found is self.overall else compared.get(name, none)),
             }
             for name, found in named
         ]
@@ -286,4 +297,6 @@ def _columns(name: str, found: Interval) -> dict[str, float]:
 
 
 def _in_words(found: Any) -> str:
+    if not np.isfinite(found.lower):
+        return f"{found.mean:.2f} (too few labels for an interval)"
     return f"{found.mean:.2f} ({found.lower:.2f} to {found.upper:.2f})"

@@ -192,9 +192,10 @@ def _say(evidence: Evidence) -> str:
         return _say(evidence.parts[0])
     if isinstance(evidence, Scores):
         names = evidence.options or range(len(evidence.values))
-        return quote(dict(zip(names, evidence.values, strict=False)))
+        scores = (f"{n}: {v:g}" for n, v in zip(names, evidence.values, strict=False))
+        return quote(", ".join(scores))
     texts = [answer.text or "".join(p.token for p in answer.positions) for answer in evidence]
-    return quote(texts[0] if len(texts) == 1 else texts)
+    return list_names(texts, 3)
 
 
 def _nothing(

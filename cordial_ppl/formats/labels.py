@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from cordial_ppl.errors import InputError, quote
+from cordial_ppl.errors import InputError, SettingNeeded, quote
 from cordial_ppl.formats.spellings import Spellings
 from cordial_ppl.numerals import parse_number
 from cordial_ppl.scale import Scale
+
+FIELD = "FIELD"
+"""What stands for a field in a message until one is found."""
 
 
 class Labels:
@@ -40,6 +43,7 @@ class Labels:
 
         Raises:
             InputError: It is no option, or the same person said otherwise before.
+            SettingNeeded: Nobody is named, and another label was said before.
         """
         if isinstance(text, InputError):
             raise text
@@ -57,9 +61,12 @@ class Labels:
         known = self._found.setdefault((item, task), {}).setdefault(user, label)
         if known != label:
             by = "" if user is None else f" of {quote(user)}"
-            raise InputError(
-                f"a text must have one label{by}; {quote(item)} has {quote(known)}, {quote(label)}."
-            )
+            problem = f"a text must have one label{by}; {quote(item)} has {quote(known)}, "
+            problem += f"{quote(label)}."
+            if user is not None:
+                raise InputError(problem)
+            advice = "Name the field that says whose a label is"
+            raise SettingNeeded(problem, advice, "annotator", FIELD)
 
     def columns(self, items: Iterable[str] | None = None) -> dict[str, list[Any]]:
         """Make the columns of a table.

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.formats.evidence import Evidence, Orders
@@ -24,7 +24,8 @@ FALSE = ("false", "0", "0.0", "no")
 def read_named(path: Path, naming: Naming) -> Iterator[Record]:
     """Read a file by the names of its fields.
 
-    Rows of the same text, reader and task hold several answers to one question.
+    Rows of the same text, reader and task hold several answers to one question; but where those of
+    every annotator are the same throughout, they are repeated beside each label, and count once.
 
     Args:
         path: The file.
@@ -38,7 +39,7 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
         InputError: A field holds something else than it should.
     """
     reader, texts = _Reader(naming), 0
-    together: dict[Any, tuple[Record, list[tuple[Evidence, bool]]]] = {}
+    together: dict[Any, tuple[Record, list[_Part]]] = {}
     rest: list[Record] = []
     for row in read_rows(path):
         with at(row.place):
@@ -51,23 +52,42 @@ def read_named(path: Path, naming: Naming) -> Iterator[Record]:
                 rest.append(record)
                 continue
             key = record.item_id, record.reader, record.task
-            known, parts = together.setdefault(key, (record, []))
-            parts.append((record.evidence, swapped))
-            if known.place != record.place:
-                together[key] = replace(known, rows=known.rows + 1), parts
-    for record, parts in together.values():
-        yield _join(record, parts)
+            parts = together.setdefault(key, (record, []))[1]
+            parts.append(_Part(record.evidence, swapped, record.user, record.place))
+    single = {key: _take_once(parts) for key, (_, parts) in together.items()}
+    repeated = None not in single.values()
+    for key, (record, parts) in together.items():
+        yield _join(record, (repeated and single[key]) or parts)
     yield from rest
 
 
-def _join(record: Record, parts: list[tuple[Evidence, bool]]) -> Record:
+class _Part(NamedTuple):
+    """One answer: whether its options run the other way, whose label is beside it, and where."""
+
+    evidence: Evidence
+    swapped: bool
+    user: str | None
+    place: str
+
+
+def _take_once(parts: list[_Part]) -> list[_Part] | None:
+    """The answers beside the labels of one person; None if those beside others' differ."""
+    people: dict[str | None, list[_Part]] = {}
+    for part in parts:
+        people.setdefault(part.user, []).append(part)
+    said = [[part[:2] for part in own] for own in people.values()]
+    return next(iter(people.values())) if all(own == said[0] for own in said) else None
+
+
+def _join(record: Record, parts: list[_Part]) -> Record:
     """The record of a text with all of its answers."""
-    swapped = tuple(flag for _, flag in parts)
-    answers = [one for evidence, _ in parts if isinstance(evidence, list) for one in evidence]
-    if any(swapped) or not all(isinstance(evidence, list) for evidence, _ in parts):
+    record = replace(record, rows=len({part.place for part in parts}))
+    swapped = tuple(part.swapped for part in parts)
+    answers = [one for part in parts if isinstance(part.evidence, list) for one in part.evidence]
+    if any(swapped) or not all(isinstance(part.evidence, list) for part in parts):
         if len(parts) == 1 and not any(swapped):
             return record
-        orders: list[Any] = [evidence for evidence, _ in parts]
+        orders: list[Any] = [part.evidence for part in parts]
         return replace(record, evidence=Orders(orders), swapped=swapped)
     return replace(record, evidence=answers)
 
@@ -125,7 +145,7 @@ class _Reader:
         parts = [(path, name_of(path, one)) for path, one in named["item"]]
         if lacking := [path for path, name in parts if name is None]:
             raise InputError(f"a text needs a name; `{lacking[0]}` is empty.")
-        return join_parts([name for _, name in parts if name is not None]) if parts else None
+        return join_parts([name or "" for _, name in parts]) if parts else None
 
     def _answers(
         self, record: Record, named: _Named, read: set[Any]
@@ -144,7 +164,7 @@ class _Reader:
             # Elements that name texts are rows of their own.
             inside = _filled(path, found.keys[: self.owned]).partition(f".{EACH}")[0]
             place = f"{record.place}, {inside}" if self.owned else record.place
-            part = replace(record, user=None, task=task, place=place)
+            part = replace(record, task=task, place=place)
             if (evidence := read_value(found.value, path)) is None:
                 yield replace(part, failed=f"no `{path}`"), False
             else:
@@ -172,12 +192,13 @@ class _Reader:
 
     def _task(self, record: Record, number: int, found: Found, paths: Sequence[str]) -> str | None:
         """The task: what the row says, the field among several, what stars stand for."""
-        parts = [record.task] if record.task else []
+        # What is missing keeps its place, unless no row has it.
+        parts = [record.task or ""] if self.naming.task else []
         if len(paths) > 1 and self.naming.task is None:
             last = [one.rpartition(".")[2] for one in paths]
             parts.append(last[number] if len(set(last)) == len(last) else paths[number])
         parts += [key for key in found.keys[self.owned :] if isinstance(key, str) and key]
-        return join_parts(parts) or None
+        return join_parts(parts) if any(parts) else None
 
 
 def _filled(path: str, keys: Sequence[str | int]) -> str:

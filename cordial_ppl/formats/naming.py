@@ -116,7 +116,8 @@ def as_name(value: Any, path: str) -> str | None:
             f"such as {path}.{next(iter(value), 'name')}."
         )
     if isinstance(value, list):
-        return join_parts([name for one in value if (name := as_name(one, path))]) or None
+        names = [as_name(one, path) or "" for one in value]
+        return join_parts(names, always=True) if any(names) else None
     return as_text(value)
 
 

@@ -282,6 +282,7 @@ PRESETS = (
             reader="reader | judge | model ?",
             task="task ?",
             label=("label ?",),
+            annotator="annotator ?",
         ),),
         ("item_id", f"{NUMBERED} | {LISTED}"),
     ),

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.errors import CordialWarning, FileError, InputError
+from cordial_ppl.errors import CordialWarning, FileError, InputError, SettingNeeded
 from cordial_ppl.errors import naming as placing
 from cordial_ppl.formats.answers import as_pattern
 from cordial_ppl.formats.collect import collect
 from cordial_ppl.formats.collected import Collected
+from cordial_ppl.formats.format import Format
+from cordial_ppl.formats.guesses import guess_options
 from cordial_ppl.formats.inspect_ai import of_scorer
 from cordial_ppl.formats.naming import Condition, Naming
 from cordial_ppl.formats.registry import find_format
-from cordial_ppl.formats.resolving import has_field
+from cordial_ppl.formats.resolving import has_field, resolve_any
+from cordial_ppl.formats.suggestions import name_more
 from cordial_ppl.scale import Scale
 
 Names = str | Sequence[str] | None
@@ -78,7 +81,7 @@ def read(
     Raises:
         FileError: The file cannot be read, or is of no known form; with the fields that it has.
         InputError: A field is in no row, or what it holds cannot be read; with the row.
-        SettingNeeded: The file does not name the options.
+        SettingNeeded: The file does not name the options, or does not say whose a label is.
     """
     path = Path(path)
     given: dict[str, Any] = {
@@ -90,17 +93,18 @@ def read(
         "swapped": _names(swapped),
     }
     given = {role: value for role, value in given.items() if value}
-    found = find_format(path, form, given)
+    names = split_names(options) if isinstance(options, str) else options
+    names = None if names is None else tuple(map(str, names))
+    found = find_format(path, form, given, names or ())
     chosen = {"reader": reader, "task": task}
     if found.namings:
         for role, text in chosen.items():
             field, chosen[role] = _choose(path, text, found.namings[0])
             given |= {role: field} if field else {}
-        found = find_format(path, form, given)
-    names = split_names(options) if isinstance(options, str) else options
+        found = find_format(path, form, given, names or ())
     if score is not None:
         found = of_scorer(found, score)
-    scale = None if names is None else Scale(tuple(map(str, names)))
+    scale = None if names is None else Scale(names)
     try:
         collected = collect(
             found.read(path),
@@ -118,7 +122,7 @@ def read(
         raise
     except InputError as error:
         with placing(path):
-            raise error
+            raise _fill(error, path, found) from error
     collected.form = found
     for words in collected.doubts:
         warnings.warn(words, CordialWarning, stacklevel=2)
@@ -141,6 +145,20 @@ def split_names(text: str) -> tuple[str, ...]:
 def _names(given: Names) -> tuple[str, ...]:
     """One field or several as a tuple."""
     return split_names(given) if isinstance(given, str) else tuple(given or ())
+
+
+def _fill(error: InputError, path: Path, form: Format) -> InputError:
+    """Fill in the setting that an error asks for, as far as the file's fields tell."""
+    if not isinstance(error, SettingNeeded) or error.setting not in ("options", "annotator"):
+        return error
+    if error.setting == "options":
+        naming = resolve_any(path, form.namings)[0] if form.namings else Naming()
+        value = guess_options(path, (*naming.answer, *naming.label)) or error.value
+    else:
+        role, value = name_more(path, form.namings) if form.namings else ("", "")
+        if role != error.setting or not value:
+            return InputError(error.problem)
+    return SettingNeeded(error.problem, error.advice, error.setting, value)
 
 
 def _choose(path: Path, text: str | None, naming: Naming) -> tuple[str | None, str | None]:

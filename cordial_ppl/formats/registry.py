@@ -1,6 +1,6 @@
 """The formats by name, and which one a file has."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,12 @@ NAMED = "fields"
 """The name of the format of files whose fields are named by hand."""
 
 
-def find_format(path: Path, name: str = "auto", given: Mapping[str, Any] | None = None) -> Format:
+def find_format(
+    path: Path,
+    name: str = "auto",
+    given: Mapping[str, Any] | None = None,
+    options: Sequence[str] = (),
+) -> Format:
     """Find out what format a file has.
 
     Args:
@@ -38,6 +43,7 @@ def find_format(path: Path, name: str = "auto", given: Mapping[str, Any] | None 
         name: The format's name; "auto" to tell by the file.
         given: Attributes of a naming: the fields of its rows, which take the place of those of a
             format; where they name the answer and no format is named, they are all that counts.
+        options: The options, for what a message says to type.
 
     Returns:
         The format.
@@ -49,7 +55,7 @@ def find_format(path: Path, name: str = "auto", given: Mapping[str, Any] | None 
     given = dict(given or {})
     if name == "auto" and "answer" in given:
         return _by_hand(given)
-    form = _named(name) if name != "auto" else _detect(path, given)
+    form = _named(name) if name != "auto" else _detect(path, given, options)
     if form.name in _PRESETS:
         return _PRESETS[form.name].form(**given)
     if given and form.name != NAMED:
@@ -61,7 +67,7 @@ def find_format(path: Path, name: str = "auto", given: Mapping[str, Any] | None 
 
 
 def _by_hand(given: Mapping[str, Any]) -> Format:
-    naming = Naming(**{"item": ("item_id ?",), **given})
+    naming = Naming(**{"item": ("item_id ?",), "annotator": "annotator ?", **given})
     return Preset(NAMED, "rows whose fields are named", (naming,)).form()
 
 
@@ -73,7 +79,7 @@ def _named(name: str) -> Format:
     return FORMATS[name]
 
 
-def _detect(path: Path, given: Mapping[str, Any]) -> Format:
+def _detect(path: Path, given: Mapping[str, Any], options: Sequence[str]) -> Format:
     """Tell a format by a file's ending or its first row."""
     for form in FORMATS.values():
         if path.suffix.lower() == form.ending:
@@ -99,7 +105,7 @@ def _detect(path: Path, given: Mapping[str, Any]) -> Format:
         )
     raise FileError(
         f"{path} is not a log of a known format; its rows have "
-        f"{say_fields(list(list_named(path)))}: {_advise(path)}"
+        f"{say_fields(list(list_named(path)))}: {_advise(path, given, options)}"
     )
 
 
@@ -110,9 +116,9 @@ def _holds_texts(first: Mapping[str, Any]) -> bool:
     return flat and bool(names) and {name.removesuffix("s") for name in names} <= set(WORDS)
 
 
-def _advise(path: Path) -> str:
+def _advise(path: Path, given: Mapping[str, Any], options: Sequence[str]) -> str:
     """What to type next."""
-    command = suggest(path)
+    command = suggest(path, given, options)
     if command is None:
         return (
             "name the one that holds the judge's answer and those that name the text: "

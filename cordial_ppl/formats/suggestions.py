@@ -2,55 +2,47 @@
 
 import csv
 import io
-import re
 import shlex
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
+from cordial_ppl.formats.guesses import (
+    ANSWERS,
+    PARTS,
+    READERS,
+    WHOSE,
+    Named,
+    best,
+    by_content,
+    find_labels,
+    gather,
+    guess_options,
+    last_part,
+    lifted,
+)
 from cordial_ppl.formats.naming import Naming, name_of
 from cordial_ppl.formats.paths import EACH, follow
 from cordial_ppl.formats.resolving import LOOKED, list_named, resolve_any
 from cordial_ppl.formats.rows import read_rows
-from cordial_ppl.tables.annotators import HUMAN
 from cordial_ppl.tables.choices import IDS
 
-PARTS = (
-    *("model", "model_id", "model_name", "generator", "system", "system_id", "candidate"),
-    *("turn", "round", "aspect", "criterion", "dimension", "response_id", "answer_id"),
-)
-"""What else tells texts apart."""
 
-READERS = ("judge", "judge_model", "judge_name", "evaluator", "eval_model", "grader", "rater_model")
-
-ANSWERS = (
-    *("judgment", "judgement", "verdict", "rating", "score", "grade", "evaluation"),
-    *("feedback", "critique", "review", "preference", "response", "output", "answer", "completion"),
-    *("text", "value", "content"),
-)
-
-HIGHEST = 100
-"""No rating is guessed to be above."""
-
-Named = Mapping[str, Any]
-
-
-def suggest(path: Path) -> str | None:
+def suggest(path: Path, given: Named | None = None, options: Sequence[str] = ()) -> str | None:
     """Write the command that would likely read a file.
 
     Args:
         path: The file.
+        given: The attributes of a naming that are known already.
+        options: The options, if they are known.
 
     Returns:
         The command; None if no field looks like an answer or a label.
     """
-    fields = _gather(list_named(path))
-    labels = [name for name, value in fields.items() if _is_label(name, value)]
-    # "Human 1" and "Human 2" are two people.
-    labels = [name for name in labels if _stem(name) == _stem(labels[0])]
-    answer = _best(fields, ANSWERS, labels) or _by_content(fields, labels)
+    given = given or {}
+    fields = gather(list_named(path))
+    labels = list(given.get("label") or find_labels(fields))
+    answer = best(fields, ANSWERS, labels) or by_content(fields, labels)
     if answer is None and not labels:
         return None
     rated = answer if answer is not None else labels[0]
@@ -58,19 +50,46 @@ def suggest(path: Path) -> str | None:
     if answer and start and f"{start}{EACH}.role" in fields:
         # The judge speaks last.
         answer = rated = f"{start}-1.content"
-    reader = _best(fields, READERS, labels) if answer is not None else None
-    items = suggest_item(path, fields, rated, reader)
+    reader = given.get("reader")
+    reader = reader or (best(fields, READERS, labels) if answer is not None else None)
+    known = tuple(given.get("item", ()))
+    people = given.get("annotator")
+    if labels and people is None:
+        people = _find_people(path, fields, known, rated, [reader, *labels])
+    items = suggest_item(path, fields, rated, [reader, people], known)
     if not items and (keys := _keyed(path, rated)):
         item, *others = keys
         items, reader = [item], reader or next(iter(others), None)
+    named = {
+        "item": items,
+        "answer": [] if answer is None else [rated],
+        "reader": [reader],
+        "task": [given.get("task")],
+        "label": labels,
+        "annotator": [people],
+        "swapped": given.get("swapped", ()),
+        "options": options or guess_options(path, [rated, *labels]),
+    }
     words = ["cordial", "read", str(path)]
-    words += ["--item", _listed(items)] if items else []
-    words += ["--answer", _listed([rated])] if answer is not None else []
-    words += ["--reader", reader] if reader else []
-    words += ["--label", _listed(labels)] if labels else []
+    for role, names in named.items():
+        words += [f"--{role}", as_cell(names)] if any(names) else []
+    for condition in given.get("where", ()):
+        words += ["--where", condition.text]
     words += ["-o", "readings.csv"] if answer is not None else []
     words += ["--labels", "labels.csv"] if labels else []
     return shlex.join(words)
+
+
+def _find_people(
+    path: Path, fields: Named, known: Sequence[str], rated: str, but: Sequence[str | None]
+) -> str | None:
+    """The field of whose label a row holds, where it tells rows of one text apart."""
+    people = best(fields, WHOSE, (*known, rated, *but))
+    if people is None:
+        return None
+    item = [*known] or [name for name in (best(fields, IDS, (rated, people)),) if name]
+    before, after = (_distinct(path, names, rated, []) for names in (item, [*item, people]))
+    return people if after > before else None
 
 
 def _keyed(path: Path, rated: str) -> list[str]:
@@ -87,33 +106,47 @@ def _keyed(path: Path, rated: str) -> list[str]:
     return [path for *_, path in sorted(named, reverse=True)]
 
 
-def _stem(name: str) -> str:
-    """A name without its numbers."""
-    return re.sub(r"\d+", "", name)
-
-
-def _listed(names: Sequence[str]) -> str:
+def as_cell(names: Iterable[str]) -> str:
     """Names as an option takes them; one with a comma in quotes."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
 
 
-def name_more(path: Path, namings: Sequence[Naming]) -> list[str]:
-    """The fields of a naming that name the text, with those that tell its rows apart."""
-    fitting = (one for one in resolve_any(path, namings) if one.answer and one.item)
+def name_more(path: Path, namings: Sequence[Naming]) -> tuple[str, str]:
+    """Find what tells apart the rows of one text.
+
+    Args:
+        path: The file.
+        namings: Those of its format.
+
+    Returns:
+        The role to name and its fields: "annotator", or "item" with what else names the text; no
+        fields where none is found.
+    """
+    fitting = (one for one in resolve_any(path, namings) if one.item)
     naming = next(fitting, None)
     if naming is None:
-        return []
+        return "item", ""
     fields = list_named(path)
-    keyed = [name.removeprefix(f"{EACH}.") for name in naming.item]
-    answer = naming.answer[0].removeprefix(f"{EACH}.")
-    more = suggest_item(path, fields, answer, naming.reader, tuple(keyed))
-    return more if len(more) > len(keyed) else []
+    item, (rated, *others) = (
+        [name.removeprefix(f"{EACH}.") for name in names]
+        for names in (naming.item, (*naming.answer, *naming.label))
+    )
+    if naming.annotator is None:
+        people = _find_people(path, fields, item, rated, [naming.reader, *others])
+        if people is not None:
+            return "annotator", people
+    more = suggest_item(path, fields, rated, [naming.reader], tuple(item))
+    return "item", as_cell(more) if len(more) > len(item) else ""
 
 
 def suggest_item(
-    path: Path, fields: Named, rated: str, reader: str | None, known: tuple[str, ...] = ()
+    path: Path,
+    fields: Named,
+    rated: str,
+    beside: Sequence[str | None],
+    known: tuple[str, ...] = (),
 ) -> list[str]:
     """Find fields that together name texts, so that no two rows have the same name.
 
@@ -121,7 +154,7 @@ def suggest_item(
         path: The file.
         fields: Its fields.
         rated: The field of the answer.
-        reader: The field of the reader.
+        beside: Fields that tell rows apart beside the name: of the reader, of whose a label is.
         known: Fields that are part of the name already.
 
     Returns:
@@ -133,12 +166,12 @@ def suggest_item(
         for name in fields
         if below.startswith(name.rpartition(EACH)[0]) or name.count(EACH) == rated.count(EACH)
     ]
-    first = _best(inside, IDS, (rated,)) if not known else None
+    first = best(inside, IDS, (rated,)) if not known else None
     chosen = [*known] if known or first is None else [first]
-    rest = [name for part in PARTS for name in inside if _last(name) == part]
-    for more in ([], *([name] for name in rest if name not in (*chosen, reader, rated))):
+    rest = [name for part in PARTS for name in inside if last_part(name) == part]
+    for more in ([], *([name] for name in rest if name not in (*chosen, *beside, rated))):
         trial = [*chosen, *more]
-        before, after = (_distinct(path, names, rated, reader) for names in (chosen, trial))
+        before, after = (_distinct(path, names, rated, beside) for names in (chosen, trial))
         if after > before or not more:
             chosen = trial
         if after == 1.0:
@@ -146,76 +179,16 @@ def suggest_item(
     return chosen
 
 
-def _gather(fields: Named) -> dict[str, Any]:
-    """The fields, with the numbers of one object as one: aspects, `scores.*`."""
-    numbers = [name for name, value in fields.items() if isinstance(value, int | float)]
-    beside = Counter(name.rpartition(".")[0] for name in numbers)
-    found: dict[str, Any] = {}
-    for name, value in fields.items():
-        inside = name.rpartition(".")[0]
-        rated = _last(inside).removesuffix("s") in ANSWERS and beside[inside] > 1
-        aspects = inside and name in numbers and (rated or _is_label(inside, None))
-        found.setdefault(f"{inside}.{EACH}" if aspects else name, value)
-    return found
-
-
-def _distinct(path: Path, names: list[str], rated: str, reader: str | None) -> float:
+def _distinct(path: Path, names: Sequence[str], rated: str, beside: Sequence[str | None]) -> float:
     """The share of a file's first answers whose names differ."""
-    paths = [*names, *([reader] if reader else []), rated]
+    paths = [*names, *filter(None, beside), rated]
     seen, total = set(), 0
     for row in islice(read_rows(path), LOOKED):
         try:
-            for found in follow(row.value, [_lifted(row.value, name) for name in paths]):
+            for found in follow(row.value, [lifted(row.value, name) for name in paths]):
                 parts = zip(paths[:-1], found[:-1], strict=True)
                 seen.add(tuple(name_of(name, one) for name, one in parts))
                 total += 1
         except ValueError:
             return 0.0
     return len(seen) / total if total else 0.0
-
-
-def _lifted(value: Named, name: str) -> str:
-    """A field of a row, or of each element of an object by id."""
-    top = name.partition(".")[0]
-    keyed = top not in value and name not in value and EACH not in top
-    return f"{EACH}.{name}" if keyed else name
-
-
-def _best(fields: Named | list[str], wanted: tuple[str, ...], but: Any) -> str | None:
-    """The field whose last part is the first of those wanted, the shortest of several."""
-    names = [name for name in fields if name not in but]
-    names.sort(key=len)
-    for part in wanted:
-        if found := [name for name in names if _last(name) in (part, f"{part}s")]:
-            return found[0]
-    ends = "|".join(map(re.escape, wanted))
-    found = [name for name in names if re.search(rf"(?:^|[_\W])(?:{ends})\Z", _last(name))]
-    return next(iter(found), None)
-
-
-def _by_content(fields: Named, labels: list[str]) -> str | None:
-    """The field that holds numbers by option, or a number that may be a rating."""
-    names = [name for name in fields if _last(name) not in (*IDS, *PARTS) and name not in labels]
-    by_option = [name for name in names if isinstance(fields[name], dict)]
-    small = [
-        name
-        for name in names
-        if isinstance(fields[name], int | float) and abs(fields[name]) <= HIGHEST
-    ]
-    return next(iter([*by_option, *small]), None)
-
-
-def _last(name: str) -> str:
-    """The last part of a path in lower case with underscores: "modelName" is "model_name"."""
-    last = name.removesuffix(f".{EACH}").rpartition(".")[2]
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", last).lower()
-
-
-def _is_label(name: str, value: Any) -> bool:
-    words = re.split(r"[\W_]+", "_".join(map(_last, name.split("."))))
-    nested = (
-        isinstance(value, dict)
-        or isinstance(value, list)
-        and any(isinstance(one, dict | list) for one in value)
-    )
-    return any(word in HUMAN for word in words) and not nested

@@ -147,7 +147,7 @@ class Fusion(Estimator):
             labels, loss = found.expected["labels"], found.expected["cordial"]
             known = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
             known += "" if loss is None else f", by itself {loss:.2f}"
-            few += [name] if loss is None else []
+            few += [name] if (labels or 0) < MIN_LABELS else []
             lines.append(f"  {name} ({known}): {found.brief}")
         blocks = [["The readers", *lines], ["Weights", *weight_lines(self.weights_)]]
         expected = self.expected_
@@ -164,6 +164,8 @@ class Fusion(Estimator):
             for channel, figures in found.diagnostics.items()
         }
         verdict = self.verdict()
+        if verdict is not None and verdict.alike:
+            return join_blocks([], warn(None, posteriors), [verdict.text])
         return join_blocks(blocks, warn(expected, posteriors), [verdict.text] if verdict else [])
 
     def verdict(self) -> Verdict | None:
@@ -244,6 +246,11 @@ class Fusion(Estimator):
             out_of_fold=self.out_of_fold_,
         )
         storage.write(path, files.KIND, *storage.pack(record))
+
+    def levels(self, fitted: bool = True) -> dict[str, int]:
+        """Levels of covariates, as the base class says."""
+        stacks = [*self.stacks_.values()] if fitted else [self._stack(0)]
+        return stacks[0].levels(fitted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

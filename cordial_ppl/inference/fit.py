@@ -205,7 +205,7 @@ def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str)
     if not all(np.isfinite(mode.log_density) for mode in modes):
         raise InputError(
             f"the density of channel {target.channel.name!r} is zero wherever the search for its "
-            "mode begins: look at its prior, or use inference='default'."
+            "mode begins: look at its prior, or take the default as the inference."
         )
     if method == "mode":
         points = prior.loc + prior.scale * np.stack([mode.mean for mode in modes])
@@ -331,7 +331,7 @@ def fit_channel(
     codes = Scale.default(size).encode(labels)
     if len(codes) != len(readings):
         raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
-    extra = as_covariates(covariates, len(readings), levels=chosen.levels)
+    extra = as_covariates(covariates, len(readings), levels=dict(chosen.levels))
     with jax.enable_x64(True):
         target = build_target(chosen, size, tuple(extra), *readers)
     case = Case(Labelled(readings, codes, extra), seed=(seed,), prior=prior)

@@ -171,7 +171,7 @@ class Posterior:
             readings = as_logits(logits, size=size)
         else:
             readings = as_logits_of_readers(logits, readers=name_readers(self.readers), size=size)
-        extra = as_covariates(covariates, len(readings), self.covariates, self.channel.levels)
+        extra = as_covariates(covariates, len(readings), self.covariates, dict(self.channel.levels))
         return self.predict(readings, extra)[0]
 
     def predict(

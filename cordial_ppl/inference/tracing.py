@@ -100,7 +100,7 @@ def describe(
     def probe(*both: Readings) -> list[list[tuple[Array, Array] | None]]:
         """Fill ``sites``; return each site's Gaussian prior in two runs of the model."""
         traces = [run_model(channel, one, key=key) for key, one in zip(keys[:2], both, strict=True)]
-        sites[:] = _find_sites(channel, traces[0], (2, size))
+        sites[:] = _find_sites(channel, traces[0], (2, size), covariates)
         for name in (site.name for site in sites):
             shapes = [jnp.shape(trace[name]["value"]) for trace in traces if name in trace]
             if shapes != shapes[:1] * 2:
@@ -245,7 +245,9 @@ def sample_sites(
     return jnp.concatenate([part.astype(kind) for part in drawn])
 
 
-def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int]) -> list[Site]:
+def _find_sites(
+    channel: Channel, trace: dict[str, Any], shape: tuple[int, int], covariates: Sequence[str]
+) -> list[Site]:
     sampled = {name: s for name, s in trace.items() if s["type"] == "sample"}
     label = sampled.pop(LABEL_SITE, None)
     ordinal = None if label is None else find_ordinal(label)
@@ -273,6 +275,14 @@ def _find_sites(channel: Channel, trace: dict[str, Any], shape: tuple[int, int])
         parameter = twin if recorded else name
         scaled = site["scale"] is not None
         frames = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
+        for frame in frames:
+            if frame.name in covariates and dict(channel.levels).get(frame.name) != frame.size:
+                level = f"LEVELS = {{{frame.name!r}: {frame.size}}}"
+                raise ChannelError(
+                    f"channel {channel.name!r} has a plate {frame.name!r} of {frame.size} and a "
+                    f"covariate of that name, which must number its places: write {level} into "
+                    "the file, or rename the plate."
+                )
         plates = tuple(frame.name for frame in frames)
         sites.append(Site(name, extent, place, transform, parameter, False, scaled, plates))
     if not sites:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from cordial_ppl import storage
 from cordial_ppl.channel import Channel
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.priors.fits import CAUTION, LearnedChannel, Rule, TaskFit
 from cordial_ppl.priors.units import LONGEST, TEMPERATURE, TYPICAL_SPREAD, check_powers, unit
@@ -173,13 +173,15 @@ def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
     """Refuse to leave out tasks that are not there.
 
     Raises:
-        InputError: a name is not among the tasks, or the names are no list.
+        InputError: the names are no list.
+        SettingNeeded: a name is not among the tasks.
     """
-    unknown = [names] if isinstance(names, str) else [name for name in names if name not in tasks]
+    if isinstance(names, str):
+        raise InputError(f"tasks to leave out must be a list; got {names!r}.")
+    unknown = [name for name in names if name not in tasks]
     if unknown:
-        raise InputError(
-            f"leave_out must be a list of tasks among {', '.join(tasks)}; got {unknown[0]!r}."
-        )
+        problem = f"there is no task {unknown[0]!r} to leave out; found {list_names(tasks)}."
+        raise SettingNeeded(problem, "Choose among these, for example", "leave_out", (*tasks,)[:1])
 
 
 @lru_cache(maxsize=256)

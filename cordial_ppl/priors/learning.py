@@ -9,7 +9,7 @@ import jax
 import msgspec
 import numpy as np
 
-from cordial_ppl.channel import Channel
+from cordial_ppl.channel import Channel, count_levels
 from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import CordialWarning, InputError, naming
@@ -30,6 +30,9 @@ tasks differ."""
 
 FEWEST_LABELS = 20
 """Labels below which a task's fit leans too much on the prior in the channel's file."""
+
+SHOWN = 10
+"""Fits that a warning names."""
 
 STEEPEST = 1e-4
 """Largest component of the whitened gradient at a mode."""
@@ -83,11 +86,12 @@ def learn_prior(
     if isinstance(channels, str) or not models or len({m.name for m in models}) < len(models):
         raise InputError("channels must be a list of one or several, each of another name.")
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(tasks)}
-    data = [_check(key, given) for key, given in named.items()]
+    data = [_check(key, given, count_levels(models)) for key, given in named.items()]
     if len({fit.name for fit, _ in data}) < len(data):
         raise InputError("a task and reader comes twice: give each another name.")
     check_tasks(leave_out, list(dict.fromkeys(fit.task for fit, _ in data)))
     data = [(fit, texts) for fit, texts in data if fit.task not in leave_out]
+    _warn_of_few({fit.name: len(texts.labels) for fit, texts in data})
     covariates = tuple(data[0][1].covariates) if data else ()
     if any(tuple(texts.covariates) != covariates for _, texts in data):
         raise InputError("all tasks must come with the same covariates.")
@@ -105,7 +109,7 @@ def learn_prior(
     fits, rng = [], np.random.default_rng(seed)
     with doing("fitting", len(data) * len(models), "fits of a channel") as stage:
         for place, (fit, texts) in enumerate(data):
-            modes, chosen = {}, _choose(fit.name, texts, rng)
+            modes, chosen = {}, _choose(texts, rng)
             for number, target in enumerate(targets[fit.size]):
                 stage.reach(place * len(models) + number, f"fitting {fit.name}")
                 modes[target.channel.name] = _find_mode(target, chosen, fit.name)
@@ -115,7 +119,7 @@ def learn_prior(
     return LearnedPrior(tuple(fits), learned, settings)
 
 
-def _check(key: Any, given: Any) -> tuple[TaskFit, Labelled]:
+def _check(key: Any, given: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Labelled]:
     """Validate one task, which is not fitted yet; a message begins with its name."""
     names = (key, "") if isinstance(key, str) else key
     if not (isinstance(names, tuple) and [*map(type, names)] == [str, str]):
@@ -129,21 +133,29 @@ def _check(key: Any, given: Any) -> tuple[TaskFit, Labelled]:
         labels = Scale.default(logits.shape[1]).encode(given[1])
         if len(labels) != len(logits):
             raise InputError(f"{len(logits)} rows of logits came with {len(labels)} labels.")
-        extra = as_covariates(given[2] if len(given) > 2 else None, len(logits))
+        own = given[2] if len(given) > 2 else None
+        extra = as_covariates(own, len(logits), levels=levels)
     counts = np.bincount(labels, minlength=logits.shape[1]).tolist()
     return TaskFit(names[0], names[1], counts, {}), Labelled(logits, labels, extra)
 
 
-def _choose(name: str, texts: Labelled, rng: np.random.Generator) -> Labelled:
-    """The labelled texts that a task is fitted to."""
-    labels = texts.labels
-    if len(labels) < FEWEST_LABELS:
+def _warn_of_few(labels: Mapping[str, int]) -> None:
+    """Warn once of the tasks and readers with few labels."""
+    few = {name: number for name, number in labels.items() if number < FEWEST_LABELS}
+    if few:
+        told = [f"{name} ({number})" for name, number in few.items()]
+        more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
         warnings.warn(
-            f"{name} has only {len(labels)} labels: its fit says less of the reader than of the "
-            "prior in the channel's file.",
+            f"fits to fewer than {FEWEST_LABELS} labels say less of the reader than of the prior "
+            f"in the channel's file: {'; '.join(told[:SHOWN])}{more}.",
             CordialWarning,
             stacklevel=3,
         )
+
+
+def _choose(texts: Labelled, rng: np.random.Generator) -> Labelled:
+    """The labelled texts that a task is fitted to."""
+    labels = texts.labels
     if len(labels) <= MOST_LABELS:
         return texts
     rows = np.sort(rng.permutation(len(labels))[:MOST_LABELS])

@@ -151,7 +151,7 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
         if channels and not set(channels) & set(prior.channels):
             raise InputError(
                 f"the prior was learned for {', '.join(prior.channels)}; none of these is among "
-                f"the channels {', '.join(channels)}. Learn one with --channel."
+                f"the channels {', '.join(channels)}. Learn one for them."
             )
         return Priors(learned=prior)
     if prior is not None and (not isinstance(prior, Mapping) or isinstance(prior, Prior)):

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 from numpyro.distributions.transforms import ExpTransform, IdentityTransform, IndependentTransform
 
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.target import Target
 from cordial_ppl.inference.tracing import Site
 
@@ -116,14 +116,16 @@ def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -
         powers: power of classes in each parameter's unit.
 
     Raises:
-        InputError: there are several K, and a parameter has no known unit.
+        SettingNeeded: there are several K, and a parameter has no known unit.
     """
     names = [site.parameter for site in target.sites if not site.shape]
     unknown = [name for name in names if name not in powers]
     if unknown and len(sizes) > 1:
-        raise InputError(
+        raise SettingNeeded(
             f"tasks have {' and '.join(map(str, sorted(sizes)))} options, and the unit of "
-            f"parameter {unknown[0]!r} of channel {target.channel.name!r} is not known: say which "
-            f"power of classes it is in, units={{{unknown[0]!r}: 0}} for none, or take tasks with "
-            "equally many options."
+            f"parameter {unknown[0]!r} of channel {target.channel.name!r} is not known.",
+            "Take tasks with equally many options, or say which power of classes it is in, 0 for "
+            "none",
+            "units",
+            {unknown[0]: 0},
         )

@@ -174,7 +174,7 @@ def _tables(source: TaskSource, seed: int) -> Iterator[tuple]:
         labels.check_single("a sweep")
         with naming(f"reader {reader!r}"):
             labels, rows = match_labels(table, labels, strict=True)
-        texts = Texts(table.logits, {name: table.covariate(name) for name in source.covariates})
+        texts = Texts(table.logits, table.covariates(source.covariates))
         if source.report >= len(rows):
             raise InputError(
                 f"report is {source.report}, but there are {len(rows)} labelled texts in all; it "

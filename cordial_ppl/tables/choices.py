@@ -47,7 +47,10 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
             if not is_reading(other) and name in list_distinct(columns, other):
                 problem = f"{columns.path} has no column {field!r}; {name!r} is in {other!r}."
                 raise SettingNeeded(problem, "Name the column too", field, f"{other}={name}")
-        columns.require(field)
+        raise InputError(
+            f"{columns.path} has no column {field!r}; found {list_names(columns.schema)}. "
+            f"Choose no {field} if it is of one alone, or name another column, COLUMN=NAME."
+        )
     names = list_distinct(columns, column)
     prefix = "" if column == field else f"{column}="
     if name is None and len(names) > 1:
@@ -60,6 +63,21 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
     if name is None:
         return columns
     return replace(columns, masks=(*columns.masks, named(field) == name))
+
+
+def select_both(columns: Columns, task: str | None, reader: str | None) -> Columns:
+    """Select the rows of one task and one reader, as `select` does; one error asks for both."""
+    try:
+        chosen = select(columns, "task", task)
+    except SettingNeeded as error:
+        try:
+            select(select(columns, "task", str(error.value)), "reader", reader)
+        except SettingNeeded as other:
+            more = other.problem.replace(f"{columns.path} holds", "It holds")
+            problem, advice = f"{error.problem} {more}", "Choose one of each, for example"
+            raise SettingNeeded(problem, advice, *error.needed[0], other.needed) from error
+        raise
+    return select(chosen, "reader", reader)
 
 
 def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str, str | None]:
@@ -99,7 +117,7 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
         parts = [_spell(columns, name) for name in names.split(",")]
         if names not in columns.schema and len(parts) > 1 and None not in parts:
             joined = pl.struct(*(named(name) for name in parts if name)).map_elements(
-                lambda row: join_parts([*row.values()]), pl.String
+                lambda row: join_parts([*row.values()]) if any(row.values()) else "", pl.String
             )
             return replace(columns, frame=columns.frame.with_columns(item_id=joined))
     found = next(filter(None, (_spell(columns, name) for name in id)), "item_id")
@@ -134,7 +152,7 @@ def lacking(
     """
     problem = f"{columns.path} has no column {name!r}; found {list_names(columns.schema)}."
     if meant is None:
-        return InputError(f"{problem} Name the column that it is, --{setting} COLUMN.")
+        return SettingNeeded(problem, "Name the column that it is", setting, "COLUMN")
     advice = "Name the column" if isinstance(meant, str) else "Name the column, or one a person"
     return SettingNeeded(problem, advice, setting, meant)
 
@@ -168,8 +186,15 @@ def nearest(
     return next(chain(inside, (folded[close[0]] for close in like if close)), None)
 
 
-def join_parts(parts: Sequence[str]) -> str:
-    """Make one name of several, "q1|gpt"; a backslash marks a separator that is inside one."""
-    if len(parts) > 1:
+def join_parts(parts: Sequence[str], *, always: bool = False) -> str:
+    """Make one name of several, "q1|gpt"; a backslash marks a separator that is inside one.
+
+    Different parts make different names: one that is missing is "", and keeps its place.
+
+    Args:
+        parts: The parts.
+        always: Whether a separator is marked inside a single part too, as where there may be more.
+    """
+    if always or len(parts) > 1:
         parts = [part.replace("\\", r"\\").replace(JOINED, "\\" + JOINED) for part in parts]
     return JOINED.join(parts)

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
+from cordial_ppl.covariates import find_wrong
 from cordial_ppl.errors import InputError, name_rows, quote
 from cordial_ppl.numerals import is_missing
 from cordial_ppl.tables.frame import Columns, as_list
@@ -102,25 +103,27 @@ def _point_decimals(cells: pl.Series, commas: bool) -> pl.Series:
     return cells.zip_with(~decimal.fill_null(False), cells.str.replace(",", ".", literal=True))
 
 
-def finite(columns: Columns, name: str) -> Float64[np.ndarray, " n"]:
+def finite(columns: Columns, name: str, levels: int | None = None) -> Float64[np.ndarray, " n"]:
     """Convert the cells of a column to finite numbers.
 
     Args:
         columns: The table.
         name: The column, which need not be there.
+        levels: How many levels it has, if it numbers something: whole numbers 0..levels-1.
 
     Returns:
         The numbers, [n].
 
     Raises:
-        InputError: There is no such column, or a cell is not a finite number.
+        InputError: There is no such column, or a cell is not a finite number, or not a level.
     """
     columns.require(name)
     values = numbers(columns, name)
-    wrong = np.flatnonzero(~np.isfinite(values))
+    wrong, rule = find_wrong(values, levels)
     if wrong.size:
-        places = name_rows(wrong, columns.where)
-        raise InputError(f"column {quote(name)} must be finite numbers; it is not in {places}.")
+        found, places = values[wrong[0]], name_rows(wrong, columns.where)
+        found = "it is not" if np.isnan(found) else f"it is {found:g}"
+        raise InputError(f"column {quote(name)} must be {rule}; {found} in {places}.")
     return values
 
 

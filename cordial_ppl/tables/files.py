@@ -26,13 +26,14 @@ import polars as pl
 from cordial_ppl.errors import CordialWarning, FileError, list_names, quote
 from cordial_ppl.outputs import name_endings
 from cordial_ppl.tables.frame import (
-    NAMELESS,
+    LEVEL,
     ROW,
     Columns,
     as_series,
     first_line,
     is_filled,
     list_files,
+    name_index,
     reading,
 )
 
@@ -124,7 +125,7 @@ def _read_parquet(path: Path) -> Columns:
             # One file, also in a folder whose name looks like a partition ("task=fluency").
             settings = {"glob": False, "hive_partitioning": False, "row_index_name": ROW}
             scan = pl.scan_parquet(file, **settings, row_index_offset=starts[-1])
-            scan = scan.select(pl.exclude(NAMELESS))
+            scan = name_index(scan)
             names = scan.collect_schema().names()
             count = scan.select(pl.len()).collect().item()
         if count > DENSEST * file.stat().st_size:
@@ -240,7 +241,16 @@ def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
     if len(left) > 1:
         places = ", ".join(str(unnamed[name]) for name in left)
         raise FileError(f"{path}: columns {places} have values but no name in the header.")
-    return frame.rename({name: "" for name in left}).lazy()
+    if not left:
+        return frame.lazy()
+    if unnamed[left[0]] > 1:
+        return frame.rename({left[0]: f"column_{unnamed[left[0]]}"}).lazy()
+    # The index of pandas; row numbers say nothing.
+    cells = frame[left[0]].cast(pl.Int64, strict=False)
+    numbered = cells.equals(pl.Series(range(len(cells)), dtype=pl.Int64))
+    index = frame[left[0]] if cells.has_nulls() else cells
+    frame = frame.drop(left[0]) if numbered else frame.with_columns(index.alias(LEVEL))
+    return name_index(frame.drop(left[0], strict=False)).lazy()
 
 
 def _read_json_lines(path: Path) -> Columns:

@@ -36,6 +36,19 @@ def read_groups(columns: Columns, by: str) -> list[str]:
     return columns.collect(named(by)).to_series().to_list()
 
 
+def list_grouping(columns: Columns) -> list[str]:
+    """List the columns that may group texts: some values, each of several texts."""
+    names = [name for name in columns.schema if _is_free(name)]
+    counts = columns.collect(pl.len(), *(named(name).n_unique() for name in names)).row(0)
+    texts, *sizes = counts
+    return [name for name, size in zip(names, sizes, strict=True) if 1 < size <= texts // 2]
+
+
+def _is_free(name: str) -> bool:
+    """Whether a column has no meaning of its own."""
+    return name not in NO_GROUPS and not is_reading(name)
+
+
 def list_groups(
     readings: ReadingTable, rows: Int64[Any, " n"], labels: LabelTable
 ) -> Mapping[str, Sequence[str]]:
@@ -54,7 +67,7 @@ def list_groups(
         (labels.columns, range(len(rows))),
         (readings.columns, rows.tolist()),
     ):
-        names = [name for name in columns.schema if name not in NO_GROUPS and not is_reading(name)]
+        names = filter(_is_free, columns.schema)
         for cells in columns.collect(*(pl.col(name).gather(chosen) for name in names)):
             found[cells.name] = as_names(cells).to_list()
     return found

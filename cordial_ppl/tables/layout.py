@@ -75,10 +75,13 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
             return scale, kind, tuple(names)
     if _can_rename(tuple(spoken), scale, given):
         return replace(scale, aliases=tuple(spoken)), kind, tuple(spoken.values())
-    raise InputError(
-        f"options must name the columns of {columns.path}; the options are "
+    problem = (
+        f"{columns.path} has columns of other options: the options are "
         f"{list_names(scale.options)}, the columns {list_names(group.values())}."
     )
+    if given and len(spoken) > 1:
+        raise SettingNeeded(problem, EXAMPLE, "options", in_order(tuple(spoken)))
+    raise InputError(f"{problem} Take a table of the former, or fit a calibrator to this one.")
 
 
 def _match(group: dict[str, str], scale: Scale) -> dict[int, str] | None:

@@ -4,7 +4,7 @@ A file may hold several readers and tasks; one of each is chosen by name. Column
 readings are passed through.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from cordial_ppl.readings import (
     warn_of_unread,
 )
 from cordial_ppl.scale import Scale
-from cordial_ppl.tables.choices import identify, select, split_choice
+from cordial_ppl.tables.choices import identify, select, select_both, split_choice
 from cordial_ppl.tables.columns import (
     filled,
     finite,
@@ -95,34 +95,39 @@ class ReadingTable:
         """Name the place of a text in the file: "line 7"."""
         return self.columns.where(position)
 
-    def covariate(self, name: str) -> Float64[np.ndarray, " n"]:
-        """Read another column as numbers.
+    def covariates(
+        self, names: Iterable[str], levels: Mapping[str, int] | None = None
+    ) -> dict[str, Float64[np.ndarray, " n"]]:
+        """Read other columns as numbers.
 
         Args:
-            name: The column.
+            names: The columns.
+            levels: How many levels those have that number something, such as users.
 
         Returns:
-            Its numbers, [n].
+            Their numbers, [n] each.
 
         Raises:
-            InputError: There is no such column, or a cell is not a finite number.
+            InputError: There is no such column, or a cell is not a finite number, or not a level.
         """
-        return finite(self.columns, name)
+        return {name: finite(self.columns, name, (levels or {}).get(name)) for name in names}
 
     def check(
         self,
         covariates: Sequence[str] = (),
+        levels: Mapping[str, int] | None = None,
         look: Callable[[Float64[np.ndarray, "n *readers K"]], object] = lambda _: None,
     ) -> None:
         """Check everything, in batches, and warn once of options without a reading.
 
         Args:
             covariates: Columns that must be finite numbers.
+            levels: How many levels those have that number something.
             look: Called with the logits of each batch.
 
         Raises:
             InputError: An id is missing or occurs twice, a reading is invalid, or a covariate is
-                missing or not finite; with its row.
+                missing, not finite or not a level; with its row.
         """
         for name in covariates:
             self.columns.require(name)
@@ -134,8 +139,7 @@ class ReadingTable:
             # Eight bytes a text; two ids may have one hash, so `read_items` has the last word.
             hashes.append(name_items(batch.columns).hash())
             look(batch.logits)
-            for name in covariates:
-                batch.covariate(name)
+            batch.covariates(covariates, levels)
         ids = pl.concat(hashes)
         if ids.n_unique() < len(ids):
             read_items(self.columns)
@@ -215,7 +219,7 @@ def open_readings(
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
     columns = identify(read_columns(path), id)
-    columns = select(select(columns, "task", task), "reader", reader)
+    columns = select_both(columns, task, reader)
     return ReadingTable(columns, *find_layout(columns, options))
 
 

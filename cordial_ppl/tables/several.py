@@ -1,5 +1,6 @@
 """Readings by several readers, from one table or from a table each, joined by `item_id`."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import InputError, SettingNeeded, list_names
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names, quote
 from cordial_ppl.tables.columns import is_reading, named
 from cordial_ppl.tables.frame import ROW, Columns, reading
 from cordial_ppl.tables.readings import ReadingTable, list_values, read_readings
@@ -123,6 +124,21 @@ def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTab
     return ReadingTable(columns, scale, kind, known=logits, readers=names)
 
 
+def _warn_if_few(name: str, cells: pl.DataFrame, new: Sequence[str]) -> None:
+    """Warn of a column in which readers differ for less than half of the texts: by mistake?"""
+    said = cells.group_by("item_id", maintain_order=True).agg(pl.len(), pl.col(name).n_unique())
+    several = said.filter(pl.col("len") > 1)
+    other = several.filter(pl.col(name) > 1)["item_id"]
+    if 2 * len(other) < len(several):
+        warnings.warn(
+            f"the readers differ in {quote(name)} for {len(other):,} of {len(several):,} texts, "
+            f"such as {quote(other[0])}: it becomes {list_names(new)}. "
+            "Make them agree to keep one column.",
+            CordialWarning,
+            stacklevel=4,
+        )
+
+
 def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:
     """Name columns after their readers where these differ in the value of a text."""
     taken = {name for part in parts.values() for name in part.columns}
@@ -139,4 +155,5 @@ def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:
                     own = f"input_{own}"
                 new[reader][name] = own
                 taken.add(own)
+            _warn_if_few(name, cells, [new[reader][name] for reader in owners])
     return [part.rename(new[reader]) for reader, part in parts.items()]
