@@ -102,7 +102,7 @@ def test_no_draw_is_moved_or_proposed_while_the_weights_are_good(monkeypatch):
     def log_density(fit):
         case = Case(fit.data, prior=fit.target.prior, histogram=fit.histogram)
         points = _whiten(fit.draws, fit.target.prior)
-        return np.sum(_problem(fit.target, case, fit.data.labels).evaluate(points, 1024), axis=0)
+        return np.sum(_problem(fit.target, case).evaluate(points, 1024), axis=0)
 
     # The tail is smoothed.
     change = np.log(after.weights) - log_density(after) + log_density(before)

@@ -13,11 +13,12 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.arrays import pad_rows
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.batch import PRECISION, Problem, make_batch
-from cordial_ppl.inference.data import Labelled, hold_out, pad
+from cordial_ppl.inference.data import Data, Labelled, hold_out, pad
 from cordial_ppl.inference.draws import NOTHING, Draws, diagnose
 from cordial_ppl.inference.importance import (
     effective_sample_size,
@@ -28,7 +29,7 @@ from cordial_ppl.inference.importance import (
 from cordial_ppl.inference.laplace import Weighted, find_modes, sample_laplace
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import LITERAL, Posterior, precision
-from cordial_ppl.inference.programs import predict
+from cordial_ppl.inference.programs import predict_folds
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     Effort,
@@ -127,7 +128,7 @@ def fit_cases(
 
 def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
     """The default posteriors, and those of the folds."""
-    problems = [_problem(target, case, case.texts.labels) for case in cases]
+    problems = [_problem(target, case) for case in cases]
     batch = make_batch(problems, [case.seed for case in cases])
     known = [_known(target, case, effort) for case in cases]
     begun = None if any(state is None for state in known) else batch.together(known)
@@ -145,7 +146,7 @@ def _known(target: Target, case: Case, effort: Effort) -> State | None:
     if judged.method != "default" or not judged.trusted or len(found.draws) != effort.particles:
         return None
     before = Case(found.data, prior=prior, histogram=found.histogram)
-    state = settle(_problem(target, before, found.data.labels), _whiten(found.draws, prior))
+    state = settle(_problem(target, before), _whiten(found.draws, prior))
     points = _whiten(found.draws, cast(Prior, case.prior))
     with np.errstate(divide="ignore"):
         weights = np.log(found.weights).astype(PRECISION)
@@ -178,14 +179,14 @@ def _carried(
     effort: Effort,
 ) -> list[Found]:
     """Posteriors with those of the folds, to which their particles are carried over."""
-    jobs = [(at, fold, own) for at, case in enumerate(cases) for fold, own in enumerate(case.masks)]
+    jobs = [(at, fold) for at, case in enumerate(cases) for fold in range(len(case.masks))]
     if not jobs:
         return [(whole, []) for whole in wholes]
-    problems = [_problem(target, cases[at], labels) for at, _, labels in jobs]
-    batch = make_batch(problems, [(*cases[at].seed, 1 + fold) for at, fold, _ in jobs])
-    start = batch.together([states[at] for at, *_ in jobs])
+    problems = [each for case in cases for each in _problems(target, case, case.masks)]
+    batch = make_batch(problems, [(*cases[at].seed, 1 + fold) for at, fold in jobs])
+    start = batch.together([states[at] for at, _ in jobs])
     folds: list[list[Draws]] = [[] for _ in cases]
-    for (at, *_), state in zip(jobs, batch.apart(carry(batch, start, effort)), strict=True):
+    for (at, _), state in zip(jobs, batch.apart(carry(batch, start, effort)), strict=True):
         folds[at].append(_as_draws(cases[at], state, effort))
     found = []
     for whole, without in zip(wholes, folds, strict=True):
@@ -231,10 +232,21 @@ def _whiten(draws: Float[np.ndarray, "S P"], prior: Prior) -> Float[np.ndarray, 
     return ((draws - prior.loc) / prior.scale).astype(PRECISION)
 
 
-def _problem(target: Target, case: Case, labels: Int[np.ndarray, " n"]) -> Problem:
-    """A case as it is sampled, with the labels that are seen."""
+def _problems(target: Target, case: Case, masks: Sequence[Int[np.ndarray, " n"]]) -> list[Problem]:
+    """A case as it is sampled, with each of several sets of labels that are seen."""
     prior = Prior(*(np.asarray(part, PRECISION) for part in cast(Prior, case.prior)))
-    return Problem(target, prior, pad(case.texts, labels, case.shares(labels), PRECISION))
+    data = pad(case.texts, case.texts.labels, case.shares(case.texts.labels), PRECISION)
+
+    def seen(labels: Int[np.ndarray, " n"]) -> Data:
+        padded = pad_rows(labels.astype(np.int32), len(data.labels), -1)
+        return data._replace(labels=padded, histogram=case.shares(labels).astype(PRECISION))
+
+    return [Problem(target, prior, seen(labels)) for labels in masks]
+
+
+def _problem(target: Target, case: Case) -> Problem:
+    """A case as it is sampled, with all of its labels."""
+    return _problems(target, case, [case.texts.labels])[0]
 
 
 def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
@@ -271,23 +283,28 @@ def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[
     )
     if case.folds is None:
         return Fit(posterior, None)
-    held_out, kind = np.empty((len(texts.labels), target.options)), precision(method)
-    for fold, (labels, found) in enumerate(zip(case.masks, folds, strict=True)):
-        rows = case.folds == fold
-        probs = found.probs
-        if probs is None:
-            unseen = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
-            readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), unseen)
-            draws, weights = found.draws, found.weights
-            if method not in LITERAL:
-                with np.errstate(divide="ignore"):
-                    some = resample(0.5, np.log(weights), UNSEEN)
-                draws, weights = draws[some], np.full(UNSEEN, 1 / UNSEEN)
-            probs = predict(target, draws, weights, readings)[0]
-        else:
-            probs = probs[np.flatnonzero(rows)]
-        held_out[rows] = probs / probs.sum(axis=1, keepdims=True)
-    return Fit(posterior, held_out)
+    return Fit(posterior, _predict_held_out(target, case, method, folds))
+
+
+def _predict_held_out(
+    target: Target, case: Case, method: str, folds: Sequence[Draws]
+) -> Float[np.ndarray, "n K"]:
+    """Probabilities of each text by the posterior that has not seen it."""
+    texts, own, kind = case.texts, cast(np.ndarray, case.folds), precision(method)
+    if all(found.probs is not None for found in folds):
+        probs = np.stack([cast(np.ndarray, found.probs)[: len(own)] for found in folds])
+        held_out = probs[own, np.arange(len(own))]
+        return held_out / held_out.sum(axis=1, keepdims=True)
+    draws, weights = [found.draws for found in folds], [found.weights for found in folds]
+    if method not in LITERAL:
+        with np.errstate(divide="ignore"):
+            some = [resample(0.5, np.log(each), UNSEEN) for each in weights]
+        draws = [each[rows] for each, rows in zip(draws, some, strict=True)]
+        weights = np.full((len(folds), UNSEEN), 1 / UNSEEN)
+    shares = np.stack([case.shares(labels) for labels in case.masks])
+    extra = {name: column.astype(kind) for name, column in texts.covariates.items()}
+    readings = Readings(texts.logits.astype(kind), shares, extra)
+    return predict_folds(target, np.stack(draws), np.stack(weights), readings, own)
 
 
 def fit_channel(

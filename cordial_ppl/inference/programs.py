@@ -62,22 +62,26 @@ def log_densities(
 
 def density(
     target: Target, prior: Prior, data: Data, points: Float[np.ndarray, "S P"], rows: int = POINTS
-) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
+) -> tuple[Float[np.ndarray, "*many S"], Float[np.ndarray, "*many S"]]:
     """Log prior and log likelihood of any number of whitened points, in the precision of the data.
 
-    Arguments and results are those of :func:`log_densities`; ``rows`` points are computed side by
-    side, by the program that moves as many particles.
+    Arguments and results are those of :func:`log_densities`, or, for data with several sets of
+    labels ``[F, rows]`` and histograms, ``[F, S]``; ``rows`` points are computed side by side, by
+    the program that moves as many particles.
     """
     run, (count, size) = _walk(target), points.shape
-    nowhere = _nowhere(rows, size, points.dtype)
-    found = np.empty((2, count), points.dtype)
-    for start in range(0, count, STEPS * rows):
-        block = points[start : start + STEPS * rows]
-        given = pad_rows(block, STEPS * rows, 0.0).reshape(STEPS, rows, size)
-        steps = np.int32(-(-len(block) // rows))
-        parts = run(prior, data, *nowhere, given, steps, np.False_)[1]
-        found[:, start : start + len(block)] = np.stack(parts).reshape(2, -1)[:, : len(block)]
-    return found[0], found[1]
+    labels, shares = np.atleast_2d(data.labels), np.atleast_2d(data.histogram)
+    nowhere, blocks = _nowhere(rows, size, points.dtype), -(-count // rows)
+    given = pad_rows(points, blocks * rows, 0.0).reshape(blocks, rows, size)
+    found = np.empty((2, len(labels) * blocks, rows), points.dtype)
+    for start in range(0, found.shape[1], STEPS):
+        steps = min(STEPS, found.shape[1] - start)
+        own, block = np.divmod(start + np.arange(STEPS) % steps, blocks)
+        each = data._replace(labels=labels[own], histogram=shares[own])
+        parts = run(prior, each, *nowhere, given[block], np.int32(steps), np.False_)[1]
+        found[:, start : start + steps] = np.stack(parts)[:, :steps]
+    before, likelihood = found.reshape(2, *data.labels.shape[:-1], -1)[..., :count]
+    return before, likelihood
 
 
 def walk(
@@ -96,6 +100,8 @@ def walk(
     """
     run, kind = _walk(target), begin.standard.dtype
     now, temper = jax.tree.map(lambda leaf: np.asarray(leaf, kind), (begin, temper))
+    labels, shares = (np.stack([part] * STEPS) for part in (data.labels, data.histogram))
+    data = data._replace(labels=labels, histogram=shares)
     for first in range(0, len(normal), STEPS):
         some = slice(first, first + STEPS)
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
@@ -136,7 +142,8 @@ def _walk(target: Target) -> Callable[..., Any]:
             now, logs = state
             standard, moved = propose(now, mean, normal[place], shaken[place])
             points = jnp.where(walking, moved, shaken[place])
-            found = log_densities(target, prior, data, points)
+            seen = data._replace(labels=data.labels[place], histogram=data.histogram[place])
+            found = log_densities(target, prior, seen, points)
             now = decide(now, standard, Particles(points, *found), temper, uniform[place])
             return now, tuple(log.at[place].set(new) for log, new in zip(logs, found, strict=True))
 
@@ -175,6 +182,7 @@ def predict(
     weights = pad_rows(weights.astype(kind), whole, 0.0)
     given = np.zeros(size) if values is None else values
     places = np.broadcast_to(given, (count, size)).astype(kind)
+    readings = readings._replace(histogram=_for_each_tile(readings.histogram))
     probs = np.zeros((count, size))
     means = None if values is None else np.empty((whole, count), kind)
     for first in range(0, count, TEXTS):
@@ -183,12 +191,49 @@ def predict(
         scores = texts_last(pad_rows(places[rows], TEXTS, 0.0))
         for start in range(0, whole, DRAWS):
             some = slice(start, start + DRAWS)
-            found = run(flat[some], weights[some], data, scores)
+            found = run(*map(_for_each_tile, (flat[some], weights[some])), data, scores)
             probs[rows] += np.asarray(found[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(found[1])[:, :texts]
     probs /= probs.sum(axis=1, keepdims=True)
     return probs, None if means is None else means[: len(draws)]
+
+
+def predict_folds(
+    target: Target,
+    draws: Float[np.ndarray, "F S P"],
+    weights: Float[np.ndarray, "F S"],
+    readings: Readings,
+    folds: Int[np.ndarray, " n"],
+) -> Float[np.ndarray, "n K"]:
+    """Predict each text by the draws, at most `DRAWS`, and the histogram ``[F, K]`` of its fold.
+
+    The program is that of :func:`predict`, which takes a tile of texts at a time: few texts of all
+    folds are one call.
+    """
+    run, kind, tile = _predict(target), readings.logits.dtype, tile_of(TEXTS)
+    flat = np.stack([repeat_rows(own.astype(kind), DRAWS) for own in draws])
+    weights = np.stack([pad_rows(own.astype(kind), DRAWS, 0.0) for own in weights])
+    size, room = readings.histogram.shape[1], TEXTS // tile
+    each = [np.flatnonzero(folds == fold) for fold in range(len(draws))]
+    tiles = [
+        (f, rows[i : i + tile]) for f, rows in enumerate(each) for i in range(0, len(rows), tile)
+    ]
+    probs, nothing = np.empty((len(folds), size)), np.zeros((size, TEXTS), kind)
+    for start in range(0, len(tiles), room):
+        own, rows = zip(*tiles[start : start + room], strict=True)
+        at, index = np.resize(own, room), np.concatenate([np.resize(some, tile) for some in rows])
+        extra = {name: column[index] for name, column in readings.covariates.items()}
+        some = Readings(readings.logits[index], readings.histogram[at], extra)
+        found = run(flat[at], weights[at], _texts(some, slice(0, len(index))), nothing)[0]
+        for part, texts in zip(np.split(np.asarray(found), room, axis=1), rows, strict=False):
+            probs[texts] = part[:, : len(texts)].T
+    return probs / probs.sum(axis=1, keepdims=True)
+
+
+def _for_each_tile(values: np.ndarray) -> np.ndarray:
+    """The same for all tiles of a prediction."""
+    return np.stack([values] * (TEXTS // tile_of(TEXTS)))
 
 
 def _texts(readings: Readings, rows: slice) -> Data:
@@ -210,10 +255,10 @@ def _predict(target: Target) -> Callable[..., Any]:
         tile = tile_of(rows)
 
         def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-            readings = take_tile(data, index)[0]
-            probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(kind)
+            readings = take_tile(data._replace(histogram=data.histogram[index]), index)[0]
+            probs = jax.vmap(lambda u: target.probs(u, readings))(draws[index]).astype(kind)
             each, start = [probs[..., option] for option in range(len(values))], index * tile
-            mean = jnp.stack([weights @ part for part in each])
+            mean = jnp.stack([weights[index] @ part for part in each])
             places = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
             expected = sum(place[None] * part for place, part in zip(places, each, strict=True))
             return (
@@ -221,7 +266,7 @@ def _predict(target: Target) -> Callable[..., Any]:
                 jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),
             )
 
-        shapes = (len(values), rows), (len(draws), rows)
+        shapes = (len(values), rows), (draws.shape[1], rows)
         nothing = tuple(jnp.zeros(shape, kind) for shape in shapes)
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
