@@ -18,6 +18,7 @@ from cordial_ppl.inference import sampler
 from cordial_ppl.inference.batch import PRECISION, Batch, DeviceBatch, Problem, make_batch
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.importance import effective_sample_size, khat_limit
+from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.programs import density, predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
@@ -199,7 +200,8 @@ def test_particles_from_elsewhere_are_repaired():
     # Three standard deviations off in every direction, and half as wide.
     off = 3 + 0.5 * rng.normal(size=(1024, 3))
     points = covariance @ PRECISE @ CENTRE + off @ np.linalg.cholesky(covariance).T
-    state = settle(GAUSSIAN, points.astype(PRECISION))
+    points = points.astype(PRECISION)
+    state = settle(Particles(points, *GAUSSIAN.evaluate(points, len(points))))
     state = weigh(GAUSSIAN, DEFAULT_EFFORT, rng, state)
     assert not good(state, DEFAULT_EFFORT)
     for _ in range(DEFAULT_EFFORT.repairs):

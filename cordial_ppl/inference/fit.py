@@ -27,6 +27,7 @@ from cordial_ppl.inference.importance import (
     resample,
 )
 from cordial_ppl.inference.laplace import Weighted, find_modes, sample_laplace
+from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import LITERAL, Posterior, precision
 from cordial_ppl.inference.programs import predict_folds
@@ -146,15 +147,12 @@ def _known(target: Target, case: Case, effort: Effort) -> State | None:
     if judged.method != "default" or not judged.trusted or len(found.draws) != effort.particles:
         return None
     before = Case(found.data, prior=prior, histogram=found.histogram)
-    state = settle(_problem(target, before), _whiten(found.draws, prior))
-    points = _whiten(found.draws, cast(Prior, case.prior))
+    points = _whiten(found.draws, prior)
+    logs = found.densities or _problem(target, before).evaluate(points, len(points))
+    state = settle(Particles(_whiten(found.draws, cast(Prior, case.prior)), *logs))
     with np.errstate(divide="ignore"):
         weights = np.log(found.weights).astype(PRECISION)
-    return state._replace(
-        particles=state.particles._replace(points=points),
-        log_weights=weights,
-        acceptance=PRECISION(judged.acceptance),
-    )
+    return state._replace(log_weights=weights, acceptance=PRECISION(judged.acceptance))
 
 
 def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
@@ -167,7 +165,9 @@ def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
         wholes.append(sample_nuts(target, case.prior, readings, texts.labels, key, weights=weights))
         points = _whiten(wholes[-1].draws, cast(Prior, case.prior))
         some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
-        states.append(settle(_problem(target, case, texts.labels), points[some]))
+        chosen = points[some]
+        found = _problem(target, case).evaluate(chosen, effort.particles)
+        states.append(settle(Particles(chosen, *found)))
     return _carried(target, cases, wholes, states, effort)
 
 
@@ -263,7 +263,7 @@ def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
         acceptance=float(state.acceptance),
         repairs=max(int(state.rounds) - 1, 0),
     )
-    return Draws(draws, weights / weights.sum(), found)
+    return Draws(draws, weights / weights.sum(), found, densities=state.particles[1:])
 
 
 def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[Draws]) -> Fit:
@@ -280,6 +280,7 @@ def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[
         prior=None if prior is target.prior else prior,
         data=texts,
         transitions=whole.transitions,
+        densities=whole.densities,
     )
     if case.folds is None:
         return Fit(posterior, None)

@@ -243,9 +243,9 @@ def weigh(problem: Problem, effort: Effort, source: Source, state: State) -> Sta
     return _move(problem, where(_good(khat, ess, effort), chosen, kept), second, effort.last_moves)
 
 
-def settle(problem: Problem, points: Float[np.ndarray, "S P"]) -> State:
+def settle(found: Particles) -> State:
     """The state of whitened draws from the posterior itself, equally weighted."""
-    found = Particles(points, *problem.evaluate(points, len(points)))
+    points = found.points
     none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
     weights = _equal(found, len(points))
     step = zero + first_step(points.shape[1])
