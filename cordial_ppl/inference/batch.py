@@ -128,7 +128,7 @@ class Batch:
     def evaluate(self, states: Any, particles: int) -> tuple[Any, ...]:
         """Log prior and log likelihood of the states' particles, for stages that take them.
 
-        Problems that follow each other and have the same particles are one with several sets of
+        Problems of the same texts and particles, one after the other, are one with several sets of
         labels: a call takes longer to begin than to evaluate few labels.
 
         Returns:
@@ -136,7 +136,8 @@ class Batch:
         """
         found: list[Any] = []
         pairs = zip(self.problems, states, strict=True)
-        for _, group in groupby(pairs, lambda pair: id(pair[1].particles)):
+        alike = groupby(pairs, lambda pair: (id(pair[0].data.logits), id(pair[1].particles)))
+        for _, group in alike:
             own, (state, *_) = zip(*group, strict=True)
             data = own[0].data._replace(
                 labels=np.stack([each.data.labels for each in own]),

@@ -30,7 +30,7 @@ from cordial_ppl.inference.laplace import Weighted, find_modes, sample_laplace
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import LITERAL, Posterior, precision
-from cordial_ppl.inference.programs import predict_folds
+from cordial_ppl.inference.programs import DRAWS, predict_folds
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     Effort,
@@ -47,9 +47,6 @@ from cordial_ppl.scale import Scale
 
 Found = tuple[Draws, list[Draws]]
 """A posterior, and those without each fold."""
-
-UNSEEN = 128
-"""Draws of a fold's posterior that predict its texts."""
 
 METHODS = ("default", "laplace", "mode", "nuts")
 
@@ -280,8 +277,8 @@ def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[
         prior=None if prior is target.prior else prior,
         data=texts,
         transitions=whole.transitions,
-        densities=whole.densities,
     )
+    vars(posterior).update(densities=whole.densities)
     if case.folds is None:
         return Fit(posterior, None)
     return Fit(posterior, _predict_held_out(target, case, method, folds))
@@ -296,16 +293,15 @@ def _predict_held_out(
         probs = np.stack([cast(np.ndarray, found.probs)[: len(own)] for found in folds])
         held_out = probs[own, np.arange(len(own))]
         return held_out / held_out.sum(axis=1, keepdims=True)
-    draws, weights = [found.draws for found in folds], [found.weights for found in folds]
-    if method not in LITERAL:
+    if method in LITERAL:
+        draws = [found.draws for found in folds]
+    else:
         with np.errstate(divide="ignore"):
-            some = [resample(0.5, np.log(each), UNSEEN) for each in weights]
-        draws = [each[rows] for each, rows in zip(draws, some, strict=True)]
-        weights = np.full((len(folds), UNSEEN), 1 / UNSEEN)
-    shares = np.stack([case.shares(labels) for labels in case.masks])
+            draws = [own.draws[resample(0.5, np.log(own.weights), DRAWS)] for own in folds]
+    shares = np.stack([case.shares(labels) for labels in case.masks]).astype(kind)
     extra = {name: column.astype(kind) for name, column in texts.covariates.items()}
-    readings = Readings(texts.logits.astype(kind), shares, extra)
-    return predict_folds(target, np.stack(draws), np.stack(weights), readings, own)
+    readings = Readings(texts.logits.astype(kind), shares[0], extra)
+    return predict_folds(target, np.stack(draws), shares, readings, own)
 
 
 def fit_channel(

@@ -182,16 +182,16 @@ def predict(
     weights = pad_rows(weights.astype(kind), whole, 0.0)
     given = np.zeros(size) if values is None else values
     places = np.broadcast_to(given, (count, size)).astype(kind)
-    readings = readings._replace(histogram=_for_each_tile(readings.histogram))
     probs = np.zeros((count, size))
     means = None if values is None else np.empty((whole, count), kind)
     for first in range(0, count, TEXTS):
         rows = slice(first, min(first + TEXTS, count))
         texts, data = rows.stop - first, _texts(readings, rows)
+        data = data._replace(histogram=_for_each_tile(data.histogram))
         scores = texts_last(pad_rows(places[rows], TEXTS, 0.0))
         for start in range(0, whole, DRAWS):
             some = slice(start, start + DRAWS)
-            found = run(*map(_for_each_tile, (flat[some], weights[some])), data, scores)
+            found = run(_for_each_tile(flat[some]), weights[some], data, scores)
             probs[rows] += np.asarray(found[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(found[1])[:, :texts]
@@ -202,32 +202,37 @@ def predict(
 def predict_folds(
     target: Target,
     draws: Float[np.ndarray, "F S P"],
-    weights: Float[np.ndarray, "F S"],
+    histograms: Float[np.ndarray, "F K"],
     readings: Readings,
     folds: Int[np.ndarray, " n"],
 ) -> Float[np.ndarray, "n K"]:
-    """Predict each text by the draws, at most `DRAWS`, and the histogram ``[F, K]`` of its fold.
+    """Predict each text by its fold's draws, by the program of :func:`predict`.
 
-    The program is that of :func:`predict`, which takes a tile of texts at a time: few texts of all
-    folds are one call.
+    That takes texts tile by tile, and few texts of all folds in one call.
+
+    Args:
+        target: the channel.
+        draws: unconstrained parameters, for each fold; equally weighted, and S divides `DRAWS`.
+        histograms: smoothed label histogram of each fold, in place of the readings'.
+        readings: texts to predict.
+        folds: fold of each text, 0..F-1.
     """
     run, kind, tile = _predict(target), readings.logits.dtype, tile_of(TEXTS)
-    flat = np.stack([repeat_rows(own.astype(kind), DRAWS) for own in draws])
-    weights = np.stack([pad_rows(own.astype(kind), DRAWS, 0.0) for own in weights])
-    size, room = readings.histogram.shape[1], TEXTS // tile
+    flat = np.repeat(draws.astype(kind), DRAWS // draws.shape[1], axis=1)
+    probs, room = np.empty((len(folds), histograms.shape[1])), TEXTS // tile
+    nothing, weights = np.zeros((probs.shape[1], TEXTS), kind), np.full(DRAWS, 1 / DRAWS, kind)
     each = [np.flatnonzero(folds == fold) for fold in range(len(draws))]
-    tiles = [
-        (f, rows[i : i + tile]) for f, rows in enumerate(each) for i in range(0, len(rows), tile)
-    ]
-    probs, nothing = np.empty((len(folds), size)), np.zeros((size, TEXTS), kind)
+    tiles = [(f, own[i : i + tile]) for f, own in enumerate(each) for i in range(0, len(own), tile)]
     for start in range(0, len(tiles), room):
-        own, rows = zip(*tiles[start : start + room], strict=True)
-        at, index = np.resize(own, room), np.concatenate([np.resize(some, tile) for some in rows])
+        some = tiles[start : start + room]
+        at = np.resize([fold for fold, _ in some], room)
+        index = np.concatenate([np.resize(rows, tile) for _, rows in some])
         extra = {name: column[index] for name, column in readings.covariates.items()}
-        some = Readings(readings.logits[index], readings.histogram[at], extra)
-        found = run(flat[at], weights[at], _texts(some, slice(0, len(index))), nothing)[0]
-        for part, texts in zip(np.split(np.asarray(found), room, axis=1), rows, strict=False):
-            probs[texts] = part[:, : len(texts)].T
+        given = Readings(readings.logits[index], readings.histogram, extra)
+        data = _texts(given, slice(0, len(index)))._replace(histogram=histograms[at].astype(kind))
+        found = np.asarray(run(flat[at], weights, data, nothing)[0]).T
+        for place, (_, rows) in enumerate(some):
+            probs[rows] = found[place * tile :][: len(rows)]
     return probs / probs.sum(axis=1, keepdims=True)
 
 
@@ -258,7 +263,7 @@ def _predict(target: Target) -> Callable[..., Any]:
             readings = take_tile(data._replace(histogram=data.histogram[index]), index)[0]
             probs = jax.vmap(lambda u: target.probs(u, readings))(draws[index]).astype(kind)
             each, start = [probs[..., option] for option in range(len(values))], index * tile
-            mean = jnp.stack([weights[index] @ part for part in each])
+            mean = jnp.stack([weights @ part for part in each])
             places = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
             expected = sum(place[None] * part for place, part in zip(places, each, strict=True))
             return (
