@@ -113,7 +113,7 @@ def test_no_draw_is_moved_or_proposed_while_the_weights_are_good(monkeypatch):
 
 
 def test_densities_that_an_update_begins_with_are_those_of_the_draws():
-    fitted = cp.Cordial().fit(LOGITS[:9], LABELS[:9])
+    fitted: Any = cp.Cordial().fit(LOGITS[:9], LABELS[:9])
     for last in range(9, 20):
         for fit in fitted.posteriors_.values():
             case = Case(fit.data, prior=fit.prior, histogram=fit.histogram)
