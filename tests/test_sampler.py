@@ -301,6 +301,21 @@ def test_problems_on_an_accelerator_are_sampled_and_carried_as_alone(monkeypatch
     assert all(map(good, batches[0].apart(states)))
 
 
+def test_what_problems_share_does_not_change_their_densities():
+    """Two folds of the same texts, with one state or two, and a fold of others."""
+    here, there = problem_of("mixture", KEPT), problem_of("mixture", LABELS)
+    shifted = here.data._replace(labels=np.roll(here.data.labels, 1), histogram=EVEN)
+    folds = [here, here._replace(data=shifted)]
+    first, second = fitted("mixture", False, 0), fitted("mixture", False, 1)
+    problems = [*folds, there, *folds]
+    states = [first, first, first, first, second]
+    batch = Batch(problems, [(0,)] * 5)
+    found = zip(*batch.evaluate(states, 1024), strict=True)
+    for problem, state, own in zip(problems, states, found, strict=True):
+        expected = problem.evaluate(state.particles.points, 1024)
+        np.testing.assert_allclose(own, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])
 @pytest.mark.parametrize("limit", [-1.0, np.inf], ids=["moved", "weighed"])
 def test_a_fold_agrees_with_a_fit_of_its_own(name, limit, monkeypatch):
