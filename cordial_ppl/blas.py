@@ -9,7 +9,7 @@ from functools import wraps
 from threading import Lock
 from typing import Any
 
-from threadpoolctl import OpenBLASController, threadpool_limits
+from threadpoolctl import OpenBLASController, get_cached_controller
 
 LOCK = Lock()
 INSIDE: list[Any] = []
@@ -27,7 +27,9 @@ def on_one_core[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         with LOCK:
-            INSIDE.append(INSIDE[0] if INSIDE else threadpool_limits(1, "blas"))
+            controller = get_cached_controller()
+            limit = INSIDE[0] if INSIDE else controller.limit(limits=1, user_api="blas")
+            INSIDE.append(limit)
             OpenBLASController.clear_controlling_thread()
         try:
             return function(*args, **kwargs)

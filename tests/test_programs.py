@@ -13,7 +13,7 @@ from cordial_ppl.channel import Channel, observe
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.fit import Case, fit_cases
 from cordial_ppl.inference.modes import search_modes, weigh_and_predict
-from cordial_ppl.inference.programs import density, predict
+from cordial_ppl.inference.programs import density, predict, predict_folds
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.readings import Readings, as_logits
@@ -91,6 +91,21 @@ def test_any_number_of_points_is_taken():
 
 
 @pytest.mark.x64
+@pytest.mark.parametrize(("sets", "points"), [(5, 40), (11, 3), (3, 1500)])
+def test_several_sets_of_labels_are_as_each_alone(sets, points):
+    texts, rng = texts_of(50), np.random.default_rng(4)
+    given = points_of(points)
+    hidden = [np.where(rng.random(50) < 0.3, -1, texts.labels) for _ in range(sets)]
+    shares = rng.dirichlet(np.ones(5), sets)
+    each = [pad(texts, own, share, np.float64) for own, share in zip(hidden, shares, strict=True)]
+    labels = np.stack([data.labels for data in each])
+    whole = density(TARGET, TARGET.prior, each[0]._replace(labels=labels, histogram=shares), given)
+    for place, data in enumerate(each):
+        for own, expected in zip(whole, density(TARGET, TARGET.prior, data, given), strict=True):
+            np.testing.assert_allclose(own[place], expected, rtol=1e-12)
+
+
+@pytest.mark.x64
 def test_gradients_of_several_data_sets():
     rng, sets = np.random.default_rng(1), [texts_of(50, 50 * place) for place in range(PROBLEMS)]
     each = [data_of(texts) for texts in sets]
@@ -145,6 +160,22 @@ def test_predictions_of_any_number_of_texts_and_draws(draws, count):
     alone, none = predict(TARGET, flat, weights, readings)
     np.testing.assert_array_equal(alone, probs)
     assert none is None
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize(("draws", "count"), [(1, 9), (128, 9), (128, 700)])
+def test_predictions_of_folds_are_as_of_each_alone(draws, count):
+    texts, rng = texts_of(count), np.random.default_rng(5)
+    folds, shares = rng.integers(0, 4, count), rng.dirichlet(np.ones(5), 4)
+    flat = rng.normal(size=(4, draws, TARGET.size))
+    readings = Readings(texts.logits, HISTOGRAM, dict(texts.covariates))
+    probs = predict_folds(TARGET, flat, shares, readings, folds)
+    for fold in range(4):
+        rows = np.flatnonzero(folds == fold)
+        extra = {name: column[rows] for name, column in texts.covariates.items()}
+        alone = Readings(texts.logits[rows], shares[fold], extra)
+        said, _ = predict(TARGET, flat[fold], np.full(draws, 1 / draws), alone)
+        np.testing.assert_allclose(probs[rows], said, rtol=1e-10)
 
 
 def test_programs_are_traced_once():

@@ -18,6 +18,7 @@ from cordial_ppl.inference import sampler
 from cordial_ppl.inference.batch import PRECISION, Batch, DeviceBatch, Problem, make_batch
 from cordial_ppl.inference.data import Labelled, pad
 from cordial_ppl.inference.importance import effective_sample_size, khat_limit
+from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.programs import density, predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
@@ -199,7 +200,8 @@ def test_particles_from_elsewhere_are_repaired():
     # Three standard deviations off in every direction, and half as wide.
     off = 3 + 0.5 * rng.normal(size=(1024, 3))
     points = covariance @ PRECISE @ CENTRE + off @ np.linalg.cholesky(covariance).T
-    state = settle(GAUSSIAN, points.astype(PRECISION))
+    points = points.astype(PRECISION)
+    state = settle(Particles(points, *GAUSSIAN.evaluate(points, len(points))))
     state = weigh(GAUSSIAN, DEFAULT_EFFORT, rng, state)
     assert not good(state, DEFAULT_EFFORT)
     for _ in range(DEFAULT_EFFORT.repairs):
@@ -297,6 +299,21 @@ def test_problems_on_an_accelerator_are_sampled_and_carried_as_alone(monkeypatch
             gap = (weights @ own.particles.points - points.mean(axis=0)) / points.std(axis=0)
             assert np.abs(gap).max() < limit
     assert all(map(good, batches[0].apart(states)))
+
+
+def test_what_problems_share_does_not_change_their_densities():
+    """Two folds of the same texts, with one state or two, and a fold of others."""
+    here, there = problem_of("mixture", KEPT), problem_of("mixture", LABELS)
+    shifted = here.data._replace(labels=np.roll(here.data.labels, 1), histogram=EVEN)
+    folds = [here, here._replace(data=shifted)]
+    first, second = fitted("mixture", False, 0), fitted("mixture", False, 1)
+    problems = [*folds, there, *folds]
+    states = [first, first, first, first, second]
+    batch = Batch(problems, [(0,)] * 5)
+    found = zip(*batch.evaluate(states, 1024), strict=True)
+    for problem, state, own in zip(problems, states, found, strict=True):
+        expected = problem.evaluate(state.particles.points, 1024)
+        np.testing.assert_allclose(own, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["mixture", "location-vector"])

@@ -1,5 +1,6 @@
 """`partial_fit`: labels that come in one by one, and stacks from files that learn on."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -69,6 +70,8 @@ def test_one_by_one_is_all_at_once(updated, stack):
 def test_out_of_fold_predictions_are_those_of_a_fit_with_these_folds(updated, monkeypatch):
     monkeypatch.setattr("cordial_ppl.cordial.stack.assign_folds", lambda *_: updated.folds_)
     fitted = small(seed=3).fit(LOGITS, LABELS)
+    losses = [cp.scores.log_loss(own.predict_proba(TEST), TRUTH) for own in (updated, fitted)]
+    assert abs(losses[0] - losses[1]) < 0.01
     assert rms(updated.out_of_fold_, fitted.out_of_fold_) < 0.03
     assert updated.expected_.cordial == pytest.approx(fitted.expected_.cordial, abs=0.02)
     assert updated.expected_.histogram == pytest.approx(fitted.expected_.histogram, rel=1e-12)
@@ -102,11 +105,24 @@ def test_no_draw_is_moved_or_proposed_while_the_weights_are_good(monkeypatch):
     def log_density(fit):
         case = Case(fit.data, prior=fit.target.prior, histogram=fit.histogram)
         points = _whiten(fit.draws, fit.target.prior)
-        return np.sum(_problem(fit.target, case, fit.data.labels).evaluate(points, 1024), axis=0)
+        return np.sum(_problem(fit.target, case).evaluate(points, 1024), axis=0)
 
     # The tail is smoothed.
     change = np.log(after.weights) - log_density(after) + log_density(before)
     assert np.quantile(np.abs(change - np.median(change)), 0.75) < 1e-3
+
+
+def test_densities_that_an_update_begins_with_are_those_of_the_draws():
+    fitted: Any = cp.Cordial().fit(LOGITS[:9], LABELS[:9])
+    for last in range(9, 20):
+        for fit in fitted.posteriors_.values():
+            case = Case(fit.data, prior=fit.prior, histogram=fit.histogram)
+            points = _whiten(fit.draws, fit.prior)
+            found = _problem(fit.target, case).evaluate(points, len(points))
+            np.testing.assert_array_equal(fit.densities, found)
+        one_by_one(fitted, [last])
+    # What is changed has them no more.
+    assert replace(fit, draws=fit.draws + 1).densities is None
 
 
 def test_units_of_the_prior_follow_the_readings():

@@ -7,6 +7,7 @@ all problems side by side, spread over the devices that there are.
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import jax
@@ -103,6 +104,7 @@ class Batch:
         effort: Any,
         states: Any = None,
         which: Bool[np.ndarray, " B"] | None = None,
+        *more: Any,
     ) -> Any:
         """Run a stage for some of the problems.
 
@@ -111,6 +113,7 @@ class Batch:
             effort: how much work to do.
             states: the states of all problems; none to begin with.
             which: for which problems it is run; by default all.
+            more: what else the stage takes, for all problems.
 
         Returns:
             The states of all problems.
@@ -118,9 +121,31 @@ class Batch:
         found = [None] * len(self.problems) if states is None else list(states)
         with np.errstate(all="ignore"):
             for b in range(len(found)) if which is None else np.flatnonzero(which):
-                given = () if states is None else (states[b],)
+                given = () if states is None else (states[b], *(each[b] for each in more))
                 found[b] = stage(self.problems[b], effort, self.sources[b], *given)
         return found
+
+    def evaluate(self, states: Any, particles: int) -> tuple[Any, ...]:
+        """Log prior and log likelihood of the states' particles, for stages that take them.
+
+        Problems of the same texts and particles, one after the other, are one with several sets of
+        labels: a call takes longer to begin than to evaluate few labels.
+
+        Returns:
+            Both for each problem; nothing on an accelerator, where stages evaluate themselves.
+        """
+        found: list[Any] = []
+        pairs = zip(self.problems, states, strict=True)
+        alike = groupby(pairs, lambda pair: (id(pair[0].data.logits), id(pair[1].particles)))
+        for _, group in alike:
+            own, (state, *_) = zip(*group, strict=True)
+            data = own[0].data._replace(
+                labels=np.stack([each.data.labels for each in own]),
+                histogram=np.stack([each.data.histogram for each in own]),
+            )
+            some = own[0]._replace(data=data)
+            found += zip(*some.evaluate(state.particles.points, particles), strict=True)
+        return tuple(zip(*found, strict=True))
 
     def figures(self, states: Any, name: str) -> np.ndarray:
         """A number of every state."""
@@ -159,14 +184,19 @@ class DeviceBatch(Batch):
         effort: Any,
         states: Any = None,
         which: Bool[np.ndarray, " B"] | None = None,
+        *more: Any,
     ) -> Any:
         """Run a stage for all problems, and take its results where they are wanted."""
         data = self.data._replace(tiles=np.int32(self.tiles))
         self.stages += 1
-        given = () if states is None else (states,)
+        given = () if states is None else (states, *more)
         wanted = np.ones(len(self.keys), bool) if which is None else which
         stage_of = _program(stage, self.target, effort)
         return stage_of(np.int32(self.stages), wanted, self.prior, data, self.keys, *given)
+
+    def evaluate(self, states: Any, particles: int) -> tuple[Any, ...]:
+        """Leave it to the stage."""
+        return ()
 
     def figures(self, states: Any, name: str) -> np.ndarray:
         """A number of every state."""

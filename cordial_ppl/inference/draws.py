@@ -52,6 +52,7 @@ class Draws(NamedTuple):
         probs: probabilities of the texts under the draws, labels seen or not, with rows of padding
             after them; None where they were not computed.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
+        densities: log prior and log likelihood of each draw, nats; None where they are not known.
     """
 
     draws: Float[np.ndarray, "S P"]
@@ -59,6 +60,7 @@ class Draws(NamedTuple):
     diagnostics: Diagnostics
     probs: Float[np.ndarray, "rows K"] | None = None
     transitions: Mapping[str, Shaped[Any, " S"]] = {}
+    densities: tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]] | None = None
 
 
 def diagnose(

@@ -13,11 +13,12 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.arrays import pad_rows
 from cordial_ppl.channel import Channel
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.batch import PRECISION, Problem, make_batch
-from cordial_ppl.inference.data import Labelled, hold_out, pad
+from cordial_ppl.inference.data import Data, Labelled, hold_out, pad
 from cordial_ppl.inference.draws import NOTHING, Draws, diagnose
 from cordial_ppl.inference.importance import (
     effective_sample_size,
@@ -26,9 +27,10 @@ from cordial_ppl.inference.importance import (
     resample,
 )
 from cordial_ppl.inference.laplace import Weighted, find_modes, sample_laplace
+from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import sample_nuts
 from cordial_ppl.inference.posterior import LITERAL, Posterior, precision
-from cordial_ppl.inference.programs import predict
+from cordial_ppl.inference.programs import DRAWS, predict_folds
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     Effort,
@@ -45,9 +47,6 @@ from cordial_ppl.scale import Scale
 
 Found = tuple[Draws, list[Draws]]
 """A posterior, and those without each fold."""
-
-UNSEEN = 128
-"""Draws of a fold's posterior that predict its texts."""
 
 METHODS = ("default", "laplace", "mode", "nuts")
 
@@ -127,7 +126,7 @@ def fit_cases(
 
 def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
     """The default posteriors, and those of the folds."""
-    problems = [_problem(target, case, case.texts.labels) for case in cases]
+    problems = [_problem(target, case) for case in cases]
     batch = make_batch(problems, [case.seed for case in cases])
     known = [_known(target, case, effort) for case in cases]
     begun = None if any(state is None for state in known) else batch.together(known)
@@ -145,15 +144,12 @@ def _known(target: Target, case: Case, effort: Effort) -> State | None:
     if judged.method != "default" or not judged.trusted or len(found.draws) != effort.particles:
         return None
     before = Case(found.data, prior=prior, histogram=found.histogram)
-    state = settle(_problem(target, before, found.data.labels), _whiten(found.draws, prior))
-    points = _whiten(found.draws, cast(Prior, case.prior))
+    points = _whiten(found.draws, prior)
+    logs = found.densities or _problem(target, before).evaluate(points, len(points))
+    state = settle(Particles(_whiten(found.draws, cast(Prior, case.prior)), *logs))
     with np.errstate(divide="ignore"):
         weights = np.log(found.weights).astype(PRECISION)
-    return state._replace(
-        particles=state.particles._replace(points=points),
-        log_weights=weights,
-        acceptance=PRECISION(judged.acceptance),
-    )
+    return state._replace(log_weights=weights, acceptance=PRECISION(judged.acceptance))
 
 
 def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
@@ -166,7 +162,9 @@ def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
         wholes.append(sample_nuts(target, case.prior, readings, texts.labels, key, weights=weights))
         points = _whiten(wholes[-1].draws, cast(Prior, case.prior))
         some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
-        states.append(settle(_problem(target, case, texts.labels), points[some]))
+        chosen = points[some]
+        found = _problem(target, case).evaluate(chosen, effort.particles)
+        states.append(settle(Particles(chosen, *found)))
     return _carried(target, cases, wholes, states, effort)
 
 
@@ -178,14 +176,14 @@ def _carried(
     effort: Effort,
 ) -> list[Found]:
     """Posteriors with those of the folds, to which their particles are carried over."""
-    jobs = [(at, fold, own) for at, case in enumerate(cases) for fold, own in enumerate(case.masks)]
+    jobs = [(at, fold) for at, case in enumerate(cases) for fold in range(len(case.masks))]
     if not jobs:
         return [(whole, []) for whole in wholes]
-    problems = [_problem(target, cases[at], labels) for at, _, labels in jobs]
-    batch = make_batch(problems, [(*cases[at].seed, 1 + fold) for at, fold, _ in jobs])
-    start = batch.together([states[at] for at, *_ in jobs])
+    problems = [each for case in cases for each in _problems(target, case, case.masks)]
+    batch = make_batch(problems, [(*cases[at].seed, 1 + fold) for at, fold in jobs])
+    start = batch.together([states[at] for at, _ in jobs])
     folds: list[list[Draws]] = [[] for _ in cases]
-    for (at, *_), state in zip(jobs, batch.apart(carry(batch, start, effort)), strict=True):
+    for (at, _), state in zip(jobs, batch.apart(carry(batch, start, effort)), strict=True):
         folds[at].append(_as_draws(cases[at], state, effort))
     found = []
     for whole, without in zip(wholes, folds, strict=True):
@@ -231,10 +229,21 @@ def _whiten(draws: Float[np.ndarray, "S P"], prior: Prior) -> Float[np.ndarray, 
     return ((draws - prior.loc) / prior.scale).astype(PRECISION)
 
 
-def _problem(target: Target, case: Case, labels: Int[np.ndarray, " n"]) -> Problem:
-    """A case as it is sampled, with the labels that are seen."""
+def _problems(target: Target, case: Case, masks: Sequence[Int[np.ndarray, " n"]]) -> list[Problem]:
+    """A case as it is sampled, with each of several sets of labels that are seen."""
     prior = Prior(*(np.asarray(part, PRECISION) for part in cast(Prior, case.prior)))
-    return Problem(target, prior, pad(case.texts, labels, case.shares(labels), PRECISION))
+    data = pad(case.texts, case.texts.labels, case.shares(case.texts.labels), PRECISION)
+
+    def seen(labels: Int[np.ndarray, " n"]) -> Data:
+        padded = pad_rows(labels.astype(np.int32), len(data.labels), -1)
+        return data._replace(labels=padded, histogram=case.shares(labels).astype(PRECISION))
+
+    return [Problem(target, prior, seen(labels)) for labels in masks]
+
+
+def _problem(target: Target, case: Case) -> Problem:
+    """A case as it is sampled, with all of its labels."""
+    return _problems(target, case, [case.texts.labels])[0]
 
 
 def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
@@ -251,7 +260,7 @@ def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
         acceptance=float(state.acceptance),
         repairs=max(int(state.rounds) - 1, 0),
     )
-    return Draws(draws, weights / weights.sum(), found)
+    return Draws(draws, weights / weights.sum(), found, densities=state.particles[1:])
 
 
 def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[Draws]) -> Fit:
@@ -269,25 +278,30 @@ def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[
         data=texts,
         transitions=whole.transitions,
     )
+    vars(posterior).update(densities=whole.densities)
     if case.folds is None:
         return Fit(posterior, None)
-    held_out, kind = np.empty((len(texts.labels), target.options)), precision(method)
-    for fold, (labels, found) in enumerate(zip(case.masks, folds, strict=True)):
-        rows = case.folds == fold
-        probs = found.probs
-        if probs is None:
-            unseen = {name: column[rows].astype(kind) for name, column in texts.covariates.items()}
-            readings = Readings(texts.logits[rows].astype(kind), case.shares(labels), unseen)
-            draws, weights = found.draws, found.weights
-            if method not in LITERAL:
-                with np.errstate(divide="ignore"):
-                    some = resample(0.5, np.log(weights), UNSEEN)
-                draws, weights = draws[some], np.full(UNSEEN, 1 / UNSEEN)
-            probs = predict(target, draws, weights, readings)[0]
-        else:
-            probs = probs[np.flatnonzero(rows)]
-        held_out[rows] = probs / probs.sum(axis=1, keepdims=True)
-    return Fit(posterior, held_out)
+    return Fit(posterior, _predict_held_out(target, case, method, folds))
+
+
+def _predict_held_out(
+    target: Target, case: Case, method: str, folds: Sequence[Draws]
+) -> Float[np.ndarray, "n K"]:
+    """Probabilities of each text by the posterior that has not seen it."""
+    texts, own, kind = case.texts, cast(np.ndarray, case.folds), precision(method)
+    if all(found.probs is not None for found in folds):
+        probs = np.stack([cast(np.ndarray, found.probs)[: len(own)] for found in folds])
+        held_out = probs[own, np.arange(len(own))]
+        return held_out / held_out.sum(axis=1, keepdims=True)
+    if method in LITERAL:
+        draws = [found.draws for found in folds]
+    else:
+        with np.errstate(divide="ignore"):
+            draws = [own.draws[resample(0.5, np.log(own.weights), DRAWS)] for own in folds]
+    shares = np.stack([case.shares(labels) for labels in case.masks]).astype(kind)
+    extra = {name: column.astype(kind) for name, column in texts.covariates.items()}
+    readings = Readings(texts.logits.astype(kind), shares[0], extra)
+    return predict_folds(target, np.stack(draws), shares, readings, own)
 
 
 def fit_channel(

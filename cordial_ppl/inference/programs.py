@@ -62,22 +62,26 @@ def log_densities(
 
 def density(
     target: Target, prior: Prior, data: Data, points: Float[np.ndarray, "S P"], rows: int = POINTS
-) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
+) -> tuple[Float[np.ndarray, "*many S"], Float[np.ndarray, "*many S"]]:
     """Log prior and log likelihood of any number of whitened points, in the precision of the data.
 
-    Arguments and results are those of :func:`log_densities`; ``rows`` points are computed side by
-    side, by the program that moves as many particles.
+    Arguments and results are those of :func:`log_densities`, or, for data with several sets of
+    labels ``[F, rows]`` and histograms, ``[F, S]``; ``rows`` points are computed side by side, by
+    the program that moves as many particles.
     """
     run, (count, size) = _walk(target), points.shape
-    nowhere = _nowhere(rows, size, points.dtype)
-    found = np.empty((2, count), points.dtype)
-    for start in range(0, count, STEPS * rows):
-        block = points[start : start + STEPS * rows]
-        given = pad_rows(block, STEPS * rows, 0.0).reshape(STEPS, rows, size)
-        steps = np.int32(-(-len(block) // rows))
-        parts = run(prior, data, *nowhere, given, steps, np.False_)[1]
-        found[:, start : start + len(block)] = np.stack(parts).reshape(2, -1)[:, : len(block)]
-    return found[0], found[1]
+    labels, shares = np.atleast_2d(data.labels), np.atleast_2d(data.histogram)
+    nowhere, blocks = _nowhere(rows, size, points.dtype), -(-count // rows)
+    given = pad_rows(points, blocks * rows, 0.0).reshape(blocks, rows, size)
+    found = np.empty((2, len(labels) * blocks, rows), points.dtype)
+    for start in range(0, found.shape[1], STEPS):
+        steps = min(STEPS, found.shape[1] - start)
+        own, block = np.divmod(start + np.arange(STEPS) % steps, blocks)
+        each = data._replace(labels=labels[own], histogram=shares[own])
+        parts = run(prior, each, *nowhere, given[block], np.int32(steps), np.False_)[1]
+        found[:, start : start + steps] = np.stack(parts)[:, :steps]
+    before, likelihood = found.reshape(2, *data.labels.shape[:-1], -1)[..., :count]
+    return before, likelihood
 
 
 def walk(
@@ -96,6 +100,8 @@ def walk(
     """
     run, kind = _walk(target), begin.standard.dtype
     now, temper = jax.tree.map(lambda leaf: np.asarray(leaf, kind), (begin, temper))
+    labels, shares = (np.stack([part] * STEPS) for part in (data.labels, data.histogram))
+    data = data._replace(labels=labels, histogram=shares)
     for first in range(0, len(normal), STEPS):
         some = slice(first, first + STEPS)
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
@@ -136,7 +142,8 @@ def _walk(target: Target) -> Callable[..., Any]:
             now, logs = state
             standard, moved = propose(now, mean, normal[place], shaken[place])
             points = jnp.where(walking, moved, shaken[place])
-            found = log_densities(target, prior, data, points)
+            seen = data._replace(labels=data.labels[place], histogram=data.histogram[place])
+            found = log_densities(target, prior, seen, points)
             now = decide(now, standard, Particles(points, *found), temper, uniform[place])
             return now, tuple(log.at[place].set(new) for log, new in zip(logs, found, strict=True))
 
@@ -180,15 +187,58 @@ def predict(
     for first in range(0, count, TEXTS):
         rows = slice(first, min(first + TEXTS, count))
         texts, data = rows.stop - first, _texts(readings, rows)
+        data = data._replace(histogram=_for_each_tile(data.histogram))
         scores = texts_last(pad_rows(places[rows], TEXTS, 0.0))
         for start in range(0, whole, DRAWS):
             some = slice(start, start + DRAWS)
-            found = run(flat[some], weights[some], data, scores)
+            found = run(_for_each_tile(flat[some]), weights[some], data, scores)
             probs[rows] += np.asarray(found[0])[:, :texts].T
             if means is not None:
                 means[some, rows] = np.asarray(found[1])[:, :texts]
     probs /= probs.sum(axis=1, keepdims=True)
     return probs, None if means is None else means[: len(draws)]
+
+
+def predict_folds(
+    target: Target,
+    draws: Float[np.ndarray, "F S P"],
+    histograms: Float[np.ndarray, "F K"],
+    readings: Readings,
+    folds: Int[np.ndarray, " n"],
+) -> Float[np.ndarray, "n K"]:
+    """Predict each text by its fold's draws, by the program of :func:`predict`.
+
+    That takes texts tile by tile, and few texts of all folds in one call.
+
+    Args:
+        target: the channel.
+        draws: unconstrained parameters, for each fold; equally weighted, and S divides `DRAWS`.
+        histograms: smoothed label histogram of each fold, in place of the readings'.
+        readings: texts to predict.
+        folds: fold of each text, 0..F-1.
+    """
+    run, kind, tile = _predict(target), readings.logits.dtype, tile_of(TEXTS)
+    flat = np.repeat(draws.astype(kind), DRAWS // draws.shape[1], axis=1)
+    probs, room = np.empty((len(folds), histograms.shape[1])), TEXTS // tile
+    nothing, weights = np.zeros((probs.shape[1], TEXTS), kind), np.full(DRAWS, 1 / DRAWS, kind)
+    each = [np.flatnonzero(folds == fold) for fold in range(len(draws))]
+    tiles = [(f, own[i : i + tile]) for f, own in enumerate(each) for i in range(0, len(own), tile)]
+    for start in range(0, len(tiles), room):
+        some = tiles[start : start + room]
+        at = np.resize([fold for fold, _ in some], room)
+        index = np.concatenate([np.resize(rows, tile) for _, rows in some])
+        extra = {name: column[index] for name, column in readings.covariates.items()}
+        given = Readings(readings.logits[index], readings.histogram, extra)
+        data = _texts(given, slice(0, len(index)))._replace(histogram=histograms[at].astype(kind))
+        found = np.asarray(run(flat[at], weights, data, nothing)[0]).T
+        for place, (_, rows) in enumerate(some):
+            probs[rows] = found[place * tile :][: len(rows)]
+    return probs / probs.sum(axis=1, keepdims=True)
+
+
+def _for_each_tile(values: np.ndarray) -> np.ndarray:
+    """The same for all tiles of a prediction."""
+    return np.stack([values] * (TEXTS // tile_of(TEXTS)))
 
 
 def _texts(readings: Readings, rows: slice) -> Data:
@@ -210,8 +260,8 @@ def _predict(target: Target) -> Callable[..., Any]:
         tile = tile_of(rows)
 
         def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-            readings = take_tile(data, index)[0]
-            probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(kind)
+            readings = take_tile(data._replace(histogram=data.histogram[index]), index)[0]
+            probs = jax.vmap(lambda u: target.probs(u, readings))(draws[index]).astype(kind)
             each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
             places = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
@@ -221,7 +271,7 @@ def _predict(target: Target) -> Callable[..., Any]:
                 jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),
             )
 
-        shapes = (len(values), rows), (len(draws), rows)
+        shapes = (len(values), rows), (draws.shape[1], rows)
         nothing = tuple(jnp.zeros(shape, kind) for shape in shapes)
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 

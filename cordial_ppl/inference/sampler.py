@@ -124,7 +124,7 @@ def sample(batch: Batch, effort: Effort, known: Any = None) -> Any:
         states = batch.run(begin, effort)
         due = np.ones_like(batch.figures(states, "temper"), bool)
     else:
-        states = batch.run(reweigh, effort, known)
+        states = batch.run(reweigh, effort, known, None, *batch.evaluate(known, effort.particles))
         khat, ess = batch.figures(states, "khat"), batch.figures(states, "ess")
         due = ~((khat <= khat_limit(effort.particles)) & (ess >= LEAST_SHARE * effort.particles))
         far = ~(ess >= effort.least_ess)
@@ -156,7 +156,7 @@ def carry(batch: Batch, states: Any, effort: Effort) -> Any:
         The states of the batch: particles with smoothed weights, or, where their k-hat was poor,
         equally weighted ones that were moved.
     """
-    states = batch.run(reweigh, effort, states)
+    states = batch.run(reweigh, effort, states, None, *batch.evaluate(states, effort.particles))
     poor = ~(batch.figures(states, "khat") <= khat_limit(effort.particles))
     return batch.run(renew, effort, states, poor) if poor.any() else states
 
@@ -243,20 +243,22 @@ def weigh(problem: Problem, effort: Effort, source: Source, state: State) -> Sta
     return _move(problem, where(_good(khat, ess, effort), chosen, kept), second, effort.last_moves)
 
 
-def settle(problem: Problem, points: Float[np.ndarray, "S P"]) -> State:
+def settle(found: Particles) -> State:
     """The state of whitened draws from the posterior itself, equally weighted."""
-    found = Particles(points, *problem.evaluate(points, len(points)))
+    points = found.points
     none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
     weights = _equal(found, len(points))
     step = zero + first_step(points.shape[1])
     return State(found, weights, gaussian(points, weights), zero + 1, step, zero, zero, zero, none)
 
 
-def reweigh(problem: Problem, effort: Effort, source: Source, whole: State) -> State:
-    """Weigh the particles of another posterior for this one."""
+def reweigh(
+    problem: Problem, effort: Effort, source: Source, whole: State, *known: Float[Any, " S"]
+) -> State:
+    """Weigh the particles of another posterior for this one, whose density may be known."""
     del source
     old = whole.particles
-    new = Particles(old.points, *problem.evaluate(old.points, effort.particles))
+    new = Particles(old.points, *(known or problem.evaluate(old.points, effort.particles)))
     change = new.log_prior + new.log_likelihood - old.log_prior - old.log_likelihood
     change = change + (whole.log_weights - namespace(change).max(whole.log_weights))
     smoothed, khat = pareto_smooth(change)
