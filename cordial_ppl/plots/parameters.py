@@ -223,7 +223,7 @@ def _density(
     inside = draws[(draws >= limits[0]) & (draws <= limits[1])]
     values, ends = (np.log(inside), np.log(limits)) if logs else (inside, limits)
     # A share may pile up at its bound, where its density ends; others end where they are nothing.
-    wide = {} if bounded else {"custom_lims": tuple(map(float, ends))}
+    wide: dict[str, Any] = {} if bounded else {"custom_lims": tuple(map(float, ends))}
     grid, density, _ = array_stats.kde(values, bw="silverman", bound_correction=bounded, **wide)
     some = np.flatnonzero(density > NOTHING * density.max())
     grid, density = grid[some[0] : some[-1] + 1], density[some[0] : some[-1] + 1]
