@@ -56,7 +56,7 @@ def show_forecast(
     table = read_readings(readings, **settings)
     covariates = {name: table.covariate(name) for name in fitted.covariates_}
     found = fitted.forecast(table.logits, covariates)
-    if not (shown.json or shown.quiet):
+    if not shown.json:
         STDOUT.print(found.text)
         if width is not None and found.loss is not None:
             STDOUT.print(found.say_needed(width))
