@@ -36,12 +36,6 @@ def bucket(n: int) -> int:
     return 24 if n <= 24 else size
 
 
-def rank_texts(texts: AnyArray) -> np.ndarray:
-    """Number texts 0..T-1 in the order in which they first occur among rows, ``[n]``."""
-    _, first, found = np.unique(np.asarray(texts), return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[found]
-
-
 def repeat_rows(x: AnyArray, size: int) -> np.ndarray:
     """Append copies of the last of ``[n, ...]`` rows, up to ``size``.
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import rank_texts
 from cordial_ppl.containers import as_numbers, unmasked
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.numerals import is_missing
@@ -19,6 +18,12 @@ from cordial_ppl.scale import Scale
 
 LARGEST = 1e4
 """A weight counts labels: nobody has more of one text, and 32 bits hold their sums."""
+
+
+def rank_texts(texts: Any) -> np.ndarray:
+    """Number texts 0..T-1 in the order in which they first occur among rows, ``[n]``."""
+    _, first, found = np.unique(np.asarray(texts), return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[found]
 
 
 def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

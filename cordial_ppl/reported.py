@@ -6,7 +6,7 @@ in proportion to the channels' stack weights.  What a channel of one's own adds 
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -20,10 +20,10 @@ REPORTED = ("mixture", "location")
 PARAMETERS = ("temperature", "offset", "gain", "concentration", "strength")
 """The paper's parameters in the order of the report, before those of other channels."""
 
-ENTRIES = 12
-"""Entries of a vector that are reported: of a longer one so many, evenly from first to last."""
+ENTRIES = 50
+"""Entries of a vector that are reported: of a longer one, those whose medians are largest."""
 
-Draws = Float[np.ndarray, " S"]
+Draws = Float[np.ndarray, "S *shape"]
 
 
 @dataclass(frozen=True)
@@ -32,21 +32,21 @@ class Parameter:
 
     Attributes:
         site: what the channels call it.
-        index: which entry of it; empty for a number.
         shares: of the channels that the draws are from, which sum to one.
-        draws: its draws in its units, ``[S]``.
+        draws: its draws in its units, ``[S]``, or ``[S, ...]`` of a vector.
         weights: weights of the draws, which sum to one, ``[S]``.
         own: the channel whose own it is; empty for one that has a meaning in all of them.
         words: what it is, in the words of that channel's author; empty where there are none.
+        index: which entry of a vector it is; empty for a whole parameter.
     """
 
     site: str
-    index: tuple[int, ...]
     shares: dict[str, float]
     draws: Draws
-    weights: Draws
+    weights: Float[np.ndarray, " S"]
     own: str = ""
     words: str = ""
+    index: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -57,6 +57,26 @@ class Parameter:
     def modes(self) -> bool:
         """Whether there is nothing but a mode of each channel."""
         return len(self.draws) == len(self.shares)
+
+    @property
+    def entries(self) -> tuple["Parameter", ...]:
+        """A number itself; of a vector the entries that are reported, the first with the words."""
+        shape = self.draws.shape[1:]
+        if not shape:
+            return (self,)
+        flat, count = self.draws.reshape(len(self.draws), -1), math.prod(shape)
+        median = np.quantile(flat, 0.5, axis=0, weights=self.weights, method="inverted_cdf")
+        places = np.sort(np.argsort(-np.abs(median), kind="stable")[:ENTRIES])
+        note = f"the {ENTRIES} largest of {count:,} entries" if count > ENTRIES else ""
+        words = "; ".join(filter(None, (self.words, note)))
+        return tuple(
+            replace(self.entry(tuple(map(int, np.unravel_index(k, shape)))), words=words * (not n))
+            for n, k in enumerate(places)
+        )
+
+    def entry(self, index: tuple[int, ...]) -> "Parameter":
+        """One entry of a vector."""
+        return replace(self, index=index, draws=self.draws[:, *index])
 
 
 def channel_shares(
@@ -76,7 +96,7 @@ def list_parameters(
 
     These are the scalar ones that the reported channels share, pooled, the paper's first; then, of
     each channel that did not come with the package, those that its file has words for or that are
-    not the paper's, each entry of a vector by itself.
+    not the paper's, vectors too.
 
     Args:
         posteriors: posterior of each channel.
@@ -101,19 +121,12 @@ def list_parameters(
             parts = {name: x / total if total else 1 / len(parts) for name, x in parts.items()}
             weights_of = [x * np.asarray(posteriors[name].weights) for name, x in parts.items()]
             draws = np.concatenate([drawn[name][key] for name in parts])
-            found[key] = Parameter(key, (), parts, draws, np.concatenate(weights_of))
+            found[key] = Parameter(key, parts, draws, np.concatenate(weights_of))
     for name, said in own.items():
         of = np.asarray(posteriors[name].weights)
         for key, words in said.items():
-            shape = drawn[name][key].shape[1:]
-            count = math.prod(shape)
-            if count > ENTRIES:
-                words = f"{words + '; ' if words else ''}{ENTRIES} of {count} entries are shown"
-            for place in np.unique(np.linspace(0, count - 1, min(count, ENTRIES)).round()):
-                index = tuple(int(k) for k in np.unravel_index(int(place), shape))
-                draws = drawn[name][key][:, *index]
-                one = Parameter(key, index, {name: 1.0}, draws, of, name, words)
-                found[f"{name}.{one.name}" if len(posteriors) > 1 else one.name] = one
+            one = Parameter(key, {name: 1.0}, drawn[name][key], of, name, words)
+            found[f"{name}.{key}" if len(posteriors) > 1 else key] = one
     return found
 
 

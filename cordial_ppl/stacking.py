@@ -9,7 +9,8 @@ import math
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from cordial_ppl.arrays import FLOOR, rank_texts
+from cordial_ppl.arrays import FLOOR
+from cordial_ppl.labelling import rank_texts
 
 MIN_LABELS = 8
 """With fewer labels fitted weights would be noise: the prior's are used."""

@@ -9,6 +9,7 @@ What a channel of one's own adds is reported by itself, in the words of its file
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ LEVELS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 
 LIKELY = 0.8
 """Probability from which a direction is called probable although the interval leaves it open."""
+
+WIDE = 100
+"""Letters of a line on which entries of a vector stand side by side."""
 
 Losses = tuple[float, float, float, int]
 LOSSES = "cordial", "histogram", "raw", "labels"
@@ -52,8 +56,8 @@ class Fault:
     Attributes:
         name: the parameter, or the place on the scale of a bias.
         median: its median, or its value at the mode.
-        low: lower end of its 90 % interval; None if only the mode is known.
-        high: upper end of its 90 % interval; None if only the mode is known.
+        low: lower end of its 90 % interval; None if only the mode is known, or if it is fixed.
+        high: upper end of its 90 % interval; None likewise.
         words: what that means.
     """
 
@@ -123,7 +127,7 @@ class Summary:
         words = []
         for fault in self.faults:
             kind, _, place = fault.name.partition(" ")
-            if kind in ("temperature", "bias") and fault.words != PHRASES[kind][-1]:
+            if kind in ("temperature", "bias") and not fault.words.startswith("no "):
                 words.append(f"{fault.words} {place}".strip())
         return "; ".join(words) or "no clear fault"
 
@@ -141,7 +145,7 @@ class Summary:
             if faults:
                 known = any(fault.low is not None for fault in faults)
                 what = "median and 90 % interval" if known else "at the mode, without intervals"
-                blocks.append([f"{title} ({what}, {note})", *(f"  {fault}" for fault in faults)])
+                blocks.append([f"{title} ({what}, {note})", *_lines(faults)])
         if self.weights:
             width = max(map(len, self.weights)) + 2
             losses = {name: f"{loss:.2f}" for name, loss in self.losses.items()}
@@ -213,7 +217,8 @@ def describe(
         unknown = {**dict.fromkeys(LOSSES), "labels": expected and expected[-1]}
         warnings = tuple(warn(None, diagnostics))
         return Summary((), (), weights, diagnostics, unknown, warnings, {}, verdict=verdict)
-    known = list_parameters(posteriors, weights).values()
+    listed = list_parameters(posteriors, weights).values()
+    known = [entry for parameter in listed for entry in parameter.entries]
     shared = {parameter.name: parameter for parameter in known if not parameter.own}
     own: dict[str, tuple[Fault, ...]] = {}
     for parameter in known:
@@ -242,9 +247,9 @@ def as_fault(parameter: Parameter) -> Fault:
     """Say where a parameter lies, and what that means."""
     draws, weights, modes = parameter.draws, parameter.weights, parameter.modes
     low, median, high = np.quantile(draws, LEVELS, weights=weights, method="inverted_cdf").tolist()
+    fixed = not modes and low == high
     kind = "" if parameter.own else parameter.site.partition(" ")[0]
-    # A vector is explained once.
-    words = "" if any(parameter.index) else parameter.words
+    words = parameter.words
     if kind == "concentration":
         # exp(-kappa (z - c)^2) is a Gaussian of this standard deviation, in classes.
         spread = _number(1 / math.sqrt(2 * median))
@@ -258,7 +263,10 @@ def as_fault(parameter: Parameter) -> Fault:
         clear = median != neutral if modes else low > neutral or high < neutral
         if not clear:
             words = f"probably {words}" if max(sides) >= LIKELY else unclear
-    return Fault(parameter.name, median, None if modes else low, None if modes else high, words)
+        if fixed and kind == "bias" and median == neutral:
+            words = "no bias: the scale ends there"
+    ends = (None, None) if modes or fixed else (low, high)
+    return Fault(parameter.name, median, *ends, words)
 
 
 def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -306,6 +314,22 @@ def join_blocks(
     ends = ([sentence[0].upper() + sentence[1:]] for sentence in closing)
     blocks = [*blocks, *([f"warning: {warning}"] for warning in warnings), *ends]
     return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def _lines(faults: Iterable[Fault]) -> Iterator[str]:
+    """A line for each, and the entries of a vector side by side below what they are."""
+    for site, group in groupby(faults, key=lambda fault: fault.name.partition("[")[0]):
+        first, *others = group
+        if first.name == site:
+            yield from (f"  {fault}" for fault in (first, *others))
+            continue
+        yield f"  {site}" + (f": {first.words}" if first.words else "")
+        cells = [str(replace(f, words="")).removeprefix(site) for f in (first, *others)]
+        wide = max(map(len, cells)) + 2
+        across = max(1, (WIDE - 4) // wide)
+        for start in range(0, len(cells), across):
+            row = "".join(cell.ljust(wide) for cell in cells[start : start + across])
+            yield f"    {row}".rstrip()
 
 
 def _biases(known: Mapping[str, Parameter], scale: Scale) -> Iterator[Parameter]:

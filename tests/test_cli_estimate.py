@@ -54,6 +54,10 @@ def test_groups_are_ranked_with_differences(cordial, tables, made):
     result = cordial("compare", *tables, "--by", "system")
     assert made[1].ranked_text("system") in result.stdout
     assert "of 3 differences are resolved at 90 %" in result.stdout
+    # What no file gets is the result; a note, such as the verdict, it is not.
+    quiet = cordial("compare", *tables, "--by", "system", "--quiet")
+    assert quiet.stdout.rstrip() == made[1].ranked_text("system").rstrip()
+    assert cordial("compare", *tables, "--by", "system", "-q", "-o", "e.csv").stdout == ""
 
 
 @pytest.mark.parametrize("number", [1, 9])

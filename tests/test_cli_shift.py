@@ -111,3 +111,13 @@ def test_bad_input(cordial, files, which, change, message):
     result = cordial(*fast("shift", *files, "-o", "o.csv"), status=2)
     assert message in result.stderr
     assert not Path("o.csv").exists()
+
+
+def test_who_is_known_of_the_labels_is_named_where_the_readings_name_nobody(cordial, files):
+    for path, change in zip(
+        files, ({"user": None}, {"annotator": ["Ann"] * LABELLED}), strict=True
+    ):
+        cells = {k: v for k, v in {**read(path), **change}.items() if v is not None}
+        write_table(path, cells)
+    result = cordial(*fast("shift", *files, "-o", "o.csv"), status=2)
+    assert "r.csv needs a column user: whose label is predicted, such as 'Ann' of" in result.stderr

@@ -27,6 +27,12 @@ def test_importing_the_package_leaves_heavy_ones_alone(use):
     assert "--help" not in use or "calibrate" in loaded
 
 
+def test_reading_tables_needs_no_jax():
+    code = "import sys, cordial_ppl.planning, cordial_ppl.tables; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {"polars"} == set(done.stdout.split()) & (HEAVY | {"scipy"})
+
+
 def test_garbage_is_looked_for_again_unless_the_user_looks_for_none():
     before = gc.isenabled()
     try:

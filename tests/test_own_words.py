@@ -12,10 +12,11 @@ import cordial_ppl as cp
 from cordial_ppl import plots
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.errors import ChannelError
+from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.loading import load_channel
+from cordial_ppl.plots.axis import OURS, PEOPLE
 from cordial_ppl.report import Texts, gather
 from cordial_ppl.report.page import make_page
 from cordial_ppl.reported import PARAMETERS
@@ -93,7 +94,12 @@ def test_words_are_the_authors_and_numbers_in_their_units(write):
     lines = summary.text.splitlines()
     start = lines.index("The channel mine (median and 90 % interval, weight 0.50)")
     assert lines[start + 1].startswith("  bias ") and ":" not in lines[start + 1]
-    assert lines[start + 2] == f"  {share}" and lines[start + 3] == f"  {steps[0]}"
+    assert lines[start + 2] == f"  {share}" and lines[start + 3] == f"  steps: {SAID}"
+    # The entries of a vector stand side by side, as wide as the page and no wider.
+    cells = [str(step).split(":")[0].removeprefix("steps") for step in steps]
+    beside = lines[start + 4 : lines.index("", start)]
+    assert "  ".join(beside).split() == " ".join(cells).split()
+    assert len(beside) < len(cells) and max(map(len, beside)) <= 100
     assert f"channel mine: {steps[0]}" in summary.sentences
     assert json.loads(json.dumps(summary.to_dict()))["own"]["mine"][2]["words"] == SAID
 
@@ -121,12 +127,20 @@ def test_the_packages_channels_have_no_words_of_their_own():
     assert not summarise(*(around(CHANNELS[name]) for name in ("location-vector", "bridge"))).own
 
 
-def test_of_a_long_vector_some_entries_are_said(write):
-    mine = around(load_channel(write({"steps": SAID})), size=41)
-    steps = [f for f in summarise(mine, size=41).own["mine"] if f.name.startswith("steps")]
-    assert len(steps) == 12 and [f.words for f in steps[1:]] == [""] * 11
-    assert steps[0].words == f"{SAID}; 12 of 40 entries are shown"
-    assert (steps[0].name, steps[-1].name) == ("steps[0]", "steps[39]")
+def test_of_a_long_vector_the_largest_entries_are_said(write):
+    path = write({"steps": SAID})
+    steps = [
+        f
+        for f in summarise(around(load_channel(path), size=50), size=50).own["mine"]
+        if f.name.startswith("steps")
+    ]
+    assert [f.name for f in steps] == [f"steps[{k}]" for k in range(49)]
+    true = np.random.default_rng(3).choice([-1, 1], 60) * np.linspace(0.5, 6.4, 60)
+    mine = around(load_channel(path), size=61, steps=np.roll(true, 5), spread=0.01)
+    steps = [f for f in summarise(mine, size=61).own["mine"] if f.name.startswith("steps")]
+    assert [f.name for f in steps] == [f"steps[{k}]" for k in (*range(5), *range(15, 60))]
+    assert steps[0].words == f"{SAID}; the 50 largest of 60 entries"
+    assert [f.words for f in steps[1:]] == [""] * 49
 
 
 def test_a_name_that_the_model_lacks_is_refused_wherever_it_is_traced(write, cordial, tmp_path):
@@ -161,8 +175,37 @@ def test_plots_are_labelled_with_them(fitted):
     assert tuple(axis.get_lines()[2].get_xdata()) == pytest.approx((step.low, step.high))
     labels = [axis.get_xlabel() for axis in plots.parameters(fitted).axes]
     assert [label.split(":")[0].split()[0] for label in labels if label] == [
-        *PARAMETERS, "mine.bias", "mine.share", *(f"mine.steps[{k}]" for k in range(4))
+        *PARAMETERS, "mine.bias", "mine.share", "mine.steps"
     ]  # fmt: skip
+    for wrong in ("mine.steps[4]", "mine.steps[-1]", "mine.steps[x]", "mine.share[0]", "mine.step"):
+        with pytest.raises(InputError, match=r"they have: temperature, .*mine.steps \[4\]"):
+            plots.parameter(fitted, wrong)
+
+
+def test_a_vector_is_a_row_an_entry(fitted):
+    axis = plots.parameter(fitted, "mine.steps")
+    assert [text.get_text() for text in axis.get_yticklabels()] == [f"[{k}]" for k in range(4)]
+    prior = fitted.posteriors_["mine"].sample_prior(4000, fitted.seed)["steps"]
+    drawn = {(line.get_ydata()[0], line.get_color()): line.get_xdata() for line in axis.lines
+             if len(line.get_xdata()) == 2}  # fmt: skip
+    steps = [f for f in fitted.describe().own["mine"] if f.name.startswith("steps")]
+    for row, step in enumerate(steps):
+        assert drawn[row, OURS] == pytest.approx((step.low, step.high))
+        usual = np.quantile(prior[:, row], (0.05, 0.95))
+        assert drawn[row, PEOPLE] == pytest.approx(usual)
+    assert axis.get_ylim()[0] > axis.get_ylim()[1]  # The first entry is at the top.
+
+
+def test_densities_end_within_the_picture(fitted):
+    for name in ("offset", "temperature", "concentration", "mine.bias", "mine.steps[0]"):
+        axis = plots.parameter(fitted, name)
+        low, high = axis.get_xlim()
+        top = max(line.get_ydata().max() for line in axis.get_lines()[:2])
+        for line in axis.get_lines()[:2]:
+            x, density = line.get_xdata(), line.get_ydata()
+            assert low <= x.min() and x.max() <= high
+            assert max(density[0], density[-1]) < 0.02 * top
+    assert plots.parameter(fitted, "strength").get_xlim()[1] == 1.0
 
 
 def test_the_report_has_them_in_a_table(fitted):
@@ -173,3 +216,4 @@ def test_the_report_has_them_in_a_table(fitted):
     assert {"bias", "steps[3]", "offset"} <= said.keys()
     pictured = [shown["alt"] for tag, shown in page.found if tag == "img"]
     assert any("share" in alt and "of careful people" in alt for alt in pictured)
+    assert sum("steps" in alt for alt in pictured) == 1

@@ -1,6 +1,7 @@
 """The line that says what a call is doing: a slow stage by a clock that only the test moves."""
 
 import io
+import os
 import threading
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import pytest
 from few_labels import LABELS, LOGITS, small
 
 from cordial_ppl import progress
-from cordial_ppl.progress import Line, compiling, doing, showing
+from cordial_ppl.progress import Line, compiling, doing, showing, watching
 
 
 class Terminal(io.StringIO):
@@ -89,13 +90,17 @@ def test_the_time_left_is_that_of_alike_parts_without_compilation(draw):
 
 
 def test_of_nested_stages_the_one_whose_end_is_known_or_the_innermost(draw):
-    with doing("loading"):
+    with doing("loading", usual=9):
         with doing("fitting", 4) as outer, doing("fitting", 7, "members", alike=False):
+            outer.reach(0.1, "fitting")
+            assert draw(3) == ["fitting, 2%, 3 s"]  # Too little to tell.
             outer.reach(1, "fitting wit")
-            assert draw(3) == ["fitting wit, 25%, 3 s, about 9 s left"]
+            assert draw(0) == ["fitting wit, 25%, 3 s, about 9 s left"]
         with doing("checking", 3, "steps", alike=False), doing("simulating"):
             assert draw(1) == ["simulating, 1 s"]
-        assert draw(0) == ["loading, 4 s"]
+        # It goes on from the last stage inside it.
+        assert draw(2) == ["loading, 2 s of about 9 s"]
+        assert draw(8) == ["loading, 10 s"]
 
 
 def test_stages_of_other_threads_are_not_shown(draw):
@@ -126,21 +131,40 @@ def test_an_error_and_other_output_clear_the_line(draw):
     assert draw(1) == ["warning: mind this", ""] and not line.stages
 
 
-def test_a_pipe_gets_a_line_for_each_stage_that_takes_two_seconds(clock):
+@pytest.fixture
+def pipe(clock, monkeypatch):
+    """A line that is a pipe's; a call moves the clock by half seconds, returns new lines."""
     stream = io.StringIO()
-    line = Line(stream, False, clock)
-    progress._line, before = line, progress._line
-    try:
-        steps = ("reading", 1.0), ("fitting", 9.0), ("fitting", 9.0), ("calibrating", 1.0)
-        for what, seconds in steps:
-            with doing(what, 5, "parts") as stage:
-                for done in range(5):
-                    clock.now += seconds / 5
-                    stage.reach(done)
-                    line.tick()
-    finally:
-        progress._line = before
-    assert stream.getvalue() == "fitting, 1 of 5 parts ...\n"
+    line = Line(stream, False, clock, delay=progress.SOON)
+    monkeypatch.setattr(progress, "_line", line)
+
+    def after(seconds):
+        start = stream.tell()
+        for _ in range(round(2 * seconds)):
+            clock.now += 0.5
+            line.tick()
+        return stream.getvalue()[start:].splitlines()
+
+    return after
+
+
+def test_a_pipe_hears_at_once_then_of_new_stages_and_rarely_of_long_ones(pipe):
+    with doing("loading", usual=4):
+        assert pipe(0) == [] and pipe(0.5) == ["loading, about 4 s ..."]
+        with doing("reading"):
+            assert pipe(0.5) == []  # Too short to tell.
+        with doing("fitting", 5, "parts") as stage:
+            assert pipe(1) == [] and pipe(0.5) == ["fitting, 0 of 5 parts ..."]
+            with compiling("compiling"):
+                assert pipe(1.5) == ["fitting, 0 of 5 parts; compiling, 3 s ..."]
+            stage.reach(1, "fitting it")
+            assert pipe(7.5) == []
+            assert pipe(1) == ["fitting it, 1 of 5 parts, 11 s, about 38 s left ..."]
+            assert pipe(20.5) == [] and len(pipe(1)) == 1
+            assert pipe(59) == [] and len(pipe(1)) == 1 and len(pipe(600)) == 10
+        for _ in range(5):
+            with doing("fitting", 5, "parts"):
+                assert pipe(2) == []  # Told before.
 
 
 class Seen(Terminal):
@@ -159,6 +183,7 @@ class Seen(Terminal):
 def eager(monkeypatch):
     """Progress as it is, without the wait; nothing is drawn by the test."""
     monkeypatch.setattr(progress, "DELAY", 0.0)
+    monkeypatch.setattr(progress, "SOON", 0.0)
     monkeypatch.setattr(progress, "PERIOD", 1e-3)
     monkeypatch.setenv(progress.VARIABLE, "1")
     monkeypatch.setenv("TERM", "xterm")
@@ -199,6 +224,69 @@ def test_python_writes_nothing_to_a_file_and_the_program_plain_lines(eager, monk
     assert eager.getvalue() == "fitting ...\n"
 
 
+def test_a_notebook_is_redrawn(eager, monkeypatch):
+    monkeypatch.setattr(Seen, "isatty", lambda self: False)
+    monkeypatch.setattr(Seen, "__module__", "ipykernel.iostream")
+    with doing("fitting"):
+        assert eager.written.wait(20)
+    assert "fitting, 0 s" in eager.getvalue() and eager.screen == [""]
+
+
+@pytest.mark.parametrize("columns", [20, None])
+def test_a_line_is_no_wider_than_the_terminal(draw, monkeypatch, columns):
+    def size(_):
+        if columns is None:
+            raise OSError("no terminal")
+        return os.terminal_size((columns, 24))
+
+    line = progress._line
+    assert line is not None
+    monkeypatch.setattr(line.stream, "fileno", lambda: 2)
+    monkeypatch.setattr(progress.os, "get_terminal_size", size)
+    with doing("fitting\nsome " + 50 * "many-parts-"):
+        (shown,) = draw(3)
+        # The last column stays free: in it a terminal would begin the next line.
+        assert len(shown) == (columns or progress.COLUMNS) - 1
+        assert shown.startswith("fitting some many-p")
+    assert draw(1) == [""]
+
+
+def test_only_the_main_thread_of_the_main_process_draws(eager, monkeypatch):
+    def work():
+        with doing("fitting"), doing("loading"):
+            seen.append((progress._line, drawing()))
+
+    seen = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    monkeypatch.setattr(progress, "parent_process", object)
+    for plain in (False, True):
+        with showing(plain=plain), doing("fitting"):
+            seen.append((None, drawing()))
+    assert seen == 3 * [(None, [])] and eager.getvalue() == ""
+
+
+def test_who_watches_hears_of_the_stages_begun_inside_alone():
+    def work():
+        with doing("theirs", 2) as stage:
+            stage.reach(1)
+
+    heard = []
+    with doing("before", 2) as before, watching(lambda *step: heard.append(step)):
+        before.reach(1)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        with doing("ours", 4) as ours, doing("unlike", 2, alike=False) as unlike:
+            unlike.reach(1)
+            thread = threading.Thread(target=ours.reach, args=(1,))
+            thread.start()
+            thread.join()
+    work()
+    assert heard == [(0.25, "ours")]
+
+
 def test_a_fit_tells_what_it_does_and_prints_nothing(eager, capsys):
     seen = []
     watched = progress.Stage.reach
@@ -224,8 +312,33 @@ def test_a_command_is_quiet_where_it_is_asked_to_be(cordial, eager, monkeypatch)
     assert shown == [True, False]
 
 
+class Broken(Terminal):
+    """A stderr that is full, was closed, or cannot write a letter."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def write(self, text):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(), ValueError("closed"), UnicodeEncodeError("ascii", "é", 0, 1, "")]
+)
+def test_a_stderr_that_fails_is_no_reason_to_fail(clock, monkeypatch, error):
+    stream = Broken(error)
+    for redraw in (True, False):
+        line = Line(stream, redraw, clock)
+        monkeypatch.setattr(progress, "_line", line)
+        with doing("fitting"):
+            clock.now += 3
+            line.tick()
+            progress.clear()
+
+
 @pytest.mark.parametrize("closed", [True, False])
-def test_a_stderr_that_cannot_be_asked_is_no_reason_to_fail(monkeypatch, closed):
+def test_a_stderr_that_cannot_be_asked_is_no_reason_to_fail(clock, monkeypatch, closed):
     stream = io.StringIO() if closed else SimpleNamespace(write=str, flush=str)
     if closed:
         stream.close()
@@ -233,5 +346,9 @@ def test_a_stderr_that_cannot_be_asked_is_no_reason_to_fail(monkeypatch, closed)
     monkeypatch.setattr("sys.stderr", stream)
     with progress.showing(), progress.doing("fitting"):
         line = progress._line
-        assert line is not None
-        line._write("x")
+        assert line is not None and line.stream is stream and not line.redraw
+        line.first = 0.0
+        line.tick()
+    monkeypatch.setattr("sys.stderr", None)
+    with progress.showing(), progress.doing("fitting"):
+        assert not drawing()

@@ -70,12 +70,15 @@ def say(name, *, scale=STARS, **known):
         ("bias in the middle", {"offset": 0.7, "gain": 0.8}, "rates 0.3 too low"),
         ("bias at '5'", {"offset": 0.7, "gain": 0.8, "spread": 1e-4}, "rates 0.1 too high"),
         # Labels stay on the scale: nobody is right to give more than the highest option.
-        ("bias at '5'", {"offset": 0.7}, "no clear bias"),
-        ("bias at '1'", {"offset": -0.7}, "no clear bias"),
+        ("bias at '5'", {"offset": 0.7}, "no bias: the scale ends there"),
+        ("bias at '1'", {"offset": -0.7}, "no bias: the scale ends there"),
     ],
 )
 def test_what_a_parameter_means(name, known, words):
-    assert say(name, **known).words == words
+    found = say(name, **known)
+    assert found.words == words
+    # What is fixed has no interval.
+    assert (found.low is None) == (found.high is None) == ("ends there" in words)
 
 
 def test_a_sentence():
@@ -96,8 +99,10 @@ def test_medians_lie_within_their_intervals_and_are_those_of_the_posterior(draws
     found = Posterior(CHANNELS["location"], np.full(5, 0.2), draws, weights, FINE)
     medians = found.quantile(0.5)
     for one in describe({"location": found}, {"location": 0.3}, None, STARS).faults:
-        assert one.low is not None and one.high is not None
-        assert one.low <= one.median <= one.high
+        if one.low is not None and one.high is not None:
+            assert one.low <= one.median <= one.high and one.low < one.high
+        else:
+            assert one.low is one.high is None
         assert one.median == medians.get(one.name, one.median)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import FLOOR, AnyArray, rank_texts
+from cordial_ppl.arrays import FLOOR, AnyArray
 from cordial_ppl.calibrators.samples import BatchWeights, one_at_a_time
+from cordial_ppl.labelling import rank_texts
 
 FOLDS = 4
 EPS = float(np.finfo(np.float64).eps)

@@ -26,7 +26,7 @@ from cordial_ppl.cli.read import read
 from cordial_ppl.cli.report import report
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
-from cordial_ppl.progress import showing
+from cordial_ppl.progress import doing, showing
 
 
 class Commands(TyperGroup):
@@ -67,7 +67,7 @@ def spread_options(command: Callable[..., None]) -> Callable[..., None]:
         quiet, json = values.get("quiet", False), values.get("json", False)
         for name, kind in groups.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
-        with showing(quiet=quiet, plain=not json):
+        with showing(quiet=quiet, plain=not json), doing("loading", usual=4):
             command(**values)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__

@@ -46,10 +46,11 @@ def demo(shown: Shown, seed: Seed = 0, inference: Method = Inference.DEFAULT) ->
     if shown.json:
         counts = {"labels": LABELS, "held_out": len(unseen)}
         show_json({**counts, "scores": scored, "summary": summary.to_dict()})
-    elif not shown.quiet:
+    else:
         STDOUT.print(summary.text)
         title = f"\nOn {len(unseen)} held-out texts, after {LABELS} labels"
         measures = ("log_loss", "accuracy", "confidence")
         rows = [(name, *(f"{row[m]:.3f}" for m in measures)) for name, row in scored.items()]
         show_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)
-        print(f"\n{NEXT}")
+        if not shown.quiet:
+            print(f"\n{NEXT}")

@@ -239,8 +239,9 @@ def _show(
         content = made.to_dict() | {"biases": [bias._asdict() for bias in biases]}
         show_json(content | {"verdict": None if verdict is None else verdict.to_dict()})
         return
-    if not shown.quiet:
+    if not shown.quiet or wanted.output is None:
         STDOUT.print(text)
+    if not shown.quiet:
         STDOUT.print(*() if verdict is None else ("", verdict.text), sep="\n")
     for warning in (*made.warnings, *map(str, biases)):
         say(f"warning: {warning}")

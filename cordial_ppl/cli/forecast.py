@@ -56,7 +56,7 @@ def show_forecast(
     table = read_readings(readings, **settings)
     covariates = table.covariates(fitted.covariates_, fitted.levels())
     found = fitted.forecast(table.logits, covariates)
-    if not (shown.json or shown.quiet):
+    if not shown.json:
         STDOUT.print(found.text)
         if width is not None and found.loss is not None:
             STDOUT.print(found.say_needed(width))

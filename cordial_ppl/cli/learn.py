@@ -93,7 +93,6 @@ def learn_prior(
         from cordial_ppl.loading import load_channel
 
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel or ()))]
-    with leaving_at_once():
         prior = priors.learn_prior(
             found,
             channels=models,

@@ -158,7 +158,10 @@ Method = Annotated[Inference, option(None, "How posteriors are found.", "--infer
 ENGINE = "local: this machine. ray: the cluster that RAY_ADDRESS names, or workers on this machine."
 EngineName = Annotated[Engine, option(None, ENGINE, "--engine")]
 Json = Annotated[bool, option(None, "Print the results as JSON, nothing else.", "--json")]
-Quiet = Annotated[bool, option(None, "Print only warnings and errors.", "--quiet", "-q")]
+Quiet = Annotated[
+    bool,
+    option(None, "Print only warnings, errors, and a result that no file gets.", "--quiet", "-q"),
+]
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,8 @@ def shift(
 ) -> None:
     """Calibrate every text of READINGS for its user: some rate higher than others, some lower.
 
-    READINGS has a column `user`, whose label is predicted. LABELS may have a column `user` too, and
-    a column `order`: numbers that grow with time, or dates in ISO 8601.
+    READINGS has a column `user`, whose label is predicted. LABELS may have a column `user`, or
+    `annotator`, too, and a column `order`: numbers that grow with time, or dates in ISO 8601.
     """
     import polars as pl
 
@@ -74,7 +74,8 @@ def shift(
         table, found, rows = read_labelled(readings, labels, **tables | labelling.settings)
     scale, extras = table.scale, table.extras
     if "user" not in extras:
-        raise InputError(f"{readings} needs a column user: whose label is predicted.")
+        known = f", such as {found.annotators[0]!r} of {labels}" if found.annotators else ""
+        raise InputError(f"{readings} needs a column user: whose label is predicted{known}.")
     with naming(readings):
         users = as_users(extras["user"], len(table), table.where)
     with naming(labels):

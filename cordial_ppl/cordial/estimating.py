@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from cordial_ppl.arrays import rank_texts
 from cordial_ppl.cordial.corpus import CorpusDraws, Sampler, sum_draws
 from cordial_ppl.cordial.fingerprints import find_unseen
 from cordial_ppl.cordial.settings import check_level
@@ -37,6 +36,7 @@ from cordial_ppl.estimates.effects import (
 )
 from cordial_ppl.estimates.estimate import Estimate, Population, name_groups, summarise
 from cordial_ppl.estimates.rectified import rectified_mean
+from cordial_ppl.labelling import rank_texts
 from cordial_ppl.scores import Interval
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from cordial_ppl.containers import as_numbers
 from cordial_ppl.errors import InputError, name_rows, quote
@@ -104,7 +104,7 @@ def rectified_mean(
         if found > least:
             error = found
             break
-    half = 0.0 if n == size else t.ppf((1 + level) / 2, max(free, 1)) * error
+    half = 0.0 if n == size else stdtrit(max(free, 1), (1 + level) / 2) * error
     return RectifiedMean(float(mean), float(mean - half), float(mean + half), weight)
 
 

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import pad_rows, rank_texts, repeat_rows
+from cordial_ppl.arrays import pad_rows, repeat_rows
+from cordial_ppl.labelling import rank_texts
 from cordial_ppl.readings import Readings
 
 TILE = 32

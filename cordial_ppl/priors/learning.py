@@ -107,13 +107,13 @@ def learn_prior(
     for target in (target for each in targets.values() for target in each):
         check_powers(target, sizes, settings.powers)
     fits, rng = [], np.random.default_rng(seed)
-    with doing("fitting", len(data) * len(models), "fits of a channel") as stage:
+    with doing("fitting", len(data), "fits") as stage:
         for place, (fit, texts) in enumerate(data):
             modes, chosen = {}, _choose(texts, rng)
             for number, target in enumerate(targets[fit.size]):
-                stage.reach(place * len(models) + number, f"fitting {fit.name}")
+                stage.reach(place + number / len(models), f"fitting {fit.name}")
                 modes[target.channel.name] = _find_mode(target, chosen, fit.name)
-                stage.reach(place * len(models) + number + 1)
+                stage.reach(place + (number + 1) / len(models))
             spread = reading_spread(chosen.logits)
             fits.append(msgspec.structs.replace(fit, modes=modes, spread=spread))
     return LearnedPrior(tuple(fits), learned, settings)

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl import scores
-from cordial_ppl.arrays import rank_texts
 from cordial_ppl.cordial.fingerprints import find_places
 from cordial_ppl.cordial.predictive import LabelCheck
 from cordial_ppl.cordial.stack import Stack
@@ -17,7 +16,7 @@ from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.drift import Drift
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimates.bias import Bias
-from cordial_ppl.labelling import share_text
+from cordial_ppl.labelling import rank_texts, share_text
 from cordial_ppl.summary import LEVEL, Summary
 
 FEWEST = 8

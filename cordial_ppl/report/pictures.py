@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cordial_ppl import plots
+from cordial_ppl.plots.parameters import height
 from cordial_ppl.products.figure import COLUMN, INK, looking, new_figure
 from cordial_ppl.report.facts import Facts
 from cordial_ppl.reported import list_parameters
@@ -94,9 +95,13 @@ def _list_pictures(facts: Facts) -> Iterator[Picture]:
     for name, parameter in known.items():
         # A posterior that is one point, by inference "mode", has no interval and cannot be drawn.
         if not parameter.modes:
+            draw = partial(plots.parameter, calibrator, name)
+            if parameter.draws.ndim > 1:
+                alt = f"Medians and 90 % intervals of the entries of {name}, over their prior's"
+                yield "vectors", draw, alt, (COLUMN, height(parameter))
+                continue
             alt = f"Posterior and prior densities: {as_fault(parameter)}"
-            size = 2.4, 1.7 if parameter.words else 1.4
-            yield "parameters", partial(plots.parameter, calibrator, name), alt, size
+            yield "parameters", draw, alt, (2.4, 1.7 if parameter.words else 1.4)
 
 
 def _draw(draw: Callable[..., object], width: float, height: float) -> str:
