@@ -1,8 +1,6 @@
 """Plots: what is drawn is what was computed, on an axis that is given or on one of its own."""
 
 import itertools
-from types import SimpleNamespace
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -255,12 +253,10 @@ def test_what_cannot_be_drawn():
             check_stack(wrong)
 
 
-def test_of_many_groups_the_ends_are_drawn_and_a_legend_can_name_the_estimate():
-    names = [f"g{k:02d}" for k in range(70)]
-    mean = SimpleNamespace(mean=2.0, lower=1.5, upper=2.5)
-    group = SimpleNamespace(mean=mean, labels=2)
-    groups = dict.fromkeys(names, group)
-    made: Any = SimpleNamespace(groups=groups, ranking=names, overall=group, level=0.9)
+def test_of_many_groups_the_ends_are_drawn_and_a_legend_can_name_the_estimate(judge):
+    logits = np.concatenate([LOGITS, TEST, TEST[::-1]])
+    names = [f"g{k % 70:02d}" for k in range(len(logits))]
+    made = judge.estimate(logits, np.arange(len(LABELS)), names)
     axis = plots.groups(made)
     shown = [text.split()[0] for text in words(axis.get_yticklabels())]
     assert shown == [*made.ranking[::-1][:30], *made.ranking[::-1][-30:]]
