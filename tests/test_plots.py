@@ -251,3 +251,24 @@ def test_what_cannot_be_drawn():
         name = type(wrong).__name__
         with pytest.raises(InputError, match=f"on one reader, such as Cordial; got a {name}"):
             check_stack(wrong)
+
+
+def test_of_many_groups_the_ends_are_drawn_and_a_legend_can_name_the_estimate(judge):
+    logits = np.concatenate([LOGITS, TEST, TEST[::-1]])
+    names = [f"g{k % 70:02d}" for k in range(len(logits))]
+    made = judge.estimate(logits, np.arange(len(LABELS)), names)
+    axis = plots.groups(made)
+    shown = [text.split()[0] for text in words(axis.get_yticklabels())]
+    assert shown == [*made.ranking[::-1][:30], *made.ranking[::-1][-30:]]
+    assert axis.get_legend_handles_labels()[1] == ["estimate, 90 % interval"]
+
+
+def test_points_of_thresholds_that_are_sure_stand_side_by_side():
+    probs = np.tile([1.0, 0, 0, 0, 0], (40, 1))
+    axis = plots.thresholds(probs, np.arange(40) % 5)
+    places = [bars.lines[0].get_xdata()[0] for bars in axis.containers]
+    assert np.diff(places) == pytest.approx([0.014] * 3) and np.mean(places) == pytest.approx(1)
+    assert axis.get_xlim()[0] < min(places) and max(places) < axis.get_xlim()[1]
+    between = plots.thresholds(np.full((40, 5), 0.2), np.arange(40) % 5)
+    drawn = [bars.lines[0].get_xdata()[0] for bars in between.containers]
+    assert drawn == pytest.approx([0.2, 0.4, 0.6, 0.8])

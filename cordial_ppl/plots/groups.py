@@ -5,12 +5,16 @@ from cordial_ppl.estimates.estimate import Estimate
 from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing
 from cordial_ppl.products.figure import INK, literal
 
+MOST = 60
+"""Groups that are drawn; of more, those at both ends."""
+
 
 def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes:
     """Draw the mean label of each group, the highest at the top.
 
     Lines are intervals, the number of labels stands beside each name; a hollow mark is a group
-    without labels, the vertical line the mean of all texts with its interval.
+    without labels, the vertical line the mean of all texts with its interval.  Of more than sixty
+    groups the thirty highest and the thirty lowest are drawn.
 
     Args:
         made: an estimate with groups, from ``Stack.estimate``.
@@ -26,6 +30,8 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
     if not made.groups:
         raise InputError("this estimate has no groups: give groups to estimate.")
     names = made.ranking[::-1]
+    cut = len(names) > MOST
+    names = [*names[: MOST // 2], *names[-MOST // 2 :]] if cut else names
     with drawing(ax, height=0.7 + 0.15 * len(names)) as axis:
         whole = made.overall.mean
         axis.axvspan(whole.lower, whole.upper, color=PEOPLE, alpha=0.35, lw=0)
@@ -36,9 +42,14 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
             axis.plot(ends, (row, row), color=OURS, lw=1.2, marker="", zorder=1)
             face = OURS if found.labels else "white"
             axis.plot(found.mean.mean, row, color=OURS, marker="o", mfc=face, ls="", zorder=2)
+        interval = f"{100 * made.level:.0f} % interval"
+        # One entry of a legend, for who draws one.
+        axis.plot([], [], color=OURS, lw=1.2, marker="o", label=f"estimate, {interval}")
+        if cut:
+            axis.axhline(MOST / 2 - 0.5, color=INK, lw=0.6)
         labels = [f"{literal(name)} ({made.groups[name].labels})" for name in names]
         axis.set_yticks(range(len(names)), labels)
         axis.set_ylim(-0.7, len(names) - 0.3)
-        axis.set_xlabel(f"mean label, {100 * made.level:.0f} % interval")
+        axis.set_xlabel(f"mean label, {interval}")
         axis.set_ylabel(f"{literal(by)} (labels)")
     return axis

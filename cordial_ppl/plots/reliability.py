@@ -19,6 +19,9 @@ TEXTS, MOST, DECIMALS = 20, 8, 3
 
 MARKS = "osD^vP*X"
 
+END, BESIDE = 0.02, 0.014
+"""How near 0 or 1 predictions of several thresholds stand side by side, and how far apart."""
+
 
 def stated_classes(
     probs: Any,
@@ -79,6 +82,7 @@ def thresholds(
     The texts are split, for each threshold, into up to eight bins of about as many by their
     predicted probability, those with the same in one; vertical lines are the 90 % intervals of the
     observed share under Jeffreys' prior.  Of more than eight thresholds eight are drawn, evenly.
+    Near 0 and 1, where those of several thresholds would hide each other, they stand side by side.
     Calibrated predictions follow the diagonal.
 
     Args:
@@ -105,7 +109,7 @@ def thresholds(
         axis.plot([0, 1], [0, 1], color=INK, lw=0.6, ls=":", marker="")
         shown = range(0, scale.size - 1, -(-(scale.size - 1) // MOST))
         shades = colormaps["viridis"](np.linspace(0.3, 0.85, len(shown)))
-        for t, shade, mark in zip(shown, shades, MARKS, strict=False):
+        for place, (t, shade, mark) in enumerate(zip(shown, shades, MARKS, strict=False)):
             below, said = codes <= t, shares[:, : t + 1].sum(axis=1)
             bins = group(said, int(np.clip(len(said) // TEXTS, 1, MOST)), DECIMALS)
             seen = np.array([below[rows].mean() for rows in bins])
@@ -113,8 +117,10 @@ def thresholds(
             low, high = beta.ppf(
                 [[(1 - LEVEL) / 2], [(1 + LEVEL) / 2]], hits + 0.5, sizes - hits + 0.5
             )
+            x = np.array([said[rows].mean() for rows in bins])
+            x[(x < END) | (x > 1 - END)] += BESIDE * (place - (len(shown) - 1) / 2)
             axis.errorbar(
-                [said[rows].mean() for rows in bins],
+                x,
                 seen,
                 yerr=np.maximum([seen - low, high - seen], 0),
                 color=shade,
@@ -124,7 +130,7 @@ def thresholds(
                 elinewidth=0.6,
                 label=f"≤ {short(scale.options[t])}",
             )
-        ends, ticks = (-0.02, 1.02), [0, 0.25, 0.5, 0.75, 1]
+        ends, ticks = (-0.07, 1.07), [0, 0.25, 0.5, 0.75, 1]
         axis.set(xlim=ends, ylim=ends, xticks=ticks, yticks=ticks, aspect="equal")
         axis.set_title(literal(title))
         axis.set_xlabel("predicted P(label ≤ t)")

@@ -126,7 +126,7 @@ def label_shares(
             codes = scale.encode(labels)
             seen = np.bincount(codes, minlength=scale.size) / len(codes)
             axis.bar(places, seen, width=0.7, color=PEOPLE, label=f"{len(codes):,} labels")
-        marks = {"ls": "", "zorder": 3}
+        marks = {"ls": "", "zorder": 3, "clip_on": False}
         axis.plot(places - 0.15, before, color=RAW, marker="s", label="as stated", **marks)
         axis.plot(places + 0.15, after, color=OURS, marker="o", label="calibrated", **marks)
         name_options(axis.xaxis, scale, places.tolist())
