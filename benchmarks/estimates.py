@@ -33,6 +33,7 @@ from scipy.stats import t
 import cordial_ppl as cp
 from cordial_ppl.cordial.weighing import stated
 from cordial_ppl.errors import CordialWarning
+from cordial_ppl.estimates.estimate import Population
 from cordial_ppl.synthetic import benchmark
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
@@ -109,8 +110,16 @@ def measure(corpus: Corpus, n: int, draw: int, cells: Cells) -> None:
             cells[f"overall: {name}"].append(
                 (low <= truth <= high, (high - low) / 2, half, mean - truth)
             )
+    measure_shares("overall: shares", found.overall, corpus.labels, cells)
     if corpus.systems is not None:
         measure_systems(corpus, rows, found, cells)
+
+
+def measure_shares(kind: str, found: Population, labels: np.ndarray, cells: Cells) -> None:
+    """The same of the shares at or above an option."""
+    for option, (mean, low, high) in enumerate(found.at_least.values(), start=1):
+        true = (labels >= option).mean()
+        cells[kind].append((low <= true <= high, (high - low) / 2, np.nan, mean - true))
 
 
 def measure_systems(corpus: Corpus, rows: np.ndarray, found: cp.Estimate, cells: Cells) -> None:
@@ -129,6 +138,7 @@ def measure_systems(corpus: Corpus, rows: np.ndarray, found: cp.Estimate, cells:
             half = t.ppf((1 + LEVEL) / 2, free) * scale
             error = labels[systems == name].mean() - truths[name]
             cells["systems: classical"].append((abs(error) <= half, half, half, error))
+        measure_shares("systems: shares", group, corpus.labels[corpus.systems == name], cells)
         mean, low, high = group.mean
         own = corpus.source == MADE[1] and name == str(FAVOURED)
         cells["the favoured system" if own else "systems: estimate"].append(
