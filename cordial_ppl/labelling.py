@@ -143,6 +143,11 @@ class Said(NamedTuple):
         r"""How many texts of equal weight say as much, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`."""
         return float(self.weights.sum() ** 2 / np.sum(self.weights**2))
 
+    @property
+    def alike(self) -> bool:
+        """Whether all labels are of one option, as a single one is: nothing can be learned."""
+        return bool(np.count_nonzero(self.shares.sum(axis=0)) == 1)
+
 
 def by_text(
     labels: Int[np.ndarray, " n"],

@@ -47,11 +47,13 @@ class Stage:
         of: What is counted; where it is empty, a percentage is shown.
         alike: Whether each part takes as long as another, so that the time left can be told.
         usual: Seconds that it usually takes; 0 where that is not known.
+        then: What it is after a stage inside it; as before where it is empty.
     """
 
-    def __init__(self, what: str, total: float, of: str, alike: bool, usual: float):
+    def __init__(self, what: str, total: float, of: str, alike: bool, usual: float, then: str):
         self.what, self.total, self.of, self.alike, self.usual = what, total, of, alike, usual
         self.name, self.watchers, self.done, self.free = what, _watchers.get(), 0.0, 0.0
+        self.then = then or what
         # When it began, and how long compiling had taken by then, s.
         self.begun = self.idle = 0.0
 
@@ -61,6 +63,11 @@ class Stage:
         if self.alike and self.total:
             for see in self.watchers:
                 see(done / self.total, self.what)
+
+    def resume(self, now: float) -> None:
+        """Go on after a stage inside."""
+        self.what = self.name = self.then
+        self.begun, self.usual = now, 0.0
 
     def part(self, note: str) -> str:
         """Say what is done, how much of it, and what is being compiled."""
@@ -120,6 +127,8 @@ class Line:
         with self.lock:
             stage.begun = self.clock()
             stage.idle = self._idle(stage.begun)
+            if self.stages and self.stages[-1].name == stage.name:
+                stage.begun, stage.usual = self.stages[-1].begun, self.stages[-1].usual
             if self.stream is None or threading.get_ident() != self.owner:
                 return False
             if not self.stages:
@@ -134,8 +143,7 @@ class Line:
         with self.lock:
             self.stages.remove(stage)
             if self.stages and not self.stages[-1].total:
-                # What is around it goes on from here.
-                self.stages[-1].begun = self.clock()
+                self.stages[-1].resume(self.clock())
             last, stop, thread = not self.stages, self.stop, self.thread
         if last:
             stop.set()
@@ -226,9 +234,15 @@ _line: Line | None = None
 
 @contextmanager
 def doing(
-    what: str, total: float = 0, of: str = "", *, alike: bool = True, usual: float = 0
+    what: str,
+    total: float = 0,
+    of: str = "",
+    *,
+    alike: bool = True,
+    usual: float = 0,
+    then: str = "",
 ) -> Iterator[Stage]:
-    """Show on stderr that something is being done, once the call has taken two seconds.
+    """Show on stderr that something is being done, once the call has taken a while.
 
     Outside the program a line is shown only where stderr is a terminal or a notebook, and of the
     main thread.  Stages may be nested; those of further threads and of workers are not shown.
@@ -239,9 +253,10 @@ def doing(
         of: What is counted, such as "members"; where it is empty, a percentage is shown.
         alike: Whether each part takes as long as another, so that the time left can be told.
         usual: Seconds that it usually takes, where nothing is counted; 0 where that is not known.
+        then: What is done once a stage inside has ended, where that is something else.
     """
     global _line
-    stage = Stage(what, total, of, alike, usual)
+    stage = Stage(what, total, of, alike, usual, then)
     with _lock:
         line, first = _line, False
         if line is None and threading.current_thread() is threading.main_thread():

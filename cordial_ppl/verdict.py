@@ -63,6 +63,7 @@ class Verdict:
         spread: mean distance of the other labels' mean from the label.
         loss: out-of-fold log loss, nats.
         gain: by how much it is below the label histogram's, nats, with its 90 % interval.
+        alike: whether all labels are of one option.
     """
 
     advice: Advice
@@ -74,11 +75,7 @@ class Verdict:
     spread: float = math.nan
     loss: float = math.nan
     gain: tuple[float, float, float] = (math.nan, math.nan, math.nan)
-
-    @property
-    def alike(self) -> bool:
-        """Whether there are several labels, all of one option."""
-        return self.labels > 1 and self.common == 1
+    alike: bool = False
 
     @property
     def text(self) -> str:
@@ -89,7 +86,8 @@ class Verdict:
         else:
             verdict = {Advice.USE: "Use it", Advice.REJECT: "Do not use it"}[self.advice]
         if self.alike:
-            return f"{verdict}: all {known} are alike, from which nothing can be learned."
+            alike = f"{known} is alone" if self.labels == 1 else f"all {known} are alike"
+            return f"{verdict}: {alike}, from which nothing can be learned."
         if self.labels < FEWEST:
             few = "is" if self.labels == 1 else "are"
             return f"{verdict}: {known} {few} too few to say how good it is."
@@ -153,7 +151,7 @@ def judge(
     counts, total = own.sum(axis=0), weights.sum()
     common = float(counts.max() / total)
     if effective < FEWEST or out_of_fold is None:
-        return Verdict(Advice.LABEL, count, FEWEST, common=common)
+        return Verdict(Advice.LABEL, count, FEWEST, common=common, alike=known.alike)
     said, values = out_of_fold[first], scale.values
     logs = np.log(np.maximum(said, FLOOR))
     chosen = np.sum(shares * logs, axis=1)
@@ -170,10 +168,9 @@ def judge(
     error = math.sqrt(mean((ahead - mean(ahead)) ** 2) / (effective - 1))
     around = NORMAL * math.hypot(share * error, DOUBT * (1 - share) * hoped)
     low, high = gain - around, gain + around
-    alike = np.count_nonzero(counts) == 1
-    if low > 0 and mean(ahead) > 0 and not alike:
+    if low > 0 and mean(ahead) > 0 and not known.alike:
         advice, target = Advice.USE, None
-    elif effective >= ENOUGH and high < USELESS and not alike:
+    elif effective >= ENOUGH and high < USELESS and not known.alike:
         advice, target = Advice.REJECT, None
     else:
         advice, target = Advice.LABEL, max(ENOUGH, 2 * count)
@@ -189,4 +186,5 @@ def judge(
         spread=float(counts @ np.abs(values - middle) / total) * count / (count - 1),
         loss=-mean(chosen),
         gain=(gain, low, high),
+        alike=known.alike,
     )

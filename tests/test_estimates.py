@@ -4,8 +4,10 @@ import jax
 import numpy as np
 import pytest
 from numpyro.infer import MCMC, NUTS
+from scipy.stats import chi2
 
 import cordial_ppl as cp
+from cordial_ppl.cordial import estimating
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimates.bias import find_bias
 from cordial_ppl.estimates.effects import draw_effects, draw_spreads, effects_model
@@ -145,6 +147,69 @@ def test_pairs_count_the_signs_of_draws():
     assert Estimate(0.95, whole, groups, RECTIFIED, -found.draws).pairs[1] == 3
     assert found.best == {"a": 0, "b": 0, "c": 1, "d": 0}
     assert ["".join(pair[:2]) for pair in found.resolved] == ["ab", "ac", "bc", "bd", "cd"]
+
+
+def test_residuals_are_expected_to_vary_as_predicted(fitted, monkeypatch):
+    seen = []
+
+    def spy(residuals, groups, scale, expected, draws, rng):
+        seen.append((scale, expected))
+        return draw_spreads(residuals, groups, scale, expected, draws, rng)
+
+    monkeypatch.setattr(estimating, "draw_spreads", spy)
+    found = fitted.estimate(MADE.logits, ROWS, NAMES)
+    variance = np.mean(
+        [
+            np.sum(row * (fitted.scale_.values - row @ fitted.scale_.values) ** 2)
+            for row in fitted.out_of_fold_
+        ]
+    )
+    (corpus, expected), (groups, same) = seen[:2]
+    assert expected == same == pytest.approx(np.sqrt(0.85 * variance))
+    assert corpus < groups == 0.25 * 4
+    assert found.to_dict() == fitted.estimate(MADE.logits, ROWS, NAMES).to_dict()
+
+
+def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
+    options = [str(2 * option) for option in range(5)]
+    double = cp.Cordial(options, seed=0).fit(MADE.logits[ROWS], MADE.labels[ROWS] * 2)
+    found = double.estimate(MADE.logits, ROWS, NAMES)
+    for name, group in estimate.groups.items():
+        ends = 2 * (np.array(group.mean) - fitted.scale_.values[0])
+        np.testing.assert_allclose(found.groups[name].mean, ends, atol=1e-6)
+
+
+def test_large_residuals_overrule_what_was_expected():
+    """With one group and hardly an effect, sigma is a scaled inverse chi."""
+    rng = np.random.default_rng(0)
+    residuals = rng.normal(0, 2, 200)
+    spreads = draw_spreads(residuals, np.zeros(200, int), 1e-3, 0.1, 4000, rng)
+    squares = np.sum((residuals - residuals.mean()) ** 2) + 30 * 0.1**2
+    expected = np.sqrt(squares / chi2(229).ppf([0.95, 0.5, 0.05]))
+    np.testing.assert_allclose(np.quantile(spreads.sigma, [0.05, 0.5, 0.95]), expected, rtol=0.07)
+
+
+def test_eight_annotators_say_more_than_one():
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(TEXTS)[:20]
+    several = (MADE.labels[rows, None] + rng.choice([-1, 0, 0, 1], (20, 8))).clip(0, 4)
+    widths = []
+    for labels in (several[:, 0], several):
+        fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], labels)
+        found = fitted.estimate(MADE.logits, rows, NAMES)
+        widths.append(
+            np.mean([each.mean.upper - each.mean.lower for each in found.groups.values()])
+        )
+    assert widths[1] < 0.9 * widths[0]
+
+
+def test_equal_labels_of_any_weight_are_alike():
+    rows = np.flatnonzero(MADE.labels == 4)[:60]
+    weights = np.random.default_rng(0).uniform(0.1, 1, 60)
+    fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows], sample_weight=weights)
+    assert fitted.verdict().alike and fitted.estimate(MADE.logits, rows, np.arange(TEXTS) % 2).alike
+    alone = cp.Cordial(seed=0).fit(MADE.logits[:1], MADE.labels[:1])
+    assert "1 label is alone, from which nothing can be learned" in str(alone.verdict())
 
 
 def test_a_saved_calibrator_estimates_alike(fitted, estimate, tmp_path):
@@ -292,4 +357,4 @@ def test_measurements_are_no_groups():
         residuals, {"system": np.repeat(["b", "a"], 15), "number": np.repeat([1, 2], 15)}
     )
     assert [bias.column for bias in told] == ["system"]
-    assert find_bias(residuals, {"system": np.repeat(["1", "2"], 15)})
+    assert find_bias(residuals, {"price": halves, "system": np.repeat(["1", "2"], 15)})

@@ -124,7 +124,7 @@ def estimate(
             level=level,
         ),
         draws=parts[:, : 0 if groups is None else None, 0],
-        alike=bool(np.count_nonzero(labels.sum(axis=0)) == 1),
+        alike=stack.said.alike,
     )
 
 
@@ -182,7 +182,9 @@ def _draw(
         if known is not None:
             residuals = texts.labels @ value - known @ value
             under = residuals - (found.labelled @ value)[picked]
-            variance = np.mean(known @ value**2 - (known @ value) ** 2)
+            # A text's residual is of the mean of its labels, which vary less than one.
+            within = texts.labels @ value**2 - (texts.labels @ value) ** 2
+            variance = np.mean(known @ value**2 - (known @ value) ** 2 - within)
         expected = np.sqrt(max(SHARE * variance, (LEAST * span) ** 2))
         noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
         known_sums = texts.count(texts.rows, texts.labels @ value)

@@ -216,7 +216,7 @@ def warn_if_doubtful(posterior: Posterior) -> None:
             figures, other = f"k-hat {found.khat:.2f}, ESS {found.ess:.0f}", "nuts"
         warnings.warn(
             f"the posterior of channel {posterior.channel.name!r} is not reliable ({figures}); "
-            f"compare with {other!r} as the inference.",
+            f"compare with inference {other!r}.",
             CordialWarning,
             stacklevel=4,
         )

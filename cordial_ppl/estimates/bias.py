@@ -91,12 +91,16 @@ def find_bias(
     Returns:
         The columns with p of at most 0.05, the smallest first.
     """
-    members = {
-        name: (names, codes)
-        for name, cells in drop_copies(columns).items()
-        for names, codes in [np.unique([str(cell) for cell in cells], return_inverse=True)]
+    tested = {
+        name: cells
+        for name, cells in columns.items()
+        for names in [{str(cell) for cell in cells}]
         if FEWEST <= len(names) <= min(MOST, len(residuals) // 2)
         and all((parse_number(name) or 0) % 1 == 0 for name in names)
+    }
+    members = {
+        name: np.unique([str(cell) for cell in cells], return_inverse=True)
+        for name, cells in drop_copies(tested).items()
     }
     if not members or np.ptp(residuals) == 0:
         return []

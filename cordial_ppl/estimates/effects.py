@@ -5,7 +5,7 @@ A label less what the calibrator predicts for its text, out of fold, is
 .. math:: r_i = a + b_{g(i)} + e_i, \qquad b_g \sim N(0, \tau^2), \quad e_i \sim N(0, \sigma^2)
 
 The calibrator itself says how large single residuals are: a few labels, whose rare values are often
-not among them, say it less well.  So sigma has the scaled inverse chi-square prior of `PRIOR`
+not among them, say it less well.  So sigma has the scaled inverse chi-square prior of `DEGREES`
 labels about what the calibrator predicts.
 
 Source: Battese, Harter and Fuller (1988), "An error-components model for prediction of county crop
@@ -23,9 +23,10 @@ class and .26 of one.  On real readings the effects of systems spread by .15 to 
 dialogues with three options by .7.  The corpus's scale weighs the calibrator's mean and that of the
 residuals.  Chosen, as what follows, on the readings that `benchmarks/estimates.py` measures."""
 
-PRIOR, SHARE = 30, 0.85
-"""Labels that the prior of sigma counts as, and the share of the predictive variance about which it
-lies: calibrators doubt more than they need, by a seventh to a quarter on real readings."""
+DEGREES, SHARE = 30, 0.85
+"""Degrees of freedom of the prior of sigma, as of so many labels, and the share of the predictive
+variance about which it lies: calibrators doubt more than they need, by a seventh to a quarter on
+real readings."""
 
 STEPS = 48
 """Points of the grid of each standard deviation."""
@@ -61,7 +62,7 @@ def effects_model(
     import numpyro.distributions as dist
 
     tau = numpyro.sample("tau", dist.HalfNormal(scale))
-    variance = numpyro.sample("variance", dist.InverseGamma(PRIOR / 2, PRIOR / 2 * expected**2))
+    variance = numpyro.sample("variance", dist.InverseGamma(DEGREES / 2, DEGREES / 2 * expected**2))
     sigma: Any = numpyro.deterministic("sigma", variance**0.5)
     common = numpyro.sample("common", dist.ImproperUniform(dist.constraints.real, (), ()))
     with numpyro.plate("groups", count):
@@ -101,8 +102,8 @@ def draw_spreads(
         return Spreads(np.zeros(draws), tau[chosen] + jitter, np.full(draws, expected))
     counts = np.bincount(groups)
     sums, counts = np.bincount(groups, residuals)[counts > 0], counts[counts > 0]
-    means, degrees = sums / counts, PRIOR + len(residuals) - len(counts)
-    squares = max(np.sum(residuals**2) - np.sum(counts * means**2), 0.0) + PRIOR * expected**2
+    means, degrees = sums / counts, DEGREES + len(residuals) - len(counts)
+    squares = max(np.sum(residuals**2) - np.sum(counts * means**2), 0.0) + DEGREES * expected**2
     largest = max(expected, float(np.std(residuals)))
     sigma = np.geomspace(np.sqrt(squares / degrees) / 3, 3 * largest, STEPS)
     spread = tau[:, None, None] ** 2 + sigma[:, None] ** 2 / counts

@@ -203,7 +203,7 @@ def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str)
     if not all(np.isfinite(mode.log_density) for mode in modes):
         raise InputError(
             f"the density of channel {target.channel.name!r} is zero wherever the search for its "
-            "mode begins: look at its prior, or take the default as the inference."
+            "mode begins: look at its prior, or use the default inference."
         )
     if method == "mode":
         points = prior.loc + prior.scale * np.stack([mode.mean for mode in modes])

@@ -26,7 +26,7 @@ import polars as pl
 from cordial_ppl.errors import CordialWarning, FileError, list_names, quote
 from cordial_ppl.outputs import name_endings
 from cordial_ppl.tables.frame import (
-    LEVEL,
+    INDEX,
     ROW,
     Columns,
     as_series,
@@ -249,7 +249,7 @@ def _as_frame(path: Path, rows: Iterable[list]) -> pl.LazyFrame:
     cells = frame[left[0]].cast(pl.Int64, strict=False)
     numbered = cells.equals(pl.Series(range(len(cells)), dtype=pl.Int64))
     index = frame[left[0]] if cells.has_nulls() else cells
-    frame = frame.drop(left[0]) if numbered else frame.with_columns(index.alias(LEVEL))
+    frame = frame.drop(left[0]) if numbered else frame.with_columns(index.alias(INDEX))
     return name_index(frame.drop(left[0], strict=False)).lazy()
 
 

@@ -17,7 +17,7 @@ from cordial_ppl.errors import FileError, InputError, Where, list_names, name_ro
 ROW = "\0row"
 """A hidden column: the number of each row in its file, or in the files of a folder together."""
 
-LEVEL = "__index_level_0__"
+INDEX = "__index_level_0__"
 NAMELESS = r"^__index_level_\d+__$"
 """Names under which pandas writes an index without a name into Parquet."""
 
@@ -130,7 +130,7 @@ def name_index[F: (pl.DataFrame, pl.LazyFrame)](frame: F) -> F:
     Args:
         frame: A table.
     """
-    schema, index = frame.collect_schema(), LEVEL
+    schema, index = frame.collect_schema(), INDEX
     texts = schema.get(index) in (pl.String, pl.Categorical, pl.Enum)
     name = "item_id" if texts and "item_id" not in schema else "index"
     if index in schema and name not in schema and (texts or "item_id" not in schema):
