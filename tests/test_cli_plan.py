@@ -52,6 +52,16 @@ def test_a_plan_that_is_filled_in_calibrates(cordial, readings, ending):
     assert result.stderr == "" and len(read("o.csv")["item_id"]) == TEXTS
 
 
+def test_labels_that_are_filled_in_are_not_replaced(cordial, readings):
+    cordial("plan", readings, "-o", "p.csv", "--quiet")
+    cordial("plan", readings, "-o", "p.csv", "--quiet")  # Nothing is lost.
+    filled = fill("p.csv", 3)
+    before = read(filled)
+    result = cordial("plan", readings, "-o", filled, status=2)
+    assert "filled.csv has 3 labels, which a new plan would replace" in result.stderr
+    assert "--labelled filled.csv" in result.stderr and read(filled) == before
+
+
 def test_whoever_stops_early_has_a_plan_too(cordial, readings):
     """Rows without a label are counted and skipped; labelled texts are not planned again."""
     cordial("plan", readings, "-n", 20, "-o", "p.csv", "--quiet")

@@ -1,5 +1,7 @@
 """Estimates of a corpus and its groups: identities, NUTS, the truth of simulations, bad input."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -131,6 +133,12 @@ def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
     assert max(estimate.best, key=lambda name: estimate.best[name]) == a
     pairs, resolved, wrong = estimate.pairs
     assert pairs == SYSTEMS * (SYSTEMS - 1) / 2 and 0 <= wrong <= 0.05 * max(resolved, 1)
+    orders = estimate.to_dict()["differences"]["orders"]
+    assert len(orders) == resolved > 0
+    for each in orders:
+        assert (
+            estimate.difference(each["higher"], each["lower"]).lower == each["difference_low"] > 0
+        )
     with pytest.raises(InputError, match="there is no group 'z'; the groups are"):
         estimate.difference(a, "z")
 
@@ -147,6 +155,10 @@ def test_pairs_count_the_signs_of_draws():
     assert Estimate(0.95, whole, groups, RECTIFIED, -found.draws).pairs[1] == 3
     assert found.best == {"a": 0, "b": 0, "c": 1, "d": 0}
     assert ["".join(pair[:2]) for pair in found.resolved] == ["ab", "ac", "bc", "bd", "cd"]
+    groups["b"] = whole._replace(labels=1)  # a single label that is far off would decide alone
+    few = Estimate(0.9, whole, groups, RECTIFIED, found.draws)
+    assert ["".join(pair[:2]) for pair in few.resolved] == ["ac", "cd"] and few.pairs[0] == 6
+    assert "(each system needs 2 labels)" in few.ranked_text("system")
 
 
 def test_residuals_are_expected_to_vary_as_predicted(fitted, monkeypatch):
@@ -157,7 +169,7 @@ def test_residuals_are_expected_to_vary_as_predicted(fitted, monkeypatch):
         return draw_spreads(residuals, groups, scale, expected, draws, rng)
 
     monkeypatch.setattr(estimating, "draw_spreads", spy)
-    found = fitted.estimate(MADE.logits, ROWS, NAMES)
+    fitted.estimate(MADE.logits, ROWS, NAMES)
     variance = np.mean(
         [
             np.sum(row * (fitted.scale_.values - row @ fitted.scale_.values) ** 2)
@@ -167,7 +179,6 @@ def test_residuals_are_expected_to_vary_as_predicted(fitted, monkeypatch):
     (corpus, expected), (groups, same) = seen[:2]
     assert expected == same == pytest.approx(np.sqrt(0.85 * variance))
     assert corpus < groups == 0.25 * 4
-    assert found.to_dict() == fitted.estimate(MADE.logits, ROWS, NAMES).to_dict()
 
 
 def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
@@ -201,6 +212,24 @@ def test_eight_annotators_say_more_than_one():
             np.mean([each.mean.upper - each.mean.lower for each in found.groups.values()])
         )
     assert widths[1] < 0.9 * widths[0]
+
+
+def test_labels_of_the_highest_readings_are_no_random_sample():
+    scores = MADE.logits @ np.arange(5)
+    for rows, alarm in ((np.argsort(-scores)[:60], True), (ROWS, False)):
+        fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
+        found = fitted.estimate(MADE.logits, rows)
+        assert any("hardly a random sample" in text for text in found.warnings) == alarm
+        designed = fitted.estimate(MADE.logits, rows, strata=np.zeros(TEXTS, int))
+        assert designed.sample is None
+
+
+def test_with_every_text_labelled_nothing_disagrees():
+    fitted = cp.Cordial(seed=0).fit(MADE.logits[:60], MADE.labels[:60])
+    found = fitted.estimate(MADE.logits[:60], np.arange(60))
+    assert found.warnings == () and found.sample is None
+    shifted = replace(found, rectified=found.rectified._replace(lower=6.0, mean=6.0, upper=6.0))
+    assert "disagree" in shifted.warnings[0]
 
 
 def test_equal_labels_of_any_weight_are_alike():

@@ -115,7 +115,10 @@ def _estimate(
     if wanted.figure is not None:
         if by is None:
             raise InputError("--figure draws groups: name a column with --by.")
+        from cordial_ppl.products.figure import require_drawing
+
         check_output(wanted.figure, inputs, PICTURES)
+        require_drawing()
     groups: list[str] | None = None
     design: dict[str, Any] = {}
 

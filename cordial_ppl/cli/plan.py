@@ -63,6 +63,7 @@ def plan(
 
     if out is not None:
         check_output(out, [path for path in (readings, labelled, more) if path])
+        _check_unfilled(out)
     forecast = {}
     if more is not None:
         from cordial_ppl.cli.forecast import show_forecast
@@ -115,6 +116,28 @@ def plan(
         say(
             f"wrote {out}: {count(number, 'text')}. Fill in label ({options}) from the top: "
             "it is then a table of labels."
+        )
+
+
+def _check_unfilled(out: Path) -> None:
+    """Refuse to replace a table in which somebody has filled in labels.
+
+    Raises:
+        InputError: There is such a table.
+    """
+    from cordial_ppl.numerals import is_missing
+    from cordial_ppl.tables.files import read_columns
+    from cordial_ppl.tables.frame import as_list
+
+    try:
+        columns = read_columns(out)
+    except InputError:
+        return  # Whatever it is, it is no table of labels.
+    cells = as_list(columns.collect("label").to_series()) if "label" in columns.schema else []
+    if number := sum(not is_missing(cell) for cell in cells):
+        raise InputError(
+            f"{out} has {count(number, 'label')}, which a new plan would replace: name another "
+            f"output, and --labelled {out} for further texts."
         )
 
 

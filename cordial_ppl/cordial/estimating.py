@@ -26,6 +26,7 @@ from cordial_ppl.cordial.corpus import CorpusDraws, Sampler, sum_draws
 from cordial_ppl.cordial.fingerprints import find_unseen
 from cordial_ppl.cordial.settings import check_level
 from cordial_ppl.cordial.weighing import stated
+from cordial_ppl.drift import Drift, compare, sketch
 from cordial_ppl.errors import InputError, quote
 from cordial_ppl.estimates.effects import (
     CORPUS_SCALE,
@@ -37,6 +38,7 @@ from cordial_ppl.estimates.effects import (
 from cordial_ppl.estimates.estimate import Estimate, Population, name_groups, summarise
 from cordial_ppl.estimates.rectified import rectified_mean
 from cordial_ppl.labelling import rank_texts
+from cordial_ppl.scale import Scale
 from cordial_ppl.scores import Interval
 
 if TYPE_CHECKING:
@@ -125,7 +127,15 @@ def estimate(
         ),
         draws=parts[:, : 0 if groups is None else None, 0],
         alike=stack.said.alike,
+        sample=_compare(logits, rows, scale) if strata is None and probabilities is None else None,
     )
+
+
+def _compare(logits: np.ndarray, rows: np.ndarray, scale: Scale) -> Drift | None:
+    """Compare readings of the labelled texts with those of the others."""
+    chosen = np.zeros(len(logits), bool)
+    chosen[rows] = True
+    return compare(sketch(logits[~chosen]), sketch(logits[chosen]), scale)
 
 
 def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray]:

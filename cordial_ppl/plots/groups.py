@@ -51,5 +51,6 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
         axis.set_yticks(range(len(names)), labels)
         axis.set_ylim(-0.7, len(names) - 0.3)
         axis.set_xlabel(f"mean label, {interval}")
-        axis.set_ylabel(f"{literal(by)} (labels)")
+        shown = f"{len(names)} of {len(made.groups)} shown, " if cut else ""
+        axis.set_ylabel(f"{literal(by)} ({shown}labels)")
     return axis

@@ -82,6 +82,16 @@ def can_draw() -> bool:
     return True
 
 
+def require_drawing() -> None:
+    """Check that figures can be drawn.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    if not can_draw():
+        raise InputError(f"a figure needs {NEEDED}")
+
+
 @contextmanager
 def looking() -> Iterator[None]:
     """Set the look of what is drawn inside.
@@ -89,8 +99,7 @@ def looking() -> Iterator[None]:
     Raises:
         InputError: matplotlib is not installed.
     """
-    if not can_draw():
-        raise InputError(f"a figure needs {NEEDED}")
+    require_drawing()
     import matplotlib
 
     with matplotlib.rc_context(fname=Path(__file__).with_name("look.mplstyle")):
