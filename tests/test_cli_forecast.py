@@ -8,6 +8,7 @@ from review_tables import write_tables
 import cordial_ppl as cp
 from cordial_ppl.cli.forecast import show_forecast
 from cordial_ppl.cli.options import Chosen, Shown
+from cordial_ppl.errors import CordialWarning
 from cordial_ppl.tables import read_labelled
 
 
@@ -59,3 +60,17 @@ def test_what_is_refused(files):
         show_forecast(calibrator, readings, Chosen(), 0.0, Shown())
     with pytest.raises(cp.InputError, match="names 2 options"):
         show_forecast(calibrator, readings, Chosen(options="1,2"), None, Shown())
+
+
+def test_readings_of_another_reader_are_warned_of(files, tmp_path):
+    calibrator, readings, _ = files
+    lines = readings.read_text().splitlines()
+    columns = lines[0].split(",")
+    last = [place for place, name in enumerate(columns) if name.startswith(("logit_", "prob_"))]
+    turned = columns.copy()
+    for place, name in zip(last, [columns[place] for place in reversed(last)], strict=True):
+        turned[place] = name
+    other = tmp_path / "other.csv"
+    other.write_text("\n".join([",".join(turned), *lines[1:]]))
+    with pytest.warns(CordialWarning, match="the readings differ from those of the fit"):
+        show_forecast(calibrator, other, Chosen(), None, Shown())

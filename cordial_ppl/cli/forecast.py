@@ -39,7 +39,7 @@ def show_forecast(
             predictions; the table does not fit it; or the width is not positive.
     """
     from cordial_ppl.cli.output import STDOUT
-    from cordial_ppl.cli.predict import load_calibrator
+    from cordial_ppl.cli.predict import load_calibrator, warn_of_drift
     from cordial_ppl.tables import read_readings
 
     if width is not None and not width > 0:
@@ -54,6 +54,9 @@ def show_forecast(
             f"{calibrator} is not a calibrator of one reader: make one with `cordial fit`."
         )
     table = read_readings(readings, **settings)
+    drift = fitted.check_readings(table.logits)
+    if drift is not None and drift.alarm:
+        warn_of_drift(calibrator, fitted, readings, drift)
     covariates = table.covariates(fitted.covariates_, fitted.levels())
     found = fitted.forecast(table.logits, covariates)
     if not shown.json:

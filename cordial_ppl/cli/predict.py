@@ -92,7 +92,7 @@ def predict(
             if fitted.sketch_ is not None:
                 drift = compare(fitted.sketch_, merge(counted), fitted.scale_)
             if drift is not None and drift.alarm:
-                _warn_of_drift(calibrator, fitted, readings, drift)
+                warn_of_drift(calibrator, fitted, readings, drift)
     with leaving_at_once():
         if engine is Engine.RAY:
             predict_on_ray(calibrator, table, output, channels=channel or [])
@@ -173,7 +173,7 @@ def warn_of_others(path: Path, fitted: "Stack", readings: Path, table: "ReadingT
         )
 
 
-def _warn_of_drift(path: Path, fitted: "Stack", readings: Path, drift: "Drift") -> None:
+def warn_of_drift(path: Path, fitted: "Stack", readings: Path, drift: "Drift") -> None:
     """Warn of readings that are not distributed like those of the fit."""
     warnings.warn(
         f"{readings}, {path}: {drift.describe(fitted.scale_)}. The texts or the reader have "
