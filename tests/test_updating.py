@@ -125,6 +125,14 @@ def test_densities_that_an_update_begins_with_are_those_of_the_draws():
     assert replace(fit, draws=fit.draws + 1).densities is None
 
 
+def test_draws_stay_where_they_are_in_the_units_of_another_prior():
+    fitted: Any = cp.ChannelCalibrator("mixture", prior=cp.shipped_prior())
+    before = fitted.fit(LOGITS[:12], LABELS[:12]).posterior_
+    after = fitted.partial_fit(1.3 * LOGITS[12:13], LABELS[12:13]).posterior_
+    assert np.abs(after.prior.loc - before.prior.loc).max() > 0.02
+    np.testing.assert_allclose(after.draws, before.draws, rtol=0, atol=1e-6)
+
+
 def test_units_of_the_prior_follow_the_readings():
     wide, narrow = 3 * LOGITS[8:12], LOGITS[:8]
     fitted = cp.ChannelCalibrator("mixture", prior=cp.shipped_prior()).fit(narrow, LABELS[:8])
