@@ -92,6 +92,13 @@ def test_a_value_beyond_the_levels_is_refused_before_and_after_the_fit(cordial, 
         lambda: cp.Cordial(channels=[mine]).fit(logits, rated, beyond),
         lambda: stack.predict_proba(logits, beyond),
         lambda: cp.Fusion(channels=[mine]).fit(np.stack([logits] * 2, 1), rated, beyond),
+        # Rows are those given: what counts nothing, and texts that a reader lacks, are rows too.
+        lambda: cp.Cordial(channels=[mine]).fit(
+            logits, rated, beyond, sample_weight=[0, 1, 1, 1, 1, 1]
+        ),
+        lambda: cp.Fusion(channels=[mine]).fit(
+            np.stack([np.where(np.eye(6)[:, [0]] == 1, np.nan, logits), logits], 1), rated, beyond
+        ),
         lambda: cp.learn_prior({"task": (logits, rated, beyond)}, channels=[mine]),
     ):
         with pytest.raises(cp.InputError, match=row):

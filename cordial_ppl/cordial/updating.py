@@ -112,6 +112,7 @@ class Updating(Decisions):
         known = self._texts
         if not named:
             more = replace(more, texts=min(known.texts.min(), 0) - 1 - more.ranks)
+        self.check(more.logits, more.covariates)
         joined = known.join(more)
         if shared and np.array_equal(known.weights, share_text(known.texts)):
             joined = replace(joined, weights=share_text(joined.texts))

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from cordial_ppl.channel import Channel
+from cordial_ppl.channel import Channel, count_levels
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.draws import Diagnostics
@@ -176,7 +176,8 @@ class Posterior:
             readings = as_logits(logits, size=size)
         else:
             readings = as_logits_of_readers(logits, readers=name_readers(self.readers), size=size)
-        extra = as_covariates(covariates, len(readings), self.covariates, dict(self.channel.levels))
+        levels = count_levels(self.channel)
+        extra = as_covariates(covariates, len(readings), self.covariates, levels)
         return self.predict(readings, extra)[0]
 
     def predict(
