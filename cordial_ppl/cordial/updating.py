@@ -150,7 +150,7 @@ class Updating(Decisions):
             own = replace(own, weights=self.sample_weight_, texts=self.texts_)
         self._texts = own
         self.fits_ = {
-            name: replace(fit, data=own) if isinstance(fit, Posterior) else fit
+            name: replace(fit, data=own, densities=None) if isinstance(fit, Posterior) else fit
             for name, fit in self.fits_.items()
         }
         return places < 0

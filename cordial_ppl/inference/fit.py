@@ -277,8 +277,8 @@ def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[
         prior=None if prior is target.prior else prior,
         data=texts,
         transitions=whole.transitions,
+        densities=whole.densities,
     )
-    vars(posterior).update(densities=whole.densities)
     if case.folds is None:
         return Fit(posterior, None)
     return Fit(posterior, _predict_held_out(target, case, method, folds))
