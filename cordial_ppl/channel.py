@@ -7,7 +7,7 @@ such a model, the ``label`` site with its likelihood, and the one prior that Num
 distributions cannot express to full precision.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ class Channel(NamedTuple):
     parameters: tuple[tuple[str, str], ...] = ()
 
 
-def count_levels(channels: Iterable[Channel]) -> dict[str, int]:
+def count_levels(*channels: Channel) -> dict[str, int]:
     """Levels of each covariate that numbers something; the fewest, if channels differ."""
     pairs = sorted((pair for channel in channels for pair in channel.levels), reverse=True)
     return dict(pairs)

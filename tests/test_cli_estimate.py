@@ -70,6 +70,8 @@ def test_labels_of_one_option_rank_nothing(cordial, tables, number):
     told = cordial("compare", table, tables[1], *options, status=2).stderr
     alike = {1: "there is one label", 9: "all 9 labels are '3'"}[number]
     assert f"{alike}, from which nothing can be learned" in told and "no system is ranked" in told
+    found = cordial("estimate", table, tables[1], *options[2:]).stdout
+    assert ("(too few labels for an interval)" in found) == (number == 1)
     cordial(*shlex.split(told.partition("Label more texts: cordial ")[2]))
     assert set(read("to-label.csv")["system"]) == set(SYSTEMS)
 

@@ -189,6 +189,10 @@ def test_few_labels_leave_the_weights_of_the_prior():
     assert found.out_of_fold_ is None and np.isnan(found.expected_.cordial)
     text = found.summary()
     assert "too few labels for folds (5)" in text and "by itself" not in text
+    some = THREE.copy()
+    some[5:, 0] = np.nan
+    text = LogitFusion().fit(some, LABELS).summary()
+    assert "(without reader 0: fewer than eight labels)" in text
 
 
 def test_readers_whose_texts_do_not_overlap():

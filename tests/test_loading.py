@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from cordial_ppl.channel import Channel
+from cordial_ppl.channel import Channel, count_levels
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.errors import ChannelError
 from cordial_ppl.loading import load_channel
@@ -81,3 +81,6 @@ def test_covariates_may_have_examples_and_levels_and_readers_may_be_several(tmp_
     found = load_channel("mine.py")
     assert found.source == str(tmp_path / "mine.py") and found.several
     assert found.examples == (("length", 20.0, 500.0),) and found.levels == (("user", 12),)
+    for more in (9, 15):
+        other = found._replace(levels=(("user", more), ("topic", 3)))
+        assert count_levels(found, other) == {"user": min(more, 12), "topic": 3}

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import arviz as az
 import numpy as np
+import polars as pl
 import pytest
 from review_tables import LABELLED, TEXTS, read, write_tables
 
 import cordial_ppl as cp
+from cordial_ppl.bulk.predictor import BatchPredictor
 from cordial_ppl.checks import check_channel
 from cordial_ppl.sweep import read_config, run_sweep
 from cordial_ppl.tables import write_table
@@ -86,16 +88,30 @@ def test_a_value_beyond_the_levels_is_refused_before_and_after_the_fit(cordial, 
     assert not {*tmp_path.glob("o.*")}
     logits, rated = np.eye(5)[[0, 1, 2, 3, 4, 0]], [0, 1, 2, 3, 4, 1]
     stack, beyond = cp.load("j.cordial", channels=[mine]), {"doubt": [0, 1, 2, 1, 3, 0]}
+    both = np.stack([logits] * 2, 1)
+    fusion = cp.Fusion(average=False, channels=[mine], inference="mode")
+    fusion.fit(both, rated, {"doubt": [0, 1, 2, 1, 0, 0]})
     row = "'doubt' must be whole numbers 0..2, .*; it is 3 in row 4"
     for call in (
         lambda: cp.ChannelCalibrator(mine).fit(logits, rated, beyond),
         lambda: cp.Cordial(channels=[mine]).fit(logits, rated, beyond),
         lambda: stack.predict_proba(logits, beyond),
-        lambda: cp.Fusion(channels=[mine]).fit(np.stack([logits] * 2, 1), rated, beyond),
+        lambda: fusion.predict_proba(both, beyond),
+        lambda: cp.Fusion(channels=[mine]).fit(both, rated, beyond),
+        # Rows are those given: what counts nothing, and texts that a reader lacks, are rows too.
+        lambda: cp.Cordial(channels=[mine]).fit(
+            logits, rated, beyond, sample_weight=[0, 1, 1, 1, 1, 1]
+        ),
+        lambda: cp.Fusion(channels=[mine]).fit(
+            np.stack([np.where(np.eye(6)[:, [0]] == 1, np.nan, logits), logits], 1), rated, beyond
+        ),
         lambda: cp.learn_prior({"task": (logits, rated, beyond)}, channels=[mine]),
     ):
         with pytest.raises(cp.InputError, match=row):
             call()
+    batch = pl.DataFrame({name: cells[39:] for name, cells in read(table).items()})
+    with pytest.raises(cp.InputError, match="column 'doubt' must be .* 7 in rows 2 and 11"):
+        BatchPredictor(stack)(batch)
 
 
 def test_it_goes_through_a_sweep(mine, tmp_path):

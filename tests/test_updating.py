@@ -1,6 +1,5 @@
 """`partial_fit`: labels that come in one by one, and stacks from files that learn on."""
 
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -121,8 +120,17 @@ def test_densities_that_an_update_begins_with_are_those_of_the_draws():
             found = _problem(fit.target, case).evaluate(points, len(points))
             np.testing.assert_array_equal(fit.densities, found)
         one_by_one(fitted, [last])
-    # What is changed has them no more.
-    assert replace(fit, draws=fit.draws + 1).densities is None
+    # Texts that are attached may have other covariates or weights.
+    fitted.attach_texts(LOGITS[::-1], LABELS[::-1])
+    assert all(fit.densities is None for fit in fitted.posteriors_.values())
+
+
+def test_draws_stay_where_they_are_in_the_units_of_another_prior():
+    fitted: Any = cp.ChannelCalibrator("mixture", prior=cp.shipped_prior())
+    before = fitted.fit(LOGITS[:12], LABELS[:12]).posterior_
+    after = fitted.partial_fit(1.3 * LOGITS[12:13], LABELS[12:13]).posterior_
+    assert np.abs(after.prior.loc - before.prior.loc).max() > 0.02
+    np.testing.assert_allclose(after.draws, before.draws, rtol=0, atol=1e-6)
 
 
 def test_units_of_the_prior_follow_the_readings():

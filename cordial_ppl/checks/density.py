@@ -8,7 +8,7 @@ from jax.experimental import checkify
 from jaxtyping import Float
 
 from cordial_ppl.arrays import pad_rows, repeat_rows
-from cordial_ppl.channel import Channel
+from cordial_ppl.channel import Channel, count_levels
 from cordial_ppl.checks.finding import FAIL, PASS, WARN, Finding
 from cordial_ppl.checks.texts import Texts, over_draws
 from cordial_ppl.errors import ChannelError
@@ -85,7 +85,7 @@ def _find_beyond(texts: Texts) -> str:
         error, _ = checked(target.prior.loc, texts.readings)
     if not (found := error.get()):
         return ""
-    declared = dict(target.channel.levels)
+    declared = count_levels(target.channel)
     names = [name for name in texts.known.covariates if name not in declared]
     size = found.rstrip(" .").rpartition(" ")[2]
     advice = f": if {names[0]!r} is the index, LEVELS = {{{names[0]!r}: {size}}}" if names else ""

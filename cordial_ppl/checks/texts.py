@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.channel import Channel
+from cordial_ppl.channel import Channel, count_levels
 from cordial_ppl.compilation import compiled
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
@@ -80,7 +80,7 @@ def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS)
     simulated = reviews(count, seed=seed, options=size)
     rng = np.random.default_rng(seed)
     ranges = {name: (low, high) for name, low, high in channel.examples}
-    levels = dict(channel.levels)
+    levels = count_levels(channel)
     extra = {}
     for name in find_covariates(channel, size):
         if name in levels:
@@ -122,7 +122,7 @@ def check_texts(
         raise InputError(
             f"channel {channel.name!r} asks for the covariate {missing[0]!r}: give it too."
         )
-    extra = as_covariates(covariates, len(readings), needed, levels=dict(channel.levels))
+    extra = as_covariates(covariates, len(readings), needed, levels=count_levels(channel))
     return as_texts(channel, readings, codes, extra)
 
 

@@ -183,13 +183,14 @@ def take_covariates(
     """Take the columns that channels ask for, of all texts; raises as `take_labelled`."""
     covariates: dict[str, np.ndarray] = {}
     if channels:
+        from cordial_ppl.channel import count_levels
         from cordial_ppl.inference.tracing import find_covariates
         from cordial_ppl.loading import load_channel
 
         for channel in map(load_channel, channels):
             with naming(f"channel {channel.name!r}"):
                 names = find_covariates(channel, table.scale.size)
-                covariates |= table.covariates(names, dict(channel.levels))
+                covariates |= table.covariates(names, count_levels(channel))
     return covariates
 
 
@@ -208,7 +209,9 @@ def fit_calibrator(texts: "Labelled", scale: "Scale", settings: Mapping[str, Any
     with doing("loading"), leaving_at_once():
         from cordial_ppl.cordial import Cordial
 
-        return Cordial(scale.options, **settings).fit_labelled(texts, scale)
+        calibrator = Cordial(scale.options, **settings)
+        calibrator.check(texts.logits, texts.covariates)
+        return calibrator.fit_labelled(texts, scale)
 
 
 def _show(fitted: FittedTables, counts: dict, done: str, shown: Shown) -> None:

@@ -97,8 +97,9 @@ class Estimator(Parameters, ABC):
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
         given = aligned_labels(logits, labels, sample_weight, texts)
-        covariates, levels = all_aligned(logits, covariates), self.levels(fitted=False)
-        extra = as_covariates(covariates, len(readings), levels=levels)
+        extra = as_covariates(all_aligned(logits, covariates), len(readings))
+        # While rows are still those that were given.
+        self.check(readings, extra)
         self.fit_labelled(_label(readings, extra, scale, *given), scale)
         names = column_names(logits)
         if names is not None:
@@ -106,7 +107,7 @@ class Estimator(Parameters, ABC):
         return self
 
     def fit_labelled[T: "Estimator"](self: T, texts: Labelled, scale: Scale) -> T:
-        """Learn from labelled texts that are already validated and centred."""
+        """Learn from labelled texts that are already validated, centred and checked."""
         with doing("fitting"):
             self._fit(texts)
         vars(self).pop("feature_names_in_", None)
@@ -314,13 +315,13 @@ class Estimator(Parameters, ABC):
         """The members that are fitted to so many labels; none where no labels are needed."""
         return ()
 
-    def levels(self, fitted: bool = True) -> dict[str, int]:
-        """Levels of the covariates that number something, such as users, as channels declare them.
-
-        Args:
-            fitted: whether of the channels that were fitted, or of those to be fitted.
-        """
+    def levels(self) -> dict[str, int]:
+        """Levels of the covariates that number something, such as users, as its channels say."""
         return {}
+
+    @abstractmethod
+    def check(self, logits: Any, covariates: Mapping[str, Any]) -> None:
+        """Check that validated texts have what a fit needs."""
 
     @abstractmethod
     def _fit(self, texts: Labelled) -> None:

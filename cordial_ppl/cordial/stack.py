@@ -225,9 +225,9 @@ class Stack(Exports):
         found = [name for name in own.calibrators if labels >= own.min_labels.get(name, 0)]
         return (*channels, *map(CalibratorMember, found))
 
-    def levels(self, fitted: bool = True) -> dict[str, int]:
+    def levels(self) -> dict[str, int]:
         """Levels of covariates, as the base class says."""
-        return count_levels((self.fitted_settings if fitted else self.settings).channels)
+        return count_levels(*self.fitted_settings.channels)
 
     def prior_of_weights(
         self, names: Sequence[str]
@@ -250,12 +250,13 @@ class Stack(Exports):
                 fewer levels of one, or the prior does not fit the channels.
             ChannelError: a channel breaks the contract.
         """
-        as_covariates(covariates, len(logits), levels=self.levels(fitted=False))
-        own = [part for part in self.parts(0) if isinstance(part, ChannelMember)]
+        settings = self.settings
+        as_covariates(covariates, len(logits), levels=count_levels(*settings.channels))
+        own = [part for part in settings.parts(0) if isinstance(part, ChannelMember)]
         targets = [part.target(logits.shape[1], covariates) for part in own]
         for part, target in zip(own, targets, strict=True):
             resolve(part.prior, target, reading_spread(logits))
-        self.settings.prior.check(targets)
+        settings.prior.check(targets)
 
     def fit[T: "Stack"](
         self: T,
@@ -303,7 +304,6 @@ class Stack(Exports):
         settings = self.settings
         # Rounding must not make 200 thirds of three labels fewer than 200.
         parts = settings.parts(round(float(texts.weights.sum())))
-        settings.check(logits, texts.covariates)
         folds = held_out = None
         if self.folded and texts.count >= MIN_LABELS:
             folds = deal_folds(texts, settings.seed, None if earlier is None else earlier.folds_)

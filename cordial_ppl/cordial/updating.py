@@ -112,6 +112,7 @@ class Updating(Decisions):
         known = self._texts
         if not named:
             more = replace(more, texts=min(known.texts.min(), 0) - 1 - more.ranks)
+        self.check(more.logits, more.covariates)
         joined = known.join(more)
         if shared and np.array_equal(known.weights, share_text(known.texts)):
             joined = replace(joined, weights=share_text(joined.texts))
@@ -149,7 +150,7 @@ class Updating(Decisions):
             own = replace(own, weights=self.sample_weight_, texts=self.texts_)
         self._texts = own
         self.fits_ = {
-            name: replace(fit, data=own) if isinstance(fit, Posterior) else fit
+            name: replace(fit, data=own, densities=None) if isinstance(fit, Posterior) else fit
             for name, fit in self.fits_.items()
         }
         return places < 0

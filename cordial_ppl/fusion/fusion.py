@@ -247,10 +247,13 @@ class Fusion(Estimator):
         )
         storage.write(path, files.KIND, *storage.pack(record))
 
-    def levels(self, fitted: bool = True) -> dict[str, int]:
+    def levels(self) -> dict[str, int]:
         """Levels of covariates, as the base class says."""
-        stacks = [*self.stacks_.values()] if fitted else [self._stack(0)]
-        return stacks[0].levels(fitted)
+        return self.stacks_[self.readers_[0]].levels()
+
+    def check(self, logits: Float[np.ndarray, "n R K"], covariates: Mapping[str, Any]) -> None:
+        """Check that texts have what the channels need, as `Stack.check`."""
+        self._stack(0).check(np.nanmean(logits, axis=1), covariates)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from cordial_ppl.arrays import bucket
+from cordial_ppl.channel import count_levels
 from cordial_ppl.compilation import compiled
 from cordial_ppl.inference.data import Labelled, pad_texts
 from cordial_ppl.inference.importance import resample
@@ -111,7 +112,7 @@ def to_datatree(
     dims = {name: [axis] for name, value in named.items() if value.shape[1:] == (size,)}
     coords: dict[str, Any] = {axis: list(names or range(size))}
     # A parameter that is sampled in a plate of users, say, has one value for each.
-    levels = dict(posterior.channel.levels)
+    levels = count_levels(posterior.channel)
     dims |= {s.parameter: list(s.plates) for s in target.sites if {*s.plates} & {*levels}}
     coords |= {name: np.arange(levels[name]) for name in levels}
     if data is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.arrays import pad_rows
-from cordial_ppl.channel import Channel
+from cordial_ppl.channel import Channel, count_levels
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.batch import PRECISION, Problem, make_batch
@@ -277,8 +277,8 @@ def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[
         prior=None if prior is target.prior else prior,
         data=texts,
         transitions=whole.transitions,
+        densities=whole.densities,
     )
-    vars(posterior).update(densities=whole.densities)
     if case.folds is None:
         return Fit(posterior, None)
     return Fit(posterior, _predict_held_out(target, case, method, folds))
@@ -345,7 +345,7 @@ def fit_channel(
     codes = Scale.default(size).encode(labels)
     if len(codes) != len(readings):
         raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
-    extra = as_covariates(covariates, len(readings), levels=dict(chosen.levels))
+    extra = as_covariates(covariates, len(readings), levels=count_levels(chosen))
     with jax.enable_x64(True):
         target = build_target(chosen, size, tuple(extra), *readers)
     case = Case(Labelled(readings, codes, extra), seed=(seed,), prior=prior)

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from cordial_ppl.channel import Channel
+from cordial_ppl.channel import Channel, count_levels
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.inference.data import Labelled
 from cordial_ppl.inference.draws import Diagnostics
@@ -47,8 +47,8 @@ class Posterior:
         data: the labelled texts that it was fitted to; None where it was loaded from a file.
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
         predicting: weights of the draws in predictions, where these are known; see ``shares``.
-        densities: log prior and log likelihood of each draw, nats, as the fit knows them; None in
-            what is changed, or read from a file.
+        densities: log prior and log likelihood of each draw given ``data``, nats, where they are
+            known: to be cleared where any of these is replaced.
     """
 
     channel: Channel
@@ -62,9 +62,7 @@ class Posterior:
     data: Labelled | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
     predicting: Float[np.ndarray, " S"] | None = None
-    densities: tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]] | None = field(
-        default=None, init=False
-    )
+    densities: tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy finds its density again: programs are known by it."""
@@ -176,7 +174,8 @@ class Posterior:
             readings = as_logits(logits, size=size)
         else:
             readings = as_logits_of_readers(logits, readers=name_readers(self.readers), size=size)
-        extra = as_covariates(covariates, len(readings), self.covariates, dict(self.channel.levels))
+        levels = count_levels(self.channel)
+        extra = as_covariates(covariates, len(readings), self.covariates, levels)
         return self.predict(readings, extra)[0]
 
     def predict(

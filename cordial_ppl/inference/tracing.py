@@ -15,7 +15,7 @@ from numpyro.distributions import biject_to
 from numpyro.distributions.transforms import IndependentTransform
 from numpyro.distributions.util import sum_rightmost
 
-from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal
+from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal, count_levels
 from cordial_ppl.errors import ChannelError, InputError, say_error
 from cordial_ppl.garbage import paused
 from cordial_ppl.readings import Readings
@@ -204,7 +204,7 @@ def make_readings(
     covariates: Mapping[str, Sequence[float]],
 ) -> Readings:
     """Readings to try a channel with: all readers say the same, and levels are whole numbers."""
-    count = dict(channel.levels)
+    count = count_levels(channel)
     extra = {
         name: np.clip(np.floor(values), 0, count[name] - 1) if name in count else np.array(values)
         for name, values in covariates.items()
@@ -276,7 +276,7 @@ def _find_sites(
         scaled = site["scale"] is not None
         frames = sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)
         for frame in frames:
-            if frame.name in covariates and dict(channel.levels).get(frame.name) != frame.size:
+            if frame.name in covariates and count_levels(channel).get(frame.name) != frame.size:
                 level = f"LEVELS = {{{frame.name!r}: {frame.size}}}"
                 raise ChannelError(
                     f"channel {channel.name!r} has a plate {frame.name!r} of {frame.size} and a "

@@ -86,7 +86,7 @@ def learn_prior(
     if isinstance(channels, str) or not models or len({m.name for m in models}) < len(models):
         raise InputError("channels must be a list of one or several, each of another name.")
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(tasks)}
-    data = [_check(key, given, count_levels(models)) for key, given in named.items()]
+    data = [_check(key, given, count_levels(*models)) for key, given in named.items()]
     if len({fit.name for fit, _ in data}) < len(data):
         raise InputError("a task and reader comes twice: give each another name.")
     check_tasks(leave_out, list(dict.fromkeys(fit.task for fit, _ in data)))
