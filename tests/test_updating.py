@@ -147,6 +147,9 @@ def test_units_of_the_prior_follow_the_readings():
     assert expected is not None
     np.testing.assert_allclose(then, expected)
     assert_alike(fitted, again)
+    fitted.prior = {"magic": (0.0, 1.0)}
+    with pytest.raises(InputError, match="'magic', which is no parameter"):
+        fitted.partial_fit(wide, LABELS[8:12])
 
 
 def test_folds_stay_and_are_balanced(updated):
