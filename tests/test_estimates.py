@@ -236,7 +236,9 @@ def test_equal_labels_of_any_weight_are_alike():
     rows = np.flatnonzero(MADE.labels == 4)[:60]
     weights = np.random.default_rng(0).uniform(0.1, 1, 60)
     fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows], sample_weight=weights)
-    assert fitted.verdict().alike and fitted.estimate(MADE.logits, rows, np.arange(TEXTS) % 2).alike
+    verdict = fitted.verdict()
+    assert verdict and verdict.alike
+    assert fitted.estimate(MADE.logits, rows, np.arange(TEXTS) % 2).alike
     alone = cp.Cordial(seed=0).fit(MADE.logits[:1], MADE.labels[:1])
     assert "1 label is alone, from which nothing can be learned" in str(alone.verdict())
 
