@@ -85,9 +85,8 @@ class Verdict:
             verdict = f"Label about {self.target - self.labels} more, to {self.target}"
         else:
             verdict = {Advice.USE: "Use it", Advice.REJECT: "Do not use it"}[self.advice]
-        if self.alike:
-            alike = f"{known} is alone" if self.labels == 1 else f"all {known} are alike"
-            return f"{verdict}: {alike}, from which nothing can be learned."
+        if self.alike and self.labels > 1:
+            return f"{verdict}: all {known} are alike, from which nothing can be learned."
         if self.labels < FEWEST:
             few = "is" if self.labels == 1 else "are"
             return f"{verdict}: {known} {few} too few to say how good it is."

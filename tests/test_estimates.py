@@ -240,7 +240,8 @@ def test_equal_labels_of_any_weight_are_alike():
     assert verdict and verdict.alike
     assert fitted.estimate(MADE.logits, rows, np.arange(TEXTS) % 2).alike
     alone = cp.Cordial(seed=0).fit(MADE.logits[:1], MADE.labels[:1])
-    assert "1 label is alone, from which nothing can be learned" in str(alone.verdict())
+    assert alone.verdict() and "1 label is too few" in str(alone.verdict())
+    assert "temperature" not in alone.summary()
 
 
 def test_a_saved_calibrator_estimates_alike(fitted, estimate, tmp_path):
