@@ -131,7 +131,9 @@ def estimate(
     )
 
 
-def _compare(logits: np.ndarray, rows: np.ndarray, scale: Scale) -> Drift | None:
+def _compare(
+    logits: Float[np.ndarray, "N K"], rows: Int[np.ndarray, " n"], scale: Scale
+) -> Drift | None:
     """Compare readings of the labelled texts with those of the others."""
     chosen = np.zeros(len(logits), bool)
     chosen[rows] = True

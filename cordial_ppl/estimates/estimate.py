@@ -25,6 +25,7 @@ COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
 """Columns of the comparison with the best group."""
 
 ROUNDING = 1e-9
+"""Share of a mean by which two intervals of no width may miss each other."""
 
 ALIKE = "all labels are alike, from which nothing can be learned of how groups differ"
 """What is said of groups then."""
