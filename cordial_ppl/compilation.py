@@ -5,23 +5,10 @@ busy with something else then holds up every step.  Whole programs run in thread
 """
 
 import os
-from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
-from functools import update_wrapper
-from pathlib import Path
-from threading import RLock
-from typing import Any
-from weakref import WeakSet
+from collections.abc import Callable
+from functools import lru_cache
 
 import jax
-import numpy as np
-
-from cordial_ppl import executables
-from cordial_ppl.garbage import paused
-from cordial_ppl.progress import compiling
-
-TRACING = RLock()
-"""Tracing is work for Python, which threads that do it at once only keep from one another."""
 
 OPTIONS: dict[str, bool | int | str] = {
     "xla_cpu_multi_thread_eigen": False,
@@ -35,115 +22,29 @@ OPTIONS: dict[str, bool | int | str] = {
 }
 """What XLA is told, where this version of it knows the option."""
 
-UNKNOWN: set[str] = set()
-"""Options that this version of XLA was found not to know: it refuses to compile with them."""
 
-MAPPINGS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
-"""What the process has mapped into its memory, and how much of it the kernel allows."""
-
-CROWDED = 0.6
-"""Share of the allowed mappings from which programs are forgotten."""
-
-
-class Program[**P, R]:
-    """A function that is compiled once for every form of its arguments; see `compiled`."""
-
-    everyone: WeakSet = WeakSet()
-
-    def __init__(self, function: Callable[P, R], options: Mapping[str, bool | int | str]):
-        """Compile nothing yet."""
-        update_wrapper(self, function, updated=())
-        self.jitted = jax.jit(function)
-        self.options = {**OPTIONS, **options}
-        self.ready: dict[Hashable, Callable[P, R]] = {}
-        self.compiling = RLock()
-        self.everyone.add(self)
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the function, compiled now or earlier."""
-        if jax.config.jax_disable_jit:
-            return self.jitted(*args, **kwargs)
-        leaves, structure = jax.tree.flatten((args, kwargs))
-        config = jax.config  # Each thread may have its own settings.
-        settings = config.jax_enable_x64, config.jax_default_matmul_precision
-        form = structure, settings, config.jax_default_device, *map(_kind, leaves)
-        program = self.ready.get(form)
-        if program is None:
-            # A second thread waits rather than compile the same program again.
-            with self.compiling:
-                program = self.ready.get(form)
-                if program is None:
-                    return self._begin(form, leaves, *args, **kwargs)
-        return program(*args, **kwargs)
-
-    def _begin(self, form: Hashable, leaves: list[Any], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Load the program or compile it, and run it."""
-        with compiling():
-            with TRACING, paused():
-                _make_room()
-                lowered = self.jitted.lower(*args, **kwargs)
-            path = executables.find(lowered, leaves, self.options)
-            # What can be loaded may yet fail to run: it is compiled then.
-            with suppress(Exception):
-                if path and (program := executables.load(path, lowered)):
-                    result = jax.block_until_ready(program(*args, **kwargs))
-                    self.ready[form] = program
-                    return result
-        with compiling("compiling, for this run and later ones" if path else "compiling"):
-            program = self.ready[form] = _compile(lowered, self.options)
-        if path:
-            executables.keep(path, program)
-        return program(*args, **kwargs)
+@lru_cache(maxsize=1)
+def known() -> dict[str, bool | int | str]:
+    """The options that this version of XLA knows: it refuses to compile with others."""
+    found = {}
+    for name, value in OPTIONS.items():
+        try:
+            jax.jit(lambda: 0.0).lower().compile(compiler_options={name: value})
+            found[name] = value
+        except jax.errors.JaxRuntimeError:
+            pass
+    return found
 
 
 def compiled[**P, R](function: Callable[P, R], **options: bool | int | str) -> Callable[P, R]:
-    """Compile a function by XLA, to run on one core of a CPU; no difference elsewhere.
-
-    Threads trace one after the other; what they compile and run of different functions, they do
-    side by side.  What is compiled is kept on disk for the next process; see `executables`.
+    """Compile a function by XLA, to run on one core of a CPU.
 
     Args:
-        function: a pure function of arrays; not to be called within another program.
-        options: what XLA is told besides `OPTIONS`, such as ``xla_backend_optimization_level=1``.
+        function: a pure function of arrays.
+        options: what XLA is told besides `OPTIONS`.
     """
-    return Program(function, options)
-
-
-def _kind(leaf: Any) -> Hashable:
-    """What of an argument a program depends on."""
-    if isinstance(leaf, np.ndarray | np.generic):
-        return leaf.shape, leaf.dtype
-    if isinstance(leaf, jax.Array):
-        return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False), leaf.sharding
-    return type(leaf)
-
-
-def _compile(lowered: Any, options: Mapping[str, bool | int | str]) -> Any:
-    """Compile with the options that this version of XLA knows."""
-    while True:
-        known = {name: value for name, value in options.items() if name not in UNKNOWN}
-        try:
-            return lowered.compile(compiler_options=known)
-        except jax.errors.JaxRuntimeError as error:
-            unknown = {name for name in known if name in str(error)}
-            if not unknown:
-                raise
-            UNKNOWN.update(unknown)
-
-
-def _make_room() -> None:
-    """Forget all programs before the process has as many mappings as the kernel allows.
-
-    One more would be a segmentation fault.  Programs are compiled again, or read, when needed.
-    """
-    try:
-        mapped, allowed = (path.read_bytes() for path in MAPPINGS)
-    except OSError:
-        return
-    if mapped.count(b"\n") > CROWDED * int(allowed):
-        for program in list(Program.everyone):
-            program.ready.clear()
-        jax.clear_caches()
+    jitted = jax.jit(function, compiler_options={**known(), **options})
+    return jitted
 
 
 def workers(jobs: int) -> int:

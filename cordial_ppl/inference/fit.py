@@ -17,8 +17,7 @@ from cordial_ppl.arrays import pad_rows
 from cordial_ppl.channel import Channel, count_levels
 from cordial_ppl.covariates import as_covariates
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.batch import PRECISION, Problem, make_batch
-from cordial_ppl.inference.data import Data, Labelled, hold_out, pad
+from cordial_ppl.inference.data import Labelled, hold_out, pad
 from cordial_ppl.inference.draws import NOTHING, Draws, diagnose
 from cordial_ppl.inference.importance import (
     effective_sample_size,
@@ -33,7 +32,9 @@ from cordial_ppl.inference.posterior import LITERAL, Posterior, precision
 from cordial_ppl.inference.programs import DRAWS, predict_folds
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
+    PRECISION,
     Effort,
+    Problem,
     State,
     carry,
     sample,
@@ -126,11 +127,10 @@ def fit_cases(
 
 def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
     """The default posteriors, and those of the folds."""
-    problems = [_problem(target, case) for case in cases]
-    batch = make_batch(problems, [case.seed for case in cases])
-    known = [_known(target, case, effort) for case in cases]
-    begun = None if any(state is None for state in known) else batch.together(known)
-    states = batch.apart(sample(batch, effort, begun))
+    states = [
+        sample(_problem(target, case), case.seed, effort, _known(target, case, effort))
+        for case in cases
+    ]
     wholes = [_as_draws(case, state, effort) for case, state in zip(cases, states, strict=True)]
     return _carried(target, cases, wholes, states, effort)
 
@@ -176,20 +176,16 @@ def _carried(
     effort: Effort,
 ) -> list[Found]:
     """Posteriors with those of the folds, to which their particles are carried over."""
-    jobs = [(at, fold) for at, case in enumerate(cases) for fold in range(len(case.masks))]
-    if not jobs:
-        return [(whole, []) for whole in wholes]
-    problems = [each for case in cases for each in _problems(target, case, case.masks)]
-    batch = make_batch(problems, [(*cases[at].seed, 1 + fold) for at, fold in jobs])
-    start = batch.together([states[at] for at, _ in jobs])
-    folds: list[list[Draws]] = [[] for _ in cases]
-    for (at, _), state in zip(jobs, batch.apart(carry(batch, start, effort)), strict=True):
-        folds[at].append(_as_draws(cases[at], state, effort))
     found = []
-    for whole, without in zip(wholes, folds, strict=True):
-        worst = max((fold.diagnostics.khat for fold in without), default=NOTHING)
-        judged = whole.diagnostics._replace(fold_khat=worst)
-        found.append((whole._replace(diagnostics=judged), without))
+    for case, whole, state in zip(cases, wholes, states, strict=True):
+        folds: list[Draws] = []
+        if case.masks:
+            seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
+            without = carry(_problem(target, case, case.masks), seeds, state, effort)
+            folds = [_as_draws(case, own, effort) for own in without]
+            worst = max(fold.diagnostics.khat for fold in folds)
+            whole = whole._replace(diagnostics=whole.diagnostics._replace(fold_khat=worst))
+        found.append((whole, folds))
     return found
 
 
@@ -229,21 +225,18 @@ def _whiten(draws: Float[np.ndarray, "S P"], prior: Prior) -> Float[np.ndarray, 
     return ((draws - prior.loc) / prior.scale).astype(PRECISION)
 
 
-def _problems(target: Target, case: Case, masks: Sequence[Int[np.ndarray, " n"]]) -> list[Problem]:
-    """A case as it is sampled, with each of several sets of labels that are seen."""
+def _problem(
+    target: Target, case: Case, masks: Sequence[Int[np.ndarray, " n"]] | None = None
+) -> Problem:
+    """A case as it is sampled, with all of its labels, or with several sets of those seen."""
     prior = Prior(*(np.asarray(part, PRECISION) for part in cast(Prior, case.prior)))
     data = pad(case.texts, case.texts.labels, case.shares(case.texts.labels), PRECISION)
-
-    def seen(labels: Int[np.ndarray, " n"]) -> Data:
-        padded = pad_rows(labels.astype(np.int32), len(data.labels), -1)
-        return data._replace(labels=padded, histogram=case.shares(labels).astype(PRECISION))
-
-    return [Problem(target, prior, seen(labels)) for labels in masks]
-
-
-def _problem(target: Target, case: Case) -> Problem:
-    """A case as it is sampled, with all of its labels."""
-    return _problems(target, case, [case.texts.labels])[0]
+    if masks is not None:
+        rows = len(data.labels)
+        labels = np.stack([pad_rows(own.astype(np.int32), rows, -1) for own in masks])
+        shares = np.stack([case.shares(own).astype(PRECISION) for own in masks])
+        data = data._replace(labels=labels, histogram=shares)
+    return Problem(target, prior, data)
 
 
 def _as_draws(case: Case, state: State, effort: Effort) -> Draws:

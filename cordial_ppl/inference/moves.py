@@ -11,15 +11,11 @@ vector-scaled channels are, a whole step costs nothing (Cotter, Roberts, Stuart 
 Statistical Science 28(3), with the preconditioner of Rudolf and Sprungk 2018).
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-
-from cordial_ppl.arrays import namespace
 
 ACCEPTANCE = 0.4
 STEP_SPREAD = 0.5
@@ -57,16 +53,15 @@ class Gaussian(NamedTuple):
 
 def gaussian(points: Float[Any, "S P"], log_weights: Float[Any, " S"]) -> Gaussian:
     """The Gaussian with the mean and covariance of points under normalised log weights."""
-    xp, kind, size = namespace(points), points.dtype, points.shape[1]
-    if xp is np:
-        # Rounding must not make a covariance of few points indefinite.
-        points, log_weights = points.astype(np.float64), log_weights.astype(np.float64)
-    weights = xp.exp(log_weights)
+    kind, size = points.dtype, points.shape[1]
+    # Rounding must not make a covariance of few points indefinite.
+    points, log_weights = points.astype(np.float64), log_weights.astype(np.float64)
+    weights = np.exp(log_weights)
     mean = weights @ points
     centred = points - mean[None]
     covariance = centred.T @ (centred * weights[:, None])
-    factor = xp.linalg.cholesky(covariance + RIDGE * xp.eye(size, dtype=points.dtype))
-    return Gaussian(*(part.astype(kind) for part in (mean, factor, xp.linalg.inv(factor))))
+    factor = np.linalg.cholesky(covariance + RIDGE * np.eye(size, dtype=points.dtype))
+    return Gaussian(*(part.astype(kind) for part in (mean, factor, np.linalg.inv(factor))))
 
 
 class Walk(NamedTuple):
@@ -85,37 +80,9 @@ class Walk(NamedTuple):
     rate: Float[Any, ""]
 
 
-def move(
-    evaluate: Callable[[Array], tuple[Array, Array]],
-    begin: Walk,
-    around: Gaussian,
-    temper: Float[Any, ""],
-    normal: Float[Array, "moves S P_and_1"],
-    uniform: Float[Array, "moves S"],
-) -> Walk:
-    """Move particles under ``prior * likelihood ** temper``; a pure function, to be compiled.
-
-    Args:
-        evaluate: log prior and log likelihood of points, nats.
-        begin: where they are, in the coordinates of ``around`` too, and the step to begin with.
-        around: a Gaussian that resembles the tempered posterior.
-        temper: power of the likelihood, between 0 and 1.
-        normal: standard normal numbers, one for each coordinate and one for the size of the step.
-        uniform: uniform numbers in (0, 1].
-    """
-    shaken = around.stretch(normal[..., :-1])
-
-    def once(place: Array, walk: Walk) -> Walk:
-        standard, points = propose(walk, around.mean, normal[place], shaken[place])
-        proposed = Particles(points, *evaluate(points))
-        return decide(walk, standard, proposed, temper, uniform[place])
-
-    return jax.lax.fori_loop(0, len(normal), once, begin)
-
-
 def set_out(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> Walk:
     """A walk that has not begun."""
-    never = namespace(particles.points).full_like(log_step, np.nan)
+    never = np.full_like(log_step, np.nan)
     return Walk(particles, around.whiten(particles.points), log_step, never)
 
 

@@ -14,12 +14,11 @@ r"""The default posterior: particles tempered from the prior, weighed by importa
 4. :func:`carry` takes the particles to the posterior of other labels, as where a fold is held out:
    by smoothed importance weights, and by moves where their k-hat is poor.
 
-It needs no mode and no gradient, so it serves any channel, also one with several modes.  A stage is
-a function of one problem; `cordial_ppl.inference.batch` runs it for all problems that need it.
+It needs no mode and no gradient, so it serves any channel, also one with several modes.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -28,17 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import namespace
 from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.batch import (
-    PRECISION,
-    Batch,
-    Problem,
-    Source,
-    normal_and_uniform,
-    split,
-    where,
-)
 from cordial_ppl.inference.data import Data
 from cordial_ppl.inference.importance import (
     effective_sample_size,
@@ -48,7 +37,11 @@ from cordial_ppl.inference.importance import (
     resample,
 )
 from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian, set_out
+from cordial_ppl.inference.programs import density, walk
 from cordial_ppl.inference.target import Prior, Target
+
+PRECISION = np.float32
+"""Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""
 
 FREEDOM = 8
 SHARPEN = 0.5
@@ -108,57 +101,90 @@ class State(NamedTuple):
     rounds: Int[Any, ""]
 
 
-def sample(batch: Batch, effort: Effort, known: Any = None) -> Any:
-    """Sample the posteriors of a batch of problems.
+class Problem(NamedTuple):
+    """What is sampled: a channel with its prior and labelled texts, in single precision."""
+
+    target: Target
+    prior: Prior
+    data: Data
+
+    def evaluate(self, points: Float[np.ndarray, "M P"], particles: int) -> tuple[Any, Any]:
+        """Log prior and log likelihood of whitened points, as many at once as particles."""
+        return density(*self, points, particles)
+
+
+@np.errstate(all="ignore")
+def sample(problem: Problem, seed: Sequence[int], effort: Effort, known: Any = None) -> State:
+    """Sample a posterior.
 
     Args:
-        batch: the problems.
+        problem: the channel, its prior and the labelled texts.
+        seed: numbers that all randomness follows from.
         effort: how much work to do.
-        known: states of posteriors close to these, as of fewer labels; None to begin at the prior.
+        known: the state of a posterior close to this one, as of fewer labels; None to begin at the
+            prior.
 
     Returns:
-        The states of the batch: particles, equally weighted where no others were known, with the
-        figures of the last importance step.
+        Particles, equally weighted where no others were known, with the figures of the last
+        importance step.
     """
+    rng, due = source(seed), True
     if known is None:
-        states = batch.run(begin, effort)
-        due = np.ones_like(batch.figures(states, "temper"), bool)
+        state = begin(problem, effort, rng)
     else:
-        states = batch.run(reweigh, effort, known, None, *batch.evaluate(known, effort.particles))
-        khat, ess = batch.figures(states, "khat"), batch.figures(states, "ess")
-        due = ~((khat <= khat_limit(effort.particles)) & (ess >= LEAST_SHARE * effort.particles))
-        far = ~(ess >= effort.least_ess)
-        states = batch.run(begin, effort, states, far) if far.any() else states
+        state = reweigh(known, *problem.evaluate(known.particles.points, effort.particles))
+        poor = not state.khat <= khat_limit(effort.particles)
+        due = poor or not state.ess >= LEAST_SHARE * effort.particles
+        if not state.ess >= effort.least_ess:
+            state = begin(problem, effort, rng)
     for _ in range(MAX_TEMPERATURES):
-        climbing = batch.figures(states, "temper") < 1
-        if not climbing.any():
+        if state.temper >= 1:
             break
-        states = batch.run(climb, effort, states, climbing)
-    # A problem that is not at power 1 by now is weighed from where it is.
-    for _ in range(1 + effort.repairs):
-        if not due.any():
+        state = climb(problem, effort, rng, state)
+    # One that is not at power 1 by now is weighed from where it is.
+    for _ in range(1 + effort.repairs if due else 0):
+        state = weigh(problem, effort, rng, state)
+        if _good(state.khat, state.ess, effort):
             break
-        states = batch.run(weigh, effort, states, due)
-        khat, ess = batch.figures(states, "khat"), batch.figures(states, "ess")
-        due &= ~_good(khat, ess, effort)
-    return states
+    return state
 
 
-def carry(batch: Batch, states: Any, effort: Effort) -> Any:
-    """Take particles of other posteriors to those of a batch, by weights or, failing that, moves.
+@np.errstate(all="ignore")
+def carry(
+    problem: Problem, seeds: Sequence[Sequence[int]], state: State, effort: Effort
+) -> list[State]:
+    """Take particles to posteriors of other labels, by weights or, failing that, moves.
 
     Args:
-        batch: the problems, most of whose labels are those of the other posteriors.
-        states: the other posteriors.
+        problem: as of the particles, with a row for each set of labels and its histogram: a call
+            takes longer to begin than to evaluate few labels.
+        seeds: numbers that the randomness of each follows from.
+        state: the particles.
         effort: how much work to do where the weights are poor.
-
-    Returns:
-        The states of the batch: particles with smoothed weights, or, where their k-hat was poor,
-        equally weighted ones that were moved.
     """
-    states = batch.run(reweigh, effort, states, None, *batch.evaluate(states, effort.particles))
-    poor = ~(batch.figures(states, "khat") <= khat_limit(effort.particles))
-    return batch.run(renew, effort, states, poor) if poor.any() else states
+    logs = zip(*problem.evaluate(state.particles.points, effort.particles), strict=True)
+    found = [reweigh(state, *each) for each in logs]
+    for place, own in enumerate(found):
+        if not own.khat <= khat_limit(effort.particles):
+            data = problem.data._replace(
+                labels=problem.data.labels[place], histogram=problem.data.histogram[place]
+            )
+            one = problem._replace(data=data)
+            found[place] = renew(one, effort, source(seeds[place]), own)
+    return found
+
+
+def source(seed: Sequence[int]) -> np.random.Generator:
+    """A generator of a quick kind: random numbers are a good part of the work."""
+    return np.random.Generator(np.random.SFC64(seed))
+
+
+def _numbers(
+    rng: np.random.Generator, normals: tuple[int, ...], uniforms: tuple[int, ...]
+) -> tuple[Any, Any]:
+    """Standard normal numbers, and uniform ones in (0, 1], in single precision."""
+    normal = np.asarray(rng.standard_normal(normals, np.float32))
+    return normal, np.asarray(1 - rng.random(uniforms, np.float32))
 
 
 def _good(khat: Any, ess: Any, effort: Effort) -> Any:
@@ -172,20 +198,17 @@ def first_step(size: int) -> float:
     return math.log(0.6 if size < 8 else 0.4)
 
 
-def begin(problem: Problem, effort: Effort, source: Source, state: State | None = None) -> State:
+def begin(problem: Problem, effort: Effort, rng: np.random.Generator) -> State:
     """Propose points from the prior and resample them at the highest power that they serve."""
-    del state
     # Half of what is weighed at the end is enough to begin with.
     multiple, size = max(effort.proposals // 2, 1), problem.target.size
     total = multiple * effort.particles
-    first, second = split(source, 2)
-    points, offset = normal_and_uniform(first, (total, size), ())
+    points, offset = _numbers(rng, (total, size), ())
     if not problem.target.gaussian:
-        points = _draw_prior(problem, second, total)
+        points = _draw_prior(problem, rng, total)
     found = Particles(points, *problem.evaluate(points, effort.particles))
-    xp = namespace(points)
-    zero = xp.zeros((), points.dtype)
-    nothing = xp.zeros_like(found.log_prior)
+    zero = np.zeros((), points.dtype)
+    nothing = np.zeros_like(found.log_prior)
     state = State(
         particles=found,
         log_weights=nothing,
@@ -193,18 +216,17 @@ def begin(problem: Problem, effort: Effort, source: Source, state: State | None 
         around=Gaussian(points[0], points[:size], points[:size]),
         temper=zero,
         log_step=zero + first_step(size),
-        khat=zero + xp.inf,
+        khat=zero + np.inf,
         ess=zero,
-        acceptance=zero + xp.nan,
-        rounds=xp.zeros((), xp.int32),
+        acceptance=zero + np.nan,
+        rounds=np.zeros((), np.int32),
     )
     return _raise_temper(state, offset, effort.particles / 2 * multiple**0.5, effort)
 
 
-def climb(problem: Problem, effort: Effort, source: Source, state: State) -> State:
+def climb(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
     """Move the particles at their power of the likelihood, then raise it and resample them."""
-    first, second = split(source, 2)
-    state, offset = _move(problem, state, first, effort.moves), _offset(second)
+    state, offset = _move(problem, state, rng, effort.moves), _offset(rng)
     return _raise_temper(state, offset, effort.particles / 2, effort)
 
 
@@ -221,26 +243,27 @@ def _raise_temper(state: State, offset: Any, least_ess: float, effort: Effort) -
     )
 
 
-def weigh(problem: Problem, effort: Effort, source: Source, state: State) -> State:
+def weigh(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
     """Propose, weigh and resample points under the whole posterior, and move them.
 
     Where the weights are poor the particles at hand are moved instead: that is better than copies
     of the few proposals that carry weight.
     """
-    first, second = split(source, 2)
-    proposals, log_proposal, offset = _propose(state, first, effort.proposals * effort.particles)
+    proposals, log_proposal, offset = _propose(state, rng, effort.proposals * effort.particles)
     found = Particles(proposals, *problem.evaluate(proposals, effort.particles))
     log_weights = found.log_prior - log_proposal + found.log_likelihood
     smoothed, khat = pareto_smooth(log_weights)
-    ess, whole = effective_sample_size(log_weights), namespace(khat).ones_like(state.temper)
+    ess, whole = effective_sample_size(log_weights), np.ones_like(state.temper)
     state = state._replace(khat=khat, ess=ess, temper=whole, rounds=state.rounds + 1)
-    chosen = state._replace(
-        particles=_take(found, resample(offset, smoothed, effort.particles)),
-        log_weights=_equal(found, effort.particles),
-        around=gaussian(found.points, smoothed),
-    )
-    kept = state._replace(around=gaussian(state.particles.points, state.log_weights))
-    return _move(problem, where(_good(khat, ess, effort), chosen, kept), second, effort.last_moves)
+    if _good(khat, ess, effort):
+        state = state._replace(
+            particles=_take(found, resample(offset, smoothed, effort.particles)),
+            log_weights=_equal(found, effort.particles),
+            around=gaussian(found.points, smoothed),
+        )
+    else:
+        state = state._replace(around=gaussian(state.particles.points, state.log_weights))
+    return _move(problem, state, rng, effort.last_moves)
 
 
 def settle(found: Particles) -> State:
@@ -252,30 +275,26 @@ def settle(found: Particles) -> State:
     return State(found, weights, gaussian(points, weights), zero + 1, step, zero, zero, zero, none)
 
 
-def reweigh(
-    problem: Problem, effort: Effort, source: Source, whole: State, *known: Float[Any, " S"]
-) -> State:
-    """Weigh the particles of another posterior for this one, whose density may be known."""
-    del source
+def reweigh(whole: State, log_prior: Any, log_likelihood: Any) -> State:
+    """Weigh the particles of another posterior for this one, whose density of them is known."""
     old = whole.particles
-    new = Particles(old.points, *(known or problem.evaluate(old.points, effort.particles)))
-    change = new.log_prior + new.log_likelihood - old.log_prior - old.log_likelihood
-    change = change + (whole.log_weights - namespace(change).max(whole.log_weights))
+    change = log_prior + log_likelihood - old.log_prior - old.log_likelihood
+    change = change + (whole.log_weights - np.max(whole.log_weights))
     smoothed, khat = pareto_smooth(change)
+    new = Particles(old.points, log_prior, log_likelihood)
     ess = effective_sample_size(smoothed)
     return whole._replace(particles=new, log_weights=smoothed, khat=khat, ess=ess)
 
 
-def renew(problem: Problem, effort: Effort, source: Source, state: State) -> State:
+def renew(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
     """Resample weighted particles and move them."""
-    first, second = split(source, 2)
-    offset, found = _offset(first), state.particles
+    offset, found = _offset(rng), state.particles
     chosen = state._replace(
         particles=_take(found, resample(offset, state.log_weights, effort.particles)),
         log_weights=_equal(found, effort.particles),
         around=gaussian(found.points, state.log_weights),
     )
-    return _move(problem, chosen, second, effort.moves)
+    return _move(problem, chosen, rng, effort.moves)
 
 
 def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: float) -> Any:
@@ -290,89 +309,85 @@ def next_temper(temper: Any, log_weights: Any, log_likelihood: Any, least_ess: f
     Returns:
         The power, above ``temper``; 1 where ``temper`` is 1 already.
     """
-    xp = namespace(log_likelihood)
-    one = xp.ones_like(temper)
+    one = np.ones_like(temper)
 
     def excess(candidate: Any) -> Any:
         """By how much the logarithm of the size is above what is asked for."""
         weights = log_weights + _raised(candidate - temper, log_likelihood)
-        return xp.log(effective_sample_size(weights) / least_ess)
+        return np.log(effective_sample_size(weights) / least_ess)
 
     # Regula falsi that halves the other end each time.
     low, high, above, below = temper, one, excess(temper), excess(one)
     at_once = (below > 0) | (temper >= one)
     for _ in range(SECANTS):
-        # A compiled program cannot leave the loop.
-        if xp is np and (at_once or 0 <= above < NEAR):
+        if at_once or 0 <= above < NEAR:
             break
         middle = low + (high - low) * above / (above - below)
         found = excess(middle)
         ok = found > 0
-        low, high = xp.where(ok, middle, low), xp.where(ok, high, middle)
-        above, below = xp.where(ok, found, above / 2), xp.where(ok, below / 2, found)
-    return xp.where(at_once, one, xp.minimum(xp.maximum(low, temper + 1e-5), one))
+        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+        above, below = np.where(ok, found, above / 2), np.where(ok, below / 2, found)
+    return np.where(at_once, one, np.minimum(np.maximum(low, temper + 1e-5), one))
 
 
-def _propose(state: State, source: Source, total: int) -> tuple[Any, Any, Any]:
+def _propose(state: State, rng: np.random.Generator, total: int) -> tuple[Any, Any, Any]:
     """Student-t points around the particles and their core, their log density, and an offset."""
     points = state.particles.points
-    xp, size = namespace(points), points.shape[1]
+    size = points.shape[1]
     whole = gaussian(points, state.log_weights)
     core = gaussian(points, normalise(SHARPEN * state.particles.log_likelihood))
-    normal, uniform = normal_and_uniform(source, (total, size), (FREEDOM // 2 * total + 1,))
+    normal, uniform = _numbers(rng, (total, size), (FREEDOM // 2 * total + 1,))
     # Two degrees of freedom for each uniform number.
-    chi_square = -2 * xp.sum(xp.log(uniform[1:]).reshape(-1, total), axis=0)
-    student = normal * xp.sqrt(FREEDOM / chi_square)[:, None]
+    chi_square = -2 * np.sum(np.log(uniform[1:]).reshape(-1, total), axis=0)
+    student = normal * np.sqrt(FREEDOM / chi_square)[:, None]
     half = total // 2
-    proposed = xp.concatenate([whole.unwhiten(student[:half]), core.unwhiten(student[half:])])
-    log_proposal = xp.logaddexp(_log_student(whole, proposed), _log_student(core, proposed))
+    proposed = np.concatenate([whole.unwhiten(student[:half]), core.unwhiten(student[half:])])
+    log_proposal = np.logaddexp(_log_student(whole, proposed), _log_student(core, proposed))
     return proposed, log_proposal, uniform[0]
 
 
 def _log_student(around: Gaussian, points: Any) -> Any:
     """Log density of a Student-t up to a constant that does not depend on the location or scale."""
-    xp, size = namespace(points), points.shape[1]
-    log_scale = xp.sum(xp.log(xp.diagonal(around.factor)))
+    size = points.shape[1]
+    log_scale = np.sum(np.log(np.diagonal(around.factor)))
     standard = around.whiten(points)
-    distances = xp.vecdot(standard, standard)
-    return -0.5 * (FREEDOM + size) * xp.log1p(distances / FREEDOM) - log_scale
+    distances = np.vecdot(standard, standard)
+    return -0.5 * (FREEDOM + size) * np.log1p(distances / FREEDOM) - log_scale
 
 
-def _draw_prior(problem: Problem, source: Source, total: int) -> Any:
+def _draw_prior(problem: Problem, rng: np.random.Generator, total: int) -> Any:
     """Whitened draws from a prior that is no fixed Gaussian."""
-    if not isinstance(source, np.random.Generator):
-        return _prior_points(problem.target, total, problem.prior, problem.data, source)
-    key = jax.random.key(source.integers(2**32, dtype=np.uint32))
+    key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
     return np.asarray(_prior_program(problem.target, total)(problem.prior, problem.data, key))
-
-
-def _prior_points(target: Target, total: int, prior: Prior, data: Data, key: Any) -> Any:
-    flat = target.sample_prior(key, prior, data.readings, total)
-    loc, scale = (jnp.asarray(part)[None] for part in prior)
-    return ((flat - loc) / scale).astype(PRECISION)
 
 
 @lru_cache(maxsize=256)
 def _prior_program(target: Target, total: int) -> Callable[..., Any]:
-    return compiled(lambda prior, data, key: _prior_points(target, total, prior, data, key))
+    def run(prior: Prior, data: Data, key: Any) -> Any:
+        flat = target.sample_prior(key, prior, data.readings, total)
+        loc, scale = (jnp.asarray(part)[None] for part in prior)
+        return ((flat - loc) / scale).astype(PRECISION)
+
+    return compiled(run)
 
 
-def _move(problem: Problem, state: State, source: Source, blocks: int) -> State:
+def _move(problem: Problem, state: State, rng: np.random.Generator, blocks: int) -> State:
     begin = set_out(state.particles, state.around, state.log_step)
-    end = problem.move(begin, state.around, state.temper, source, blocks * BLOCK)
+    (count, size), moves = begin.standard.shape, blocks * BLOCK
+    numbers = _numbers(rng, (moves, count, size + 1), (moves, count))
+    end = walk(*problem, begin, state.around, state.temper, *numbers)
     return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 
 
-def _offset(source: Source) -> Any:
+def _offset(rng: np.random.Generator) -> Any:
     """Where the points of a systematic resample begin, in (0, 1]."""
-    return normal_and_uniform(source, (), ())[1]
+    return _numbers(rng, (), ())[1]
 
 
 def _raised(power: Any, log_likelihood: Any) -> Any:
     """Log of a power of the likelihood, whose power of nothing is one even where it is zero."""
-    xp = namespace(log_likelihood)
-    safe = xp.where(power > 0, power, 1.0)
-    return xp.where(power > 0, safe * log_likelihood, 0.0)
+    safe = np.where(power > 0, power, 1.0)
+    return np.where(power > 0, safe * log_likelihood, 0.0)
 
 
 def _take(particles: Particles, index: Any) -> Particles:
@@ -381,5 +396,4 @@ def _take(particles: Particles, index: Any) -> Particles:
 
 def _equal(particles: Particles, count: int) -> Any:
     """Log weights of draws that weigh alike."""
-    xp = namespace(particles.points)
-    return xp.full(count, -np.log(count), particles.points.dtype)
+    return np.full(count, -np.log(count), particles.points.dtype)
