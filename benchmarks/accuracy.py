@@ -23,12 +23,12 @@ import numpy as np
 from members import Said, fit_members
 from real import EMBEDDED, FOLDER, HALVES, NEEDED, SOURCES, Pair, load_embedded, load_pairs
 
-from cordial_ppl.arrays import FLOOR
 from cordial_ppl.channels import PAPER_CHANNELS
-from cordial_ppl.cordial import Cordial
-from cordial_ppl.cordial.stack import PAPER_CALIBRATORS
+from cordial_ppl.estimators import Cordial
+from cordial_ppl.estimators.stack import PAPER_CALIBRATORS
+from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import paired_bootstrap
-from cordial_ppl.stacking import stack_weights
+from cordial_ppl.stack.stacking import stack_weights
 
 DEFAULT = Cordial().settings
 COUNTS = DEFAULT.weight_counts

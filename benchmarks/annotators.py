@@ -35,9 +35,9 @@ import polars
 from real import FOLDER, NEEDED
 
 import cordial_ppl as cp
-from cordial_ppl.arrays import FLOOR
+from cordial_ppl.channels.effects import SHIFT
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.personal.effects import SHIFT
+from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import paired_bootstrap
 from cordial_ppl.tables import read_readings
 

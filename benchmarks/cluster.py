@@ -25,9 +25,9 @@ from pathlib import Path
 
 import polars as pl
 
-from cordial_ppl.progress import watching
-from cordial_ppl.sweep import SweepConfig, parse_config, run_sweep
-from cordial_ppl.sweep.results import TABLE
+from cordial_ppl.evaluation.sweep import SweepConfig, parse_config, run_sweep
+from cordial_ppl.evaluation.sweep.results import TABLE
+from cordial_ppl.runtime.progress import watching
 
 TASKS = ("music", "beauty")
 METHODS = ["temperature", "paper", "cordial"]

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.checks.posteriors import RMS_LIMIT, compare, fit
-from cordial_ppl.checks.texts import make_texts
+from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.loading import load_channel
+from cordial_ppl.evaluation.checks.posteriors import RMS_LIMIT, compare, fit
+from cordial_ppl.evaluation.checks.texts import make_texts
 
 MODELS = sorted((Path(__file__).parent.parent / "models").glob("*.py"))
 METHODS = ("default", "laplace")

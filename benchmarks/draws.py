@@ -28,12 +28,12 @@ from real import FOLDER, NEEDED, SOURCES, load_task
 from scipy.spatial.distance import cdist
 
 import cordial_ppl as cp
-from cordial_ppl.compilation import compiled
-from cordial_ppl.cordial.interval import quantiles
+from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target
 from cordial_ppl.inference.thinning import make_probes, thin
-from cordial_ppl.readings import Readings, as_logits
+from cordial_ppl.runtime.compilation import compiled
+from cordial_ppl.stack.interval import quantiles
 
 TEXTS, PADDING, LEVEL = 256, 64, 0.9
 Chosen = tuple[np.ndarray, np.ndarray]

@@ -26,10 +26,10 @@ import numpy as np
 from real import FOLDER, NEEDED, SOURCES, load_task
 
 import cordial_ppl as cp
-from cordial_ppl.arrays import FLOOR
-from cordial_ppl.drift import RATE, compare, sketch
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.drift import RATE, compare, sketch
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.scale import Scale
+from cordial_ppl.runtime.arrays import FLOOR
 
 KEPT, WORSE, LEVEL, OTHERS = 20, 0.1, 0.9, 20
 CASES = ("halves", "20 and the rest", "20 and the whole", "another, whole kept", "another, 20 kept")

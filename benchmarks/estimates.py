@@ -31,10 +31,10 @@ from real import FOLDER, NEEDED, SOURCES
 from scipy.stats import t
 
 import cordial_ppl as cp
-from cordial_ppl.cordial.weighing import stated
+from cordial_ppl.decisions.estimates.estimate import Population
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.estimates.estimate import Population
-from cordial_ppl.synthetic import benchmark
+from cordial_ppl.evaluation.synthetic import benchmark
+from cordial_ppl.stack.weighing import stated
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 LEVEL, MOST = 0.9, 1600

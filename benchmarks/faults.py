@@ -23,10 +23,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import cordial_ppl as cp
-from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
+from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.readings import Readings, as_logits, label_histogram
+from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.inference.target import Target, build_target
-from cordial_ppl.loading import load_channel
-from cordial_ppl.readings import Readings, as_logits, label_histogram
 
 MODELS = Path(__file__).parent.parent / "models"
 OPTIONS, POOL, REPORT = 5, 2000, 2000

@@ -34,7 +34,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.evaluation.synthetic import reviews
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "default": lambda seed: cp.Cordial(seed=seed),

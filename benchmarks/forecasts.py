@@ -7,8 +7,8 @@ labels reach: bias, error, and how often 80 % ranges hold it, with standard erro
 Verdicts are right if the calibrator's loss on held-out texts is below the label histogram's ("use
 it"), or no more than .02 nats below it ("do not use it").  Readings that say nothing, or little,
 are made by shuffling those of all texts, or of 70 % of them.  ``--embedded`` takes the tasks of
-`cordial_ppl.synthetic` instead.  What forecasts and verdicts are computed from is kept in a file, a
-line a draw, and not fitted again: other constants cost nothing.
+`cordial_ppl.evaluation.synthetic` instead.  What forecasts and verdicts are computed from is kept
+in a file, a line a draw, and not fitted again: other constants cost nothing.
 
     CORDIAL_DATA=path python benchmarks/forecasts.py --draws 0 6 --rows forecasts.jsonl
 """
@@ -25,16 +25,16 @@ import numpy as np
 from members import without
 from real import FOLDER, NEEDED, SOURCES, Pair, load_embedded, load_pairs
 
-from cordial_ppl.cordial import Cordial
-from cordial_ppl.cordial.outlook import look_ahead
-from cordial_ppl.cordial.subsets import Texts
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.readings import label_histogram
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.forecasting import Forecast, Outlook, forecast
+from cordial_ppl.decisions.outlook import look_ahead
+from cordial_ppl.decisions.verdict import Advice, Verdict, judge
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.forecasting import Forecast, Outlook, forecast
-from cordial_ppl.inference.data import Labelled
-from cordial_ppl.readings import label_histogram
-from cordial_ppl.scale import Scale
+from cordial_ppl.estimators import Cordial
+from cordial_ppl.estimators.subsets import Texts
 from cordial_ppl.scores import log_loss
-from cordial_ppl.verdict import Advice, Verdict, judge
 
 COUNTS = 20, 40, 50, 100
 STEPS = (20, 40), (20, 100), (50, 100)

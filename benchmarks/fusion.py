@@ -31,9 +31,9 @@ from real import NEEDED
 from rivals import ConcatenatedDirichlet, LogitFusion, average_reading
 
 import cordial_ppl as cp
-from cordial_ppl.fusion.readings import read_by
+from cordial_ppl.estimators.fusion.readings import read_by
+from cordial_ppl.evaluation.synthetic import benchmark
 from cordial_ppl.scores import paired_bootstrap
-from cordial_ppl.synthetic import benchmark
 from cordial_ppl.tables import match_labels, read_labels, read_several
 
 SUMMEVAL = ("coherence", "consistency", "fluency", "relevance")

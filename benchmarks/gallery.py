@@ -23,9 +23,9 @@ from real import NEEDED
 
 import cordial_ppl as cp
 from cordial_ppl.channels import PAPER_CHANNELS
-from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
+from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
 from cordial_ppl.inference.tracing import find_covariates
-from cordial_ppl.loading import load_channel
 from cordial_ppl.scores import paired_bootstrap
 
 MODELS = Path(__file__).parent.parent / "models"

@@ -19,16 +19,16 @@ import numpy as np
 from real import Pair
 
 import cordial_ppl as cp
-from cordial_ppl.calibrators import CALIBRATORS
 from cordial_ppl.channels import AFFINE_CHANNELS
-from cordial_ppl.cordial.members import CalibratorMember, ChannelMember, Member
-from cordial_ppl.cordial.subsets import make_cases
-from cordial_ppl.cordial.weighing import stated
+from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.readings import label_histogram
+from cordial_ppl.estimators.subsets import make_cases
+from cordial_ppl.evaluation.sweep.tasks import draw_subsets
+from cordial_ppl.inference.priors.shipped import FILE
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT
-from cordial_ppl.loading import load_channel
-from cordial_ppl.priors.shipped import FILE
-from cordial_ppl.readings import label_histogram
-from cordial_ppl.sweep.tasks import draw_subsets
+from cordial_ppl.stack.calibrators import CALIBRATORS
+from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
+from cordial_ppl.stack.weighing import stated
 
 FOLDERS = Path(__file__).parent.parent / "models", Path(__file__).parent / "ideas"
 RULES = {"learned": "cautious", "literal": "paper"}
@@ -85,7 +85,7 @@ def fit_members(
 @lru_cache(maxsize=1)
 def _version() -> str:
     """What fits that are kept depend on: the package, and the prior that comes with it."""
-    prior = files("cordial_ppl.priors").joinpath(FILE).read_bytes()
+    prior = files("cordial_ppl.inference.priors").joinpath(FILE).read_bytes()
     return f"{version('cordial-ppl')}_{sha256(prior).hexdigest()[:8]}"
 
 

@@ -25,12 +25,12 @@ from pathlib import Path
 import numpy as np
 from real import FOLDER, NEEDED, SOURCES, Pair, load_pairs
 
-from cordial_ppl.cordial import Cordial
-from cordial_ppl.cordial.subsets import fit_subsets
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.decisions.estimates.rectified import rectified_mean
+from cordial_ppl.decisions.planning import expected_scores, plan, score_strata
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.estimates.rectified import rectified_mean
-from cordial_ppl.planning import expected_scores, plan, score_strata
-from cordial_ppl.readings import as_logits
+from cordial_ppl.estimators import Cordial
+from cordial_ppl.estimators.subsets import fit_subsets
 from cordial_ppl.scores import log_loss
 
 PREFIXES = (12, 16, 20, 24, 32)

@@ -6,7 +6,7 @@ with those of NUTS on the same density, two chains of 5,000 draws each.  A refer
 its split R-hat is below 1.01 for every parameter; the chains run on until then.
 
 The readings are real where CORDIAL_DATA names a folder with ``summeval_logits`` (see real.py),
-else ``cordial_ppl.synthetic.reviews``.  Prints, for each channel and n, the worst over
+else ``cordial_ppl.evaluation.synthetic.reviews``.  Prints, for each channel and n, the worst over
 subsets and seeds, and writes every fit as JSON.  Exit status 0 if every default fit is within 0.015
 root mean square and 0.06 at worst, else 1.
 
@@ -32,13 +32,13 @@ from numpyro.infer.hmc import hmc
 from real import SOURCES, load
 
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.compilation import compiled
+from cordial_ppl.data.readings import Readings, as_logits, label_histogram
+from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.fit import fit_channel
 from cordial_ppl.inference.laplace import starts
 from cordial_ppl.inference.posterior import Diagnostics, Posterior
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.readings import Readings, as_logits, label_histogram
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.runtime.compilation import compiled
 
 METHODS = ("default", "laplace", "mode")
 CHAINS, WARMUP, BLOCK = 2, 1000, 1000

@@ -20,7 +20,7 @@ from pathlib import Path
 from sklearn.linear_model import LogisticRegression
 
 import cordial_ppl as cp
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.evaluation.synthetic import reviews
 
 METHODS = {
     "default": lambda: cp.Cordial(),

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.tables import write_table
 
 FILES = ("in", "many"), ("out", "out")

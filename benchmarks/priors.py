@@ -25,11 +25,11 @@ import numpy as np
 from real import NEEDED, SOURCES, load
 
 import cordial_ppl as cp
-from cordial_ppl.cordial.subsets import BatchFit, Texts, fit_subsets
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.readings import as_logits
+from cordial_ppl.estimators.subsets import BatchFit, Texts, fit_subsets
+from cordial_ppl.evaluation.synthetic import benchmark
 from cordial_ppl.scores import Interval, paired_bootstrap
-from cordial_ppl.synthetic import benchmark
 
 SUMMEVAL = SOURCES["summeval_logits"]
 EMBEDDED = ("music", "beauty", "software", "mosei")

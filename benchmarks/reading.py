@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from cordial_ppl.formats.answers import Finder
-from cordial_ppl.formats.spellings import Spellings
-from cordial_ppl.scale import Scale
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.logs.answers import Finder
+from cordial_ppl.logs.spellings import Spellings
 
 FILE = Path(__file__).parent / "judgments.toml"
 STARS = "1,2,3,4,5"

@@ -10,7 +10,7 @@ CORDIAL_DATA names a folder with one folder a set, each with a table of readings
 * ``wmt23_esa_users``: translations, seven options, one hard rating.
 
 What is developed on one half of the tasks is confirmed on the other, once.  `load_embedded` gives
-the tasks of `cordial_ppl.synthetic` in the same form.
+the tasks of `cordial_ppl.evaluation.synthetic` in the same form.
 """
 
 import os
@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cordial_ppl.cordial.subsets import Texts
-from cordial_ppl.sweep.config import SweepConfig, TaskSource
-from cordial_ppl.sweep.tasks import Reading, load_tasks
-from cordial_ppl.synthetic import TASKS
+from cordial_ppl.estimators.subsets import Texts
+from cordial_ppl.evaluation.sweep.config import SweepConfig, TaskSource
+from cordial_ppl.evaluation.sweep.tasks import Reading, load_tasks
+from cordial_ppl.evaluation.synthetic import TASKS
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 FOLDER = "CORDIAL_DATA"

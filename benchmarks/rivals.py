@@ -14,18 +14,18 @@ from jaxtyping import Float
 from scipy.special import expit, softmax
 
 from cordial_ppl import InputError, UserShift
-from cordial_ppl.arrays import FLOOR
-from cordial_ppl.cordial import LogitStack
-from cordial_ppl.cordial.single import LogitCalibrator
-from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.cordial.weighing import stated
+from cordial_ppl.channels.effects import Effect
+from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.errors import name_rows
-from cordial_ppl.fusion import Fusion
-from cordial_ppl.fusion.joint import JOINT
-from cordial_ppl.fusion.readings import as_reader_logits, read_by
-from cordial_ppl.personal.effects import Effect
-from cordial_ppl.personal.spreads import Spreads
-from cordial_ppl.readings import label_histogram
+from cordial_ppl.estimators import LogitStack
+from cordial_ppl.estimators.fusion import Fusion
+from cordial_ppl.estimators.fusion.joint import JOINT
+from cordial_ppl.estimators.fusion.readings import as_reader_logits, read_by
+from cordial_ppl.estimators.single import LogitCalibrator
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.estimators.users.spreads import Spreads
+from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.weighing import stated
 
 
 class CrossValidated(UserShift):

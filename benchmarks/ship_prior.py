@@ -17,7 +17,7 @@ from pathlib import Path
 from real import FOLDER, NEEDED, load_pairs
 
 import cordial_ppl as cp
-from cordial_ppl.progress import watching
+from cordial_ppl.runtime.progress import watching
 
 
 def main() -> None:

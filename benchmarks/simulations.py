@@ -15,11 +15,11 @@ import warnings
 from pathlib import Path
 
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.checks import check_simulation, simulate
-from cordial_ppl.checks.picture import write_ranks
-from cordial_ppl.checks.texts import make_texts
+from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.loading import load_channel
+from cordial_ppl.evaluation.checks import check_simulation, simulate
+from cordial_ppl.evaluation.checks.picture import write_ranks
+from cordial_ppl.evaluation.checks.texts import make_texts
 
 MODELS = sorted((Path(__file__).parent.parent / "models").glob("*.py"))
 

@@ -27,12 +27,12 @@ import jax
 import numpy as np
 
 import cordial_ppl as cp
-from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.subsets import Texts, fit_subsets
-from cordial_ppl.progress import watching
-from cordial_ppl.readings import as_logits
-from cordial_ppl.sweep import parse_config, read_config, run_sweep
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.subsets import Texts, fit_subsets
+from cordial_ppl.evaluation.sweep import parse_config, read_config, run_sweep
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.runtime.progress import watching
 
 METHODS: dict[str, Callable[[int], Estimator]] = {
     "paper": lambda seed: cp.Cordial.paper(seed=seed),

@@ -19,8 +19,8 @@ from accuracy import CALIBRATORS, CHANNELS, fitted
 from members import Said, fit_members
 from real import FOLDER, NEEDED, load_pairs
 
-from cordial_ppl.arrays import FLOOR
-from cordial_ppl.stacking import earned_counts, stack_weights
+from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.stacking import earned_counts, stack_weights
 
 DEFAULT = fitted("learned", CHANNELS) | CALIBRATORS
 ONE = fitted("learned", {"location": 2.0}) | CALIBRATORS

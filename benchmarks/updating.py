@@ -26,7 +26,7 @@ import numpy as np
 from real import FOLDER, NEEDED, Pair, load_pairs
 
 import cordial_ppl as cp
-from cordial_ppl.sweep.tasks import draw_subsets
+from cordial_ppl.evaluation.sweep.tasks import draw_subsets
 
 START = 5
 

@@ -40,9 +40,9 @@ from rivals import (
 
 from cordial_ppl import Cordial, ProportionalOdds, UserShift, scores
 from cordial_ppl.errors import CordialWarning
-from cordial_ppl.stacking import assign_folds
-from cordial_ppl.synthetic import TASKS as EMBEDDED
-from cordial_ppl.synthetic import SyntheticTask, benchmark
+from cordial_ppl.evaluation.synthetic import TASKS as EMBEDDED
+from cordial_ppl.evaluation.synthetic import SyntheticTask, benchmark
+from cordial_ppl.stack.stacking import assign_folds
 from cordial_ppl.tables import match_labels, read_labels, read_readings
 
 TASKS = ("ESA-1", "ESA-2", "ESA-IAA", "MQM-1", "MQM-IAA")

@@ -6,63 +6,64 @@ The names below are loaded when they are first used, so that the command line st
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cordial_ppl.garbage import paused
+from cordial_ppl.runtime.garbage import paused
 
 if TYPE_CHECKING:
     from cordial_ppl import plots as plots
     from cordial_ppl import scores as scores
-    from cordial_ppl.channel import Channel as Channel
-    from cordial_ppl.channel import observe as observe
-    from cordial_ppl.channel import sample_log_odds as sample_log_odds
+    from cordial_ppl.channels.channel import Channel as Channel
+    from cordial_ppl.channels.channel import observe as observe
+    from cordial_ppl.channels.channel import sample_log_odds as sample_log_odds
     from cordial_ppl.channels.kernel import expected as expected
     from cordial_ppl.channels.kernel import softmax as softmax
-    from cordial_ppl.cordial import BatchCalibration as BatchCalibration
-    from cordial_ppl.cordial import ChannelCalibrator as ChannelCalibrator
-    from cordial_ppl.cordial import Cordial as Cordial
-    from cordial_ppl.cordial import DirichletCalibration as DirichletCalibration
-    from cordial_ppl.cordial import FullChannelStack as FullChannelStack
-    from cordial_ppl.cordial import LabelHistogram as LabelHistogram
-    from cordial_ppl.cordial import LogitStack as LogitStack
-    from cordial_ppl.cordial import ProportionalOdds as ProportionalOdds
-    from cordial_ppl.cordial import RawReading as RawReading
-    from cordial_ppl.cordial import ScalarStack as ScalarStack
-    from cordial_ppl.cordial import TemperatureScaling as TemperatureScaling
-    from cordial_ppl.cordial import VectorScaling as VectorScaling
+    from cordial_ppl.channels.users import user_channel as user_channel
+    from cordial_ppl.data.readings import Readings as Readings
+    from cordial_ppl.data.readings import readings_from_counts as readings_from_counts
+    from cordial_ppl.data.readings import readings_from_probabilities as readings_from_probabilities
+    from cordial_ppl.data.rounding import round_labels as round_labels
+    from cordial_ppl.decisions.estimates.estimate import Estimate as Estimate
+    from cordial_ppl.decisions.forecasting import Forecast as Forecast
+    from cordial_ppl.decisions.planning import Plan as Plan
+    from cordial_ppl.decisions.planning import plan as plan
     from cordial_ppl.errors import ChannelError as ChannelError
     from cordial_ppl.errors import CordialError as CordialError
     from cordial_ppl.errors import CordialWarning as CordialWarning
     from cordial_ppl.errors import FileError as FileError
     from cordial_ppl.errors import InputError as InputError
     from cordial_ppl.errors import NotFittedError as NotFittedError
-    from cordial_ppl.estimates.estimate import Estimate as Estimate
-    from cordial_ppl.forecasting import Forecast as Forecast
-    from cordial_ppl.formats.collected import Collected as Collected
-    from cordial_ppl.formats.read import read as read
-    from cordial_ppl.fusion import Fusion as Fusion
+    from cordial_ppl.estimators import BatchCalibration as BatchCalibration
+    from cordial_ppl.estimators import ChannelCalibrator as ChannelCalibrator
+    from cordial_ppl.estimators import Cordial as Cordial
+    from cordial_ppl.estimators import DirichletCalibration as DirichletCalibration
+    from cordial_ppl.estimators import FullChannelStack as FullChannelStack
+    from cordial_ppl.estimators import LabelHistogram as LabelHistogram
+    from cordial_ppl.estimators import LogitStack as LogitStack
+    from cordial_ppl.estimators import ProportionalOdds as ProportionalOdds
+    from cordial_ppl.estimators import RawReading as RawReading
+    from cordial_ppl.estimators import ScalarStack as ScalarStack
+    from cordial_ppl.estimators import TemperatureScaling as TemperatureScaling
+    from cordial_ppl.estimators import VectorScaling as VectorScaling
+    from cordial_ppl.estimators.fusion import Fusion as Fusion
+    from cordial_ppl.estimators.saved import load as load
+    from cordial_ppl.estimators.users import UserShift as UserShift
+    from cordial_ppl.evaluation import synthetic as synthetic
     from cordial_ppl.inference.fit import fit_channel as fit_channel
     from cordial_ppl.inference.fit import fit_laplace as fit_laplace
     from cordial_ppl.inference.fit import fit_nuts as fit_nuts
     from cordial_ppl.inference.posterior import Diagnostics as Diagnostics
     from cordial_ppl.inference.posterior import Posterior as Posterior
+    from cordial_ppl.inference.priors import LearnedPrior as LearnedPrior
+    from cordial_ppl.inference.priors import learn_prior as learn_prior
+    from cordial_ppl.inference.priors import shipped_prior as shipped_prior
     from cordial_ppl.inference.sampler import Effort as Effort
     from cordial_ppl.inference.target import Prior as Prior
-    from cordial_ppl.personal import UserShift as UserShift
-    from cordial_ppl.personal.model import user_channel as user_channel
-    from cordial_ppl.planning import Plan as Plan
-    from cordial_ppl.planning import plan as plan
-    from cordial_ppl.priors import LearnedPrior as LearnedPrior
-    from cordial_ppl.priors import learn_prior as learn_prior
-    from cordial_ppl.priors import shipped_prior as shipped_prior
-    from cordial_ppl.readings import Readings as Readings
-    from cordial_ppl.readings import readings_from_counts as readings_from_counts
-    from cordial_ppl.readings import readings_from_probabilities as readings_from_probabilities
-    from cordial_ppl.rounding import round_labels as round_labels
-    from cordial_ppl.saved import load as load
+    from cordial_ppl.logs.collected import Collected as Collected
+    from cordial_ppl.logs.read import read as read
 
 _ROOMS = {
-    "cordial_ppl.channel": ("Channel", "observe", "sample_log_odds"),
+    "cordial_ppl.channels.channel": ("Channel", "observe", "sample_log_odds"),
     "cordial_ppl.channels.kernel": ("expected", "softmax"),
-    "cordial_ppl.cordial": (
+    "cordial_ppl.estimators": (
         "BatchCalibration",
         "ChannelCalibrator",
         "Cordial",
@@ -84,30 +85,36 @@ _ROOMS = {
         "InputError",
         "NotFittedError",
     ),
-    "cordial_ppl.estimates.estimate": ("Estimate",),
-    "cordial_ppl.forecasting": ("Forecast",),
-    "cordial_ppl.formats.collected": ("Collected",),
-    "cordial_ppl.formats.read": ("read",),
-    "cordial_ppl.fusion": ("Fusion",),
+    "cordial_ppl.decisions.estimates.estimate": ("Estimate",),
+    "cordial_ppl.decisions.forecasting": ("Forecast",),
+    "cordial_ppl.logs.collected": ("Collected",),
+    "cordial_ppl.logs.read": ("read",),
+    "cordial_ppl.estimators.fusion": ("Fusion",),
     "cordial_ppl.inference.fit": ("fit_channel", "fit_laplace", "fit_nuts"),
     "cordial_ppl.inference.posterior": ("Diagnostics", "Posterior"),
     "cordial_ppl.inference.target": ("Prior",),
     "cordial_ppl.inference.sampler": ("Effort",),
-    "cordial_ppl.personal": ("UserShift",),
-    "cordial_ppl.personal.model": ("user_channel",),
-    "cordial_ppl.planning": ("Plan", "plan"),
-    "cordial_ppl.priors": ("LearnedPrior", "learn_prior", "shipped_prior"),
-    "cordial_ppl.readings": ("Readings", "readings_from_counts", "readings_from_probabilities"),
-    "cordial_ppl.rounding": ("round_labels",),
-    "cordial_ppl.saved": ("load",),
+    "cordial_ppl.estimators.users": ("UserShift",),
+    "cordial_ppl.channels.users": ("user_channel",),
+    "cordial_ppl.decisions.planning": ("Plan", "plan"),
+    "cordial_ppl.inference.priors": ("LearnedPrior", "learn_prior", "shipped_prior"),
+    "cordial_ppl.data.readings": (
+        "Readings",
+        "readings_from_counts",
+        "readings_from_probabilities",
+    ),
+    "cordial_ppl.data.rounding": ("round_labels",),
+    "cordial_ppl.estimators.saved": ("load",),
 }
-MODULES = "plots", "scores"
+_MODULES = {"synthetic": "cordial_ppl.evaluation.synthetic"} | {
+    name: f"cordial_ppl.{name}" for name in ("plots", "scores")
+}
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in MODULES:
-        return import_module(f"cordial_ppl.{name}")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with paused():
@@ -115,4 +122,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOME, "scores"])
+    return sorted([*_HOME, *_MODULES])

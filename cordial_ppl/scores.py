@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
-from cordial_ppl.arrays import FLOOR
-from cordial_ppl.containers import as_numbers, unmasked
+from cordial_ppl.data.containers import as_numbers, unmasked
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows, quote
-from cordial_ppl.scale import Scale
+from cordial_ppl.runtime.arrays import FLOOR
 
 SUM_TOLERANCE = 1e-6
 """Largest distance from one of the sum of a row of probabilities."""

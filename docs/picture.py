@@ -13,7 +13,7 @@ import matplotlib
 import numpy as np
 
 import cordial_ppl as cp
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.evaluation.synthetic import reviews
 
 LABELS, DRAWS = 20, 20
 BARS, RAW, CALIBRATED, INK = "#d9d6cf", "#c8553d", "#1f6f8b", "#3a3a3a"

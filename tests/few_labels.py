@@ -6,9 +6,9 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
-from cordial_ppl.channel import observe
-from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.channels.channel import observe
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.evaluation.synthetic import reviews
 
 TEXTS = reviews(300, seed=1)
 LOGITS, LABELS = TEXTS.logits[:20], TEXTS.labels[:20]

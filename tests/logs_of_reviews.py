@@ -1,17 +1,17 @@
-"""The logs in tests/logs, what they hold, and logs that tests write."""
+"""The logs in tests/recorded, what they hold, and logs that tests write."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 
-from cordial_ppl.formats import collect, find_format
-from cordial_ppl.formats.answers import Finder
-from cordial_ppl.formats.evidence import Answer, Position
-from cordial_ppl.formats.spellings import Spellings
-from cordial_ppl.scale import Scale
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.logs import collect, find_format
+from cordial_ppl.logs.answers import Finder
+from cordial_ppl.logs.evidence import Answer, Position
+from cordial_ppl.logs.spellings import Spellings
 
-LOGS = Path(__file__).parent / "logs"
+LOGS = Path(__file__).parent / "recorded"
 STARS = Scale(("1", "2", "3", "4", "5"))
 REVIEWS = [json.loads(line) for line in (LOGS / "reviews.jsonl").read_text().splitlines()]
 LABELS = {review["id"]: str(review["stars"]) for review in REVIEWS}

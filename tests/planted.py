@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.results import Outcome
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.evaluation.sweep.results import Outcome
 
 DRAWS, TEXTS, SIZE = 4, 12, 3
 SCORES = ("log_loss", "rps", "accuracy", "qwk", "mae", "class_weighted_kl", "reversed")

@@ -1,6 +1,6 @@
 """Tables of reviews for the program to calibrate."""
 
-from cordial_ppl import synthetic
+from cordial_ppl.evaluation import synthetic
 from cordial_ppl.tables import write_table
 from cordial_ppl.tables.files import read_columns
 

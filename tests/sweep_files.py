@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cordial_ppl.sweep import parse_config
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.evaluation.sweep import parse_config
+from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.tables import write_table
 
 TEXTS = reviews(90, seed=5)

@@ -17,7 +17,7 @@ from notebooks import as_markdown
 from typer.core import TyperGroup
 
 import cordial_ppl as cp
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.evaluation.synthetic import reviews
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -114,7 +114,7 @@ def test_figures_are_those_of_the_pages_that_measured_them():
 
 
 def test_the_example_of_a_task_can_be_read():
-    from cordial_ppl.sweep import parse_config
+    from cordial_ppl.evaluation.sweep import parse_config
 
     (sweep, task) = (
         f.code for f in pages.fences(PAGES["docs/tutorials/sweep.md"]) if f.language == "toml"
@@ -233,10 +233,10 @@ def said_by_tables(folder):
 
 
 def said_of_fits(stack):
-    from cordial_ppl.cordial.files import PosteriorRecord, find_channels
-    from cordial_ppl.cordial.members import warn_if_doubtful
-    from cordial_ppl.cordial.weighing import ExpectedLoss
-    from cordial_ppl.summary import describe
+    from cordial_ppl.decisions.summary import describe
+    from cordial_ppl.estimators.files import PosteriorRecord, find_channels
+    from cordial_ppl.stack.members import warn_if_doubtful
+    from cordial_ppl.stack.weighing import ExpectedLoss
 
     posterior = stack.posteriors_["mixture"]
     poor = posterior.diagnostics._replace(khat=0.83, ess=61.0, trusted=False)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import cordial_ppl as cp
-from cordial_ppl.readings import label_histogram
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.data.readings import label_histogram
+from cordial_ppl.evaluation.synthetic import reviews
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = {path.name: path.read_text() for path in ROOT.glob("*.md")}
@@ -78,8 +78,8 @@ def test_the_seam_is_all_that_an_author_writes(tmp_path):
 
 
 def test_the_sweep_that_is_described_can_be_run():
-    from cordial_ppl.products import PRODUCTS
-    from cordial_ppl.sweep import METHODS, parse_config
+    from cordial_ppl.evaluation.products import PRODUCTS
+    from cordial_ppl.evaluation.sweep import METHODS, parse_config
 
     page = (ROOT / "docs" / "sweeps.md").read_text()
     (code,) = code_of(page, "toml")

@@ -3,7 +3,7 @@
 import numpy as np
 from few_labels import LABELS, LOGITS, TEST, TRUTH
 
-from cordial_ppl.readings import as_logits
+from cordial_ppl.data.readings import as_logits
 
 
 def _others(logits, seed):

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from cordial_ppl.live.local import LocalModel
+from cordial_ppl.logs.ask.local import LocalModel
 
 
 class Words:

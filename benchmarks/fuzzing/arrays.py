@@ -10,11 +10,11 @@ import numpy as np
 
 import cordial_ppl as cp
 from cordial_ppl import scores
-from cordial_ppl.covariates import as_covariates
-from cordial_ppl.fusion.readings import as_reader_logits
-from cordial_ppl.readings import as_logits
-from cordial_ppl.scale import Scale
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.data.covariates import as_covariates
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.estimators.fusion.readings import as_reader_logits
+from cordial_ppl.evaluation.synthetic import reviews
 from fuzzing.door import Door, assert_probabilities, attempt
 from fuzzing.mutations import WORDS, mostly, odd_array, odd_value
 
@@ -237,8 +237,8 @@ def _make_paths(rng: random.Random, folder: Path) -> Any:
 
 
 def _enter_paths(path: Any, folder: Path) -> None:
-    from cordial_ppl.formats import find_format
-    from cordial_ppl.sweep import Results, read_config
+    from cordial_ppl.evaluation.sweep import Results, read_config
+    from cordial_ppl.logs import find_format
     from cordial_ppl.tables import check_writable, read_readings
 
     attempt(check_writable, path)

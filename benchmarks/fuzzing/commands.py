@@ -30,12 +30,12 @@ def _fit(*_: object, **__: object) -> Any:
 
 @contextmanager
 def _without_fits() -> Iterator[None]:
-    from cordial_ppl.fusion import Fusion
+    from cordial_ppl.estimators.fusion import Fusion
 
     with (
         mock.patch("cordial_ppl.cli.calibrate.fit_calibrator", _fit),
-        mock.patch("cordial_ppl.priors.learn_prior", _fit),
-        mock.patch("cordial_ppl.sweep.run.make_cell", _fit),
+        mock.patch("cordial_ppl.inference.priors.learn_prior", _fit),
+        mock.patch("cordial_ppl.evaluation.sweep.run.make_cell", _fit),
         mock.patch.object(Fusion, "fit", _fit),
     ):
         yield

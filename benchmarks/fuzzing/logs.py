@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats import FORMATS, collect, find_format
-from cordial_ppl.formats.answers import as_pattern
-from cordial_ppl.formats.naming import Condition
-from cordial_ppl.formats.responses import read_answers
-from cordial_ppl.formats.rows import STUMBLES
-from cordial_ppl.live import cache as answers
-from cordial_ppl.scale import Scale
+from cordial_ppl.logs import FORMATS, collect, find_format
+from cordial_ppl.logs.answers import as_pattern
+from cordial_ppl.logs.ask import cache as answers
+from cordial_ppl.logs.naming import Condition
+from cordial_ppl.logs.responses import read_answers
+from cordial_ppl.logs.rows import STUMBLES
 from cordial_ppl.tables import read_readings
 from fuzzing.door import Door, attempt
 from fuzzing.mutations import WORDS, damage_bytes, damage_lines, damage_tree, mostly, odd_array
@@ -151,7 +151,7 @@ def _arrays(rng: random.Random, data: bytes) -> bytes:
 
 
 def _archive(rng: random.Random, data: bytes) -> bytes:
-    from cordial_ppl.formats.inspect_ai import zipfile as packed
+    from cordial_ppl.logs.inspect_ai import zipfile as packed
 
     with packed.ZipFile(LOGS / "inspect.eval") as archive:
         members = {name: archive.read(name) for name in archive.namelist()[: ROWS + 3]}

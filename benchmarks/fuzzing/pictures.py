@@ -9,8 +9,8 @@ import matplotlib
 
 import cordial_ppl as cp
 from cordial_ppl import plots
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.plots.axis import Axes
-from cordial_ppl.scale import Scale
 from fuzzing.arrays import LOGITS, NAMES, PROBS, STARS, Case, damaged
 from fuzzing.door import Door
 from fuzzing.mutations import WORDS, mostly, odd_value

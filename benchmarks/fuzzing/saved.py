@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 import cordial_ppl as cp
-from cordial_ppl import storage
+from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import CordialError
-from cordial_ppl.fusion import Fusion
+from cordial_ppl.estimators.fusion import Fusion
+from cordial_ppl.evaluation.sweep.results import Outcome, outcome_path, read_outcome, write_outcome
+from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.loading import load_channel
-from cordial_ppl.sweep.results import Outcome, outcome_path, read_outcome, write_outcome
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.runtime import storage
 from fuzzing.door import Door, assert_probabilities, attempt
 from fuzzing.mutations import damage_bytes, damage_tree
 
@@ -221,7 +221,7 @@ def _make_folder(rng: random.Random, folder: Path) -> Path:
 
 
 def _enter_folder(path: Path, folder: Path) -> None:
-    from cordial_ppl.sweep import Results
+    from cordial_ppl.evaluation.sweep import Results
 
     results = Results.load(path)
     assert results.pairs and results.methods

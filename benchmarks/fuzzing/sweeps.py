@@ -6,11 +6,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.sweep import read_config
-from cordial_ppl.sweep.plan import describe, plan
-from cordial_ppl.sweep.scoring import read_externals
-from cordial_ppl.sweep.tasks import load_tasks, subset_columns
-from cordial_ppl.synthetic import reviews
+from cordial_ppl.evaluation.sweep import read_config
+from cordial_ppl.evaluation.sweep.plan import describe, plan
+from cordial_ppl.evaluation.sweep.scoring import read_externals
+from cordial_ppl.evaluation.sweep.tasks import load_tasks, subset_columns
+from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.tables import write_table
 from fuzzing.door import Door
 from fuzzing.mutations import damage_bytes, damage_lines, damage_tree

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.live.examples import read_examples
-from cordial_ppl.live.prompt import Prompt
-from cordial_ppl.live.questions import read_questions
-from cordial_ppl.scale import Scale
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.logs.ask.examples import read_examples
+from cordial_ppl.logs.ask.prompt import Prompt
+from cordial_ppl.logs.ask.questions import read_questions
 from cordial_ppl.tables import (
     Predictions,
     list_values,

@@ -9,11 +9,11 @@ from differences_table import (
 from ranking import base_of
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.products.comparison import count_failures, our_method
-from cordial_ppl.products.product import Product, tabulate
-from cordial_ppl.products.table import difference_record, note_few_draws
-from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.methods import label
+from cordial_ppl.evaluation.products.comparison import count_failures, our_method
+from cordial_ppl.evaluation.products.product import Product, tabulate
+from cordial_ppl.evaluation.products.table import difference_record, note_few_draws
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.evaluation.sweep.methods import label
 
 
 def averaging_gain(results: Results, *, ours: str | None = None, other: str = "mode") -> Product:

@@ -3,11 +3,11 @@
 import numpy as np
 
 from cordial_ppl import scores
-from cordial_ppl.products.comparison import count_failures, need_methods, our_method
-from cordial_ppl.products.product import Product, Record, number, tabulate
-from cordial_ppl.products.table import enough_draws, intervals, note_few_draws
-from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.methods import label
+from cordial_ppl.evaluation.products.comparison import count_failures, need_methods, our_method
+from cordial_ppl.evaluation.products.product import Product, Record, number, tabulate
+from cordial_ppl.evaluation.products.table import enough_draws, intervals, note_few_draws
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.evaluation.sweep.methods import label
 
 OTHER = "dirichlet"
 STRUCTURED = 5

@@ -7,13 +7,13 @@ import numpy as np
 import polars as pl
 from ranking import rivals
 
-from cordial_ppl.products.comparison import count_failures, our_method
-from cordial_ppl.products.curves import Panel, draw_panels, split_panels
-from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.product import Product, Record, number, spread, tabulate
-from cordial_ppl.products.table import difference_record, intervals, note_few_draws
-from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.methods import label
+from cordial_ppl.evaluation.products.comparison import count_failures, our_method
+from cordial_ppl.evaluation.products.curves import Panel, draw_panels, split_panels
+from cordial_ppl.evaluation.products.figure import Figure
+from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
+from cordial_ppl.evaluation.products.table import difference_record, intervals, note_few_draws
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.evaluation.sweep.methods import label
 
 BANDS = 3
 """Rivals whose intervals are drawn."""

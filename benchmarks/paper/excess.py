@@ -15,9 +15,9 @@ from populations import KnownGap, known_gap
 from scipy.special import softmax
 
 from cordial_ppl import scores
-from cordial_ppl.arrays import FLOOR
-from cordial_ppl.calibrators.crossvalidation import FOLDS
-from cordial_ppl.products.equivalents import label_equivalents
+from cordial_ppl.evaluation.products.equivalents import label_equivalents
+from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.calibrators.crossvalidation import FOLDS
 
 TEXTS = 500
 """Readings of a population: labels are drawn of the same ones again and again."""

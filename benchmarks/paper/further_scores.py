@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cordial_ppl.products.comparison import (
+from cordial_ppl.evaluation.products.comparison import (
     Mean,
     count_failures,
     mean_of,
@@ -11,10 +11,10 @@ from cordial_ppl.products.comparison import (
     our_method,
     succeeded,
 )
-from cordial_ppl.products.product import Product, Record, number, spread, tabulate
-from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.methods import label
-from cordial_ppl.sweep.results import Cell
+from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.evaluation.sweep.methods import label
+from cordial_ppl.evaluation.sweep.results import Cell
 
 METRICS = ("rps", "accuracy", "qwk", "mae")
 

@@ -6,8 +6,8 @@ import numpy as np
 from excess import PARAMETERS, ExcessLosses, around_crossover
 from jaxtyping import Float
 
-from cordial_ppl.products.figure import INK, PAGE, Figure, Style, looking, new_figure
-from cordial_ppl.products.product import Product, Record, number, tabulate
+from cordial_ppl.evaluation.products.figure import INK, PAGE, Figure, Style, looking, new_figure
+from cordial_ppl.evaluation.products.product import Product, Record, number, tabulate
 
 SIZES = (3, 5, 7)
 DELTAS = (0.001, 0.01, 0.09)

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from populations import STARTS, affine_channel, fit_affine
 
-from cordial_ppl.arrays import FLOOR, AnyArray
-from cordial_ppl.calibrators.full import STRENGTHS, shrink_channel
+from cordial_ppl.runtime.arrays import FLOOR, AnyArray
+from cordial_ppl.stack.calibrators.full import STRENGTHS, shrink_channel
 
 UNSHRUNK = 1e-6
 """Pseudo-counts a row that change no estimate but keep every probability positive."""

@@ -5,12 +5,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from ranking import forms, leads, name_unknown, rivals
 
-from cordial_ppl.products.comparison import count_failures, mean_pair, need_budgets, our_method
-from cordial_ppl.products.product import Product, Record, number, spread, tabulate
-from cordial_ppl.products.table import loss_records
-from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.methods import label
-from cordial_ppl.sweep.results import Key
+from cordial_ppl.evaluation.products.comparison import (
+    count_failures,
+    mean_pair,
+    need_budgets,
+    our_method,
+)
+from cordial_ppl.evaluation.products.product import Product, Record, number, spread, tabulate
+from cordial_ppl.evaluation.products.table import loss_records
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.evaluation.sweep.methods import label
+from cordial_ppl.evaluation.sweep.results import Key
 
 BUDGETS = (20, 200)
 """What the paper's table shows."""

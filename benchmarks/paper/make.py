@@ -25,9 +25,9 @@ from readers import reader_table
 from reversals import reversal_shares
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.products import PRODUCTS, Product, write_product
-from cordial_ppl.progress import watching
-from cordial_ppl.sweep import read_config, run_sweep
+from cordial_ppl.evaluation.products import PRODUCTS, Product, write_product
+from cordial_ppl.evaluation.sweep import read_config, run_sweep
+from cordial_ppl.runtime.progress import watching
 
 OF_A_SWEEP: Mapping[str, Callable[..., Product]] = {
     **PRODUCTS,

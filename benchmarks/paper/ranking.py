@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.products.comparison import OURS, mean_scores
-from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.results import Key
+from cordial_ppl.evaluation.products.comparison import OURS, mean_scores
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.evaluation.sweep.results import Key
 
 
 def rivals(results: Results, ours: str) -> tuple[str, ...]:

@@ -5,17 +5,17 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from ranking import leads, name_unknown, rivals
 
-from cordial_ppl.products.comparison import (
+from cordial_ppl.evaluation.products.comparison import (
     count_failures,
     mean_pair,
     need_budgets,
     need_methods,
     our_method,
 )
-from cordial_ppl.products.product import NOTHING, Product, Record, number, tabulate
-from cordial_ppl.products.table import difference_record, note_few_draws
-from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.methods import label
+from cordial_ppl.evaluation.products.product import NOTHING, Product, Record, number, tabulate
+from cordial_ppl.evaluation.products.table import difference_record, note_few_draws
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.evaluation.sweep.methods import label
 
 REFERENCE = "logit-stack"
 LEAST, MOST = 5, 100

@@ -2,12 +2,12 @@
 
 import polars as pl
 
-from cordial_ppl.products.comparison import count_failures, mean_scores, our_method
-from cordial_ppl.products.curves import draw_panels, split_panels
-from cordial_ppl.products.figure import Figure
-from cordial_ppl.products.product import NOTHING, Product, Record, spread, tabulate
-from cordial_ppl.sweep import Results
-from cordial_ppl.sweep.methods import label
+from cordial_ppl.evaluation.products.comparison import count_failures, mean_scores, our_method
+from cordial_ppl.evaluation.products.curves import draw_panels, split_panels
+from cordial_ppl.evaluation.products.figure import Figure
+from cordial_ppl.evaluation.products.product import NOTHING, Product, Record, spread, tabulate
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.evaluation.sweep.methods import label
 
 LIMITS = (-0.04, 1.04)
 """Range of the figure: shares, with room for marks."""

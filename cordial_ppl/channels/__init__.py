@@ -1,6 +1,6 @@
 """Channels as NumPyro models: the paper's four, one between its two forms, and the scalar ones."""
 
-from cordial_ppl.channel import Channel
+from cordial_ppl.channels.channel import Channel
 from cordial_ppl.channels.forms import (
     bridge,
     location,

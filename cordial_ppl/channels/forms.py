@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.channel import observe, sample_log_odds
+from cordial_ppl.channels.channel import observe, sample_log_odds
 from cordial_ppl.channels.kernel import blend, expected, kernel, kernels, reading, spread
 from cordial_ppl.channels.parameters import (
     Affine,
@@ -34,7 +34,7 @@ from cordial_ppl.channels.parameters import (
     sample_temperature,
     sample_vector_scaling,
 )
-from cordial_ppl.readings import Readings
+from cordial_ppl.data.readings import Readings
 
 Labels = Int[Array, " n"] | None
 Move = Callable[[Float[Array, "K n"], Affine], Float[Array, "K n"]]

@@ -19,8 +19,8 @@ from jax.lax import optimization_barrier
 from jax.nn import sigmoid
 from jaxtyping import Array, Float
 
-from cordial_ppl.arrays import AnyArray
 from cordial_ppl.channels.parameters import VectorParameters
+from cordial_ppl.runtime.arrays import AnyArray
 
 MOST_WRITTEN_OUT = 16
 """Options beyond which a sum over them is a reduction: it compiles faster."""

@@ -11,7 +11,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Float
 
-from cordial_ppl.channel import sample_log_odds
+from cordial_ppl.channels.channel import sample_log_odds
 
 
 class Affine(NamedTuple):

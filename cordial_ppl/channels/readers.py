@@ -15,10 +15,10 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 from scipy.linalg import helmert
 
-from cordial_ppl.channel import observe
+from cordial_ppl.channels.channel import observe
 from cordial_ppl.channels.kernel import blend, expected, kernel, reading
 from cordial_ppl.channels.parameters import sample_affine
-from cordial_ppl.readings import Readings
+from cordial_ppl.data.readings import Readings
 
 
 def reader_weights(contrast: Float[Any, "... free"]) -> Float[Array, "... R"]:

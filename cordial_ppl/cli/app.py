@@ -26,7 +26,7 @@ from cordial_ppl.cli.read import read
 from cordial_ppl.cli.report import report
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
-from cordial_ppl.progress import doing, showing
+from cordial_ppl.runtime.progress import doing, showing
 
 
 class Commands(TyperGroup):

@@ -6,10 +6,18 @@ from typing import Annotated
 import typer
 
 from cordial_ppl.cli.messages import count, say
-from cordial_ppl.cli.options import After, Json, Quiet, ReadingsOut, Seed, Spelled, split_options
+from cordial_ppl.cli.options import (
+    After,
+    Json,
+    Quiet,
+    ReadingsOut,
+    Seed,
+    Spelled,
+    split_options,
+)
 from cordial_ppl.cli.read import Guess
 from cordial_ppl.errors import InputError, ServerError
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 
 def ask(
@@ -82,14 +90,14 @@ def ask(
     """
     from cordial_ppl.cli.output import check_output, show_json
     from cordial_ppl.cli.reading import as_json, read_spellings, report, warn
-    from cordial_ppl.formats import collect
-    from cordial_ppl.formats.answers import as_pattern
-    from cordial_ppl.formats.spellings import Spellings
-    from cordial_ppl.live.asking import Asking, name_failures
-    from cordial_ppl.live.cache import open_cache
-    from cordial_ppl.live.prompt import Prompt, read_template
-    from cordial_ppl.live.questions import read_questions
-    from cordial_ppl.scale import Scale
+    from cordial_ppl.data.scale import Scale
+    from cordial_ppl.logs import collect
+    from cordial_ppl.logs.answers import as_pattern
+    from cordial_ppl.logs.ask.asking import Asking, name_failures
+    from cordial_ppl.logs.ask.cache import open_cache
+    from cordial_ppl.logs.ask.prompt import Prompt, read_template
+    from cordial_ppl.logs.ask.questions import read_questions
+    from cordial_ppl.logs.spellings import Spellings
     from cordial_ppl.tables import write_table
 
     scale = Scale(split_options(options) or ())
@@ -106,8 +114,8 @@ def ask(
         seed=seed,
     )
     if local:
-        from cordial_ppl.live.local import LocalModel
-        from cordial_ppl.live.scoring import Scoring
+        from cordial_ppl.logs.ask.local import LocalModel
+        from cordial_ppl.logs.ask.scoring import Scoring
 
         given = ("--server", server), ("--key-variable", key_variable), ("--samples", samples)
         given += ("--max-tokens", max_tokens), ("--concurrency", concurrency)
@@ -116,8 +124,8 @@ def ask(
         with doing(f"loading {model}"):
             asked = Scoring(model, LocalModel.load(model), scale.options)
     else:
-        from cordial_ppl.live.chat import Chat
-        from cordial_ppl.live.server import Server
+        from cordial_ppl.logs.ask.chat import Chat
+        from cordial_ppl.logs.ask.server import Server
 
         asked = Chat(
             Server(model, server, key_variable),

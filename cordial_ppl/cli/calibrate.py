@@ -21,12 +21,12 @@ from cordial_ppl.cli.options import (
     Update,
 )
 from cordial_ppl.errors import naming
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
-    from cordial_ppl.cordial.stack import Stack
-    from cordial_ppl.inference.data import Labelled
-    from cordial_ppl.scale import Scale
+    from cordial_ppl.data.labelled import Labelled
+    from cordial_ppl.data.scale import Scale
+    from cordial_ppl.estimators.stack import Stack
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 
@@ -45,7 +45,7 @@ def calibrate(
 
     check_output(output, [readings, labels, *fitting.inputs])
     fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
-    from cordial_ppl.bulk.predictor import predict_table
+    from cordial_ppl.estimators.bulk.predictor import predict_table
 
     texts = predict_table(fitted.calibrator, fitted.table, output)
     labelled = len(fitted.rows)
@@ -130,7 +130,7 @@ def fit_tables(
         InputError: A table is not as it must be, or they do not fit together.
         ChannelError: A file's model breaks the contract of a channel.
     """
-    from cordial_ppl.drift import sketch
+    from cordial_ppl.decisions.drift import sketch
     from cordial_ppl.tables import list_groups, read_labelled, read_provenance
 
     if update is not None:
@@ -169,8 +169,8 @@ def take_labelled(
         InputError: A column is missing, or does not hold finite numbers or the levels of a channel.
         ChannelError: A file does not hold a channel.
     """
-    from cordial_ppl.inference.data import Labelled
-    from cordial_ppl.labelling import as_texts
+    from cordial_ppl.data.labelled import Labelled
+    from cordial_ppl.data.labelling import as_texts
 
     covariates = {name: own[rows] for name, own in take_covariates(table, channels).items()}
     texts = as_texts(labels.item_ids, len(rows))
@@ -183,9 +183,9 @@ def take_covariates(
     """Take the columns that channels ask for, of all texts; raises as `take_labelled`."""
     covariates: dict[str, np.ndarray] = {}
     if channels:
-        from cordial_ppl.channel import count_levels
+        from cordial_ppl.channels.channel import count_levels
+        from cordial_ppl.channels.loading import load_channel
         from cordial_ppl.inference.tracing import find_covariates
-        from cordial_ppl.loading import load_channel
 
         for channel in map(load_channel, channels):
             with naming(f"channel {channel.name!r}"):
@@ -207,7 +207,7 @@ def fit_calibrator(texts: "Labelled", scale: "Scale", settings: Mapping[str, Any
         ChannelError: A file's model breaks the contract of a channel.
     """
     with doing("loading"), leaving_at_once():
-        from cordial_ppl.cordial import Cordial
+        from cordial_ppl.estimators import Cordial
 
         calibrator = Cordial(scale.options, **settings)
         calibrator.check(texts.logits, texts.covariates)

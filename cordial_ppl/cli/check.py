@@ -9,7 +9,7 @@ import typer
 from cordial_ppl.cli.messages import leaving_at_once, say
 from cordial_ppl.cli.options import Chosen, Labelling, Seed, Shown, argument, option
 from cordial_ppl.errors import InputError
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 CHANNEL = "A channel file, whose code is run, or the name of a channel."
 READINGS = "Check it on these readings; needs --labels."
@@ -35,7 +35,7 @@ def check(
     Exit status: 0 if nothing fails, 1 if something does, 2 wrong usage or bad input.
     """
     with doing("loading"):
-        from cordial_ppl.checks import check_channel
+        from cordial_ppl.evaluation.checks import check_channel
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
 
     settings = chosen.settings | labelling.settings
@@ -49,7 +49,7 @@ def check(
         texts = _read(channel, readings, labels, settings)
         report = check_channel(channel, *texts, simulations=simulations, seed=seed)
     if plot is not None and report.ranks:
-        from cordial_ppl.checks.picture import write_ranks
+        from cordial_ppl.evaluation.checks.picture import write_ranks
 
         title = f"Simulation-based calibration of {report.channel}, {simulations} data sets"
         write_ranks(plot, report.ranks, title)

@@ -14,13 +14,14 @@ Now with your own readings and labels (one row a text; item_id, logit_1 ... and 
 
 def demo(shown: Shown, seed: Seed = 0, inference: Method = Inference.DEFAULT) -> None:
     """Show it: fit on 20 labels of made-up reviews, and score the other reviews."""
-    from cordial_ppl import scores, synthetic
+    from cordial_ppl import scores
     from cordial_ppl.cli.calibrate import fit_calibrator
     from cordial_ppl.cli.output import STDOUT, show_json, show_table
-    from cordial_ppl.cordial.weighing import stated
-    from cordial_ppl.inference.data import Labelled
-    from cordial_ppl.readings import as_logits, label_histogram
-    from cordial_ppl.scale import Scale
+    from cordial_ppl.data.labelled import Labelled
+    from cordial_ppl.data.readings import as_logits, label_histogram
+    from cordial_ppl.data.scale import Scale
+    from cordial_ppl.evaluation import synthetic
+    from cordial_ppl.stack.weighing import stated
 
     reviews = synthetic.reviews()
     logits, unseen = as_logits(reviews.logits[:LABELS]), reviews.logits[LABELS:]

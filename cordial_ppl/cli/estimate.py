@@ -20,8 +20,8 @@ from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows,
 
 if TYPE_CHECKING:
     from cordial_ppl.cli.calibrate import FittedTables
-    from cordial_ppl.estimates.estimate import Estimate
-    from cordial_ppl.scale import Scale
+    from cordial_ppl.data.scale import Scale
+    from cordial_ppl.decisions.estimates.estimate import Estimate
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 BY = "A column of READINGS that names groups, such as `system`."
@@ -106,7 +106,7 @@ def _estimate(
 ) -> tuple["FittedTables", "Estimate"]:
     from cordial_ppl.cli.calibrate import fit_tables
     from cordial_ppl.cli.output import check_output
-    from cordial_ppl.cordial.settings import check_level
+    from cordial_ppl.estimators.settings import check_level
     from cordial_ppl.tables import read_groups
 
     inputs = [readings, labels, *fitting.inputs]
@@ -115,7 +115,7 @@ def _estimate(
     if wanted.figure is not None:
         if by is None:
             raise InputError("--figure draws groups: name a column with --by.")
-        from cordial_ppl.products.figure import require_drawing
+        from cordial_ppl.evaluation.products.figure import require_drawing
 
         check_output(wanted.figure, inputs, PICTURES)
         require_drawing()
@@ -181,7 +181,7 @@ def _read_design(table: "ReadingTable", labels: "LabelTable") -> dict[str, Any]:
     Raises:
         InputError: A probability is not above 0 and at most 1; with its row.
     """
-    from cordial_ppl.planning import expected_scores, score_strata
+    from cordial_ppl.decisions.planning import expected_scores, score_strata
     from cordial_ppl.tables.columns import finite
 
     found: dict[str, Any] = {}
@@ -214,7 +214,7 @@ def _write(made: "Estimate", path: Path, by: str) -> None:
 
 def _draw(made: "Estimate", path: Path, by: str) -> None:
     from cordial_ppl import plots
-    from cordial_ppl.products.figure import looking
+    from cordial_ppl.evaluation.products.figure import looking
     from cordial_ppl.tables import replacing
 
     with looking(), replacing(path) as temporary:
@@ -232,7 +232,7 @@ def _show(
 ) -> None:
     """Print the estimate, its warnings and the verdict on the calibrator; or all of it as JSON."""
     from cordial_ppl.cli.output import STDOUT, show_json
-    from cordial_ppl.estimates.bias import drop_copies
+    from cordial_ppl.decisions.estimates.bias import drop_copies
 
     calibrator = fitted.calibrator
     # The column of the estimate is accounted for, and so is another of the same groups.

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from cordial_ppl.cli.options import Chosen, Shown
 from cordial_ppl.errors import InputError
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
-    from cordial_ppl.forecasting import Forecast
+    from cordial_ppl.decisions.forecasting import Forecast
 
 
 def show_forecast(
@@ -45,7 +45,7 @@ def show_forecast(
     if width is not None and not width > 0:
         raise InputError(f"the width of an interval must be positive; got {width}.")
     with doing("loading"):
-        from cordial_ppl.cordial.stack import Stack
+        from cordial_ppl.estimators.stack import Stack
 
         settings = chosen.settings
         fitted, settings["options"] = load_calibrator(calibrator, settings["options"], channels)

@@ -20,7 +20,7 @@ from cordial_ppl.cli.options import (
     option,
     split_options,
 )
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 SAVE = f"Save the calibrator ({ENDING}), for other texts with `cordial predict`."
 
@@ -60,8 +60,8 @@ def fuse(
         found, rows = match_labels(table, found)
     texts = take_labelled(table, rows, found, fitting.channel)
     with doing("loading"), leaving_at_once():
-        from cordial_ppl.bulk.predictor import predict_table
-        from cordial_ppl.fusion import Fusion
+        from cordial_ppl.estimators.bulk.predictor import predict_table
+        from cordial_ppl.estimators.fusion import Fusion
 
         fusion = Fusion(table.scale, readers=table.readers, **settings)
         own = {"sample_weight": texts.weights, "texts": texts.texts}

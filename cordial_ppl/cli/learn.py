@@ -24,10 +24,10 @@ from cordial_ppl.cli.options import (
     split_options,
 )
 from cordial_ppl.errors import InputError, list_names, naming
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
-    from cordial_ppl.priors import LearnedPrior
+    from cordial_ppl.inference.priors import LearnedPrior
 
 Key = tuple[str, str]
 Texts = tuple[np.ndarray, np.ndarray, Mapping[str, np.ndarray]]
@@ -88,9 +88,9 @@ def learn_prior(
         if missing:
             raise InputError(f"--{setting} {min(missing)}: no table holds labelled texts of it.")
     with doing("loading"), leaving_at_once():
-        from cordial_ppl import priors
         from cordial_ppl.channels import AFFINE_CHANNELS
-        from cordial_ppl.loading import load_channel
+        from cordial_ppl.channels.loading import load_channel
+        from cordial_ppl.inference import priors
 
         models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel or ()))]
         prior = priors.learn_prior(

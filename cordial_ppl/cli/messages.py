@@ -14,7 +14,6 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from cordial_ppl import progress
 from cordial_ppl.errors import (
     ChannelError,
     CordialError,
@@ -24,6 +23,7 @@ from cordial_ppl.errors import (
     Value,
     shorten,
 )
+from cordial_ppl.runtime import progress
 
 USAGE: Any = typer.BadParameter.__base__
 """The error of a command that is not typed as it must be."""

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.outputs import check_writable
+from cordial_ppl.runtime.outputs import check_writable
 from cordial_ppl.tables.writing import SINKS
 
 STDOUT = Console(highlight=False, markup=False, soft_wrap=True)

@@ -22,7 +22,7 @@ from cordial_ppl.errors import CordialWarning, InputError, list_names
 if TYPE_CHECKING:
     import polars as pl
 
-    from cordial_ppl.planning import Plan
+    from cordial_ppl.decisions.planning import Plan
     from cordial_ppl.tables import ReadingTable
 
 LABELS = 20
@@ -77,7 +77,7 @@ def plan(
         if shown.json:
             show_json(forecast)
         return
-    from cordial_ppl import planning
+    from cordial_ppl.decisions import planning
     from cordial_ppl.tables import (
         match_labels,
         read_groups,
@@ -125,7 +125,7 @@ def _check_unfilled(out: Path) -> None:
     Raises:
         InputError: There is such a table.
     """
-    from cordial_ppl.numerals import is_missing
+    from cordial_ppl.data.numerals import is_missing
     from cordial_ppl.tables.files import read_columns
     from cordial_ppl.tables.frame import as_list
 
@@ -145,7 +145,7 @@ def _to_label(table: "ReadingTable", made: "Plan") -> "pl.DataFrame":
     """The planned texts with their own columns, and an empty label."""
     import polars as pl
 
-    from cordial_ppl.bulk.predictor import add_extras
+    from cordial_ppl.estimators.bulk.predictor import add_extras
 
     # A column `weight` among labels would weigh them.
     taken = [pl.lit(None).alias(name) for name in (*COLUMNS, "weight")]

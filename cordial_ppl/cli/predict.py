@@ -20,12 +20,12 @@ from cordial_ppl.cli.options import (
     TableOut,
 )
 from cordial_ppl.errors import CordialWarning, InputError
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
-    from cordial_ppl.cordial.stack import Stack
-    from cordial_ppl.drift import Drift
-    from cordial_ppl.fusion import Fusion
+    from cordial_ppl.decisions.drift import Drift
+    from cordial_ppl.estimators.fusion import Fusion
+    from cordial_ppl.estimators.stack import Stack
     from cordial_ppl.tables import ReadingTable
 
 
@@ -48,7 +48,7 @@ def predict(
     machines must see it, and OUT is a folder.
     """
     from cordial_ppl.cli.output import check_output, show_json
-    from cordial_ppl.outputs import check_writable
+    from cordial_ppl.runtime.outputs import check_writable
     from cordial_ppl.tables import open_readings
 
     settings, paths = chosen.settings, [readings, *(also or [])]
@@ -62,10 +62,10 @@ def predict(
     else:
         check_writable(output)
     with doing("loading"):
-        from cordial_ppl.bulk.cluster import predict_on_ray
-        from cordial_ppl.bulk.predictor import predict_table
-        from cordial_ppl.drift import compare, merge, sketch
-        from cordial_ppl.fusion import Fusion
+        from cordial_ppl.decisions.drift import compare, merge, sketch
+        from cordial_ppl.estimators.bulk.cluster import predict_on_ray
+        from cordial_ppl.estimators.bulk.predictor import predict_table
+        from cordial_ppl.estimators.fusion import Fusion
 
         fitted, settings["options"] = load_calibrator(calibrator, settings["options"], channel)
     several = isinstance(fitted, Fusion)
@@ -122,9 +122,9 @@ def load_calibrator(
     Raises:
         InputError: The file holds something else, or `options` are more or fewer than its options.
     """
-    from cordial_ppl.cordial.stack import Stack
-    from cordial_ppl.fusion import Fusion
-    from cordial_ppl.saved import load
+    from cordial_ppl.estimators.fusion import Fusion
+    from cordial_ppl.estimators.saved import load
+    from cordial_ppl.estimators.stack import Stack
 
     fitted = load(path, channels=channels or ())
     if not isinstance(fitted, Stack | Fusion):

@@ -21,7 +21,7 @@ from cordial_ppl.cli.options import (
     split_options,
 )
 from cordial_ppl.errors import InputError, naming
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 ROWS = 5
 """Rows that --dry-run shows."""
@@ -102,11 +102,11 @@ def read(
         show_rows,
         warn,
     )
-    from cordial_ppl.formats import read as read_file
-    from cordial_ppl.formats.guesses import find_labels
-    from cordial_ppl.formats.inspect_ai import logs_calls
-    from cordial_ppl.formats.resolving import list_named
-    from cordial_ppl.formats.suggestions import as_cell
+    from cordial_ppl.logs import read as read_file
+    from cordial_ppl.logs.guesses import find_labels
+    from cordial_ppl.logs.inspect_ai import logs_calls
+    from cordial_ppl.logs.resolving import list_named
+    from cordial_ppl.logs.suggestions import as_cell
     from cordial_ppl.tables import write_table
 
     written = [path for path in (out, labels) if path is not None]

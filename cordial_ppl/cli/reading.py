@@ -9,10 +9,10 @@ from typing import Any
 from cordial_ppl.cli.messages import as_option, count, say
 from cordial_ppl.cli.output import show_table
 from cordial_ppl.errors import InputError
-from cordial_ppl.formats import Collected, Explained
-from cordial_ppl.formats.answers import LOST, SOURCES
-from cordial_ppl.formats.reading import Reading
-from cordial_ppl.formats.suggestions import name_more
+from cordial_ppl.logs import Collected, Explained
+from cordial_ppl.logs.answers import LOST, SOURCES
+from cordial_ppl.logs.reading import Reading
+from cordial_ppl.logs.suggestions import name_more
 
 WIDTH = 32
 """Characters of a cell that is shown."""

@@ -15,7 +15,7 @@ from cordial_ppl.cli.options import (
     output,
 )
 from cordial_ppl.errors import InputError
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 
 def report(
@@ -35,7 +35,7 @@ def report(
     """
     from cordial_ppl.cli.output import check_output, show_json
     from cordial_ppl.cli.predict import load_calibrator
-    from cordial_ppl.products.figure import NEEDED, can_draw
+    from cordial_ppl.evaluation.products.figure import NEEDED, can_draw
     from cordial_ppl.tables import list_groups, read_labelled
 
     settings = chosen.settings
@@ -43,8 +43,8 @@ def report(
     if not can_draw():
         raise InputError(f"a report needs {NEEDED}")
     with doing("loading"):
-        from cordial_ppl.cordial.stack import Stack
-        from cordial_ppl.report import Texts, gather, write_report
+        from cordial_ppl.estimators.stack import Stack
+        from cordial_ppl.plots.report import Texts, gather, write_report
 
         fitted, options = load_calibrator(calibrator, settings["options"], channel)
     if not isinstance(fitted, Stack):

@@ -15,7 +15,7 @@ from cordial_ppl.cli.options import (
     output,
 )
 from cordial_ppl.errors import InputError, naming
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 SHOWN = 10
 """Users in the summary: those who differ most from the population."""
@@ -50,13 +50,13 @@ def shift(
     import polars as pl
 
     from cordial_ppl import scores
-    from cordial_ppl.bulk.predictor import LEVEL, add_extras
     from cordial_ppl.cli.calibrate import fit_calibrator, take_labelled
     from cordial_ppl.cli.output import check_output, show_json, show_table
-    from cordial_ppl.cordial.interval import label_range
-    from cordial_ppl.personal import UserShift
-    from cordial_ppl.personal.validation import as_order, as_users
-    from cordial_ppl.stacking import MIN_LABELS
+    from cordial_ppl.estimators.bulk.predictor import LEVEL, add_extras
+    from cordial_ppl.estimators.users import UserShift
+    from cordial_ppl.estimators.users.validation import as_order, as_users
+    from cordial_ppl.stack.interval import label_range
+    from cordial_ppl.stack.stacking import MIN_LABELS
     from cordial_ppl.tables import read_labelled, write_table
 
     settings, tables, calibrator = fitting.settings, chosen.settings, None
@@ -66,7 +66,7 @@ def shift(
     check_output(out, [readings, labels, *given, *fitting.inputs])
     if calibrator_path is not None:
         with doing("loading"):
-            from cordial_ppl.cordial import load
+            from cordial_ppl.estimators import load
 
             calibrator = load(calibrator_path, channels=fitting.channel or ())
             tables["options"] = tables["options"] or calibrator.scale_

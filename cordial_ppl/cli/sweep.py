@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from cordial_ppl.cli.messages import count, leaving_at_once, say
 from cordial_ppl.cli.options import Engine, EngineName, Shown, argument, option, output
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 CONFIG = (
     "What is compared, in TOML: tasks, methods, budgets, draws, seed. Channel files that it names "
@@ -30,9 +30,9 @@ def sweep(
     labels and method.
     """
     from cordial_ppl.cli.output import show_json, show_table
-    from cordial_ppl.products import PRODUCTS, write_product
-    from cordial_ppl.products.product import number, spread, tabulate
-    from cordial_ppl.products.table import loss_records
+    from cordial_ppl.evaluation.products import PRODUCTS, write_product
+    from cordial_ppl.evaluation.products.product import number, spread, tabulate
+    from cordial_ppl.evaluation.products.table import loss_records
 
     unknown = [name for name in analyse or () if name not in (*PRODUCTS, "all")]
     if unknown:
@@ -40,7 +40,7 @@ def sweep(
     asked = tuple(dict.fromkeys(analyse or ()))
     wanted = tuple(PRODUCTS) if "all" in asked else asked
     with doing("loading"), leaving_at_once():
-        from cordial_ppl.sweep import read_config, run_sweep
+        from cordial_ppl.evaluation.sweep import read_config, run_sweep
 
         plan = read_config(config)
     with leaving_at_once():

@@ -11,10 +11,10 @@ from cordial_ppl.cli.messages import count, leaving_at_once, say
 from cordial_ppl.cli.options import Chosen, Fitting, Labelling
 from cordial_ppl.cli.predict import load_calibrator, warn_of_others
 from cordial_ppl.errors import InputError, naming
-from cordial_ppl.progress import doing
+from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
-    from cordial_ppl.cordial.stack import Stack
+    from cordial_ppl.estimators.stack import Stack
     from cordial_ppl.tables import LabelTable, ReadingTable
 
 
@@ -53,10 +53,10 @@ def update_calibrator(
             "without --update."
         )
     with doing("loading"):
-        from cordial_ppl.cordial.fingerprints import find_places
-        from cordial_ppl.cordial.stack import Stack
-        from cordial_ppl.inference.data import Labelled
-        from cordial_ppl.labelling import as_texts
+        from cordial_ppl.data.labelled import Labelled
+        from cordial_ppl.data.labelling import as_texts
+        from cordial_ppl.estimators.stack import Stack
+        from cordial_ppl.stack.fingerprints import find_places
         from cordial_ppl.tables import list_groups, read_labelled, read_provenance
 
         options = chosen.settings["options"]

@@ -14,15 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.arrays import bucket
-from cordial_ppl.channel import count_levels
-from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.data import Labelled, pad_texts
+from cordial_ppl.channels.channel import count_levels
+from cordial_ppl.data.labelled import Labelled, pad_texts
+from cordial_ppl.data.labelling import by_text
+from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.nuts import CHAINS
 from cordial_ppl.inference.target import Prior, Target
-from cordial_ppl.labelling import by_text
-from cordial_ppl.readings import Readings, label_histogram
+from cordial_ppl.runtime.arrays import bucket
+from cordial_ppl.runtime.compilation import compiled
 
 if TYPE_CHECKING:
     from xarray import DataTree

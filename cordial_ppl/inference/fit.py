@@ -13,11 +13,13 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.arrays import pad_rows
-from cordial_ppl.channel import Channel, count_levels
-from cordial_ppl.covariates import as_covariates
+from cordial_ppl.channels.channel import Channel, count_levels
+from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.covariates import as_covariates
+from cordial_ppl.data.labelled import Labelled, hold_out, pad
+from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.inference.data import Labelled, hold_out, pad
 from cordial_ppl.inference.draws import NOTHING, Draws, diagnose
 from cordial_ppl.inference.importance import (
     effective_sample_size,
@@ -41,10 +43,8 @@ from cordial_ppl.inference.sampler import (
     settle,
 )
 from cordial_ppl.inference.target import Prior, Target, build_target
-from cordial_ppl.loading import load_channel
-from cordial_ppl.progress import doing
-from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, label_histogram
-from cordial_ppl.scale import Scale
+from cordial_ppl.runtime.arrays import pad_rows
+from cordial_ppl.runtime.progress import doing
 
 Found = tuple[Draws, list[Draws]]
 """A posterior, and those without each fold."""

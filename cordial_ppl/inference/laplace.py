@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from cordial_ppl.inference.data import Data
+from cordial_ppl.data.labelled import Data
 from cordial_ppl.inference.modes import SEARCHES, search_modes, weigh_and_predict
 from cordial_ppl.inference.target import Prior, Target
 

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.arrays import pad_rows
-from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.data import Data
+from cordial_ppl.data.labelled import Data
 from cordial_ppl.inference.minimise import Ends, search
 from cordial_ppl.inference.programs import take_tile, tile_of, unwhiten
 from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.runtime.arrays import pad_rows
+from cordial_ppl.runtime.compilation import compiled
 
 SEARCHES = 64
 """Searches for a mode that one call goes on with."""

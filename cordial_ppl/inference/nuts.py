@@ -18,14 +18,14 @@ from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import MCMC, NUTS, init_to_sample
 from numpyro.primitives import Messenger
 
-from cordial_ppl.arrays import bucket
-from cordial_ppl.channel import LABEL_SITE
-from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.data import Labelled, pad_texts
+from cordial_ppl.channels.channel import LABEL_SITE
+from cordial_ppl.data.labelled import Labelled, pad_texts
+from cordial_ppl.data.readings import Readings
 from cordial_ppl.inference.draws import Draws, diagnose
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.inference.tracing import HANDLERS
-from cordial_ppl.readings import Readings
+from cordial_ppl.runtime.arrays import bucket
+from cordial_ppl.runtime.compilation import compiled
 
 CHAINS = 4
 WARMUP = 1000

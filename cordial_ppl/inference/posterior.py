@@ -9,15 +9,15 @@ import jax
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from cordial_ppl.channel import Channel, count_levels
-from cordial_ppl.covariates import as_covariates
-from cordial_ppl.inference.data import Labelled
+from cordial_ppl.channels.channel import Channel, count_levels
+from cordial_ppl.data.covariates import as_covariates
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, name_readers
 from cordial_ppl.inference.draws import Diagnostics
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.programs import DRAWS, predict, predict_draws
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.thinning import make_probes, thin
-from cordial_ppl.readings import Readings, as_logits, as_logits_of_readers, name_readers
 
 if TYPE_CHECKING:
     from xarray import DataTree

@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.arrays import pad_rows, repeat_rows
-from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.data import TILE, Data, on_cpu, texts_last
+from cordial_ppl.data.labelled import TILE, Data, on_cpu, texts_last
+from cordial_ppl.data.readings import Readings
 from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, propose
 from cordial_ppl.inference.target import Prior, Target
-from cordial_ppl.readings import Readings
+from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
+from cordial_ppl.runtime.compilation import compiled
 
 POINTS, STEPS = 1024, 8
 """Points whose density is computed side by side by default, and how often at most in one call."""

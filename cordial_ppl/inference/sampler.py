@@ -27,8 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.compilation import compiled
-from cordial_ppl.inference.data import Data
+from cordial_ppl.data.labelled import Data
 from cordial_ppl.inference.importance import (
     effective_sample_size,
     khat_limit,
@@ -39,6 +38,7 @@ from cordial_ppl.inference.importance import (
 from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian, set_out
 from cordial_ppl.inference.programs import density, walk
 from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.runtime.compilation import compiled
 
 PRECISION = np.float32
 """Log densities are needed to far less than their Monte Carlo error: half the digits suffice."""

@@ -15,8 +15,8 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.channel import LABEL_SITE, Channel
-from cordial_ppl.compilation import compiled
+from cordial_ppl.channels.channel import LABEL_SITE, Channel
+from cordial_ppl.data.readings import SUM_TOLERANCE, Readings
 from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.tracing import (
     HANDLERS,
@@ -27,7 +27,7 @@ from cordial_ppl.inference.tracing import (
     run_model,
     sample_sites,
 )
-from cordial_ppl.readings import SUM_TOLERANCE, Readings
+from cordial_ppl.runtime.compilation import compiled
 
 
 class Prior(NamedTuple):

@@ -15,10 +15,10 @@ from numpyro.distributions import biject_to
 from numpyro.distributions.transforms import IndependentTransform
 from numpyro.distributions.util import sum_rightmost
 
-from cordial_ppl.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal, count_levels
+from cordial_ppl.channels.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, Ordinal, count_levels
+from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError, InputError, say_error
-from cordial_ppl.garbage import paused
-from cordial_ppl.readings import Readings
+from cordial_ppl.runtime.garbage import paused
 
 PROBE_DRAWS = 256
 RESERVED = frozenset({"chain", "draw", "label", "option", "prediction", "reader", "text"})

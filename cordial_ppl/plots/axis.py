@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
-from cordial_ppl.products.figure import COLUMN, literal, looking
-from cordial_ppl.scale import Scale
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.evaluation.products.figure import COLUMN, literal, looking
 
 Axes = Any
 """A `matplotlib.axes.Axes`."""

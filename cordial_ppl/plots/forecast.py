@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from cordial_ppl.decisions.forecasting import FEWEST, Forecast
 from cordial_ppl.errors import InputError
-from cordial_ppl.forecasting import FEWEST, Forecast
 from cordial_ppl.plots.axis import OURS, RAW, Axes, drawing
 
 

@@ -1,9 +1,9 @@
 """How good each group of texts is, with its interval."""
 
+from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimates.estimate import Estimate
+from cordial_ppl.evaluation.products.figure import INK, literal
 from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing
-from cordial_ppl.products.figure import INK, literal
 
 MOST = 60
 """Groups that are drawn; of more, those at both ends."""

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.cordial.stack import Stack
+from cordial_ppl.decisions.reported import Parameter, list_parameters
+from cordial_ppl.decisions.summary import LEVELS, PHRASES
 from cordial_ppl.errors import InputError
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.evaluation.products.figure import INK, PAGE, Figure, looking, new_figure, wrap
 from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, check_stack, drawing
-from cordial_ppl.products.figure import INK, PAGE, Figure, looking, new_figure, wrap
-from cordial_ppl.reported import Parameter, list_parameters
-from cordial_ppl.summary import LEVELS, PHRASES
 
 UNITS = {
     "temperature": "factor on the logits",

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.summary import LEVEL
 from cordial_ppl.errors import InputError
+from cordial_ppl.evaluation.products.figure import INK, draw_heatmap, literal
 from cordial_ppl.plots.axis import Axes, drawing, group, name_options, short
-from cordial_ppl.products.figure import INK, draw_heatmap, literal
-from cordial_ppl.readings import as_logits
-from cordial_ppl.scale import Scale
 from cordial_ppl.scores import as_probabilities, means_given_stated
-from cordial_ppl.summary import LEVEL
 
 TEXTS, MOST, DECIMALS = 20, 8, 3
 """Texts for each bin, bins of a threshold (and thresholds) at most, and decimals of predictions."""

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.cordial.estimator import Estimator
-from cordial_ppl.cordial.stack import Stack
-from cordial_ppl.cordial.weighing import stated
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.plots.axis import (
     OURS,
     PEOPLE,
@@ -17,7 +17,7 @@ from cordial_ppl.plots.axis import (
     group,
     name_options,
 )
-from cordial_ppl.readings import as_logits
+from cordial_ppl.stack.weighing import stated
 
 MOST, JITTER = 400, 0.12
 """Labelled texts that are drawn as points, and how far a point may stand from its label, as a share

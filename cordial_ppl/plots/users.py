@@ -1,8 +1,8 @@
 """What sets single users apart: each one's value with its interval."""
 
-from cordial_ppl.personal import UserShift
+from cordial_ppl.estimators.users import UserShift
+from cordial_ppl.evaluation.products.figure import INK, literal
 from cordial_ppl.plots.axis import OURS, PEOPLE, Axes, drawing
-from cordial_ppl.products.figure import INK, literal
 
 MOST = 40
 """Users that are drawn; of more, those at both ends."""

@@ -1,10 +1,10 @@
 """How far each member of a stack, or each reader of a fusion, is believed."""
 
-from cordial_ppl.cordial.stack import Stack
 from cordial_ppl.errors import NotFittedError
-from cordial_ppl.fusion import Fusion
+from cordial_ppl.estimators.fusion import Fusion
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.evaluation.products.figure import literal
 from cordial_ppl.plots.axis import CHANNEL, OURS, Axes, check_stack, drawing
-from cordial_ppl.products.figure import literal
 
 
 def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:

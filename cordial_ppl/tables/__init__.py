@@ -6,7 +6,7 @@ by side) and `predictions` (made elsewhere) build on these; `groups` reads what 
 texts, `provenance` how readings were made.
 """
 
-from cordial_ppl.outputs import check_writable, discard_unfinished, replacing
+from cordial_ppl.runtime.outputs import check_writable, discard_unfinished, replacing
 from cordial_ppl.tables.groups import list_groups, read_groups
 from cordial_ppl.tables.labels import LabelTable, read_labels
 from cordial_ppl.tables.matching import match_labels, read_labelled

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64, Int64
 
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
-from cordial_ppl.scale import Scale
 from cordial_ppl.tables.choices import lacking, nearest
 from cordial_ppl.tables.columns import PREFIXES, list_distinct, named
 from cordial_ppl.tables.frame import ROW, Columns

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
-from cordial_ppl.covariates import find_wrong
+from cordial_ppl.data.covariates import find_wrong
+from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.errors import InputError, name_rows, quote
-from cordial_ppl.numerals import is_missing
 from cordial_ppl.tables.frame import Columns, as_list
 
 KINDS = ("logit", "logprob", "p", "n")

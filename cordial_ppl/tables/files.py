@@ -24,7 +24,7 @@ from typing import Any
 import polars as pl
 
 from cordial_ppl.errors import CordialWarning, FileError, list_names, quote
-from cordial_ppl.outputs import name_endings
+from cordial_ppl.runtime.outputs import name_endings
 from cordial_ppl.tables.frame import (
     INDEX,
     ROW,

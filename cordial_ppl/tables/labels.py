@@ -9,6 +9,9 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64, Int64
 
+from cordial_ppl.data.labelling import LARGEST
+from cordial_ppl.data.rounding import round_positions
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import (
     CordialWarning,
     InputError,
@@ -18,9 +21,6 @@ from cordial_ppl.errors import (
     naming,
     quote,
 )
-from cordial_ppl.labelling import LARGEST
-from cordial_ppl.rounding import round_positions
-from cordial_ppl.scale import Scale
 from cordial_ppl.tables.annotators import (
     combine,
     find_missing,

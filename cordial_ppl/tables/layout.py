@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cordial_ppl.data.numerals import in_order, is_counting, parse_number
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names
-from cordial_ppl.numerals import in_order, is_counting, parse_number
-from cordial_ppl.scale import Scale
 from cordial_ppl.tables.columns import KINDS, is_reading, list_distinct
 from cordial_ppl.tables.frame import Columns
 

@@ -14,8 +14,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
-from cordial_ppl.errors import naming
-from cordial_ppl.readings import (
+from cordial_ppl.data.readings import (
     Source,
     Unread,
     as_logits,
@@ -23,7 +22,8 @@ from cordial_ppl.readings import (
     readings_from_probabilities,
     warn_of_unread,
 )
-from cordial_ppl.scale import Scale
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import naming
 from cordial_ppl.tables.choices import identify, select, select_both, split_choice
 from cordial_ppl.tables.columns import (
     filled,

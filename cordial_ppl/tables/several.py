@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded, list_names, quote
+from cordial_ppl.errors import (
+    CordialWarning,
+    InputError,
+    SettingNeeded,
+    list_names,
+    quote,
+)
 from cordial_ppl.tables.columns import is_reading, named
 from cordial_ppl.tables.frame import ROW, Columns, reading
 from cordial_ppl.tables.readings import ReadingTable, list_values, read_readings

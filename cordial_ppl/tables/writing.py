@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from cordial_ppl.errors import FileError
-from cordial_ppl.outputs import name_endings, replacing
+from cordial_ppl.runtime.outputs import name_endings, replacing
 from cordial_ppl.tables.frame import as_series, as_text, first_line
 
 SINKS = {

@@ -1,0 +1,1 @@
+"""What is taken in: the scale, readings, labels and covariates, as arrays."""

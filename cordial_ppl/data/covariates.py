@@ -1,0 +1,78 @@
+"""Validation of covariates: numbers known of each text, such as its length."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from cordial_ppl.data.containers import as_numbers
+from cordial_ppl.errors import InputError, quote
+
+
+def as_covariates(
+    covariates: Mapping[str, Any] | None,
+    rows: int,
+    needed: Sequence[str] | None = None,
+    levels: Mapping[str, int] | None = None,
+) -> dict[str, np.ndarray]:
+    """Validate per-text covariates.
+
+    Args:
+        covariates: numbers by name, each array-like of shape ``[n]``.
+        rows: number of texts n.
+        needed: names that the fit had, which must all be there; others are left out.  By default
+            all are kept.
+        levels: covariates that must be whole numbers 0..L-1, and their L.
+
+    Returns:
+        Float64 arrays by name, each of shape ``[n]``.
+
+    Raises:
+        InputError: a covariate is missing, has another shape, is not finite somewhere, or is not
+            one of its levels.
+    """
+    if covariates is not None and not hasattr(covariates, "keys"):
+        raise InputError(f"covariates must be numbers by name; got {quote(covariates)}.")
+    given = {} if covariates is None else {name: covariates[name] for name in covariates.keys()}
+    for name in needed or ():
+        if name not in given:
+            raise InputError(f"the fit had the covariate {name!r}: give it here too.")
+    names = given if needed is None else needed
+    return {name: _as_column(name, given[name], rows, (levels or {}).get(name)) for name in names}
+
+
+def find_wrong(
+    column: Float64[np.ndarray, " n"], levels: int | None
+) -> tuple[Int64[np.ndarray, " m"], str]:
+    """Find what cannot be values of a covariate.
+
+    Args:
+        column: its values.
+        levels: how many levels it has, if it numbers something.
+
+    Returns:
+        The rows of wrong values, and what all must be.
+    """
+    wrong, rule = ~np.isfinite(column), "finite numbers"
+    if levels is not None:
+        wrong |= (column < 0) | (column >= levels) | (column != np.floor(column))
+        rule = f"whole numbers 0..{levels - 1}, as its channel has {levels} levels"
+    return np.flatnonzero(wrong), rule
+
+
+def _as_column(name: str, values: Any, rows: int, levels: int | None) -> np.ndarray:
+    what = f"covariate {quote(name)}"
+    try:
+        column = as_numbers(values)
+    except ValueError as error:
+        raise InputError(f"{what} must be numbers: {error}.") from error
+    if column.shape != (rows,):
+        raise InputError(
+            f"{what} must have one number a text, shape ({rows},); got shape {column.shape}."
+        )
+    wrong, rule = find_wrong(column, levels)
+    if wrong.size:
+        row = wrong[0]
+        raise InputError(f"{what} must be {rule}; it is {column[row]:g} in row {row}.")
+    return column

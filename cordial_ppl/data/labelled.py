@@ -1,0 +1,186 @@
+"""Labelled texts: as they came, and padded for a compiled program."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.data.labelling import rank_texts
+from cordial_ppl.data.readings import Readings
+from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
+
+TILE = 32
+"""Rows that a program on a CPU computes at a time: how many tiles there are is data, not shape."""
+
+CAPACITY = 2048
+"""Rows that there is room for: one program serves any number of labels up to here."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Labelled:
+    """Labels of texts, one a row; a text with several labels has several rows.
+
+    Attributes:
+        logits: centred logits, nats; with an axis of readers if there are several.
+        labels: options 0..K-1; -1 for a label that is held out.
+        covariates: what else is known of each row, by name.
+        weights: what each label counts in the likelihood, positive; by default one.
+        texts: which text each row is of, any numbers; by default each row is of another.
+    """
+
+    logits: Float[np.ndarray, "n *readers K"]
+    labels: Int[np.ndarray, " n"]
+    covariates: Mapping[str, Float[np.ndarray, " n"]]
+    weights: Float[np.ndarray, " n"]
+    texts: Int[np.ndarray, " n"]
+
+    def __init__(
+        self,
+        logits: Float[np.ndarray, "n *readers K"],
+        labels: Int[np.ndarray, " n"],
+        covariates: Mapping[str, Float[np.ndarray, " n"]] | None = None,
+        weights: Float[np.ndarray, " n"] | None = None,
+        texts: Int[np.ndarray, " n"] | None = None,
+    ):
+        count = len(labels)
+        own = {
+            "logits": logits,
+            "labels": labels,
+            "covariates": {} if covariates is None else covariates,
+            "weights": np.ones(count) if weights is None else weights,
+            "texts": -1 - np.arange(count) if texts is None else texts,
+        }
+        vars(self).update(own)
+
+    @property
+    def ranks(self) -> Int[np.ndarray, " n"]:
+        """Texts numbered 0..T-1, in the order of their first rows."""
+        return rank_texts(self.texts)
+
+    @property
+    def count(self) -> int:
+        """Number of texts T."""
+        return len(np.unique(self.texts))
+
+    @property
+    def first(self) -> Int[np.ndarray, " T"]:
+        """The first row of each text, in their order."""
+        return np.sort(np.unique(self.texts, return_index=True)[1])
+
+    def take(self, rows: Any) -> "Labelled":
+        """Some of the rows, by position."""
+        extra = {name: column[rows] for name, column in self.covariates.items()}
+        own = self.weights[rows], self.texts[rows]
+        return Labelled(self.logits[rows], self.labels[rows], extra, *own)
+
+    def join(self, more: "Labelled") -> "Labelled":
+        """These rows and then others, which have the same covariates."""
+        pairs = [(column, more.covariates[name]) for name, column in self.covariates.items()]
+        extra = dict(zip(self.covariates, map(np.concatenate, pairs), strict=True))
+        names = "logits", "labels", "weights", "texts"
+        joined = {
+            name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in names
+        }
+        return Labelled(covariates=extra, **joined)
+
+
+class Data(NamedTuple):
+    """Labelled texts as a compiled program takes them.
+
+    Attributes:
+        logits: centred logits, padded to the capacity, nats; texts last, so that loops over them
+            are over neighbours in memory.
+        labels: their options; -1 for padding and for what is held out.
+        weights: what each label counts; zero for padding.
+        histogram: smoothed label histogram pi that the channel falls back on.
+        covariates: what else is known of each text, by name.
+        tiles: how many tiles of rows hold texts.
+    """
+
+    logits: Float[Any, "... K rows"]
+    labels: Int[Any, "*many rows"]
+    weights: Float[Any, "*many rows"]
+    histogram: Float[Any, "*many K"]
+    covariates: dict[str, Float[Any, "*many rows"]]
+    tiles: Int[Any, ""]
+
+    @property
+    def readings(self) -> Readings:
+        """What a channel's model sees of the texts."""
+        return Readings(jnp.moveaxis(self.logits, -1, 0), self.histogram, self.covariates)
+
+
+def on_cpu() -> bool:
+    """Whether programs run on a CPU, and not on an accelerator."""
+    return jax.default_backend() == "cpu"
+
+
+def capacity(rows: int) -> int:
+    """Number of rows that texts are padded to.
+
+    Args:
+        rows: how many texts there are.
+
+    Returns:
+        On a CPU 2,048, whose tiles are computed as far as there are texts; on an accelerator, which
+        computes all rows at once, a power of two from 32 on.  Beyond, twice as many, and so on.
+    """
+    size = CAPACITY if on_cpu() else TILE
+    while size < rows:
+        size *= 2
+    return size
+
+
+def pad(
+    texts: Labelled,
+    labels: Int[np.ndarray, " n"],
+    histogram: Float[np.ndarray, " K"],
+    dtype: Any,
+) -> Data:
+    """Pad labelled texts for a compiled program.
+
+    Args:
+        texts: the texts.
+        labels: what is seen of their labels; -1 for what is held out.
+        histogram: smoothed label histogram.
+        dtype: precision that the program works in.
+    """
+    padded = pad_texts(replace(texts, labels=labels), capacity(len(labels)))
+    return Data(
+        logits=texts_last(padded.logits.astype(dtype)),
+        labels=padded.labels.astype(np.int32),
+        weights=padded.weights.astype(dtype),
+        histogram=np.asarray(histogram, dtype),
+        covariates={name: column.astype(dtype) for name, column in padded.covariates.items()},
+        tiles=np.int32(-(-len(labels) // TILE) if on_cpu() else 1),
+    )
+
+
+def pad_texts(texts: Labelled, rows: int) -> Labelled:
+    """Append texts without a label, with logits and weight 0 and the last text's covariates."""
+    return Labelled(
+        pad_rows(texts.logits, rows, 0.0),
+        pad_rows(texts.labels, rows, -1),
+        {name: repeat_rows(column, rows) for name, column in texts.covariates.items()},
+        pad_rows(texts.weights, rows, 0.0),
+        pad_rows(texts.texts, rows, -1),
+    )
+
+
+def texts_last(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "*readers K n"]:
+    """Logits with the axis of the texts at the end, in memory too."""
+    return np.ascontiguousarray(np.moveaxis(logits, 0, -1))
+
+
+def hold_out(labels: Int[np.ndarray, " n"], folds: Int[np.ndarray, " n"]) -> list[np.ndarray]:
+    """Labels without each fold in turn: those of the fold are -1.
+
+    Args:
+        labels: options of the texts.
+        folds: fold of each text, 0..F-1.
+    """
+    return [np.where(folds == fold, -1, labels) for fold in range(folds.max() + 1)]

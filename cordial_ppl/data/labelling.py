@@ -1,0 +1,223 @@
+"""Labels that count differently: weights, and several labels of one text.
+
+A row is a label of a text.  The likelihood of the labels is ``sum_i w_i log p(z_i | x_i)``: a
+weight of 2 counts like two labels, a soft label is several rows of one text whose weights sum to
+one, and the labels of several annotators share their text.
+"""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.data.containers import as_numbers, unmasked
+from cordial_ppl.data.numerals import is_missing
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError, quote
+
+LARGEST = 1e4
+"""A weight counts labels: nobody has more of one text, and 32 bits hold their sums."""
+
+
+def rank_texts(texts: Any) -> np.ndarray:
+    """Number texts 0..T-1 in the order in which they first occur among rows, ``[n]``."""
+    _, first, found = np.unique(np.asarray(texts), return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[found]
+
+
+def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    r"""Weights of the labels of several annotators, :math:`w_i = 1 / m` for a text with m labels.
+
+    A text counts as one, however many have labelled it (`benchmarks/annotators.py`).
+
+    Args:
+        texts: which text each label is of.
+    """
+    ranks = rank_texts(texts)
+    return 1.0 / np.bincount(ranks)[ranks]
+
+
+def as_weights(
+    values: Any, texts: Int[np.ndarray, " n"], cells: tuple[np.ndarray, np.ndarray] | None = None
+) -> Float[np.ndarray, " n"]:
+    """Validate the weights of labels; where none are given, a text's labels share a weight of one.
+
+    Args:
+        values: numbers from 0 up, shape ``[n]``, or None.
+        texts: which text each label is of.
+        cells: row and column of each label in a table of annotators; the weights are then those of
+            its cells, or of its rows, which their labels share.
+
+    Raises:
+        InputError: they are no such numbers, of another length, or all zero.
+    """
+    if values is None:
+        return share_text(texts)
+    try:
+        given = as_numbers(values)
+    except ValueError as error:
+        raise InputError(f"sample_weight must be numbers: {error}.") from error
+    rows, columns = (np.arange(len(texts)), np.zeros(1, int)) if cells is None else cells
+    count, several = 1 + int(rows.max()), cells is not None and given.ndim == 2
+    if (
+        given.ndim != 1 + several
+        or len(given) != count
+        or (several and given.shape[1] <= columns.max())
+    ):
+        raise InputError(
+            f"sample_weight must have one number a label, shape ({count},), or the shape of a "
+            f"table of labels; got shape {given.shape}."
+        )
+    weights = given[rows, columns] if several else given[rows]
+    if cells is not None and not several:
+        weights = weights * share_text(texts)
+    wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
+    if wrong.size:
+        raise InputError(
+            f"sample_weight must be between 0 and {LARGEST:,.0f}; 1 counts as one label; it is "
+            f"{weights[wrong[0]]:g} in row {rows[wrong[0]]}."
+        )
+    if not weights.any():
+        raise InputError(
+            "sample_weight must be above zero for one label at least: all weights are zero."
+        )
+    return weights
+
+
+def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
+    """Number the texts that labels are of: whole numbers as they are, names by a digest.
+
+    Equal names have equal numbers, also in a later call; texts without a name are -1, -2, ...
+
+    Args:
+        values: which text each label is of, names or whole numbers from 0 up, shape ``[n]``; None
+            where each is of another.
+        rows: number of labels n.
+
+    Raises:
+        InputError: they are no such names, or of another length.
+    """
+    if values is None:
+        return -1 - np.arange(rows)
+    try:
+        cells = np.asarray(unmasked(values))
+    # A container may raise anything when it is made an array.
+    except Exception as error:
+        raise InputError(f"texts must be one name or number each: {error}.") from error
+    if cells.shape != (rows,):
+        raise InputError(
+            f"texts must have one name or number a label, shape ({rows},); got shape {cells.shape}."
+        )
+    if cells.dtype.kind in "iu":
+        if cells.min(initial=0) < 0:
+            raise InputError(f"texts that are numbers must be 0 or above; found {cells.min()}.")
+        return cells.astype(np.int64)
+    names = cells.tolist()
+    for row, name in enumerate(names):
+        if is_missing(name) or not isinstance(name, str | int):
+            raise InputError(
+                f"texts must be names or whole numbers; found {quote(name)} in row {row}."
+            )
+    digests = {name: hashlib.blake2b(str(name).encode(), digest_size=8) for name in set(names)}
+    # The sign and one bit are left, so that further numbers can follow.
+    numbers = {name: int.from_bytes(own.digest(), "little") >> 2 for name, own in digests.items()}
+    return np.array([numbers[name] for name in names], np.int64)
+
+
+class Said(NamedTuple):
+    """What is said of each of T texts, in the order of their first rows.
+
+    Attributes:
+        first: the first row of each.
+        shares: share of each option among its labels, by weight; rows sum to one.
+        weights: sum of its labels' weights.
+    """
+
+    first: Int[np.ndarray, " T"]
+    shares: Float[np.ndarray, "T K"]
+    weights: Float[np.ndarray, " T"]
+
+    @property
+    def effective(self) -> float:
+        r"""How many texts of equal weight say as much, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`."""
+        return float(self.weights.sum() ** 2 / np.sum(self.weights**2))
+
+    @property
+    def alike(self) -> bool:
+        """Whether all labels are of one option, as a single one is: nothing can be learned."""
+        return bool(np.count_nonzero(self.shares.sum(axis=0)) == 1)
+
+
+def by_text(
+    labels: Int[np.ndarray, " n"],
+    size: int,
+    weights: Float[np.ndarray, " n"] | None = None,
+    texts: Int[np.ndarray, " n"] | None = None,
+) -> Said:
+    """Collect the labels of each text.
+
+    Args:
+        labels: positions on the scale.
+        size: number of options K.
+        weights: what each label counts; one by default.
+        texts: which text each is of; by default each of another.
+    """
+    counted = np.ones(len(labels)) if weights is None else weights
+    ranks = np.arange(len(labels)) if texts is None else rank_texts(texts)
+    first = np.sort(np.unique(ranks, return_index=True)[1])
+    sums = np.zeros((len(first), size))
+    np.add.at(sums, (ranks, labels), counted)
+    totals = sums.sum(axis=1)
+    return Said(first, sums / totals[:, None], totals)
+
+
+def have_several(labels: Any) -> bool:
+    """Whether labels have a row a text and a column an annotator, ``[n, m]``."""
+    shape = getattr(labels, "shape", None)
+    if shape is not None:
+        return len(shape) == 2
+    first = next(iter(labels), None) if isinstance(labels, list | tuple) else None
+    return isinstance(first, list | tuple | np.ndarray)
+
+
+def list_labels(
+    labels: Any, scale: Scale
+) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"], Int[np.ndarray, " rows"]]:
+    """The labels of several annotators one by one, text by text.
+
+    Args:
+        labels: a row a text and a column an annotator; None, NaN, an empty cell, or -1 where that
+            is no option, for a label that is missing.
+        scale: the K options.
+
+    Returns:
+        Positions on the scale, and the row and column of each.
+
+    Raises:
+        InputError: a label is no option, a text has none, or rows differ in length.
+    """
+    try:
+        cells = np.array(unmasked(labels), dtype=object)
+    except Exception as error:
+        raise InputError(f"labels must have the shape [n], or [n, annotators]: {error}.") from error
+    if cells.ndim != 2:
+        raise InputError(
+            "labels must have the shape [n], or [n, annotators] with rows of one length and None "
+            "for a missing label."
+        )
+    minus = not {"-1", "-1.0"} & set(scale.options)
+    there = np.array(
+        [[not (is_missing(cell) or (minus and cell == -1)) for cell in row] for row in cells]
+    ).reshape(cells.shape)
+    empty = np.flatnonzero(~there.any(axis=1))
+    if empty.size:
+        raise InputError(
+            f"every text needs a label of one annotator at least; row {empty[0]} has none."
+        )
+    rows, columns = np.nonzero(there)
+    codes = scale.encode(
+        cells[rows, columns].tolist(),
+        where=lambda place: f"row {rows[place]}, column {columns[place]}",
+    )
+    return codes, rows, columns

@@ -1,0 +1,338 @@
+"""Readings: what a reader (an LLM judge) says of each text, as centred logits.
+
+Logits, probabilities and counts are validated here; a message names the row and column at fault.
+Adding a constant to the logits of a row changes nothing, so rows are centred to mean 0.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Float64, Int
+
+from cordial_ppl.data.containers import as_numbers
+from cordial_ppl.errors import (
+    CordialWarning,
+    InputError,
+    Where,
+    name_row,
+    name_rows,
+    quote,
+)
+
+LARGEST = 1e9
+"""Logits this large are invalid; masks this low (the smallest float32, say) stand for -inf."""
+
+MASKED = 1e3
+"""Nats below the largest of its row at which a logit is a mask (-1e4, -1e9) and not a reading."""
+
+SUM_TOLERANCE = 1e-3
+"""Largest distance from one of the sum of a text's probabilities."""
+
+ONE_OPTION_FLOOR = float(np.log(1e-4))
+"""Distance (nats) to the other options of a row in which a single option was read."""
+
+SURE = 8
+"""Rows from which on logits that all look like probabilities are no coincidence."""
+
+
+class Readings(NamedTuple):
+    """What a channel model sees of the texts (a pytree).
+
+    Attributes:
+        logits: centred logits, [n, K], or [n, R, K] for R readers (nats); NaN for the K options of
+            a reader that has not read the text.
+        histogram: smoothed share of each label, [K].
+        covariates: named values of each text, [n] each.
+    """
+
+    logits: Float[Any, "n *readers K"]
+    histogram: Float[Any, " K"]
+    covariates: dict[str, Float[Any, " n"]] = {}
+
+
+class Unread(NamedTuple):
+    """Options without a reading, which were floored.
+
+    Attributes:
+        options: number of such cells.
+        rows: number of rows with such cells.
+        texts: number of rows.
+        first: the place of the first cell.
+    """
+
+    options: int
+    rows: int
+    texts: int
+    first: str
+
+
+def warn_of_unread(found: Unread) -> None:
+    """Warn once of options without a reading, with their number and the first place."""
+    cells = f"in {found.rows} of {found.texts} rows"
+    if found.options == 1:
+        words = f"1 option {cells} has no reading ({found.first}) and was"
+    else:
+        words = (
+            f"{found.options} options {cells} have no reading (the first in {found.first}) and were"
+        )
+    warnings.warn(
+        f"{words} floored at the smallest value of the row.", CordialWarning, stacklevel=4
+    )
+
+
+class Source(NamedTuple):
+    """Where readings come from, for messages.
+
+    Attributes:
+        where: names a row; by default its position, counted from 0.
+        columns: names of the columns; by default those of a data frame, or positions.
+        tell: called with the options without a reading.
+    """
+
+    where: Where = name_row
+    columns: Sequence[str] | None = None
+    tell: Callable[[Unread], None] = warn_of_unread
+
+
+GIVEN = Source()
+"""An array that the caller gives."""
+
+
+def as_logits(
+    values: Any, *, size: int | None = None, source: Source = GIVEN
+) -> Float64[np.ndarray, "n K"]:
+    """Validate logits and centre each row to mean 0: l_k - (1/K) sum_j l_j.
+
+    An option with logit -inf, or masked more than 1,000 nats below the largest, was not read: it
+    gets the smallest value of its row that was, and one warning counts them. If only one option was
+    read, the others are put log(1e-4) below it. Logits that look like probabilities are warned of.
+
+    Args:
+        values: logits or log-probabilities [n, K] (nats): NumPy, JAX, pandas, polars or lists.
+        size: number of options K expected, if known.
+        source: where the values come from.
+
+    Returns:
+        Centred finite logits [n, K].
+
+    Raises:
+        InputError: the values are not a table of numbers with n >= 1 and K >= 2 (or K = `size`), a
+            value is NaN or +inf, or a row is -inf throughout.
+    """
+    table = _Table(values, "logits", source, size)
+    numbers = table.numbers
+    inside = len(numbers) >= SURE and numbers.min() >= 0 and numbers.max() <= 1
+    if inside and np.allclose(numbers.sum(axis=1), 1):
+        warnings.warn(
+            "the logits of every text lie between 0 and 1 and sum to one, as probabilities do: if "
+            "that is what they are, use readings_from_probabilities, or in a table columns p_.",
+            CordialWarning,
+            stacklevel=3,
+        )
+    # Sums round by their order in memory, and a data frame is stored column by column.
+    logits = np.ascontiguousarray(table.floor(numbers))
+    return logits - logits.mean(axis=1, keepdims=True)
+
+
+def as_logits_of_readers(
+    values: Any, *, readers: Sequence[str] | None = None, size: int | None = None
+) -> Float64[np.ndarray, "n R K"]:
+    """Validate the logits of several readers and centre them, each reader and text to mean 0.
+
+    Args:
+        values: logits [n, R, K] (nats); NaN for all K options of a reader that has not read a text.
+        readers: names of the R readers for messages; by default their positions.
+        size: number of options K expected, if known.
+
+    Returns:
+        Centred logits [n, R, K], NaN where a reading is missing.
+
+    Raises:
+        InputError: the values have another shape, a text has no reading at all or only part of one,
+            or a reading is invalid; the message names the reader and the text.
+    """
+    try:
+        table = as_numbers(values)
+    except ValueError as error:
+        raise InputError(f"logits must be numbers of shape [n, R, K]: {error}.") from error
+    if table.ndim != 3 or not table.size:
+        hint = " One reader is an axis too: logits[:, None]." if table.ndim == 2 else ""
+        raise InputError(f"logits must have shape [n, R, K]; found {list(table.shape)}.{hint}")
+    names = readers or name_readers(table.shape[1])
+    if len(names) != table.shape[1]:
+        raise InputError(
+            f"logits must have one row a text for each of {len(names)} readers, "
+            f"{', '.join(names)}; found {table.shape[1]} readers."
+        )
+    present = ~np.isnan(table).all(axis=2)
+    unread = np.flatnonzero(~present.any(axis=1))
+    if unread.size:
+        raise InputError(f"every text needs a reading; no reader has read {name_rows(unread)}.")
+    for number, name in enumerate(names):
+        rows = np.flatnonzero(present[:, number])
+        if rows.size:
+            source = Source(lambda row, rows=rows, name=name: f"row {rows[row]} of {name!r}")
+            table[rows, number] = as_logits(table[rows, number], size=size, source=source)
+    return table
+
+
+def name_readers(count: int) -> tuple[str, ...]:
+    """Default names of readers: "reader 0" ...."""
+    return tuple(f"reader {number}" for number in range(count))
+
+
+def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np.ndarray, "n K"]:
+    """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
+
+    Args:
+        p: probabilities [n, K].
+        source: where they come from.
+
+    Returns:
+        Finite log-probabilities [n, K] (nats), not centred.
+
+    Raises:
+        InputError: a probability is negative or not finite, or a row does not sum to one.
+    """
+    table = _Table(p, "probabilities", source)
+    probs = table.numbers
+    table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be 0..1")
+    with np.errstate(over="ignore"):
+        totals = probs.sum(axis=1)
+    off = np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE)
+    if off.size:
+        raise InputError(
+            f"probabilities must sum to one; they sum to {totals[off[0]]:.6g} in "
+            f"{name_rows(off, source.where)}. Divide each row by its sum, or give logits or counts."
+        )
+    with np.errstate(divide="ignore"):
+        return table.floor(np.log(probs))
+
+
+def readings_from_counts(
+    counts: Any, pseudo_count: float = 0.5, *, source: Source = GIVEN
+) -> Float64[np.ndarray, "n K"]:
+    """Turn counts of sampled ratings into logits: log((c_k + a) / (sum_j c_j + a K)).
+
+    Args:
+        counts: how often each option was sampled, whole numbers [n, K].
+        pseudo_count: the pseudo-count a of every option, above 0.
+        source: where they come from.
+
+    Returns:
+        Log-probabilities [n, K] (nats), not centred.
+
+    Raises:
+        InputError: a count is negative or not whole, a row holds no rating, or `pseudo_count` is
+            not above 0.
+    """
+    if not (pseudo_count > 0 and np.isfinite(pseudo_count)):
+        raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
+    table = _Table(counts, "counts", source)
+    numbers = table.numbers
+    # Beyond 2**53 floats cannot tell neighbouring whole numbers apart.
+    whole = (numbers >= 0) & (numbers <= 2.0**53) & (np.floor(numbers) == numbers)
+    table.reject(~whole, "counts must be whole numbers from 0 up")
+    totals = numbers.sum(axis=1, keepdims=True)
+    empty = np.flatnonzero(totals[:, 0] == 0)
+    if empty.size:
+        raise InputError(
+            "a text needs at least one rating; all counts are 0 or empty in "
+            f"{name_rows(empty, source.where)}. Remove the rows without a rating."
+        )
+    return np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
+
+
+def label_histogram(
+    labels: Int[Any, " n"],
+    size: int,
+    pseudo_counts: Any = 1.0,
+    weights: Float[np.ndarray, " n"] | None = None,
+) -> Float64[np.ndarray, " K"]:
+    """Share of each label, (count_k + a_k) / (n + sum_j a_j), where n is the sum of the weights.
+
+    Args:
+        labels: positions 0..K-1, [n]; others (a padded -1) are not counted.
+        size: number of options K.
+        pseudo_counts: the pseudo-count a_k of each option, [K], or one number for all.
+        weights: what each label counts; one by default.
+    """
+    hits = np.asarray(labels)[:, None] == np.arange(size)
+    counts = (hits if weights is None else hits * weights[:, None]).sum(axis=0) + pseudo_counts
+    return counts / counts.sum()
+
+
+class _Table:
+    """Numbers [n, K] with n >= 1 and K >= 2 (or K = size), and the names of their places."""
+
+    numbers: Float64[np.ndarray, "n K"]
+
+    def __init__(self, values: Any, noun: str, source: Source, size: int | None = None):
+        self.where, self.columns, self.tell = source
+        if self.columns is None:
+            self.columns = getattr(values, "columns", None)
+        try:
+            self.numbers = as_numbers(values)
+        except ValueError as error:
+            raise InputError(self._not_numbers(values, noun, error)) from error
+        shape = self.numbers.shape
+        if len(shape) != 2:
+            hint = " One text is a row: write values[None, :]." if len(shape) == 1 else ""
+            raise InputError(f"{noun} must have the shape [n, K]; found {list(shape)}.{hint}")
+        if not shape[0]:
+            raise InputError(f"{noun} must hold at least one row; found none.")
+        if shape[1] < 2:
+            raise InputError(f"{noun} need at least two columns, one an option; found one.")
+        if size not in (None, shape[1]):
+            raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")
+
+    def place(self, cell: Any) -> str:
+        """Name a cell: "row 3, column 'p_1'"."""
+        row, column = map(int, cell)
+        name = column if self.columns is None else quote(self.columns[column])
+        return f"{self.where(row)}, column {name}"
+
+    def reject(self, wrong: np.ndarray, rule: str) -> None:
+        """Raise for the first cell that breaks a rule."""
+        if wrong.any():
+            first = tuple(np.argwhere(wrong)[0])
+            more = int(wrong.sum()) - 1
+            others = f" and {more} more {'cell' if more == 1 else 'cells'}" if more else ""
+            found = f"{self.numbers[first]:g} in {self.place(first)}{others}"
+            raise InputError(f"{rule}; found {found}.")
+
+    def floor(self, logits: np.ndarray) -> Float64[np.ndarray, "n K"]:
+        """Replace -inf by the smallest finite value of the row, and tell of it once."""
+        rule = (
+            "logits must be finite, below 1e9 (a missing option is -inf, in a file an empty cell)"
+        )
+        self.reject(~(logits < LARGEST), rule)
+        missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
+        if not missing.any():
+            return logits
+        read = (~missing).sum(axis=1)
+        unread = np.flatnonzero(read == 0)
+        if unread.size:
+            raise InputError(
+                "a text needs at least one option with a reading; every option is -inf or empty in "
+                f"{name_rows(unread, self.where)}. Remove the rows without a reading."
+            )
+        lowest = np.where(missing, np.inf, logits).min(axis=1)
+        floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
+        first = self.place(np.argwhere(missing)[0])
+        self.tell(Unread(int(missing.sum()), int(missing.any(axis=1).sum()), len(logits), first))
+        return np.where(missing, floors[:, None], logits)
+
+    def _not_numbers(self, values: Any, noun: str, error: Exception) -> str:
+        try:
+            rows = np.asarray(values, dtype=object)
+        except Exception:
+            rows = np.empty(0)
+        for cell, value in np.ndenumerate(rows) if rows.ndim == 2 else ():
+            try:
+                float(value)
+            except Exception:
+                return f"{noun} must be numbers; found {quote(value)} in {self.place(cell)}."
+        return f"{noun} must be a table of numbers with rows of one length: {error}."

@@ -1,0 +1,76 @@
+"""Labels between options, such as half points and averages: which options they count for."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from cordial_ppl.data.numerals import is_counting
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError
+
+ROUNDINGS = ("half-up", "nearest-even", "split")
+"""How labels between options are rounded."""
+
+
+class Rounded(NamedTuple):
+    """Options that labels count for.
+
+    Attributes:
+        rows: Which label each is of, rising, [m].
+        labels: Positions of the options, 0..K-1, [m].
+        weights: How much each counts; those of a label sum to one, [m].
+    """
+
+    rows: Int64[np.ndarray, " m"]
+    labels: Int64[np.ndarray, " m"]
+    weights: Float64[np.ndarray, " m"]
+
+
+def round_labels(labels: Any, options: Any, how: str = "half-up") -> Rounded:
+    r"""Round labels that lie between options.
+
+    ``split`` shares a label among its neighbours so that its mean stays, with the weights
+
+    .. math:: w_{k+1} = \frac{x - v_k}{v_{k+1} - v_k}, \qquad w_k = 1 - w_{k+1}
+
+    for a label x between the options' numbers v: 3.5 is half a 3 and half a 4.
+
+    Args:
+        labels: numbers or names of options, [n].
+        options: the K options in the scale's order, or how many there are, 0..K-1.
+        how: "half-up" (to the nearest option, 3.5 to 4), "nearest-even" (2.5 to 2 and 3.5 to 4) or
+            "split".
+
+    Returns:
+        The options, one or two a label.
+
+    Raises:
+        InputError: A label is neither an option nor between two, or there is no such way.
+    """
+    scale = Scale.default(options) if isinstance(options, int) else Scale.of(options, len(options))
+    return round_positions(scale.locate(labels), scale, how)
+
+
+def round_positions(positions: Float64[np.ndarray, " n"], scale: Scale, how: str) -> Rounded:
+    """Round positions 0..K-1 that may lie between options; see `round_labels`."""
+    if how not in ROUNDINGS:
+        raise InputError(f"round must be one of {', '.join(ROUNDINGS)}; got {how!r}.")
+    rows, below = np.arange(len(positions)), np.floor(positions).astype(np.int64)
+    share = positions - below
+    if how == "split":
+        above = np.minimum(below + 1, scale.size - 1)
+        pairs = np.stack([1 - share, share], axis=1)
+        counted = pairs > 0
+        both = np.stack([below, above], axis=1)
+        return Rounded(np.repeat(rows, 2)[counted.ravel()], both[counted], pairs[counted])
+    numbers = np.array(list(scale.numbers or range(scale.size)))
+    upward = numbers[-1] > numbers[0] if how == "half-up" else _is_odd(below, numbers)
+    up = (share > 0.5) | ((share == 0.5) & upward)
+    return Rounded(rows, below + up, np.ones(len(positions)))
+
+
+def _is_odd(positions: Int64[np.ndarray, " n"], numbers: Float64[np.ndarray, " K"]) -> np.ndarray:
+    """Whether options have odd numbers if they count by one, or odd positions."""
+    counting = is_counting(numbers.tolist()) or is_counting(numbers[::-1].tolist())
+    return (numbers[positions] if counting else positions) % 2 == 1

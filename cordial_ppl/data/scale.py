@@ -1,0 +1,361 @@
+"""The rating scale: K ordered options; labels become positions 0..K-1, and positions labels."""
+
+import unicodedata
+import warnings
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from cordial_ppl.data.containers import unmasked
+from cordial_ppl.data.numerals import is_counting, is_missing, parse_number
+from cordial_ppl.errors import (
+    CordialWarning,
+    InputError,
+    SettingNeeded,
+    Where,
+    list_names,
+    name_rows,
+    quote,
+)
+
+SHOWN = 3
+"""Wrong labels that a message quotes."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The K ordered options of a rating, worst (or least) first.
+
+    If the name of every option is a number ('1'..'5'), the labels 3, 3.0, '3' and '3.0' all mean
+    the option of that name. Otherwise a label is the name of an option, or its position 0..K-1.
+    Capitals and blanks do not count where names differ in more than these.
+
+    Args:
+        options: the K names, at least two, distinct and not empty.
+        aliases: how tables write the options, if otherwise: '1'..'5' for 'poor'..'excellent'.
+        numbered: whether predictions are numbers, because the options were given so.
+
+    Raises:
+        InputError: there are fewer than two options, or a name is empty or occurs twice.
+    """
+
+    options: tuple[str, ...]
+    aliases: tuple[str, ...] = field(default=(), compare=False)
+    numbered: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the names."""
+        names = tuple(name.strip() for name in self.options)
+        object.__setattr__(self, "options", names)
+        object.__setattr__(self, "aliases", tuple(name.strip() for name in self.aliases))
+        if len(names) < 2:
+            raise InputError(f"a scale needs at least two options; found {len(names)}: {names}.")
+        if "" in names:
+            raise InputError(f"options must not be empty; found an empty name in {names}.")
+        numbers = [parse_number(name) for name in names]
+        alike: list[Any] = [_composed(name) for name in names] if None in numbers else numbers
+        twice = [name for name, same in zip(names, alike, strict=True) if alike.count(same) > 1]
+        if twice:
+            raise InputError(f"options must be distinct; {twice[0]!r} occurs twice in {names}.")
+
+    @classmethod
+    def default(cls, size: int) -> "Scale":
+        """Name `size` options '0'..'K-1'."""
+        return cls(tuple(map(str, range(size))))
+
+    @classmethod
+    def of(cls, options: Any, size: int) -> "Scale":
+        """Make the scale of readings with `size` columns.
+
+        Args:
+            options: the names in the scale's order (numbers are taken as names), a scale, or None
+                for 0..K-1.
+            size: number of columns K of the readings.
+
+        Raises:
+            InputError: the number of names is not `size`, or the names are no scale.
+        """
+        if options is None:
+            return cls.default(size)
+        if isinstance(options, Scale):
+            scale = options
+        else:
+            names = _names(options)
+            numbered = all(isinstance(name, Real) for name in names)
+            scale = cls(tuple(map(str, names)), numbered=numbered)
+        if scale.size != size:
+            raise InputError(
+                f"the readings have {size} columns but {scale.size} options are named: "
+                f"{list_names(scale.options)}. Name one option for every column."
+            )
+        return scale
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The options as predictions are given: names, or numbers if they were numbers."""
+        if not self.numbered:
+            return np.asarray(self.options)
+        whole = (self.values % 1 == 0).all()
+        return self.values.astype(np.int64) if whole else self.values
+
+    @property
+    def size(self) -> int:
+        """The number of options, K."""
+        return len(self.options)
+
+    @property
+    def values(self) -> Float64[np.ndarray, " K"]:
+        """The options' numbers if all of their names are numbers, or their positions."""
+        numbers = _numbers(self.options) or range(self.size)
+        return np.array(list(numbers), np.float64)
+
+    @cached_property
+    def numbers(self) -> dict[float, int] | None:
+        """Positions by the numbers of the options' names or of their aliases; None for words."""
+        return _numbers(self.options) or _numbers(self.aliases)
+
+    def encode(
+        self, labels: Any, *, where: Where | None = None, noun: str = "labels"
+    ) -> Int64[np.ndarray, " n"]:
+        """Turn labels into positions on the scale.
+
+        Args:
+            labels: one label a text: names or numbers, in a list, NumPy or JAX array or a series.
+            where: names the place of a label in messages; by default its row, counted from 0.
+            noun: what messages call the labels.
+
+        Returns:
+            Positions 0..K-1, shape [n].
+
+        Raises:
+            InputError: a label is missing, fractional, out of range or an unknown word, or there
+                are no labels.
+            SettingNeeded: the labels fit options that start at 1.
+        """
+        cells, codes = self._find(labels, where, noun)
+        if None in codes:
+            raise self._complaint(cells, codes, where, noun)
+        return np.array(codes, np.int64)
+
+    def locate(
+        self, labels: Any, *, where: Where | None = None, noun: str = "labels"
+    ) -> Float64[np.ndarray, " n"]:
+        """Turn labels into positions, of which some may lie between options: 3.5 of 1..5 is 2.5.
+
+        Raises:
+            InputError: as `encode` raises, but for a number between two options.
+            SettingNeeded: the labels fit options that start at another number.
+        """
+        cells, codes = self._find(labels, where, noun)
+        places = [
+            self._between(cell) if code is None else code
+            for cell, code in zip(cells, codes, strict=True)
+        ]
+        if None in places:
+            raise self._complaint(cells, places, where, noun)
+        return np.round(np.array(places, np.float64), 9)
+
+    def at(self, positions: Float64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
+        """The numbers at positions that may lie between options, as labels count them."""
+        return np.interp(positions, np.arange(self.size), list(self.numbers or range(self.size)))
+
+    def named(self, label: Any) -> int | None:
+        """The position of an option by its name or alias; None for another label."""
+        if not isinstance(label, str):
+            return None
+        position = self._positions.get(_composed(label.strip()))
+        return self._folded.get(_fold(label)) if position is None else position
+
+    def counted(self, labels: Iterable[Any], noun: str = "labels") -> "Scale":
+        """Find out how numbers count options that are words, from 0 or from 1.
+
+        Args:
+            labels: all labels.
+            noun: what messages call them.
+
+        Returns:
+            The scale, with the numbers as aliases if they are 1..K, which is warned of.
+
+        Raises:
+            SettingNeeded: the numbers lie between 1 and K - 1, and may count from either.
+        """
+        numbers = {parse_number(label) for label in labels if self.named(label) is None}
+        known = [number for number in numbers if number is not None]
+        if self.numbers is not None or not known or min(known) < 1 or max(known) > self.size:
+            return self
+        names = tuple(str(i + 1) for i in range(self.size))
+        first, last = self.options[0], self.options[-1]
+        if max(known) < self.size:
+            found = ", ".join(f"{number:g}" for number in sorted(known))
+            raise SettingNeeded(
+                f"{noun} {found} may count {quote(first)} to {quote(last)} from 0 or from 1.",
+                "Number the options as the labels do, from 1 for example",
+                "options",
+                names,
+            )
+        warnings.warn(
+            f"{noun} are taken to count the options from 1, {quote(first)}, to {self.size}, "
+            f"{quote(last)}.",
+            CordialWarning,
+            stacklevel=3,
+        )
+        return replace(self, aliases=names)
+
+    def _find(self, labels: Any, where: Where | None, noun: str) -> tuple[list, list]:
+        """The labels as Python objects, and the position of each; None for what is no option."""
+        try:
+            values = np.asarray(unmasked(labels))
+        # A container may raise anything when it is made an array.
+        except Exception as error:
+            raise InputError(_not_single(labels, where, noun)) from error
+        if values.ndim != 1:
+            raise InputError(f"{noun} must have the shape [n]; found {list(values.shape)}.")
+        if not values.size:
+            raise InputError(f"there are no {noun}: at least one is needed.")
+        cells = values.tolist()
+        try:
+            positions = {cell: self._position(cell) for cell in set(cells)}
+        except TypeError as error:
+            raise InputError(_not_single(cells, where, noun)) from error
+        return cells, [positions[cell] for cell in cells]
+
+    def decode(self, indices: Any) -> list[str]:
+        """Turn positions 0..K-1, shape [n], into option names; raise an `InputError` for others."""
+        positions = np.asarray(indices)
+        if positions.size and not (0 <= positions.min() and positions.max() < self.size):
+            raise InputError(f"positions must be 0..{self.size - 1}; found {positions.tolist()}.")
+        return [self.options[i] for i in positions.tolist()]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        # A number is an option's own, and not how a table writes another.
+        other = () if _numbers(self.options) and _numbers(self.aliases) else self.aliases
+        names = (*other, *self.options)
+        return {_composed(name): i % self.size for i, name in enumerate(names)}
+
+    @cached_property
+    def _folded(self) -> dict[str, int]:
+        """Positions by names without capitals and blanks, where these tell the options apart."""
+        places: dict[str, set[int]] = {}
+        for name, position in self._positions.items():
+            places.setdefault(_fold(name), set()).add(position)
+        return {name: min(found) for name, found in places.items() if len(found) == 1}
+
+    @property
+    def _counting(self) -> bool:
+        """Whether the options are numbers in steps of one."""
+        return is_counting(list(self.numbers or ()))
+
+    def _position(self, label: Any) -> int | None:
+        position = self.named(label)
+        if position is not None:
+            return position
+        number = parse_number(label)
+        if number is None:
+            return None
+        if self.numbers is not None:
+            return self.numbers.get(number)
+        if not number.is_integer():
+            return None
+        index = int(number) if 0 <= number < self.size else None
+        return self._positions.get(str(int(number)), index)
+
+    def _between(self, label: Any) -> float | None:
+        """The position of a number between two options, if they are in order."""
+        number = parse_number(label)
+        known = np.array(list(self.numbers or range(self.size)))
+        places = np.arange(self.size)
+        if known[0] > known[-1]:
+            known, places = known[::-1], places[::-1]
+        if number is None or not known[0] < number < known[-1] or (np.diff(known) <= 0).any():
+            return None
+        return float(np.interp(number, known, places))
+
+    def _complaint(self, cells: list, codes: list, where: Where | None, noun: str) -> InputError:
+        bad = [i for i, code in enumerate(codes) if code is None]
+        empty = [i for i in bad if is_missing(cells[i])]
+        if empty:
+            rows = name_rows(empty, where)
+            return InputError(
+                f"{noun} must not be missing; there is none in {rows}. Remove such rows."
+            )
+        places: dict[str, list[int]] = {}
+        for i in bad:
+            places.setdefault(quote(cells[i]), []).append(i)
+        found = [f"{value} in {name_rows(rows, where)}" for value, rows in places.items()]
+        others = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        message = f"{noun} must be {self._expected()}; found {', '.join(found[:SHOWN])}{others}."
+        numbers = {parse_number(cells[i]) for i in bad}
+        words = {_fold(cell): cell.strip() for cell in cells if isinstance(cell, str)}
+        if self._counting and numbers == {None} and len(bad) == len(cells):
+            if 1 < len(words) <= self.size:
+                # Their order is not known: a command that names them so would fit a wrong scale.
+                found = list_names(words.values())
+                advice = f"If the options are words, {found} here, name all {self.size} worst first"
+                return SettingNeeded(message, advice, "options", ("WORST", "...", "BEST"))
+        from_zero = self.options == Scale.default(self.size).options
+        if from_zero and 0 not in codes and numbers == {self.size}:
+            names = tuple(str(i + 1) for i in range(self.size))
+            advice = "If your scale starts at 1, name the options"
+            return SettingNeeded(message, advice, "options", names)
+        first = next(iter(self.numbers or ()), 0)
+        if self._counting and numbers == {first - 1} and self.size - 1 not in codes:
+            names = tuple(str(int(first) - 1 + i) for i in range(self.size))
+            advice = f"If your labels start at {first - 1:g}, name the options"
+            return SettingNeeded(message, advice, "options", names)
+        if all(self._between(cells[i]) is not None for i in bad):
+            message += " Labels between options can be rounded: round_labels."
+        return InputError(message)
+
+    def _expected(self) -> str:
+        if self._counting:
+            first, last = min(self.numbers or {0}), max(self.numbers or {0})
+            return f"whole numbers {first:g}..{last:g}"
+        positions = "" if self.numbers else f" (or their positions 0..{self.size - 1})"
+        return f"among the options {list_names(self.options)}{positions}"
+
+
+def _names(options: Any) -> tuple[Any, ...]:
+    try:
+        if isinstance(options, str | bytes | Set):
+            raise TypeError("a text is one name, and a set has no order")
+        names = tuple(options)
+        _ = tuple(map(str, names))
+        return names
+    except Exception as error:  # What looks like a sequence may raise anything.
+        raise InputError(
+            f"options must be a sequence of names; found {quote(options)}. "
+            "Write options=('1', '2', '3') for three options."
+        ) from error
+
+
+def _composed(name: str) -> str:
+    """The name with composed accents: an e with an acute accent may be one character or two."""
+    return unicodedata.normalize("NFC", name)
+
+
+def _fold(name: str) -> str:
+    """The name without capitals, and with single blanks."""
+    return " ".join(_composed(name).casefold().split())
+
+
+def _numbers(names: Sequence[str]) -> dict[float, int] | None:
+    """Positions by the names' numbers; None if one is no number."""
+    numbers = [parse_number(name) for name in names]
+    found = {number: i for i, number in enumerate(numbers) if number is not None}
+    return found if found and len(found) == len(names) else None
+
+
+def _not_single(labels: Any, where: Where | None, noun: str) -> str:
+    rows = enumerate(labels if isinstance(labels, list | tuple) else ())
+    found = (
+        f"; found {quote(cell)} in {name_rows([i], where)}"
+        for i, cell in rows
+        if isinstance(cell, list | tuple | dict | set | np.ndarray)
+    )
+    return f"{noun} must be one name or number each{next(found, '')}."

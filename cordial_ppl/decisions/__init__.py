@@ -1,0 +1,1 @@
+"""What people decide by: a verdict, a summary, estimates, plans, forecasts, drift."""

@@ -1,0 +1,129 @@
+"""What a fitted stack predicts of a corpus under draws from its posterior, summed by group."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.inference.posterior import Posterior
+
+if TYPE_CHECKING:
+    from cordial_ppl.estimators.decisions import Decisions
+
+BLOCK = 1024
+"""Texts whose draws are in memory at a time."""
+
+Member = tuple[float, Float[np.ndarray, "D m K"]]
+
+
+class CorpusDraws(NamedTuple):
+    """Predictions of a corpus under D draws, and of its labelled texts.
+
+    Each channel's draws vary around the mixture that predicts: which member is right is no further
+    source of uncertainty, as it would be if members were a latent choice.
+
+    Attributes:
+        weights: of the draws, which sum to one.
+        sums: probabilities summed over the texts of each group.
+        spread: predictive variance of single labels' values, summed likewise, for V values.
+        labelled: probabilities of the labelled texts less those of the mixture.
+    """
+
+    weights: Float[np.ndarray, " D"]
+    sums: Float[np.ndarray, "D G K"]
+    spread: Float[np.ndarray, "G V"]
+    labelled: Float[np.ndarray, "D n K"]
+
+
+class Sampler:
+    """Draws of every member of a fitted stack, the same for all texts.
+
+    Args:
+        stack: the fitted stack.
+        count: draws of each channel; a calibrator has one.
+        redrawn: whether label histograms are drawn from their Dirichlet posteriors.
+        seed: seed of the random numbers.
+    """
+
+    def __init__(self, stack: "Decisions", count: int, redrawn: bool, seed: int):
+        self.stack, self.labels = stack, float(stack.label_counts_.sum())
+        rng = np.random.default_rng([seed, count])
+        self.drawn = {
+            name: posterior.draw(count, self.labels, redrawn, rng)
+            for name, posterior in stack.posteriors_.items()
+        }
+
+    def predict(
+        self, logits: Float[np.ndarray, "m K"], covariates: Mapping[str, np.ndarray]
+    ) -> Iterator[Member]:
+        """Predict texts with each member that has weight: its weight, and its draws."""
+        for name, weight in self.stack.weights_.items():
+            fit = self.stack.fits_[name]
+            if weight <= 0:
+                continue
+            if isinstance(fit, Posterior):
+                yield weight, fit.predict_draws(logits, covariates, *self.drawn[name])
+            else:
+                yield weight, fit.predict(logits)[0][None]
+
+
+def sum_draws(
+    sampler: Sampler,
+    logits: Float[np.ndarray, "N K"],
+    covariates: Mapping[str, np.ndarray],
+    groups: Int[np.ndarray, " N"],
+    rows: Int[np.ndarray, " n"],
+    values: Float[np.ndarray, "V K"],
+) -> CorpusDraws:
+    """Predict a corpus under draws and sum over the unlabelled texts of each group.
+
+    Args:
+        sampler: the draws.
+        logits: centred logits of all texts.
+        covariates: of the texts, by name.
+        groups: group of each text, 0..G-1.
+        rows: the labelled texts.
+        values: value of each option, one row for each quantity that is estimated.
+    """
+    count, size = int(groups.max()) + 1, logits.shape[1]
+    place = np.full(len(logits), -1)
+    place[rows] = np.arange(len(rows))
+    spread, mixed = np.zeros((count, len(values))), np.zeros((count, size))
+    sums: list[np.ndarray] = []
+    labelled: list[np.ndarray] = []
+    shares: list[float] = []
+    for start in range(0, len(logits), BLOCK):
+        block = slice(start, start + BLOCK)
+        extra = {name: column[block] for name, column in covariates.items()}
+        here = place[block]
+        others = np.flatnonzero(here < 0)
+        others = others[np.argsort(groups[block][others], kind="stable")]
+        present, starts = np.unique(groups[block][others], return_index=True)
+        mixture, channel = np.zeros((len(here), size)), 0
+        for weight, found in sampler.predict(logits[block], extra):
+            mixture += weight * found.mean(axis=0)
+            if len(found) == 1:
+                continue
+            if not start:
+                shares.append(weight)
+                sums.append(np.zeros((len(found), count, size)))
+                labelled.append(np.zeros((len(found), len(rows), size)))
+            if len(present):
+                parts = np.add.reduceat(found[:, others], starts, axis=1, dtype=np.float64)
+                sums[channel][:, present] += parts
+            labelled[channel][:, here[here >= 0]] = found[:, here >= 0]
+            channel += 1
+        mixture /= mixture.sum(axis=1, keepdims=True)
+        rest, homes = mixture[others], groups[block][others]
+        np.add.at(mixed, homes, rest)
+        np.add.at(spread, homes, rest @ values.T**2 - (rest @ values.T) ** 2)
+    if not shares:  # Calibrators alone: nothing is known of their uncertainty.
+        return CorpusDraws(np.ones(1), mixed[None], spread, np.zeros((1, len(rows), size)))
+    weights = np.repeat(np.array(shares) / sum(shares) / len(sums[0]), len(sums[0]))
+    return CorpusDraws(
+        weights,
+        np.concatenate([each - each.mean(axis=0) for each in sums]) + mixed,
+        spread,
+        np.concatenate([each - each.mean(axis=0) for each in labelled]),
+    )

@@ -1,0 +1,208 @@
+"""Whether readings are like those of a fit, from counts alone: no text is kept, no table held."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Float64, Int, Int64
+
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.permutation import adjusted_p
+
+RATE = 0.01
+"""Share of alarms where nothing differs, at most."""
+
+LEAST = 0.05
+"""Least difference that raises an alarm: a share of the texts, or of the scale's length."""
+
+STEPS = 64
+"""Steps of expected scores on a scale of up to so many classes, at most."""
+
+PERMUTATIONS, SHUFFLED = 999, 10**5
+LARGEST = 10**8
+"""Texts of one sketch that are compared at most; of more, a share of each count."""
+
+
+class Drift(NamedTuple):
+    """How new readings differ from those of a fit.
+
+    Attributes:
+        p: probability of so large a difference, of options or scores, between texts of one kind.
+        share: of the texts, how many would have to be given another stated option, at least: the
+            total variation distance of the stated options.
+        distance: by how much expected scores differ, classes: the Wasserstein distance.
+        options: share of each stated option, in the fit and now.
+        means: mean stated option on the scale, in the fit and now.
+        scores: mean expected score on the scale, in the fit and now.
+        texts: number of texts, in the fit and now.
+    """
+
+    p: float
+    share: float
+    distance: float
+    options: Float64[np.ndarray, "2 K"]
+    means: tuple[float, float]
+    scores: tuple[float, float]
+    texts: tuple[int, int]
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the readings differ by more than chance, and by enough to matter."""
+        length = self.options.shape[1] - 1
+        return self.p <= RATE and max(self.share, self.distance / length) >= LEAST
+
+    def describe(self, scale: Scale) -> str:
+        """Whether the readings differ, and in what, in words."""
+        if self.p > RATE:
+            return f"the readings differ from those of the fit no more than by chance ({self._p})"
+        if not self.alarm:
+            return f"the readings differ from those of the fit, but by too little ({self._p})"
+        words = f"the readings differ from those of the fit ({self._p}): "
+        if self.share < LEAST:
+            return words + "the mean expected score is {1:.2f}, was {0:.2f}".format(*self.scores)
+        was, now = self.options
+        most = int(np.abs(now - was).argmax())
+        return (
+            f"{words}the mean stated option is {self.means[1]:.2f}, was {self.means[0]:.2f}; "
+            f"{scale.options[most]!r} is stated for {now[most]:.0%} of the texts, was for "
+            f"{was[most]:.0%}"
+        )
+
+    @property
+    def _p(self) -> str:
+        return f"p = {self.p:.2g}, {self.texts[1]:,} texts against {self.texts[0]:,}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as values that JSON can express."""
+        return self._asdict() | {"options": self.options.tolist(), "alarm": self.alarm}
+
+
+def sketch(logits: Float[np.ndarray, "n K"]) -> Int64[np.ndarray, "2 cells"]:
+    """Count readings by stated option and expected score.
+
+    Args:
+        logits: option logits, nats.
+
+    Returns:
+        A column for each cell that has texts, with the cell and the number of texts.  A cell is an
+        option, 0..K-1, and a score, rounded to steps of which a whole number makes a class.
+    """
+    # A row for each option: few options, many texts.
+    rows = np.ascontiguousarray(logits.T)
+    size = len(rows)
+    probs = np.exp(rows - rows.max(axis=0))
+    scores = np.arange(size) @ probs / probs.sum(axis=0)
+    steps = np.rint(scores * _steps(size)).astype(np.int64)
+    counts = np.bincount(rows.argmax(axis=0) * _span(size) + steps)
+    cells = np.flatnonzero(counts)
+    return np.stack([cells, counts[cells]])
+
+
+def merge(sketches: Sequence[Int64[np.ndarray, "2 _"]]) -> Int64[np.ndarray, "2 cells"]:
+    """Add up the sketches of parts of a table."""
+    cells, texts = np.concatenate(sketches, axis=1)
+    cells, places = np.unique(cells, return_inverse=True)
+    return np.stack([cells, np.bincount(places, texts, len(cells)).astype(np.int64)])
+
+
+def check_sketch(sketch: Int64[np.ndarray, "2 cells"], size: int) -> None:
+    """Check that a sketch is one of readings with so many options.
+
+    Raises:
+        ValueError: it is not.
+    """
+    cells, texts = sketch
+    inside = len(cells) and 0 <= cells[0] and cells[-1] < size * _span(size)
+    if not inside or (np.diff(cells) <= 0).any() or texts.min() < 1:
+        raise ValueError("the counts of readings are of other options")
+
+
+def compare(
+    fit: Int64[np.ndarray, "2 _"], new: Int64[np.ndarray, "2 _"], scale: Scale
+) -> Drift | None:
+    r"""Test whether two sets of readings are of one kind.
+
+    The statistics are those of Pearson, for the stated options, and of Anderson and Darling, for
+    the expected scores, where C and c are counts of both sets together and A and a of the first,
+
+    .. math:: \sum_k \frac{(a_k - n c_k / N)^2}{c_k} \quad\text{and}\quad
+       \sum_j c_j \frac{(A_j - n C_j / N)^2}{C_j (N - C_j)}.
+
+    Texts change sets at random, 999 times, for the distribution of both at once; the smaller of
+    their two p values is ranked among those of the permutations (Westfall and Young, 1993).  So the
+    error rate holds for sets of any size and readings of few different values.
+
+    Args:
+        fit: sketch of the readings of a fit.
+        new: sketch of others.
+        scale: their options.
+
+    Returns:
+        How they differ; None where one has no texts.
+    """
+    texts = int(fit[1].sum()), int(new[1].sum())
+    if not all(texts):
+        return None
+    cells, places = np.unique(np.concatenate([fit[0], new[0]]), return_inverse=True)
+    counts = np.zeros((2, len(cells)), np.int64)
+    counts[0, places[: fit.shape[1]]], counts[1, places[fit.shape[1] :]] = fit[1], new[1]
+    option, score = np.divmod(cells, _span(scale.size))
+    shares = counts / np.array(texts)[:, None]
+    options = np.stack([np.bincount(option, row, scale.size) for row in shares])
+    steps, step = np.unique(score, return_inverse=True)
+    below = np.stack([np.bincount(step, row) for row in shares]).cumsum(axis=1)
+    positions = steps / _steps(scale.size)
+    values = np.interp(positions, np.arange(scale.size), scale.values)
+    means, scores = options @ scale.values, np.diff(below, axis=1, prepend=0.0) @ values
+    return Drift(
+        p=_permute(counts, option, step),
+        share=float(np.abs(options[0] - options[1]).sum() / 2),
+        distance=float(np.abs(below[0] - below[1])[:-1] @ np.diff(positions)),
+        options=options,
+        means=(float(means[0]), float(means[1])),
+        scores=(float(scores[0]), float(scores[1])),
+        texts=texts,
+    )
+
+
+def _permute(
+    counts: Int[np.ndarray, "2 cells"],
+    option: Int[np.ndarray, " cells"],
+    step: Int[np.ndarray, " cells"],
+) -> float:
+    """P value of two sets of texts, counted in cells, each of an option and a step."""
+    scaled = counts * np.minimum(1, LARGEST / counts.sum(axis=1, keepdims=True))
+    counts = np.rint(scaled).astype(np.int64)
+    some = counts.any(axis=0)
+    option, step, first, pooled = option[some], step[some], counts[0, some], counts[:, some].sum(0)
+    n, total = int(first.sum()), int(pooled.sum())
+    # Few texts are quicker to shuffle, many to count cell by cell.
+    few = total < SHUFFLED and min(n, total - n) < 10 * len(pooled)
+    method = "count" if few else "marginals"
+    # Equal tables have equal p values; others are permuted in other ways.
+    rng = np.random.default_rng([*first.tolist(), *pooled.tolist()])
+    draws = rng.multivariate_hypergeometric(pooled, n, PERMUTATIONS, method=method)
+    excess = np.vstack([first, draws]) - n / total * pooled
+    both = np.empty((len(excess), 2))
+    for place, (groups, ordered) in enumerate([(option, False), (step, True)]):
+        order = np.argsort(groups, kind="stable")
+        starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+        own = np.add.reduceat(excess[:, order], starts, axis=1)
+        each = np.add.reduceat(pooled[order], starts).astype(float)
+        if ordered:
+            own, below = own.cumsum(axis=1)[:, :-1], each.cumsum()[:-1]
+            weights = each[:-1] / (below * (total - below))
+        else:
+            weights = 1 / each
+        both[:, place] = own**2 @ weights
+    return float(adjusted_p(both).min())
+
+
+def _steps(size: int) -> int:
+    """Steps of a class."""
+    return max(1, STEPS // (size - 1))
+
+
+def _span(size: int) -> int:
+    """Number of different scores."""
+    return (size - 1) * _steps(size) + 1

@@ -1,0 +1,120 @@
+"""Whether a reader errs differently by group: a test over all columns that name groups."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.data.numerals import parse_number
+from cordial_ppl.decisions.permutation import adjusted_p
+
+ERROR_RATE = 0.05
+"""Probability that any column is reported where groups do not matter."""
+
+FEWEST, MOST = 2, 30
+"""Groups that a column may have to be tested."""
+
+SHUFFLES = 2000
+
+
+class Bias(NamedTuple):
+    """A group whose labels the calibrator misses in one direction.
+
+    Attributes:
+        column: the column that names the groups.
+        group: the group that is furthest off.
+        labels: number of its labels.
+        residual: its mean label less the mean that the calibrator predicts out of fold.
+        p: probability of such a column by chance, over all columns that were tested.
+    """
+
+    column: str
+    group: str
+    labels: int
+    residual: float
+    p: float
+
+    def __str__(self) -> str:
+        """The bias in one sentence."""
+        side = "low" if self.residual > 0 else "high"
+        return (
+            f"{self.column} {self.group!r} is rated {abs(self.residual):.1f} too {side} even after "
+            f"calibration ({self.labels} labels, p = {max(self.p, 0.001):.3f} over all columns): "
+            f"estimate by {self.column}, with more labels there."
+        )
+
+
+def drop_copies(columns: Mapping[str, Any], but: Sequence[Any] = ()) -> dict[str, Any]:
+    """Leave out columns that group texts as another does, such as the numbers of systems.
+
+    Args:
+        columns: cells of the texts by column; of names and numbers of the same groups, names stay.
+        but: cells of a column whose copies are left out too.
+    """
+
+    def group(cells: Sequence[Any]) -> tuple[int, ...]:
+        _, first, codes = np.unique([*map(str, cells)], return_index=True, return_inverse=True)
+        return tuple(first[codes].tolist())
+
+    def is_numbers(column: tuple[str, Any]) -> bool:
+        return all(parse_number(str(cell)) is not None for cell in column[1])
+
+    known, kept = {group(but)}, {}
+    for name, cells in sorted(columns.items(), key=is_numbers):
+        if (groups := group(cells)) not in known:
+            known.add(groups)
+            kept[name] = cells
+    return kept
+
+
+def find_bias(
+    residuals: Float[np.ndarray, " n"],
+    columns: Mapping[str, Any],
+    seed: int = 0,
+    least: float = 0.0,
+) -> list[Bias]:
+    r"""Test columns for groups with residuals of their own, and name the worst group of each.
+
+    The statistic of a column is the variance between its groups,
+    :math:`\sum_g n_g (\bar r_g - \bar r)^2`.  Residuals are shuffled over texts, for all columns
+    alike; `adjusted_p` accounts for their number.
+
+    Args:
+        residuals: label less out-of-fold prediction, in the units of the scale.
+        columns: cells of the labelled texts by column; one with fewer than two groups, more than
+            thirty, or as many as half the labels is not tested, nor is one of measurements, with
+            numbers that are not whole; copies are left out, see `drop_copies`.
+        seed: seed of the shuffles.
+        least: residual below which the worst group of a column is not worth a report.
+
+    Returns:
+        The columns with p of at most 0.05, the smallest first.
+    """
+    tested = {
+        name: cells
+        for name, cells in columns.items()
+        for names in [{str(cell) for cell in cells}]
+        if FEWEST <= len(names) <= min(MOST, len(residuals) // 2)
+        and all((parse_number(name) or 0) % 1 == 0 for name in names)
+    }
+    members = {
+        name: np.unique([str(cell) for cell in cells], return_inverse=True)
+        for name, cells in drop_copies(tested).items()
+    }
+    if not members or np.ptp(residuals) == 0:
+        return []
+    rng, centred = np.random.default_rng(seed), residuals - residuals.mean()
+    shuffled = np.stack([centred, *(rng.permutation(centred) for _ in range(SHUFFLES))])
+    one_hot = [np.eye(len(names))[codes] for names, codes in members.values()]
+    between = [(shuffled @ groups) ** 2 @ (1 / groups.sum(axis=0)) for groups in one_hot]
+    adjusted = adjusted_p(np.stack(between, axis=1)).tolist()
+    reported = []
+    for (name, (names, codes)), p in zip(members.items(), adjusted, strict=True):
+        if p <= ERROR_RATE:
+            counts, sums = np.bincount(codes), np.bincount(codes, centred)
+            worst = int(np.argmax(sums**2 / counts))
+            off = float(residuals[codes == worst].mean())
+            if abs(off) >= least:
+                reported.append(Bias(name, str(names[worst]), int(counts[worst]), off, p))
+    return sorted(reported, key=lambda bias: bias.p)

@@ -1,0 +1,340 @@
+"""An estimate of a corpus and of its groups: means, shares, differences, each with an interval."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.decisions.drift import Drift
+from cordial_ppl.decisions.estimates.rectified import RectifiedMean
+from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.scores import Interval
+
+MOST = 1000
+"""Groups that are estimated jointly: thousands of draws of each are held."""
+
+RESOLVING = 2
+"""Labels that a group needs for its differences to be resolved: a single one that is far off would
+decide alone.  Where each of 16 systems has one, up to one in eleven of the differences that exclude
+0 has the wrong sign."""
+
+COMPARED = "to_best", "to_best_low", "to_best_high", "p_best"
+"""Columns of the comparison with the best group."""
+
+ROUNDING = 1e-9
+"""Share of a mean by which two intervals of no width may miss each other."""
+
+ALIKE = "all labels are alike, from which nothing can be learned of how groups differ"
+"""What is said of groups then."""
+
+
+class Population(NamedTuple):
+    """What is known of the texts of a corpus, or of a group.
+
+    Attributes:
+        texts: number of texts.
+        labels: number of labelled texts among them.
+        options: the options, in order.
+        mean: mean label, on the scale.
+        at_least: share of texts whose label is an option or a higher one, by option but the first.
+        effect: how much higher people rate the group than the calibrator predicts, on the scale;
+            None for the whole corpus.
+    """
+
+    texts: int
+    labels: int
+    options: tuple[str, ...]
+    mean: Interval
+    at_least: Mapping[str, Interval]
+    effect: Interval | None = None
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Estimated share of each option."""
+        reached = [1.0, *(found.mean for found in self.at_least.values()), 0.0]
+        falls = -np.diff(np.minimum.accumulate(reached))
+        return dict(zip(self.options, falls.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimates of a corpus, and of groups of its texts.
+
+    Attributes:
+        level: probability that an interval holds what it estimates.
+        overall: the whole corpus.
+        groups: each group by name.
+        rectified: the design-based estimate of the overall mean from the raw reading, beside the
+            posterior's.
+        draws: of the groups' means, jointly, on the scale.
+        alike: whether all labels are of one option, by which groups cannot be compared.
+        sample: how readings of the labelled texts differ from those of the others, if texts were
+            to be labelled at random.
+    """
+
+    level: float
+    overall: Population
+    groups: Mapping[str, Population]
+    rectified: RectifiedMean
+    draws: Float[np.ndarray, "D G"] = field(repr=False)
+    alike: bool = False
+    sample: Drift | None = None
+
+    def __str__(self) -> str:
+        """The estimates as text."""
+        return self.text()
+
+    @property
+    def ranking(self) -> list[str]:
+        """Names of the groups, the highest mean first."""
+        return [name for name, _ in self._ranked]
+
+    def difference(self, a: str, b: str) -> Interval:
+        """Mean of group a less that of group b, with its interval.
+
+        Raises:
+            InputError: there is no such group.
+        """
+        first, second = self._place(a), self._place(b)
+        return summarise(self.draws[:, first] - self.draws[:, second], self.level)
+
+    @cached_property
+    def best(self) -> dict[str, float]:
+        """Probability that each group's mean is the highest; none if all labels are alike."""
+        if not self.groups or self.alike:
+            return {}
+        counts = np.bincount(self.draws.argmax(axis=1), minlength=len(self.groups))
+        return dict(zip(self.groups, (counts / len(self.draws)).tolist(), strict=True))
+
+    @cached_property
+    def resolved(self) -> list[tuple[str, str, float]]:
+        """Pairs of groups whose order is resolved, with the probability of the other one.
+
+        The interval of their difference excludes 0, and each has at least two labels.
+        """
+        if self.alike:
+            return []
+        names = np.array(list(self.groups), object)
+        known = np.array([group.labels >= RESOLVING for group in self.groups.values()], bool)
+        names, draws, found = names[known], self.draws[:, known], []
+        for place, name in enumerate(names):
+            one, others = draws[:, place, None], draws[:, place + 1 :]
+            doubt = 1 - np.maximum(np.mean(one > others, axis=0), np.mean(one < others, axis=0))
+            clear = np.flatnonzero(doubt <= (1 - self.level) / 2)
+            found += [(name, names[place + 1 + other], float(doubt[other])) for other in clear]
+        return found
+
+    @property
+    def pairs(self) -> tuple[int, int, float]:
+        """Pairs of groups, how many are resolved, and how many of these to expect misjudged."""
+        count, doubts = len(self.groups), [doubt for *_, doubt in self.resolved]
+        return count * (count - 1) // 2, len(doubts), sum(doubts)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should beware of."""
+        found = [ALIKE] if self.alike and self.groups else []
+        own, other = self.overall.mean, self.rectified
+        least = ROUNDING * max(abs(own.mean), 1.0)
+        if other.lower > own.upper + least or other.upper < own.lower - least:
+            found.append(
+                f"the mean from the channel's posterior, {_in_words(own)}, and the one that the "
+                f"sampling alone justifies, {_in_words(other)}, disagree: were the labelled texts "
+                "drawn at random from this corpus? Believe the second one if they were."
+            )
+        if self.sample and self.sample.alarm:
+            rest, chosen = self.sample.scores
+            found.append(
+                f"the labelled texts are hardly a random sample (p = {self.sample.p:.2g}): their "
+                f"mean reading is {chosen:.2f}, that of the others {rest:.2f}. No interval holds "
+                "for such a choice: label texts that a plan chooses, or say how probable each was."
+            )
+        unlabelled = [name for name, group in self.groups.items() if not group.labels]
+        if unlabelled:
+            found.append(
+                f"extrapolated, because no text is labelled: {list_names(unlabelled)}. Label some."
+            )
+        return tuple(found)
+
+    def text(self, by: str = "group") -> str:
+        """The estimates as a table, after what is known of all texts.
+
+        Args:
+            by: what the groups are, such as "system".
+        """
+        whole, share = self.overall, f"{100 * self.level:.0f} %"
+        be = "is" if whole.labels == 1 else "are"
+        lines = [
+            f"{whole.labels} of {whole.texts:,} texts {be} labelled; intervals of {share}",
+            f"  mean {_in_words(whole.mean)}; from sampling alone {_in_words(self.rectified)}",
+            "  " + ", ".join(f"{name}: {100 * part:.0f} %" for name, part in whole.shares.items()),
+        ]
+        if self.groups:
+            head = (by, "texts", "labels", "mean", "")
+            cells = [
+                (name, f"{each.texts:,}", f"{each.labels}", *_cells(each.mean))
+                for name, each in self._ranked
+            ]
+            lines += ["", *_columns_of(head, cells)]
+        return "\n".join(lines)
+
+    def ranked_text(self, by: str = "group") -> str:
+        """The groups from the best to the worst, with their differences to the best.
+
+        Args:
+            by: what the groups are, such as "system".
+        """
+        if self.alike:
+            return f"No {by} is ranked: {ALIKE}."
+        (best, _), *_ = self._ranked
+        head = (by, "labels", "mean", "", "to the best", "", "P(best)")
+        cells = [
+            (
+                *(name, f"{each.labels}", *_cells(each.mean)),
+                *(("", "") if name == best else _cells(self.difference(name, best), "+")),
+                f"{100 * self.best[name]:.0f} %",
+            )
+            for name, each in self._ranked
+        ]
+        total, resolved, wrong = self.pairs
+        few = any(group.labels < RESOLVING for group in self.groups.values())
+        only = f" (each {by} needs {RESOLVING} labels)" if few else ""
+        return "\n".join(
+            [
+                *_columns_of(head, cells),
+                "",
+                f"{resolved} of {total} differences are resolved at {100 * self.level:.0f} %{only};"
+                f" about {wrong:.1f} of these have the wrong sign.",
+            ]
+        )
+
+    @property
+    def _ranked(self) -> list[tuple[str, Population]]:
+        return sorted(self.groups.items(), key=lambda item: -item[1].mean.mean)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for the corpus and one for each group, the highest mean first.
+
+        Groups have their difference to the best one, and the probability of being the best, unless
+        all labels are alike.
+        """
+        named = [("all", self.overall), *self._ranked]
+        none: dict[str, Any] = dict.fromkeys(COMPARED) if self.groups else {}
+        compared: dict[str, dict[str, Any]] = {}
+        for name in self.groups if not self.alike else ():
+            found = self.difference(name, self.ranking[0])
+            compared[name] = _columns("to_best", found) | {"p_best": self.best[name]}
+        return [
+            {
+                "group": name,
+                "texts": found.texts,
+                "labels": found.labels,
+                **_columns("mean", found.mean),
+                **{
+                    key: value
+                    for option, share in found.at_least.items()
+                    for key, value in _columns(f"at_least_{option}", share).items()
+                },
+                **{f"share_{option}": share for option, share in found.shares.items()},
+                **(none if found is self.overall else compared.get(name, none)),
+            }
+            for name, found in named
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the draws as values that JSON can express."""
+        total, resolved, wrong = self.pairs
+        return {
+            "level": self.level,
+            "populations": self.rows,
+            "rectified": self.rectified._asdict(),
+            "effects": {
+                name: group.effect._asdict() for name, group in self.groups.items() if group.effect
+            },
+            "best": self.best,
+            "differences": {
+                "pairs": total,
+                "resolved": resolved,
+                "expected_wrong": wrong,
+                "orders": self._orders,
+            },
+            "warnings": list(self.warnings),
+        }
+
+    @property
+    def _orders(self) -> list[dict[str, Any]]:
+        """The resolved pairs, the higher group first, with their difference."""
+        pairs = [sorted(pair, key=self.ranking.index) for *pair, _ in self.resolved]
+        return [
+            {"higher": high, "lower": low, **_columns("difference", self.difference(high, low))}
+            for high, low in pairs
+        ]
+
+    def _place(self, name: str) -> int:
+        names = list(self.groups)
+        if name not in names:
+            raise InputError(
+                f"there is no group {quote(name)}; the groups are {list_names(names)}."
+            )
+        return names.index(name)
+
+
+def summarise(draws: Float[np.ndarray, "D *G"], level: float) -> Interval:
+    """Mean and central interval of draws, for each column by itself."""
+    ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    found = [draws.mean(axis=0), *ends]
+    return Interval(*(found if draws.ndim > 1 else map(float, found)))
+
+
+def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
+    """Names of the groups in order of appearance, and the number of each text's group.
+
+    Raises:
+        InputError: there is not one for each text, one is missing, or these are names of texts.
+    """
+    given: Sequence[Any] = list(groups)
+    if len(given) != texts:
+        raise InputError(f"groups must name one for each of {texts} texts; got {len(given)}.")
+    names: dict[str, int] = {}
+    found = np.empty(texts, np.int64)
+    for row, value in enumerate(given):
+        if value is None or value != value or str(value).strip() == "":
+            raise InputError(f"every text needs a group; there is none in row {row}.")
+        found[row] = names.setdefault(str(value), len(names))
+    if len(names) > MOST:
+        raise InputError(
+            f"there are {len(names):,} groups, more than the {MOST:,} that can be estimated: name "
+            "groups of many texts, such as systems."
+        )
+    return list(names), found
+
+
+def _cells(found: Interval, sign: str = "") -> tuple[str, str]:
+    """A mean, and its interval, for a column each."""
+    return f"{found.mean:{sign}.2f}", f"({found.lower:{sign}.2f} to {found.upper:{sign}.2f})"
+
+
+def _columns_of(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table, the first column to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (head, *cells)
+    ]
+
+
+def _columns(name: str, found: Interval) -> dict[str, float]:
+    return {name: found.mean, f"{name}_low": found.lower, f"{name}_high": found.upper}
+
+
+def _in_words(found: Any) -> str:
+    if not np.isfinite(found.lower):
+        return f"{found.mean:.2f} (too few labels for an interval)"
+    return f"{found.mean:.2f} ({found.lower:.2f} to {found.upper:.2f})"

@@ -1,0 +1,221 @@
+r"""Estimating a corpus with a fitted stack: its posterior, and an effect of each group.
+
+The sum over a group's texts is, under draw s of the channel,
+
+.. math:: \sum_{\text{labelled}} y_i + \sum_{\text{others}} [m_s(x_i) + b_g + \epsilon_i]
+
+The effect :math:`b_g` of the group is drawn given its residuals under the same draw,
+:math:`r_i - [m_s(x_i) - \bar m(x_i)]` with the out-of-fold residual r: a draw that predicts higher
+labels leaves less to the effects.  What all groups' residuals have in common stays in them, so that
+the effects take it in; only the draws of tau and sigma are given a mean residual besides.  This is
+no joint posterior but a cut: channel, spreads and effects are drawn in turn, the residuals tell the
+channel nothing, and the draw of the channel tells the spreads nothing.  Labelled texts count as
+themselves, and :math:`\epsilon_i` is the predictive spread of a label.
+
+The whole corpus is one group, with a smaller effect: what few labels say of its mean by themselves
+is weighed with what the channel says.  So its mean is not just that of the groups' means.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from cordial_ppl.data.labelling import rank_texts
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.corpus import CorpusDraws, Sampler, sum_draws
+from cordial_ppl.decisions.drift import Drift, compare, sketch
+from cordial_ppl.decisions.estimates.effects import (
+    CORPUS_SCALE,
+    GROUP_SCALE,
+    SHARE,
+    draw_effects,
+    draw_spreads,
+)
+from cordial_ppl.decisions.estimates.estimate import Estimate, Population, name_groups, summarise
+from cordial_ppl.decisions.estimates.rectified import rectified_mean
+from cordial_ppl.errors import InputError, quote
+from cordial_ppl.estimators.settings import check_level
+from cordial_ppl.scores import Interval
+from cordial_ppl.stack.fingerprints import find_unseen
+from cordial_ppl.stack.weighing import stated
+
+if TYPE_CHECKING:
+    from cordial_ppl.estimators.decisions import Decisions
+
+DRAWS = 4000
+"""Joint draws of the corpus and its groups."""
+
+LEAST = 0.01
+"""Least standard deviation of a residual, in units of the range of the values."""
+
+
+class Texts(NamedTuple):
+    """A corpus with its labels and groups.
+
+    Attributes:
+        rows: the labelled texts.
+        labels: share of each option among their labels, ``[n, K]``.
+        groups: group of each text, 0..G-1.
+        out_of_fold: out-of-fold probabilities of the labelled texts; None if unknown.
+    """
+
+    rows: Int[np.ndarray, " n"]
+    labels: Float[np.ndarray, "n K"]
+    groups: Int[np.ndarray, " N"]
+    out_of_fold: Float[np.ndarray, "n K"] | None
+
+    def count(self, rows: Any = slice(None), weights: Any = None) -> Shaped[np.ndarray, " G"]:
+        """Texts in each group, or the sum of their weights."""
+        return np.bincount(self.groups[rows], weights, minlength=self.groups.max() + 1)
+
+
+def estimate(
+    stack: "Decisions",
+    logits: Float[np.ndarray, "N K"],
+    covariates: dict[str, np.ndarray],
+    rows: Any,
+    groups: Any,
+    *,
+    level: float,
+    strata: Any,
+    probabilities: Any,
+    draws: int,
+) -> Estimate:
+    """Estimate a corpus; arguments and errors are those of ``Decisions.estimate``."""
+    level, scale, count = check_level(level), stack.scale_, len(logits)
+    if not stack.has_draws:
+        raise InputError(
+            "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
+            'by another inference than "mode".'
+        )
+    labels, rows = check_rows(stack, logits, rows)
+    names, codes = (["all"], np.zeros(count, int)) if groups is None else name_groups(groups, count)
+    known = stack.out_of_fold_
+    texts = Texts(rows, labels, codes, None if known is None else known[stack.said.first])
+    reached = np.arange(scale.size)[1:, None] <= np.arange(scale.size)
+    values = np.concatenate([scale.values[None], reached.astype(float)])
+    sampler = Sampler(stack, draws, True, stack.seed)
+    found = sum_draws(sampler, logits, covariates, codes, rows, values)
+    drawn = list(_draw(found, texts, values, stack.seed))
+    whole, parts, effects = (np.stack(each, axis=-1) for each in zip(*drawn, strict=True))
+
+    def describe(number: int, labelled: int, draws: np.ndarray, effect: Any) -> Population:
+        ends = zip(*(end.tolist() for end in summarise(draws, level)), strict=True)
+        mean, *shares = (Interval(*each) for each in ends)
+        at_least = dict(zip(scale.options[1:], shares, strict=True))
+        return Population(number, labelled, scale.options, mean, at_least, effect)
+
+    sizes = zip(texts.count().tolist(), texts.count(rows).tolist(), strict=True)
+    population = {
+        name: describe(*size, parts[:, g], summarise(effects[:, g, 0], level))
+        for g, (name, size) in enumerate(zip(names, sizes, strict=True))
+    }
+    raw = stated(logits) @ scale.values
+    return Estimate(
+        level=level,
+        overall=describe(count, len(rows), whole, None),
+        groups={} if groups is None else population,
+        rectified=rectified_mean(
+            raw,
+            rows,
+            labels @ scale.values,
+            strata=strata,
+            probabilities=probabilities,
+            level=level,
+        ),
+        draws=parts[:, : 0 if groups is None else None, 0],
+        alike=stack.said.alike,
+        sample=_compare(logits, rows, scale) if strata is None and probabilities is None else None,
+    )
+
+
+def _compare(
+    logits: Float[np.ndarray, "N K"], rows: Int[np.ndarray, " n"], scale: Scale
+) -> Drift | None:
+    """Compare readings of the labelled texts with those of the others."""
+    chosen = np.zeros(len(logits), bool)
+    chosen[rows] = True
+    return compare(sketch(logits[~chosen]), sketch(logits[chosen]), scale)
+
+
+def check_rows(stack: "Decisions", logits: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of options among the labels of each text of a fit, and its row in a corpus.
+
+    Raises:
+        InputError: the rows are not those of the fit's texts, or an earlier version saved the
+            stack, which lacks its labels.
+    """
+    labels = stack.labels_
+    if labels is None or not stack.seen_.size:
+        raise InputError("an earlier version saved this calibrator: fit it again to estimate.")
+    said, found = stack.said, np.asarray(rows)
+    ranks = rank_texts(np.arange(len(labels)) if stack.texts_ is None else stack.texts_)
+    if found.dtype == bool and found.shape == (len(logits),):
+        found = np.flatnonzero(found)
+    if found.shape == said.first.shape:
+        found = found[ranks]
+    if found.shape != labels.shape or found.dtype.kind not in "iu":
+        raise InputError(
+            f"rows must be the positions in logits of the {len(labels)} labelled texts of the fit, "
+            f"in its order, or a mask of {len(logits)} texts; got {quote(rows)}."
+        )
+    inside = (found >= 0) & (found < len(logits))
+    own = found[said.first]
+    if not inside.all() or len(set(own.tolist())) < len(own) or (own[ranks] != found).any():
+        raise InputError(
+            f"rows must be different positions in 0..{len(logits) - 1}, equal ones for labels of "
+            f"one text; got {quote(rows)}."
+        )
+    others = find_unseen(logits[found], labels, stack.seen_)
+    if others.any():
+        first = int(np.flatnonzero(others)[0])
+        raise InputError(
+            f"rows must be the labelled texts of the fit, in its order; logits[{found[first]}] is "
+            f"not the reading of label {first}. Give the rows that fit was called with."
+        )
+    return said.shares, own.astype(np.int64)
+
+
+def _draw(
+    found: CorpusDraws, texts: Texts, values: Float[np.ndarray, "V K"], seed: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Draw, for each quantity, the mean of the corpus, those of the groups, and their effects."""
+    rng = np.random.default_rng([seed, len(texts.groups)])
+    picked = rng.choice(len(found.weights), DRAWS, p=found.weights)
+    counts, groups, known = texts.count(), texts.groups[texts.rows], texts.out_of_fold
+    left = counts - texts.count(texts.rows)
+    if known is None:
+        groups = groups[:0]
+    for value, spread in zip(values, found.spread.T, strict=True):
+        span = float(np.ptp(value))
+        residuals, under, variance = np.empty(0), np.empty((DRAWS, 0)), 0.0
+        if known is not None:
+            residuals = texts.labels @ value - known @ value
+            under = residuals - (found.labelled @ value)[picked]
+            # A text's residual is of the mean of its labels, which vary less than one.
+            within = texts.labels @ value**2 - (texts.labels @ value) ** 2
+            variance = np.mean(known @ value**2 - (known @ value) ** 2 - within)
+        expected = np.sqrt(max(SHARE * variance, (LEAST * span) ** 2))
+        noise = rng.standard_normal((DRAWS, len(counts))) * np.sqrt(np.maximum(spread, 0))
+        known_sums = texts.count(texts.rows, texts.labels @ value)
+        sums = known_sums + (found.sums @ value)[picked] + noise
+        whole, own = (
+            draw_effects(
+                under,
+                of,
+                size,
+                draw_spreads(residuals, of, scale * span, expected, DRAWS, rng),
+                rng,
+            )
+            for of, size, scale in (
+                (np.zeros_like(groups), 1, CORPUS_SCALE),
+                (groups, len(counts), GROUP_SCALE),
+            )
+        )
+        # No label lies beyond the scale.
+        lowest, highest = known_sums + left * value.min(), known_sums + left * value.max()
+        mean = (sums.sum(axis=1) + left.sum() * whole[:, 0]).clip(lowest.sum(), highest.sum())
+        means = (sums + left * own).clip(lowest, highest) / counts
+        yield mean / counts.sum(), means, own

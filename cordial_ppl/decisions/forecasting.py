@@ -1,0 +1,320 @@
+r"""What more labels would give: log loss, and the width of the interval of the texts' mean.
+
+The loss now is the one that the calibrator itself expects of many texts, corrected by what its
+labels cost out of fold beyond that, as far as n labels can tell:
+
+.. math:: \hat L = \bar H + \frac{a}{n} \sum_i (\ell_i - H_i) - 0.07\, (1 - a)\, \bar V, \qquad
+    a = \frac{n}{n + 200}
+
+with the loss l of a label, and the entropy H and the variance V that its prediction expects of it.
+An average of members and draws doubts more than it need: labels are as if drawn from
+:math:`p^{1.07}`, which to first order takes 0.07 V off the loss.  Out-of-fold loss alone would be
+less certain: it depends on which texts were labelled.  What labels can still give is the part of
+the loss that is due to not knowing the parameters, the epistemic gap G, which falls as 1 / n.  The
+constants were measured (`benchmarks/forecasts.py`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.data.labelling import by_text
+from cordial_ppl.errors import InputError
+from cordial_ppl.runtime.arrays import FLOOR
+
+FEWEST = 20
+"""With fewer labels nothing is said about more."""
+
+TIMES = 2, 3, 5, 10
+"""Multiples of the labels that are forecast."""
+
+LEVEL = 0.8
+"""Probability inside the ranges."""
+
+TRUST = 200
+"""Labels from which their losses count more than what the calibrator expects."""
+
+DULL = 0.07
+"""By how much labels are sharper than predictions: they follow these to the power 1 + DULL."""
+
+SHARE, LUCK = 0.8, 0.9
+"""Gain, and half of its range, as shares of the epistemic gap."""
+
+SURPRISE = 0.05
+"""Standard deviation over tasks of what a calibrator's loss is beside its expectation, nats."""
+
+FREE = 0.6
+"""Degrees of freedom that a residual is worth: most labels agree, and a few are far off."""
+
+NORMAL = 1.2816
+"""Quantile of the normal distribution with LEVEL between it and its negative."""
+
+
+class Range(NamedTuple):
+    """A number with its 80 % range.
+
+    Attributes:
+        value: what is expected.
+        low: lower end.
+        high: upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """The range as text: "0.92 (0.80 to 1.04)"."""
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+class Outlook(NamedTuple):
+    """What a calibrator says about texts without labels, averaged over them.
+
+    Attributes:
+        texts: how many there are.
+        loss: log loss that it expects of itself, the entropy of its predictions, nats.
+        spread: variance that it expects of the loss of one label, nats squared.
+        gap: mutual information of label and parameters, nats.
+    """
+
+    texts: int
+    loss: float
+    spread: float
+    gap: float
+
+
+class Step(NamedTuple):
+    """What so many labels would give.
+
+    Attributes:
+        labels: how many there would be.
+        loss: log loss to expect on texts like these, nats.
+        gain: by how much it is below the present one, nats.
+        width: half the width of the 90 % interval of the texts' mean, in units of the scale.
+    """
+
+    labels: int
+    loss: Range
+    gain: Range
+    width: Range
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What more labels would give.
+
+    Attributes:
+        labels: number of labels of the fit.
+        texts: number of texts whose mean is wanted, the labelled ones among them.
+        counts: the numbers of labels that are looked at.
+        loss: log loss to expect now, nats; None with fewer than 20 labels.
+        gap: part of it that is due to not knowing the parameters, nats.
+        residual: standard deviation of a label about the calibrated mean, in units of the scale.
+    """
+
+    labels: int
+    texts: int
+    counts: tuple[int, ...] = ()
+    loss: Range | None = None
+    gap: float = 0.0
+    residual: float = 0.0
+
+    def at(self, labels: int) -> Step:
+        r"""Forecast for a number of labels, m, from the present one, n, on.
+
+        .. math:: L(m) = \hat L - 0.8\, G\, (1 - n / m), \qquad
+            h(m) = t_{m-1} \frac{s}{\sqrt m} \sqrt{1 - m / N}
+
+        Args:
+            labels: how many there would be; of a mean of N texts no more than N count.
+
+        Raises:
+            InputError: these are fewer than there are, or too few are known for a forecast.
+        """
+        labels = min(labels, max(self.texts, self.labels))
+        if self.loss is None or labels < self.labels:
+            raise InputError(
+                f"a forecast needs {FEWEST} labels and looks at no fewer than there are; there "
+                f"are {self.labels}, and {labels} were asked for."
+            )
+        rest = 1 - self.labels / labels
+        gain, luck = SHARE * self.gap * rest, LUCK * self.gap * math.sqrt(rest)
+        width = self._width(labels)
+        return Step(
+            labels=labels,
+            loss=Range(*(max(0.0, end - gain) for end in self.loss)),
+            gain=Range(gain, gain - luck, gain + luck),
+            width=Range(*(width * ratio for ratio in self._ratios())),
+        )
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The forecast for each of ``counts``; empty with fewer than 20 labels."""
+        return tuple(map(self.at, self.counts))
+
+    def needed(self, width: float) -> Range | None:
+        """Labels for a 90 % interval of the texts' mean of plus and minus ``width``.
+
+        Args:
+            width: half the width, in units of the scale.
+
+        Returns:
+            The number with its range; None with fewer than 20 labels.
+
+        Raises:
+            InputError: the width is not positive.
+        """
+        if not width > 0:
+            raise InputError(f"the width of an interval must be positive; got {width}.")
+        if self.loss is None:
+            return None
+        return Range(*(float(self._count(width / ratio)) for ratio in self._ratios()))
+
+    def say_needed(self, width: float) -> str:
+        """The labels for a width in words: "You need about 60 (40 to 110) labels for ±0.1"."""
+        needed = self.needed(width)
+        if needed is None:
+            return self.text
+        if needed.value <= self.labels:
+            return f"Your {self.labels} labels are about enough for ±{width:g} of the mean"
+        value, low, high = map(_round, needed)
+        return f"You need about {value} ({low} to {high}) labels for ±{width:g} of the mean"
+
+    def _width(self, labels: int) -> float:
+        from scipy.special import stdtrit
+
+        rest = max(0.0, 1 - labels / self.texts)
+        return float(stdtrit(labels - 1, 0.95)) * self.residual * math.sqrt(rest / labels)
+
+    def _ratios(self) -> tuple[float, float, float]:
+        """The residual's standard deviation and its range, as shares of the estimate."""
+        from scipy.special import chdtri
+
+        free = FREE * (self.labels - 1)
+        ends = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+        low, high = (math.sqrt(free / float(chdtri(free, tail))) for tail in ends)
+        return 1.0, low, high
+
+    def _count(self, width: float) -> int:
+        """The fewest labels, at least 2, whose interval is no wider; all of the texts suffice."""
+        low, high = 1, max(2, self.texts)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._width(middle) <= width else (middle, high)
+        return high
+
+    @property
+    def sentence(self) -> str:
+        """The nearest step in one sentence."""
+        if self.loss is None:
+            known = f"labels: {self.labels} known"
+            return f"{known}; from {FEWEST} on it can be said what more would give"
+        if not self.counts:
+            return f"labels: {self.labels} known; there are no texts to label more of"
+        step = self.at(self.counts[0])
+        return (
+            f"labels: {self.labels} known; {step.labels} would lower the expected loss by about "
+            f"{step.gain}"
+        )
+
+    @property
+    def text(self) -> str:
+        """Everything as plain text."""
+        if self.loss is None:
+            return (
+                f"{self.labels} labels are too few to say what more would give: label "
+                f"{FEWEST - self.labels} more first, to {FEWEST}."
+            )
+        lines = [
+            "What more labels would give (80 % ranges)",
+            "  labels  expected log loss       gain                    ± of the mean",
+        ]
+        for step in (self.at(self.labels), *self.steps):
+            gain = "" if step.labels == self.labels else str(step.gain)
+            cells = f"{step.loss!s:24}{gain:24}{step.width}"
+            lines.append(f"  {step.labels:6}  {cells}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        """The forecast as plain text."""
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as values that JSON can express."""
+        found = asdict(self) | {"loss": self.loss and self.loss._asdict()}
+        steps = [
+            {"labels": s.labels}
+            | {name: getattr(s, name)._asdict() for name in ("loss", "gain", "width")}
+            for s in self.steps
+        ]
+        return found | {"steps": steps, "sentence": self.sentence}
+
+
+def forecast(
+    labels: Int[np.ndarray, " n"],
+    out_of_fold: Float[np.ndarray, "n K"] | None,
+    values: Float[np.ndarray, " K"],
+    outlook: Outlook,
+    counts: Sequence[int] | None = None,
+    weights: Float[np.ndarray, " n"] | None = None,
+    texts: Int[np.ndarray, " n"] | None = None,
+) -> Forecast:
+    """Forecast what more labels would give.
+
+    Args:
+        labels: labels of the fit, positions 0..K-1.
+        out_of_fold: their out-of-fold probabilities; None with too few labels for folds.
+        values: position of each option on the scale.
+        outlook: what the calibrator says about texts without labels.
+        counts: the numbers of labels to look at; by default 2, 3, 5 and 10 times the present one.
+            Those beyond the texts count as all of them, those that are reached already not at all.
+        weights: what each label counts; one by default.
+        texts: which text each is of; by default each of another.  A label is then one of a text
+            that has as many labels as these.
+
+    Raises:
+        InputError: there are fewer texts than labels.
+    """
+    found = by_text(labels, len(values), weights, texts)
+    first, shares, weights = found
+    known, whole = len(first), outlook.texts
+    if whole < known:
+        raise InputError(
+            f"a forecast is of all texts that labels are drawn from; got {whole} texts for {known} "
+            "labels."
+        )
+    # Rounding of equal weights is no difference.
+    effective = round(found.effective, 6)
+    if effective < FEWEST or out_of_fold is None:
+        return Forecast(known, whole)
+    wanted = counts or [known * times for times in TIMES]
+    chosen = tuple(sorted({min(count, whole) for count in wanted if min(count, whole) > known}))
+    said = out_of_fold[first]
+    losses = -np.sum(shares * np.log(np.maximum(said, FLOOR)), axis=1)
+    surprise = float(np.average(losses - entropy(said), weights=weights))
+    share = effective / (effective + TRUST)
+    loss = outlook.loss + share * surprise - (1 - share) * DULL * outlook.spread
+    around = NORMAL * math.sqrt(outlook.spread / effective + SURPRISE**2)
+    return Forecast(
+        labels=known,
+        texts=whole,
+        counts=chosen,
+        loss=Range(loss, loss - around, loss + around),
+        gap=outlook.gap,
+        residual=float(np.std((shares - said) @ values, ddof=1)),
+    )
+
+
+def entropy(probs: Float[np.ndarray, "*texts K"]) -> Float[np.ndarray, "*texts"]:
+    """Entropy of distributions over options, nats."""
+    return -np.sum(probs * np.log(np.where(probs > 0, probs, 1.0)), axis=-1)
+
+
+def _round(number: float) -> int:
+    """A number with two significant digits."""
+    return int(float(f"{number:.1e}")) if number >= 100 else round(number)

@@ -1,0 +1,198 @@
+"""Which texts to label: a systematic sample along the reading, good at every number of labels.
+
+Texts are sorted by the expected score of their reading. A golden-ratio sequence, `(u + k phi) mod
+1` with a random start, walks over the sorted texts; where it meets one that is taken it goes on to
+the next free one, round the end. Whatever is labelled first is then spread evenly from the lowest
+to the highest reading, and each of the N texts is among the first n with probability n / N.
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from cordial_ppl.data.containers import unmasked
+from cordial_ppl.data.numerals import is_missing
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import CordialWarning, InputError, name_rows, quote
+
+GOLDEN = (5**0.5 - 1) / 2
+"""The step of the sequence: of all numbers, the one whose multiples stay furthest apart."""
+
+BETWEEN = 2**0.5 - 1
+"""The step from group to group."""
+
+PER_STRATUM = 5
+"""Labels that a stratum is to have."""
+
+ALIKE = 0.95
+"""Share of texts with one stated option from which readings hardly tell texts apart."""
+
+TOLD_APART = 0.05
+"""Share of the scale that the expected scores' standard deviation must exceed if most are alike."""
+
+
+class Plan(NamedTuple):
+    """The texts to label, in the order of labelling; whoever stops early has a plan too.
+
+    Attributes:
+        rows: positions of the texts among the readings, [n].
+        stratum: the part of the sorted readings that each lies in, from 0 for the lowest, [n].
+        probability: chance that the text is among these n, given how many of its group are and
+            which texts had labels, in (0, 1], [n].
+    """
+
+    rows: Int64[np.ndarray, " n"]
+    stratum: Int64[np.ndarray, " n"]
+    probability: Float64[np.ndarray, " n"]
+
+
+def plan(
+    logits: Any,
+    n: int,
+    *,
+    groups: Any = None,
+    labelled: Any = None,
+    options: Any = None,
+    seed: int = 0,
+) -> Plan:
+    """Choose texts to label: a systematic sample along the expected score of the reading.
+
+    The first m texts of a plan of n are the plan of m. With `groups`, each text is of the group
+    that has the fewest labels, so that the groups' numbers differ by one at most until a group runs
+    out; within a group its texts are spread along the score.
+
+    Texts that have labels are passed over, where the same seed would choose them too: with the
+    first m of a plan labelled, a plan of n - m continues it to the plan of n.
+
+    Args:
+        logits: readings [N, K] (nats), as `Cordial.fit` takes them.
+        n: number of texts to choose.
+        groups: group of each text, [N], to spread the labels over.
+        labelled: positions of the texts that have labels, [l], which are not chosen.
+        options: names of the K options; scores are their numbers, or their positions.
+        seed: seed of NumPy's generator: the start of the sequence, and the order of equals.
+
+    Returns:
+        The plan: with N_g texts in a group, of which l_g have labels and n_g are chosen, the
+        probability of each is n_g / (N_g - l_g).
+
+    Raises:
+        InputError: the readings are invalid, there are not n texts without a label, or `groups` or
+            `labelled` do not fit the readings.
+    """
+    logits = as_logits(logits)
+    scale = Scale.of(options, logits.shape[1])
+    codes = _as_groups(groups, len(logits))
+    known = _as_rows(labelled, len(logits))
+    free = len(logits) - len(known)
+    if not free:
+        raise InputError(f"all {len(logits)} texts are labelled: there is nothing to plan.")
+    if not isinstance(n, int | np.integer) or not 1 <= n <= free:
+        which = "texts without a label" if len(known) else "texts"
+        raise InputError(
+            f"n, the texts to label, must be a whole number from 1 to the {free} {which}; found "
+            f"{quote(n)}."
+        )
+    scores = expected_scores(logits, scale)
+    _warn_of_sameness(logits, scores, scale)
+    rng = np.random.default_rng(seed)
+    start = rng.random()
+    order = np.lexsort((rng.random(len(scores)), scores))
+    members = [order[codes[order] == code] for code in rng.permutation(codes.max() + 1)]
+    walks = [walk(own, (start + place * BETWEEN) % 1) for place, own in enumerate(members)]
+    has_label = np.zeros(len(scores), bool)
+    has_label[known] = True
+    left = np.array([(~has_label[own]).sum() for own in members])
+    had, taken = np.array([len(own) for own in members]) - left, np.zeros(len(members), int)
+    rows, homes = np.empty(n, np.int64), np.empty(n, np.int64)
+    for place in range(n):
+        home = int(np.where(taken < left, had + taken, np.inf).argmin())
+        rows[place] = next(row for row in walks[home] if not has_label[row])
+        homes[place] = home
+        taken[home] += 1
+    return Plan(rows, score_strata(scores, n)[rows], (taken / np.maximum(left, 1))[homes])
+
+
+def expected_scores(logits: Float64[np.ndarray, "N K"], scale: Scale) -> Float64[np.ndarray, " N"]:
+    """The reader's own mean, `softmax(logits) @ values`, on the scale."""
+    probs = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return probs @ scale.values / probs.sum(axis=1)
+
+
+def score_strata(scores: Float64[np.ndarray, " N"], n: int) -> Int64[np.ndarray, " N"]:
+    """Cut sorted texts into strata of about as many texts each, for n labels; equals stay together.
+
+    Args:
+        scores: what texts are sorted by, [N].
+        n: number of labels, of which a stratum is to have about five.
+
+    Returns:
+        The stratum of each text, 0 for the lowest, [N].
+    """
+    count = max(1, n // PER_STRATUM)
+    values, places, sizes = np.unique(scores, return_inverse=True, return_counts=True)
+    middle = (sizes.cumsum() - sizes / 2) / len(scores)
+    _, strata = np.unique((middle * count).astype(np.int64), return_inverse=True)
+    return strata[places]
+
+
+def walk(order: Int64[np.ndarray, " m"], start: float) -> Iterator[int]:
+    """Visit all of some sorted texts, each once, by the golden-ratio sequence.
+
+    Args:
+        order: the texts from the lowest to the highest, [m].
+        start: where the sequence begins, in [0, 1).
+    """
+    size, onward = len(order), {}
+    for step in range(size):
+        place = min(int((start + step * GOLDEN) % 1 * size), size - 1)
+        passed = []
+        while place in onward:
+            passed.append(place)
+            place = onward[place]
+        onward |= dict.fromkeys([*passed, place], (place + 1) % size)
+        yield int(order[place])
+
+
+def _as_groups(groups: Any, size: int) -> Int64[np.ndarray, " N"]:
+    """Number the groups; without any, all texts are of one."""
+    if groups is None:
+        return np.zeros(size, np.int64)
+    cells = list(unmasked(groups))
+    if len(cells) != size:
+        raise InputError(f"groups must have one name for each of {size} texts; got {len(cells)}.")
+    empty = [row for row, cell in enumerate(cells) if is_missing(cell)]
+    if empty:
+        raise InputError(f"groups must not be missing; there is none in {name_rows(empty)}.")
+    return np.unique(list(map(str, cells)), return_inverse=True)[1]
+
+
+def _as_rows(labelled: Any, size: int) -> Int64[np.ndarray, " l"]:
+    """Check positions of texts."""
+    rows = np.asarray([] if labelled is None else labelled)
+    whole = rows.dtype.kind in "iu" or not rows.size
+    if not whole or rows.ndim != 1 or (rows.size and not (0 <= rows.min() and rows.max() < size)):
+        raise InputError(
+            f"labelled must be positions of texts, 0..{size - 1}; found {quote(labelled)}."
+        )
+    return np.unique(rows.astype(np.int64))
+
+
+def _warn_of_sameness(
+    logits: Float64[np.ndarray, "N K"], scores: Float64[np.ndarray, " N"], scale: Scale
+) -> None:
+    stated = np.bincount(logits.argmax(axis=1), minlength=scale.size)
+    share, spread = stated.max() / len(logits), scores.std()
+    if len(logits) > 1 and share >= ALIKE and spread <= TOLD_APART * np.ptp(scale.values):
+        warnings.warn(
+            f"the reader states {scale.options[stated.argmax()]!r} for {share:.0%} of the texts, "
+            f"and its expected scores hardly differ (standard deviation {spread:.2g}): such "
+            "readings do not tell texts apart, and few labels will not change that. Let the "
+            "reader give probabilities, or change its prompt, before texts are labelled.",
+            CordialWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,146 @@
+"""Whether labels are such as a calibrator predicts: a posterior predictive check."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelling import by_text
+from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.interval import predict_mixture
+from cordial_ppl.stack.members import predict_each
+
+SIMULATIONS = 1999
+"""Sets of labels that are simulated."""
+
+BLOCK = 1 << 20
+"""Simulated labels that are held at a time, about."""
+
+RATE = 0.05
+"""Share of alarms where nothing has changed, at most."""
+
+LEVEL = 0.9
+"""Probability between the ends of the simulated losses."""
+
+
+class LabelCheck(NamedTuple):
+    """How well labels are predicted, and how well they would be if the calibrator were right.
+
+    Attributes:
+        p: probability of so high a log loss if the labels came from the calibrator.
+        loss: mean log loss of the labels, by weight, nats.
+        expected: mean log loss of simulated labels, nats.
+        lower: below it lie 5 % of the simulated losses.
+        upper: above it lie 5 % of them.
+        labels: number of labelled texts.
+    """
+
+    p: float
+    loss: float
+    expected: float
+    lower: float
+    upper: float
+    labels: int
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the labels are predicted worse than chance explains."""
+        return self.p <= RATE
+
+    @property
+    def text(self) -> str:
+        """The figures in a sentence."""
+        how = "worse than expected" if self.alarm else "about as well as expected"
+        return (
+            f"The labels of {self.labels:,} texts that are not of the fit are predicted {how}: log "
+            f"loss {self.loss:.2f} nats, expected {self.expected:.2f} ({self.lower:.2f} to "
+            f"{self.upper:.2f}), p = {self.p:.2g}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as values that JSON can express."""
+        return self._asdict() | {"alarm": self.alarm}
+
+
+def check_labels(
+    members: Sequence[tuple[Any, np.ndarray]],
+    shares: Float[np.ndarray, "1 M"],
+    texts: Labelled,
+    seed: int = 0,
+) -> LabelCheck:
+    r"""Posterior predictive check of labels that a mixture was not fitted to, by their log loss.
+
+    .. math:: p = P(T(z^{rep}) \ge T(z)), \qquad
+       T(z) = -\frac{1}{\sum_i w_i} \sum_i w_i \log \hat p(z_i \mid x_i)
+
+    A text is one observation: of several labels the mean loss is compared with that of a single
+    simulated label, as if annotators said the same.  What they do say varies less, so that there
+    are no more false alarms.
+
+    Source: Box (1980); Gelman, Meng and Stern (1996).
+
+    Args:
+        members: fitted members, each with the readings that it sees.
+        shares: their weights in the mixture.
+        texts: the texts and their labels, one or more each.
+        seed: seed of the simulated labels.
+    """
+    size = texts.logits.shape[-1]
+    first, said, weights = by_text(texts.labels, size, texts.weights, texts.texts)
+    members = [(fit, seen[first]) for fit, seen in members]
+    texts, weights = texts.take(first), weights / weights.sum()
+    probs, _ = predict_mixture(members, shares, texts.covariates, np.zeros(size))
+    losses, rows = -np.log(np.maximum(probs, FLOOR)), np.arange(len(probs))
+    observed = float(weights @ (said * losses).sum(axis=1))
+    sets = simulate(members, shares[0], texts, SIMULATIONS, np.random.default_rng(seed))
+    simulated = np.concatenate([losses[rows, labels] @ weights for labels in sets])
+    # Equal losses may differ in their last digits.
+    higher = int((simulated >= observed - 1e-9).sum())
+    lower, upper = np.quantile(simulated, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    return LabelCheck(
+        p=(1 + higher) / (1 + len(simulated)),
+        loss=observed,
+        expected=float(simulated.mean()),
+        lower=lower,
+        upper=upper,
+        labels=len(probs),
+    )
+
+
+def simulate(
+    members: Sequence[tuple[Any, np.ndarray]],
+    shares: Float[np.ndarray, " M"],
+    texts: Labelled,
+    count: int,
+    rng: np.random.Generator,
+) -> Iterator[Int[np.ndarray, "_ n"]]:
+    r"""Draw sets of labels from the joint posterior predictive distribution.
+
+    .. math:: p(z_1, \dots, z_n)
+       = \sum_j \omega_j \sum_d w_{jd} \prod_i p_j(z_i \mid x_i, \phi_{jd})
+
+    The labels of a set share one member and one draw of its parameters: what few labels leave open
+    moves all of them together.
+
+    Args:
+        members: fitted members, each with the readings that it sees.
+        shares: their weights in the mixture.
+        texts: the texts; their labels are not looked at.
+        count: how many sets.
+        rng: source of randomness.
+
+    Yields:
+        Sets of labels, some at a time.
+    """
+    for (fit, seen), sets in zip(members, rng.multinomial(count, shares), strict=True):
+        if not sets:
+            continue
+        below = predict_each(fit, seen, texts.covariates).cumsum(axis=-1)[..., :-1]
+        weights = fit.draw_weights / fit.draw_weights.sum()
+        for draw, repeats in enumerate(rng.multinomial(sets, weights)):
+            most = max(1, BLOCK // len(seen))
+            for start in range(0, repeats, most):
+                uniform = rng.random((min(most, repeats - start), len(seen), 1))
+                yield (uniform > below[draw]).sum(axis=-1)

@@ -1,0 +1,192 @@
+"""A calibrator as a function of tables: readings in, predictions out, batch by batch."""
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.runtime.progress import doing
+from cordial_ppl.tables.columns import is_reading, name_items
+from cordial_ppl.tables.frame import ROW, Columns, name_index
+from cordial_ppl.tables.layout import find_layout
+from cordial_ppl.tables.readings import ReadingTable
+from cordial_ppl.tables.writing import write_table
+
+if TYPE_CHECKING:
+    from cordial_ppl.channels.channel import Channel
+    from cordial_ppl.estimators.estimator import Estimator
+    from cordial_ppl.estimators.stack import Stack
+
+LEVEL = 0.9
+"""Probability that the mean lies in its interval, and the least that a label lies in its own."""
+
+ROWS = 1 << 15
+"""Texts that one thread predicts at a time."""
+
+
+class BatchPredictor:
+    """Predictions for tables of readings, batch by batch.
+
+    A call is a pure function of its batch: batches may be predicted anywhere, in any order, again
+    and in threads.
+
+    Args:
+        calibrator: A fitted stack, or the path of its file.
+        channels: The channel files that the calibrator was fitted with, if any; their code is run.
+
+    Raises:
+        FileError: The calibrator's file cannot be read or is damaged.
+        InputError: The file holds something else than a calibrator of one reader.
+    """
+
+    def __init__(
+        self, calibrator: "Stack | str | Path", *, channels: "Sequence[str | Path | Channel]" = ()
+    ):
+        """Load the calibrator."""
+        from cordial_ppl.estimators.saved import load
+        from cordial_ppl.estimators.stack import Stack
+
+        named = isinstance(calibrator, str | Path)
+        found = load(calibrator, channels=channels) if named else calibrator
+        if not isinstance(found, Stack):
+            raise InputError(f"{calibrator} is no calibrator of one reader, from `cordial fit`.")
+        self.calibrator = found
+
+    def __call__(self, batch: Any) -> Any:
+        """Predict the texts of a batch.
+
+        Args:
+            batch: The columns `item_id` and the readings', those of the covariates, and any other:
+                a frame of polars, or a table or record batch of Arrow.
+
+        Returns:
+            The columns `item_id`, `p_<option>`, `mean`, `mean_low`, `mean_high`, `label`,
+            `label_low`, `label_high` and, with their types, all others; a table of Arrow for one of
+            Arrow.
+
+        Raises:
+            InputError: A column is missing, or a reading is invalid; with its row in the batch.
+        """
+        rows = name_index(pl.DataFrame(batch)).with_row_index(ROW)
+        columns = Columns(Path("the batch"), rows.lazy())
+        layout = find_layout(columns, self.calibrator.scale_)
+        found = predict_batch(self.calibrator, ReadingTable(columns, *layout))
+        return found if isinstance(batch, pl.DataFrame) else found.to_arrow()
+
+
+def predict_batch(calibrator: "Estimator", table: ReadingTable) -> pl.DataFrame:
+    """Predict the texts of a table in memory.
+
+    Args:
+        calibrator: A fitted calibrator.
+        table: The readings.
+
+    Returns:
+        The columns that `BatchPredictor` returns.
+
+    Raises:
+        InputError: A cell is invalid; with its row.
+    """
+    from cordial_ppl.stack.interval import label_range
+
+    scale = calibrator.scale_
+    options = pl.Series(scale.options)
+    covariates = table.covariates(calibrator.covariates_, calibrator.levels())
+    items = name_items(table.columns)
+    if len(items):
+        probs, mean, low, high = calibrator.predict_all(table.logits, LEVEL, covariates)
+    else:
+        probs, (mean, low, high) = np.empty((0, scale.size)), np.empty((3, 0))
+    first, last = label_range(probs, LEVEL)
+    found = pl.DataFrame(
+        {
+            "item_id": items,
+            **{f"p_{option}": probs[:, k] for k, option in enumerate(scale.options)},
+            "mean": mean,
+            "mean_low": low,
+            "mean_high": high,
+            "label": options.gather(probs.argmax(axis=1)),
+            "label_low": options.gather(first),
+            "label_high": options.gather(last),
+        }
+    )
+    return add_extras(found, table)
+
+
+def add_extras(found: pl.DataFrame, table: ReadingTable, but: Collection[str] = ()) -> pl.DataFrame:
+    """Add the other columns of a table; one whose name is taken becomes `input_...`.
+
+    Args:
+        found: What was predicted.
+        table: The readings.
+        but: Columns that are left out, as are readings of options that only other tasks have.
+    """
+    names: dict[str, str] = {}
+    for name in table.columns.schema:
+        other = is_reading(name) and name.startswith(f"{table.kind}_")
+        if other or name in ("item_id", *table.names, *but):
+            continue
+        new = name
+        while new in found.columns or new in names.values():
+            new = f"input_{new}"
+        names[name] = new
+    return found.hstack(table.columns.collect(*names).rename(names)) if names else found
+
+
+def predict_table(
+    calibrator: "Estimator",
+    table: ReadingTable,
+    output: Path,
+    *,
+    jobs: int | None = None,
+) -> int:
+    """Predict a table that has been checked, and need not fit in memory.
+
+    Args:
+        calibrator: The fitted calibrator.
+        table: The readings.
+        output: The table to write, in the order of the readings.
+        jobs: How many batches are predicted at a time; by default one a core.
+
+    Returns:
+        The number of texts predicted.
+
+    Raises:
+        FileError: A file cannot be read or written; nothing is left behind.
+    """
+    from cordial_ppl.runtime.compilation import workers
+
+    texts, done = len(table), 0
+    predict = partial(predict_batch, calibrator)
+
+    def predictions(*_: Any) -> Iterator[pl.DataFrame]:
+        nonlocal done
+        for part in _in_order(predict, table.batches(ROWS), jobs or workers(-(-texts // ROWS))):
+            yield part
+            done += len(part)
+            stage.reach(done)
+
+    schema = predict(replace(table, columns=table.columns.header)).schema
+    with doing("calibrating", texts, "texts") as stage:
+        write_table(output, register_io_source(predictions, schema=schema))
+    return done
+
+
+def _in_order[A, B](function: Callable[[A], B], items: Iterable[A], jobs: int) -> Iterator[B]:
+    """Map in threads and in order, reading only a few items ahead."""
+    running: deque[Future[B]] = deque()
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        for item in items:
+            running.append(pool.submit(function, item))
+            if len(running) > jobs:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()

@@ -1,0 +1,315 @@
+"""What a user decides by: estimates of a corpus, forecasts, a verdict, checks of what is new."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.data.frames import aligned
+from cordial_ppl.data.labelling import Said, by_text
+from cordial_ppl.decisions.corpus import Sampler
+from cordial_ppl.decisions.drift import Drift, compare, sketch
+from cordial_ppl.decisions.estimates.bias import Bias, find_bias
+from cordial_ppl.decisions.estimates.estimate import Estimate
+from cordial_ppl.decisions.estimating import estimate
+from cordial_ppl.decisions.forecasting import Forecast, forecast
+from cordial_ppl.decisions.outlook import look_ahead
+from cordial_ppl.decisions.predictive import LabelCheck, check_labels
+from cordial_ppl.decisions.verdict import Verdict, judge
+from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.settings import check_names, check_number
+from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.fingerprints import find_places
+from cordial_ppl.stack.members import Fitted
+
+LEAST_BIAS = 0.025
+"""Share of the scale's length that a group must be off to be reported: a tenth of five stars."""
+
+
+class Decisions(Estimator):
+    """A fitted mixture that says what its labels and its posterior are good for; base of stacks.
+
+    Attributes:
+        labels_: labels of the fit, positions 0..K-1, shape ``[n]``; None for files of earlier
+            versions.
+        out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
+            order of ``labels_``; None with fewer than eight labels, or for files of earlier
+            versions.
+        sample_weight_: what each of these labels counts; None as for ``labels_``.
+        texts_: which text each is of; None as for ``labels_``.
+        label_counts_: sum of the weights of the labels with each option, shape ``[K]``; empty for
+            old files.
+        seen_: fingerprints of the labelled texts, by which a report recognises them; empty for
+            files of earlier versions.
+        sketch_: counts of the readings that the fit was for; None for files of earlier versions.
+    """
+
+    seed: Any = 0
+
+    fits_: dict[str, Fitted]
+    weights_: dict[str, float]
+    seen_: Int[np.ndarray, " prints"] = np.zeros(0, np.int64)
+    label_counts_: Float[np.ndarray, " K"]
+    sketch_: Int[np.ndarray, "2 cells"] | None = None
+    labels_: Int[np.ndarray, " n"] | None = None
+    sample_weight_: Float[np.ndarray, " n"] | None = None
+    texts_: Int[np.ndarray, " n"] | None = None
+    out_of_fold_: Float[np.ndarray, "n K"] | None = None
+
+    @property
+    def posteriors_(self) -> dict[str, Posterior]:
+        """Posterior of each channel by name."""
+        return {name: fit for name, fit in self.fits_.items() if isinstance(fit, Posterior)}
+
+    def predict_draws(
+        self,
+        logits: Any,
+        draws: int = 256,
+        covariates: Any = None,
+        *,
+        histogram: str = "redrawn",
+    ) -> tuple[Float[np.ndarray, "D m K"], Float[np.ndarray, " D"]]:
+        r"""Probabilities of the options under draws from the posterior, for means and other sums.
+
+        A member's draws share its weight equally, so that the weighted mean of the draws is close
+        to ``predict_proba``.
+
+        Args:
+            logits: option logits, as in ``predict_proba``.
+            draws: how many draws of each channel; a calibrator has one.
+            covariates: per-text covariates, as in ``fit``.
+            histogram: "redrawn" draws the label histogram, which channels fall back on, from its
+                Dirichlet posterior: over a corpus its uncertainty does not average out; "fixed"
+                is the posterior mean, as in ``predict_proba``.
+
+        Returns:
+            Probabilities of the D draws of all members, and the weight of each.
+
+        Raises:
+            InputError: the readings, or the number or kind of draws are invalid.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        readings, extra = self._enter(logits, covariates)
+        check_names("histogram", [histogram], ("redrawn", "fixed"))
+        found = Sampler(
+            self,
+            int(check_number("draws", draws, 2, whole=True)),
+            histogram == "redrawn",
+            self.seed,
+        )
+        shares, probs = zip(*found.predict(readings, extra), strict=True)
+        weights = [np.full(len(p), share / len(p)) for share, p in zip(shares, probs, strict=True)]
+        return np.concatenate(probs), np.concatenate(weights)
+
+    def estimate(
+        self,
+        logits: Any,
+        rows: Any,
+        groups: Any = None,
+        covariates: Any = None,
+        *,
+        level: float = 0.9,
+        strata: Any = None,
+        probabilities: Any = None,
+        draws: int = 256,
+    ) -> Estimate:
+        """Estimate the mean label and the shares of the options, of a corpus and of its groups.
+
+        Intervals are meant to hold in repeated sampling of labels.  Labelled texts count as
+        themselves: what is estimated are the labels of just these texts.  A group has an effect of
+        its own, for a reader errs differently by group; one without labels is extrapolated.
+
+        Args:
+            logits: option logits of all texts, labelled or not, shape ``[N, K]``.
+            rows: positions in ``logits`` of the texts of the fit, in its order, one a label or one
+                a text.  The mean of a text's labels counts as its label.
+            groups: group of each text, such as the system that wrote it, shape ``[N]``; None for
+                the whole corpus alone.
+            covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
+            level: probability inside the intervals, between 0 and 1.
+            strata: strata that labelled texts were drawn from, shape ``[N]``, for the design-based
+                estimate; see ``rectified_mean``.
+            probabilities: inclusion probability of each labelled text, shape ``[n]``, likewise.
+            draws: how many draws of each channel.
+
+        Returns:
+            The estimates.
+
+        Raises:
+            InputError: the readings or groups are invalid, ``rows`` are other texts than those of
+                the fit, or there are no draws: without channels, or with ``inference="mode"``.
+            NotFittedError: ``fit`` was not called yet.
+
+        Source:
+            `cordial_ppl.decisions.estimates`; `cordial_ppl.decisions.estimating` has the formula.
+        """
+        readings, extra = self._enter(logits, covariates)
+        groups, strata = (
+            aligned(logits, own, noun) for own, noun in ((groups, "groups"), (strata, "strata"))
+        )
+        with doing("estimating"):
+            return estimate(
+                self,
+                readings,
+                extra,
+                rows,
+                groups,
+                level=level,
+                strata=strata,
+                probabilities=probabilities,
+                draws=int(check_number("draws", draws, 2, whole=True)),
+            )
+
+    def find_bias(self, columns: Mapping[str, Any]) -> list[Bias]:
+        """Look for groups of texts that the reader rates too low or too high after calibration.
+
+        Args:
+            columns: what is known of the labelled texts, such as which system wrote each, by name,
+                each of shape ``[n]`` in the order of the fit, one cell a label.
+
+        Returns:
+            Columns whose groups differ by more than chance, with the worst group of each; a test
+            with an error rate of 5 % over all columns, see
+            `cordial_ppl.decisions.estimates.bias`.  None with fewer than eight labels.
+
+        Raises:
+            InputError: a column has another length, or an earlier version saved the calibrator.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        self._check_fitted()
+        if self.labels_ is None:
+            raise InputError("an earlier version saved this calibrator: fit it again for this.")
+        if self.out_of_fold_ is None:
+            return []
+        for name, cells in columns.items():
+            if len(cells) != len(self.labels_):
+                raise InputError(
+                    f"column {name!r} must have one cell for each of {len(self.labels_)} labels; "
+                    f"got {len(cells)}."
+                )
+        values, said = self.scale_.values, self.said
+        residuals = (said.shares - self.out_of_fold_[said.first]) @ values
+        own = {name: [cells[row] for row in said.first] for name, cells in columns.items()}
+        return find_bias(residuals, own, self.seed, LEAST_BIAS * float(np.ptp(values)))
+
+    @property
+    def said(self) -> Said:
+        """What the labels of the fit say of each text: those of one text are put together."""
+        assert self.labels_ is not None
+        return by_text(self.labels_, self.scale_.size, self.sample_weight_, self.texts_)
+
+    def verdict(self) -> Verdict | None:
+        """Whether to use the calibrator, and why, from its out-of-fold predictions.
+
+        Returns:
+            The verdict; None for a calibrator without folds, or that an earlier version saved.
+        """
+        self._check_fitted()
+        if not self.folded or self.labels_ is None:
+            return None
+        own = self.sample_weight_, self.texts_
+        return judge(self.labels_, self.out_of_fold_, self.scale_, *own)
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether draws of a channel say how uncertain it is; a mode says nothing."""
+        return any(np.ptp(own.draws, axis=0).any() for own in self.posteriors_.values())
+
+    @property
+    def can_forecast(self) -> bool:
+        """Whether ``forecast`` has what it needs: folds, labels of the fit, draws of a channel."""
+        return self.folded and self.labels_ is not None and self.has_draws
+
+    def forecast(
+        self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
+    ) -> Forecast:
+        """Forecast what more labels would give: log loss, and the interval of the texts' mean.
+
+        Nothing is fitted for it.  With fewer than 20 labels nothing is forecast.
+
+        Args:
+            logits: option logits of all texts that the mean is wanted of, ``[m, K]``.
+            covariates: their covariates, as in ``fit``.
+            counts: numbers of labels; by default 2, 3, 5 and 10 times those of the fit.
+
+        Returns:
+            The loss to expect now, and at these numbers of labels, with 80 % ranges.
+
+        Raises:
+            NotFittedError: ``fit`` was not called yet.
+            InputError: the readings are invalid, or the calibrator has no folds, no channel with
+                draws, or was saved by an earlier version.
+        """
+        readings, extra = self._enter(logits, covariates)
+        labels = self.labels_
+        if not self.can_forecast or labels is None:
+            raise InputError(
+                f"this {type(self).__name__} cannot forecast: it has no folds, no channel with "
+                "draws (with the mode there is one), or an earlier version saved it. Fit a "
+                "Cordial with the default inference."
+            )
+        with doing("forecasting what more labels would give"):
+            found = look_ahead(*self._mixture(readings), extra)
+            own = self.sample_weight_, self.texts_
+            return forecast(labels, self.out_of_fold_, self.scale_.values, found, counts, *own)
+
+    def check_readings(self, logits: Any) -> Drift | None:
+        """Test whether readings are like those of the fit; see `decisions.drift.compare`.
+
+        Args:
+            logits: option logits of new texts, ``[m, K]``.
+
+        Returns:
+            How they differ, with a p value; None where an earlier version saved this calibrator.
+
+        Raises:
+            InputError: the readings are invalid.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        self._check_fitted()
+        found = sketch(self._read(logits, self.scale_.size))
+        return None if self.sketch_ is None else compare(self.sketch_, found, self.scale_)
+
+    def check_labels(
+        self,
+        logits: Any,
+        labels: Any,
+        covariates: Any = None,
+        *,
+        sample_weight: Any = None,
+        texts: Any = None,
+    ) -> LabelCheck:
+        """Test whether new labels are such as the calibrator predicts, by their log loss.
+
+        Label sets are simulated from the joint posterior predictive distribution, so that a fit to
+        few labels expects less of itself; see `cordial_ppl.decisions.predictive.check_labels`.
+
+        Args:
+            logits: option logits of texts that are not of the fit, ``[n, K]``.
+            labels: their options, as in ``fit``; of several annotators ``[n, annotators]``.
+            covariates: their covariates, as in ``fit``.
+            sample_weight: what each label counts, as in ``fit``.
+            texts: which text each row is of, as in ``fit``; a text is one observation.
+
+        Returns:
+            The log loss, what was expected of it, and the p value.
+
+        Raises:
+            InputError: the readings or the labels are invalid.
+            NotFittedError: ``fit`` was not called yet.
+        """
+        given = self._enter_labels(logits, labels, covariates, sample_weight, texts)
+        known = find_places(given.logits, given.labels, self.seen_) >= 0
+        if known.any():
+            warnings.warn(
+                f"{len(np.unique(given.texts[known]))} of {given.count} texts have a reading and a "
+                "label of the fit: if "
+                "they are the same texts, the check flatters. Leave those out.",
+                CordialWarning,
+                stacklevel=2,
+            )
+        return check_labels(*self._mixture(given.logits), given, self.seed)

@@ -1,0 +1,93 @@
+"""Fitted fusions on disk."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float64, Int64
+
+from cordial_ppl.channels.channel import Channel
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import naming
+from cordial_ppl.estimators.files import PosteriorRecord, StackRecord, check_shares
+from cordial_ppl.estimators.fusion.joint import JOINT
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.runtime import storage
+from cordial_ppl.runtime.storage import Record, blaming
+from cordial_ppl.stack.weighing import ExpectedLoss
+
+KIND = "fusion"
+
+
+class FusionRecord(Record):
+    """A fitted fusion.
+
+    Attributes:
+        scale: the scale.
+        settings: arguments of the fusion, in plain data.
+        readers: names of the readers.
+        spreads: spread of each reader's logits, nats.
+        stacks: each stack by member.
+        joint: posterior of the channel over all readers; None for a single reader.
+        weights: weight of each member by name.
+        expected: out-of-fold log losses.
+        covariates: names of the covariates that predictions need.
+        labels: labels of the fit.
+        sample_weight: what each counts.
+        texts: which text each is of.
+        out_of_fold: probabilities of the labelled texts.
+    """
+
+    scale: Scale
+    settings: dict[str, Any]
+    readers: tuple[str, ...]
+    spreads: Float[np.ndarray, " _R"]
+    stacks: dict[str, StackRecord]
+    joint: PosteriorRecord | None
+    weights: dict[str, float]
+    expected: ExpectedLoss
+    covariates: tuple[str, ...]
+    labels: Int64[np.ndarray, " _n"] | None = None
+    sample_weight: Float64[np.ndarray, " _n"] | None = None
+    texts: Int64[np.ndarray, " _n"] | None = None
+    out_of_fold: Float64[np.ndarray, "_n _K"] | None = None
+
+
+def read(
+    path: str | Path, channels: Sequence[str | Path | Channel]
+) -> tuple[FusionRecord, dict[str, Stack | Posterior]]:
+    """Read a fitted fusion and its members; arguments and errors are those of ``cp.load``."""
+    meta, arrays = storage.read(path, KIND)
+    with blaming(path):
+        saved = storage.unpack(FusionRecord, meta, arrays)
+    fits: dict[str, Stack | Posterior] = {}
+    for name, record in saved.stacks.items():
+        with naming(name):
+            fits[name] = record.restore(path, channels, Stack.NAMED)
+    with blaming(path):
+        if any(record.scale_ != saved.scale for record in saved.stacks.values()):
+            raise ValueError("its stacks are of other scales")
+        readers, weights = saved.readers, saved.weights
+        if tuple(fits)[: len(readers)] != readers or len(saved.spreads) != len(readers):
+            raise ValueError("the readers and their stacks do not fit together")
+        if saved.joint is not None:
+            fits[JOINT.name] = saved.joint.restore(JOINT, saved.scale.size, len(readers))
+        check_shares("weights", np.array(list(weights.values())))
+        if weights.keys() != fits.keys():
+            raise ValueError("the weights are of other members")
+        labels, probs = saved.labels, saved.out_of_fold
+        if labels is not None and not ((labels >= 0) & (labels < saved.scale.size)).all():
+            raise ValueError("the labels are no options of the scale")
+        if labels is not None and (saved.sample_weight is None or saved.texts is None):
+            # Of an earlier version, in which every label counted as one, of a text of its own.
+            saved.sample_weight, saved.texts = np.ones(len(labels)), np.arange(len(labels))
+        if saved.sample_weight is not None and saved.sample_weight.min(initial=1) <= 0:
+            raise ValueError("the weights of the labels are not positive")
+        if probs is not None:
+            if labels is None or probs.shape != (len(labels), saved.scale.size):
+                raise ValueError("the out-of-fold probabilities are of other labels")
+            for row in probs:
+                check_shares("out-of-fold probabilities", row)
+    return saved, fits

@@ -1,0 +1,407 @@
+"""`Fusion`: several readers of the same texts, each with a stack, weighted together."""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from cordial_ppl.channels.channel import Channel
+from cordial_ppl.channels.readers import reader_weights
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.summary import join_blocks, warn, weight_lines
+from cordial_ppl.decisions.verdict import Verdict, judge
+from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.estimators import Cordial
+from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.files import PosteriorRecord, StackRecord
+from cordial_ppl.estimators.fusion import files
+from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
+from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, pool, read_by
+from cordial_ppl.estimators.settings import check_counts, check_flag, check_list, check_seed
+from cordial_ppl.estimators.stack import Stack, deal_folds
+from cordial_ppl.inference.fit import Case
+from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.priors import LearnedPrior, reading_spread
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
+from cordial_ppl.runtime import storage
+from cordial_ppl.runtime.compilation import workers
+from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.members import ChannelMember, Fitted, warn_if_doubtful
+from cordial_ppl.stack.stacking import MIN_LABELS
+from cordial_ppl.stack.weighing import ExpectedLoss, shares_of, weigh
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+
+class Fusion(Estimator):
+    r"""Several readers' calibrated predictions, stacked.
+
+    .. math:: \hat p(z \mid x) = \sum_r \omega_r\, \hat p_r(z \mid x)
+        + \omega_a\, \hat p_a(z \mid x) + \omega_0\, \hat p_0(z \mid x)
+
+    Each reader r has a stack, fitted to the labelled texts that it has read.  Stack a sees the
+    readers' average, logits in units of each reader's spread, and 0 is the location channel over
+    all readers, with a weight and a temperature for each.  The weights maximise the likelihood of
+    the labels under out-of-fold predictions, with a Dirichlet prior; with fewer than eight labels
+    they are those of the prior.  For a text that a reader has not read, the other members' weights
+    are scaled to sum to one.
+
+    The paper has no average among the members, and one pseudo-count each: ``average=False,
+    weight_counts=dict.fromkeys([*readers, "joint channel"], 1.0)``.
+
+    Args:
+        options: names of the K ordered options, in order; by default 0..K-1.
+        readers: names of the R readers; by default those of a mapping, or "reader 0" ....
+        average: whether the stack on the readers' average is a member.
+        inference: "default", "laplace", "mode" or "nuts".
+        prior: what replaces the priors of the channels, as in ``Cordial``.  A prior of a parameter
+            by name, or one learned of the channel "location", also holds for the parameters of the
+            same name of the joint channel.
+        channels: further channels of each stack, by path of their file, whose code is run.
+        weight_counts: Dirichlet pseudo-counts of the weights by member, if not the default: 3 for
+            "average reading", 0.5 for "joint channel", 0.25 for each reader.
+        seed: seed of the folds and of every random number.
+        effort: how much work the default inference does.
+
+    Attributes:
+        readers_: names of the readers.
+        fits_: the fitted members by name: a stack for each reader and for "average reading", and
+            the posterior of "joint channel"; a single reader has neither of the last two.
+        weights_: weight of each member by name.
+        shares_: posterior mean of each reader's weight within the joint channel.
+        best_reader_: the reader whose stack has the lowest out-of-fold log loss.
+        expected_: out-of-fold log losses; members with fewer than eight labels are left out.
+        labels_: labels of the fit, positions 0..K-1, shape ``[n]``; None for files of earlier
+            versions.
+        sample_weight_: what each of these labels counts; None as for ``labels_``.
+        texts_: which text each is of; None as for ``labels_``.
+        out_of_fold_: out-of-fold probabilities of the labelled texts, shape ``[n, K]``, in the
+            order of ``labels_``; None with fewer than eight labels, or for files of earlier
+            versions.
+
+    Source: Section 2.7 of the paper, Several readers.
+    """
+
+    readers_: tuple[str, ...]
+    fits_: dict[str, Stack | Posterior]
+    weights_: dict[str, float]
+    expected_: ExpectedLoss
+    labels_: Int[np.ndarray, " n"] | None = None
+    sample_weight_: Float[np.ndarray, " n"] | None = None
+    texts_: Int[np.ndarray, " n"] | None = None
+    out_of_fold_: Float[np.ndarray, "n K"] | None = None
+
+    def __init__(
+        self,
+        options: Sequence[str | float] | Scale | None = None,
+        *,
+        readers: Sequence[str] | None = None,
+        average: bool = True,
+        inference: str = "default",
+        prior: Mapping[str, Any] | LearnedPrior | str | Path | None = None,
+        channels: Sequence[str | Path | Channel] = (),
+        weight_counts: Mapping[str, float] | None = None,
+        seed: int = 0,
+        effort: Effort = DEFAULT_EFFORT,
+    ):
+        """Remember the settings; ``fit`` validates them."""
+        self.options, self.readers, self.average = options, readers, average
+        self.inference = inference
+        self.prior, self.channels, self.weight_counts = prior, channels, weight_counts
+        self.seed, self.effort = seed, effort
+
+    @property
+    def stacks_(self) -> dict[str, Stack]:
+        """The fitted stack of each reader by name."""
+        return {name: fit for name in self.readers_ if isinstance(fit := self.fits_[name], Stack)}
+
+    @property
+    def shares_(self) -> dict[str, float]:
+        """Posterior mean of each reader's weight within the joint channel."""
+        joint = self.fits_.get(JOINT.name)
+        if not isinstance(joint, Posterior):
+            return dict.fromkeys(self.readers_, 1 / len(self.readers_))
+        weights = np.asarray(reader_weights(joint.parameters()["contrast"]))
+        return dict(zip(self.readers_, (joint.weights @ weights).tolist(), strict=True))
+
+    @property
+    def best_reader_(self) -> str:
+        """The reader whose stack has the lowest out-of-fold log loss, if that is known of any."""
+        losses = {name: stack.expected_.cordial for name, stack in self.stacks_.items()}
+        return min(losses, key=lambda name: np.nan_to_num(losses[name], nan=np.inf))
+
+    def summary(self) -> str:
+        """Each reader's errors, the members' weights and the expected log loss in plain words."""
+        self._check_fitted()
+        readers = {name: stack.describe() for name, stack in self.stacks_.items()}
+        lines, few = [], []
+        for name, found in readers.items():
+            labels, loss = found.expected["labels"], found.expected["cordial"]
+            known = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
+            known += "" if loss is None else f", by itself {loss:.2f}"
+            few += [name] if (labels or 0) < MIN_LABELS else []
+            lines.append(f"  {name} ({known}): {found.brief}")
+        blocks = [["The readers", *lines], ["Weights", *weight_lines(self.weights_)]]
+        expected = self.expected_
+        if math.isfinite(expected.cordial):
+            line = (
+                f"  fused {expected.cordial:.2f}, label histogram {expected.histogram:.2f}, "
+                f"readings as they are, averaged {expected.raw:.2f}"
+            )
+            line += f" (without {', '.join(few)}: fewer than eight labels)" if few else ""
+            blocks.append(["Expected log loss (out-of-fold, nats)", line])
+        posteriors = {
+            f"{name}, {channel}": figures
+            for name, found in readers.items()
+            for channel, figures in found.diagnostics.items()
+        }
+        verdict = self.verdict()
+        if verdict is not None and verdict.alike:
+            return join_blocks([], warn(None, posteriors), [verdict.text])
+        return join_blocks(blocks, warn(expected, posteriors), [verdict.text] if verdict else [])
+
+    def verdict(self) -> Verdict | None:
+        """Whether to use the fusion, and why, from its out-of-fold predictions.
+
+        Returns:
+            The verdict; None for a fusion that an earlier version saved, or with labelled texts
+            that only readers with fewer than eight labels have read.
+        """
+        self._check_fitted()
+        known = self.labels_
+        if known is None or (self.out_of_fold_ is None and self.expected_.labels >= MIN_LABELS):
+            return None
+        own = self.sample_weight_, self.texts_
+        return judge(known, self.out_of_fold_, self.scale_, *own)
+
+    def to_datatree(self) -> "DataTree":
+        """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
+
+        The child of a stack has one child per channel, as from ``Stack.to_datatree``; that of the
+        joint channel has the groups themselves, with the dimension ``reader``.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+        """
+        from xarray import DataTree
+
+        self._check_fitted()
+        names = {"options": self.scale_.options, "readers": self.readers_, "seed": self.seed}
+        return DataTree(
+            children={
+                name.replace("/", "_"): fit.to_datatree(**names)
+                if isinstance(fit, Posterior)
+                else fit.to_datatree()
+                for name, fit in self.fits_.items()
+            }
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted fusion to one file of plain data; ``cp.load`` reads it back.
+
+        What is loaded predicts the same, but without ``prior`` and further ``channels`` among its
+        settings.
+
+        Args:
+            path: the file to write, by convention ending in ``.cordial``.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: this is a subclass, which a file does not know.
+            FileError: the file cannot be written.
+        """
+        if type(self) is not Fusion:
+            raise InputError(f"only a Fusion can be saved; this is a {type(self).__name__}.")
+        self._check_fitted()
+        settings = {
+            "average": bool(self.average),
+            "inference": self.inference,
+            "weight_counts": check_counts(self.weight_counts, tuple(self.fits_)),
+            "seed": int(self.seed),
+            "named": self.options is not None,
+            "effort": self.effort._asdict(),
+        }
+        joint = self.fits_.get(JOINT.name)
+        record = files.FusionRecord(
+            scale=self.scale_,
+            settings=settings,
+            readers=self.readers_,
+            spreads=self._spreads,
+            stacks={k: StackRecord.of(v) for k, v in self.fits_.items() if isinstance(v, Stack)},
+            joint=PosteriorRecord.of(joint) if isinstance(joint, Posterior) else None,
+            weights=self.weights_,
+            expected=self.expected_,
+            covariates=self.covariates_,
+            labels=self.labels_,
+            sample_weight=self.sample_weight_,
+            texts=self.texts_,
+            out_of_fold=self.out_of_fold_,
+        )
+        storage.write(path, files.KIND, *storage.pack(record))
+
+    def levels(self) -> dict[str, int]:
+        """Levels of covariates, as the base class says."""
+        return self.stacks_[self.readers_[0]].levels()
+
+    def check(self, logits: Float[np.ndarray, "n R K"], covariates: Mapping[str, Any]) -> None:
+        """Check that texts have what the channels need, as `Stack.check`."""
+        self._stack(0).check(np.nanmean(logits, axis=1), covariates)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.input_tags.dict = tags.input_tags.allow_nan = True
+        return tags
+
+    def _members(self, readers: Sequence[str]) -> tuple[str, ...]:
+        """Names of the members; a single reader needs nothing beside its stack."""
+        average = (AVERAGE,) if check_flag("average", self.average) else ()
+        return (*readers, *average, JOINT.name) if len(readers) > 1 else tuple(readers)
+
+    def _stack(self, seed: int) -> Stack:
+        """An unfitted stack, of one reader or of the average."""
+        settings = {"inference": self.inference, "prior": self.prior, "channels": self.channels}
+        return Cordial(self.options, **settings, seed=seed, effort=self.effort)
+
+    def _read(self, logits: Any, size: int | None = None) -> Float[np.ndarray, "n R K"]:
+        if size is not None:
+            found, _ = as_reader_logits(logits, self.readers_, size)
+            check_frames(logits, getattr(self, "_columns", self.scale_.options))
+            return found
+        given = self.readers
+        names = None if given is None else tuple(map(str, check_list("readers", given)))
+        found, names = as_reader_logits(logits, names)
+        wrong = [name for name in names if name in COUNTS or names.count(name) > 1]
+        if wrong:
+            raise InputError(
+                f"readers must have different names, other than {' and '.join(COUNTS)}; rename "
+                f"{wrong[0]!r}."
+            )
+        columns = check_frames(logits, Scale.of(self.options, found.shape[2]).options)
+        self._names, self._columns = names, columns
+        return found
+
+    def _views(
+        self,
+        logits: Float[np.ndarray, "n R K"],
+        members: Sequence[str],
+        spreads: Float[np.ndarray, " R"],
+    ) -> tuple[list[np.ndarray], Bool[np.ndarray, "n M"]]:
+        """What each member sees of the readings, and of which texts it sees anything."""
+        shared = {AVERAGE: pool(logits, spreads), JOINT.name: logits}
+        more = [shared[name] for name in members[logits.shape[1] :]]
+        present = np.hstack([read_by(logits), np.ones((len(logits), len(more)), bool)])
+        return [*logits.swapaxes(0, 1), *more], present
+
+    def _fit(self, texts: Labelled) -> None:
+        logits, labels, covariates = texts.logits, texts.labels, texts.covariates
+        readers, size = self._names, logits.shape[-1]
+        members, seed = self._members(readers), check_seed(self.seed)
+        counts = {name: COUNTS.get(name, READER_COUNT) for name in members}
+        counts |= check_counts(self.weight_counts, members)
+        _check_overlap(read_by(logits), readers)
+        spreads = np.nanstd(logits, axis=(0, 2))
+        spreads = np.where(spreads > 0, spreads, 1.0)
+        views, present = self._views(logits, members, spreads)
+        # Members must not share their random numbers, or their errors correlate.
+        seeds = np.random.SeedSequence(seed).generate_state(len(members)).tolist()
+        enough = texts.count >= MIN_LABELS
+        folds = deal_folds(texts, seed) if enough else None
+        whole, scale = self._stack(0).settings, Scale.of(self.options, size)
+
+        def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
+            """A fitted member, and its out-of-fold predictions of the texts that it sees."""
+            if members[place] == JOINT.name:
+                each = [reading_spread(view, texts.weights) for view in views[: len(readers)]]
+                prior = joint_prior(whole.prior, size, each, tuple(covariates))
+                joint = ChannelMember(JOINT, 0, self.inference, prior, self.effort)
+                return joint.fit([Case(texts, folds, (seeds[place],))])[0]
+            seen = replace(texts, logits=views[place]).take(present[:, place])
+            stack = self._stack(seeds[place]).fit_labelled(seen, scale)
+            return stack, stack.out_of_fold_
+
+        what = f"fitting {len(readers)} readers"
+        with (
+            doing(what, len(members), "members") as stage,
+            ThreadPoolExecutor(max_workers=workers(len(members))) as threads,
+        ):
+            jobs = [threads.submit(fit, place) for place in range(len(members))]
+            for number, _ in enumerate(as_completed(jobs), 1):
+                stage.reach(number)
+        found = [job.result() for job in jobs]
+        held_out = np.zeros((len(labels), size, len(members)))
+        known = present & [unseen is not None for _, unseen in found]
+        for place, (fitted, unseen) in enumerate(found):
+            held_out[known[:, place], :, place] = 0.0 if unseen is None else unseen
+            if isinstance(fitted, Posterior):
+                warn_if_doubtful(fitted)
+        prior = np.array([counts[name] for name in members])
+        mixture = weigh(texts, folds, held_out if enough else None, prior, present=known)
+        self.readers_, self._spreads = readers, spreads
+        self.fits_ = {name: fitted for name, (fitted, _) in zip(members, found, strict=True)}
+        self.weights_ = dict(zip(members, mixture.weights.tolist(), strict=True))
+        self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
+        self.labels_ = np.asarray(labels, np.int64)
+        self.sample_weight_, self.texts_ = texts.weights, np.asarray(texts.texts, np.int64)
+
+    def _mixture(
+        self, logits: Float[np.ndarray, "m R K"]
+    ) -> tuple[list[tuple[Fitted, np.ndarray]], Float[np.ndarray, "m M"]]:
+        """Channels and calibrators of all members, what each sees, and its weight in each text."""
+        views, present = self._views(logits, tuple(self.fits_), self._spreads)
+        shares = shares_of(np.array(list(self.weights_.values())), present)
+        found: list[tuple[Fitted, np.ndarray]] = []
+        weights = []
+        for fit, seen, share in zip(self.fits_.values(), views, shares.T, strict=True):
+            if isinstance(fit, Posterior):
+                found.append((fit, seen))
+                weights.append(share)
+            else:
+                # A missing reading has no weight, whatever stands in its place.
+                found += [(fit.fits_[name], np.nan_to_num(seen)) for name in fit.weights_]
+                weights += [weight * share for weight in fit.weights_.values()]
+        return found, np.stack(weights, axis=1)
+
+
+def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:
+    """Refuse a reader without a labelled text; warn of two that share none."""
+    idle = [name for name, read in zip(readers, present.T, strict=True) if not read.any()]
+    if idle:
+        raise InputError(
+            f"every reader needs a reading of a labelled text; {idle[0]!r} has none. Leave it out, "
+            "or have it read texts that are labelled."
+        )
+    apart = np.argwhere(np.triu(~(present.T @ present)))
+    if len(apart):
+        one, other = (readers[place] for place in apart[0])
+        more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
+        warnings.warn(
+            f"the readers {one!r} and {other!r}{more} have read no labelled text in common: their "
+            "weights compare them on different texts.",
+            CordialWarning,
+            stacklevel=5,
+        )
+
+
+def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Fusion:
+    """Read a fitted fusion; arguments and errors are those of ``cp.load``."""
+    saved, fits = files.read(path, channels)
+    with storage.blaming(path):
+        settings = dict(saved.settings)
+        options = saved.scale.options if settings.pop("named") else None
+        effort = Effort(**settings.pop("effort"))
+        fusion = Fusion(options, readers=saved.readers, effort=effort, **settings)
+    fusion.fits_, fusion.readers_, fusion._spreads = fits, saved.readers, saved.spreads
+    fusion.weights_, fusion.expected_ = saved.weights, saved.expected
+    fusion.scale_, fusion.covariates_ = saved.scale, saved.covariates
+    fusion.labels_, fusion.out_of_fold_ = saved.labels, saved.out_of_fold
+    fusion.sample_weight_, fusion.texts_ = saved.sample_weight, saved.texts
+    return fusion

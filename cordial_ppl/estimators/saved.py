@@ -1,0 +1,38 @@
+"""`load`: read whatever was saved."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cordial_ppl.channels.channel import Channel
+from cordial_ppl.runtime import storage
+
+
+def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Any:
+    """Read a fitted stack, a fusion of several readers, or what was learned of users.
+
+    Args:
+        path: a file that ``save`` wrote.
+        channels: the channel files that a stack was fitted with, if any; their code is run.
+
+    Returns:
+        What was saved, ready to predict.
+
+    Raises:
+        FileError: the file cannot be read, is damaged, was changed, or is of another version.
+        InputError: a stack has a channel of a user's file that ``channels`` does not give, or
+            gives with other contents.
+        ChannelError: a file in ``channels`` is no channel.
+    """
+    kind = storage.find_kind(path)
+    if kind == "users":
+        from cordial_ppl.estimators import users as personal
+
+        return personal.load(path)
+    if kind == "fusion":
+        from cordial_ppl.estimators import fusion
+
+        return fusion.load(path, channels=channels)
+    from cordial_ppl import estimators as cordial
+
+    return cordial.load(path, channels=channels)

@@ -1,0 +1,143 @@
+"""Fitting estimators to many subsets of the labels at once, for comparisons of calibrators.
+
+A member that several estimators share is fitted once: the paper's stack, the same with other
+weights, and the logit stack differ in how they weigh their members.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.single import LabelFree
+from cordial_ppl.estimators.stack import Stack, deal_folds
+from cordial_ppl.inference.fit import Case, Fit
+from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.runtime.blas import on_one_core
+from cordial_ppl.stack.members import Member, fit_members
+from cordial_ppl.stack.weighing import weigh
+
+
+class Texts(NamedTuple):
+    """Readings of texts.
+
+    Attributes:
+        logits: centred logits, shape ``[m, K]``.
+        covariates: per-text covariates, each of shape ``[m]``.
+    """
+
+    logits: Float[np.ndarray, "m K"]
+    covariates: Mapping[str, np.ndarray] = {}
+
+    def take(self, rows: Any) -> "Texts":
+        """Some of the texts."""
+        return Texts(self.logits[rows], {k: v[rows] for k, v in self.covariates.items()})
+
+
+class BatchFit(NamedTuple):
+    """One estimator fitted to S subsets of labels.
+
+    Attributes:
+        probs: predictions of the report texts by each fit, shape ``[S, m, K]``.
+        weights: of the members in each fit, shape ``[S, M]``.
+        diagnostics: for each channel, those of its posterior for each subset.
+    """
+
+    probs: Float[np.ndarray, "S m K"]
+    weights: Float[np.ndarray, "S M"]
+    diagnostics: Sequence[Sequence[Diagnostics]]
+
+
+Fits = tuple[Sequence[Fit], Float[np.ndarray, "S m K"]]
+"""A member's fits, one a subset, and their predictions of the report texts."""
+
+
+@on_one_core
+def fit_subsets(
+    estimators: Mapping[str, Estimator],
+    pool: Texts,
+    labels: Int[np.ndarray, " N"],
+    subsets: Int[np.ndarray, "S n"],
+    seeds: Sequence[int],
+    report: Texts,
+    *,
+    on_done: Callable[[int], None] = lambda number: None,
+) -> dict[str, BatchFit | Exception]:
+    """Fit estimators to subsets of the labels and predict the report texts.
+
+    Each fit is the one that ``fit`` would make of the subset with the subset's seed.  Estimators
+    that need no labels are fitted to the whole pool.
+
+    Args:
+        estimators: unfitted estimators by name; their own seeds are ignored.
+        pool: texts that the subsets are drawn from.
+        labels: their options 0..K-1.
+        subsets: rows of the pool, one subset a row.
+        seeds: seed of each subset's folds and random numbers.
+        report: texts to predict.
+        on_done: is called when a member has been fitted to all subsets, with the number of those.
+
+    Returns:
+        For each estimator its fits, or the error that one of its members ended with.
+    """
+    cases = make_cases(pool, labels, subsets, seeds)
+    needed = {name: own.parts(subsets.shape[1]) for name, own in estimators.items()}
+    stacked = {part.key for name, own in needed.items() if estimators[name].folded for part in own}
+    unique = {part.key: part for own in needed.values() for part in own}
+
+    def fit(part: Member) -> Fits:
+        own = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
+        fits = part.fit(own)
+        return fits, np.stack([fit.fitted.predict(*report)[0] for fit in fits])
+
+    found = dict(zip(unique, fit_members(list(unique.values()), fit, on_done), strict=True))
+    results: dict[str, BatchFit | Exception] = {}
+    for name, estimator in estimators.items():
+        try:
+            if isinstance(estimator, LabelFree):
+                results[name] = _without_labels(estimator, pool, len(subsets), report)
+            else:
+                own = [found[part.key].result() for part in needed[name]]
+                results[name] = _mix(estimator, own, cases)
+        except Exception as error:  # The fits of the other estimators are kept.
+            results[name] = error
+    return results
+
+
+def make_cases(
+    pool: Texts,
+    labels: Int[np.ndarray, " N"],
+    subsets: Int[np.ndarray, "S n"],
+    seeds: Sequence[int],
+) -> list[Case]:
+    """The subsets as data sets to fit, with the folds that each seed gives."""
+    whole = Labelled(pool.logits, labels, pool.covariates)
+    subset = [whole.take(rows) for rows in subsets]
+    return [
+        Case(own, deal_folds(own, seed), (seed,)) for own, seed in zip(subset, seeds, strict=True)
+    ]
+
+
+def _without_labels(estimator: LabelFree, pool: Texts, draws: int, report: Texts) -> BatchFit:
+    """The same predictions for every subset."""
+    probs = estimator.fit(pool.logits).predict_proba(report.logits)
+    return BatchFit(np.broadcast_to(probs, (draws, *probs.shape)), np.ones((draws, 1)), ())
+
+
+def _mix(estimator: Estimator, found: Sequence[Fits], cases: Sequence[Case]) -> BatchFit:
+    """Weigh the members of every subset, and predict with their mixture."""
+    fits, predicted = zip(*found, strict=True)
+    weights = np.full((len(cases), len(fits)), 1 / len(fits))
+    if isinstance(estimator, Stack) and estimator.folded:
+        members = estimator.parts(len(cases[0].texts.labels))
+        prior = estimator.prior_of_weights([part.name for part in members])
+        for place, case in enumerate(cases):
+            held_out = np.stack([fit[place].held_out for fit in fits], axis=-1)
+            weights[place] = weigh(case.texts, case.folds, held_out, *prior).weights
+    probs = sum(own[:, None, None] * each for own, each in zip(weights.T, predicted, strict=True))
+    channels = [fit for fit in fits if isinstance(fit[0].fitted, Posterior)]
+    diagnostics = [[own.fitted.diagnostics for own in fit] for fit in channels]
+    return BatchFit(probs / np.sum(probs, axis=2, keepdims=True), weights, diagnostics)

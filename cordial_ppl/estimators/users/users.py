@@ -1,0 +1,363 @@
+"""`UserShift`: how each user differs from the population, learned from labels.
+
+With one value per user, a grid does without error what sampling would do: the log likelihood of a
+user's labels is a row, one number per value, to which each further label adds one more row.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.channels.effects import SHIFT, Effect
+from cordial_ppl.data.frames import aligned, like
+from cordial_ppl.data.labelling import as_weights
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.estimators.parameters import Parameters
+from cordial_ppl.estimators.settings import check_level, check_number
+from cordial_ppl.estimators.users import files
+from cordial_ppl.estimators.users.spreads import SPREAD_PROBS, SPREADS, WIDEST, Spreads, log_normals
+from cordial_ppl.estimators.users.validation import as_cells, as_order, as_population, as_users
+from cordial_ppl.runtime import storage
+from cordial_ppl.runtime.arrays import CHUNK_ROWS
+from cordial_ppl.runtime.blas import on_one_core
+from cordial_ppl.runtime.progress import doing
+
+
+class UserShift(Parameters):
+    r"""A shift per user on top of a population's calibrated predictions.
+
+    .. math:: \sigma \sim \mathrm{HalfNormal}(\mathrm{unit}), \qquad \Delta_u \sim N(0, \sigma^2),
+        \qquad p_u(z \mid x) = \sum_y p(y \mid x)\, \max(0, 1 - |z - c(y)|)
+
+    with c(y) = y + Delta_u, clipped to the scale.  Shifts live on a fine grid, where their
+    posterior is exact, and predictions average over it.  A user without labels gets the
+    population's prediction.  Probabilities in a pandas or polars data frame give predictions in
+    one, with the same index.  Where the paper plugs in each user's mode under a cross-validated
+    sigma, this averages; ``benchmarks/rivals.py`` has both.
+
+    Args:
+        options: names of the K ordered options, in order; by default 0..K-1.
+        sigma: standard deviation of the shifts in classes, or "posterior" to average over it.  The
+            unit of its prior is one class for five to eight options, else the largest power of
+            two below a quarter of K - 1.
+
+    Attributes:
+        scale_: the scale.
+        classes_: the K options in order: their names, or 0..K-1 if no options were named.
+        sigma_: posterior mean of the shifts' standard deviation, or the one that was given.
+        users_: names of the users with labels.
+        values_: posterior mean of each one's shift, in classes.
+        counts_: each one's number of labels.
+
+    Source: Section 2.7 of the paper, Personalization.
+    """
+
+    effect: Effect = SHIFT
+
+    scale_: Scale
+    sigma_: float
+    counts_: dict[str, int]
+
+    def __init__(self, options: Any = None, *, sigma: Any = "posterior"):
+        """Remember the settings."""
+        self.options, self.sigma = options, sigma
+
+    @on_one_core
+    def fit[T: "UserShift"](
+        self: T,
+        probs: Any,
+        labels: Any,
+        users: Any,
+        order: Any = None,
+        *,
+        sample_weight: Any = None,
+    ) -> T:
+        """Learn how far users differ, and each user's value, from their labelled texts.
+
+        Args:
+            probs: the population's probabilities, shape ``[n, K]``, by a calibrator that has not
+                seen these labels, such as ``calibrator.out_of_fold_``.
+            labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
+            users: who gave each label, shape ``[n]``.
+            order: when, as ``predict_in_order`` takes it; checked, and of no effect on the fit.
+            sample_weight: what each label counts, numbers from 0 up; one by default.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            InputError: the probabilities, labels, users or times cannot be used, or sigma is
+                neither "posterior" nor a positive number.
+        """
+        scale = Scale.of(self.options, as_population(probs).shape[1])
+        deviations, prior = self._deviations(scale.size)
+        labelled = _as_labelled(probs, labels, users, scale)
+        as_order(aligned(probs, order, "order"), len(labelled[0]))
+        sample_weight = aligned(probs, sample_weight, "sample_weight")
+        counted = as_weights(sample_weight, np.arange(len(labelled[0])))
+        self.scale_, self.counts_ = scale, {}
+        self._totals = np.zeros((0, len(self._grid)))
+        with doing("comparing users"):
+            self._add(*labelled, counted)
+            self._spreads = Spreads.learn(self._totals, self._grid, deviations, prior)
+        self.sigma_ = self._spreads.mean
+        return self
+
+    @on_one_core
+    def partial_fit[T: "UserShift"](
+        self: T, probs: Any, labels: Any, users: Any, *, sample_weight: Any = None
+    ) -> T:
+        """Add labels of known or new users; ``sigma_`` and all other users stay as they are.
+
+        Args:
+            probs: the population's probabilities, as for ``fit``.
+            labels: options.
+            users: who gave each label.
+            sample_weight: what each label counts, as in ``fit``.
+
+        Raises:
+            InputError: the probabilities, labels or users cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        self._check_fitted()
+        labelled = _as_labelled(probs, labels, users, self.scale_)
+        sample_weight = aligned(probs, sample_weight, "sample_weight")
+        self._add(*labelled, as_weights(sample_weight, np.arange(len(labelled[0]))))
+        return self
+
+    @on_one_core
+    def predict_proba(self, probs: Any, users: Any) -> Any:
+        """Probabilities of each text's options for its user.
+
+        Args:
+            probs: the population's probabilities, shape ``[m, K]``.
+            users: whose label is predicted, shape ``[m]``.
+
+        Returns:
+            Probabilities, shape ``[m, K]``; of a data frame, a data frame with the options as
+            columns.
+
+        Raises:
+            InputError: the probabilities or users cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        self._check_fitted()
+        population = as_population(probs, self.scale_)
+        users = aligned(probs, users, "users")
+        numbers = self._number(as_users(users, len(population)))
+        found = population.copy()
+        for texts in _by_user(numbers):
+            who, place = np.unique(numbers[texts], return_inverse=True)
+            weights = self._weigh(self._totals[who], who)[place]
+            found[texts] = self.effect.average(population[texts], weights)
+        return like(probs, found, self.classes_)
+
+    @on_one_core
+    def predict_in_order(
+        self, probs: Any, labels: Any, users: Any, order: Any = None, *, afresh: bool = False
+    ) -> tuple[Any, Any]:
+        """Predict each text from its user's earlier labels only, as if they came in one by one.
+
+        Labels that ``fit`` and ``partial_fit`` have seen are earlier than all of these; labels of
+        one user at the same time do not inform each other.
+
+        Args:
+            probs: the population's probabilities, as for ``fit``.
+            labels: options.
+            users: who gave each label.
+            order: when, in numbers that grow with time or in dates, shape ``[n]``; by default in
+                the order of the rows.
+            afresh: begin without labels, to see what would have been predicted for those of the
+                fit.
+
+        Returns:
+            Probabilities, shape ``[n, K]``, and the number of earlier labels of each text's user;
+            of a data frame, a data frame and a series "earlier".
+
+        Raises:
+            InputError: the probabilities, labels, users or times cannot be used.
+            NotFittedError: there was no fit yet.
+        """
+        self._check_fitted()
+        population, codes, names = _as_labelled(probs, labels, users, self.scale_)
+        times = as_order(aligned(probs, order, "order"), len(codes))
+        found, earlier = population.copy(), np.zeros(len(codes), np.int64)
+        # Afresh too, users have their numbers: their labels are taken out of sigma's posterior.
+        numbers, counts = self._number(names), np.array([*self.counts_.values(), 0])
+        groups = np.unique(names, return_inverse=True)[1]
+        rows = np.lexsort((times, groups))
+        who, when = groups[rows], times[rows]
+        moments = np.cumsum(np.append(True, (who[1:] != who[:-1]) | (when[1:] != when[:-1])))
+        # Some users at a time, whole ones.
+        starts = np.flatnonzero(np.diff(who, prepend=-1))
+        ends = np.searchsorted(starts, np.arange(0, len(rows), CHUNK_ROWS), side="right") - 1
+        for place in np.split(np.arange(len(rows)), np.unique(starts[ends])[1:]):
+            texts = rows[place]
+            logs = self.effect.log_likelihoods(population[texts], codes[texts])
+            sums = np.vstack([np.zeros_like(logs[:1]), logs.cumsum(axis=0)])
+            first, moment = (np.searchsorted(key[place], key[place]) for key in (who, moments))
+            totals, before = sums[moment] - sums[first], moment - first
+            if not afresh:
+                known = numbers[texts] >= 0
+                totals[known] += self._totals[numbers[texts[known]]]
+                before = before + counts[numbers[texts]]
+            earlier[texts], told = before, before > 0
+            weights = self._weigh(totals[told], numbers[texts][told])
+            found[texts[told]] = self.effect.average(population[texts[told]], weights)
+        return like(probs, found, self.classes_), like(probs, earlier, "earlier")
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The K options in order, as they were given; 0..K-1 if none were."""
+        return np.arange(self.scale_.size) if self.options is None else self.scale_.classes
+
+    @property
+    def users_(self) -> list[str]:
+        """Names of the users with labels."""
+        self._check_fitted()
+        return list(self.counts_)
+
+    @property
+    @on_one_core
+    def values_(self) -> dict[str, float]:
+        """Posterior mean of each user's value."""
+        means = np.concatenate([weights @ self._grid for weights in self._posteriors()])
+        return dict(zip(self.counts_, means.tolist(), strict=True))
+
+    @on_one_core
+    def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
+        """Each user's credible interval, in the units of ``values_``.
+
+        Args:
+            level: probability inside, between 0 and 1.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: ``level`` is not between 0 and 1.
+        """
+        tails = (1 - check_level(level)) / 2, (1 + level) / 2
+        totals = (np.cumsum(weights, axis=1) for weights in self._posteriors())
+        each = [[np.argmax(total >= tail, axis=1) for tail in tails] for total in totals]
+        ends = self._grid[np.concatenate(each, axis=1)].T.tolist()
+        return dict(zip(self.counts_, map(tuple, ends), strict=True))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to one file of plain data; ``cp.load`` reads it back.
+
+        Args:
+            path: the file to write, by convention ending in ``.cordial``.
+
+        Raises:
+            NotFittedError: there was no fit yet.
+            InputError: the effect is not the shift.
+            FileError: the file cannot be written.
+        """
+        self._check_fitted()
+        if self.effect != SHIFT:
+            raise InputError(f"only the shift of UserShift can be saved; got {self.effect.name!r}.")
+        sigma = self.sigma if isinstance(self.sigma, str) else float(self.sigma)
+        state = files.State(
+            effect=SHIFT.name,
+            scale=self.scale_,
+            settings={"named": self.options is not None, "average": True, "sigma": sigma},
+            names=self.users_,
+            totals=self._totals,
+            counts=np.array(list(self.counts_.values())),
+            spreads=self._spreads._replace(logs=self._spreads.logs[:, :0]),
+        )
+        storage.write(path, files.KIND, *storage.pack(state))
+
+    @property
+    def _grid(self) -> Float[np.ndarray, " G"]:
+        return self.effect.grid(self.scale_.size)
+
+    def _deviations(self, size: int) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
+        """Standard deviations that are possible for K options, and their prior probabilities."""
+        if isinstance(self.sigma, str) and self.sigma == "posterior":
+            return self.effect.unit(size) * SPREADS, SPREAD_PROBS
+        number = check_number("sigma, if not 'posterior',", self.sigma, 1 / WIDEST, WIDEST)
+        return np.array([number]), np.ones(1)
+
+    def _weigh(
+        self, totals: Float[np.ndarray, "n G"], users: Int[np.ndarray, " n"]
+    ) -> Float[np.ndarray, "n G"]:
+        """Posterior probabilities of users' values, by the log likelihoods of their labels."""
+        return self._spreads.weigh(totals, users)
+
+    def _posteriors(self) -> Iterator[Float[np.ndarray, "u G"]]:
+        """Posterior probabilities of all users' values, some users at a time."""
+        self._check_fitted()
+        count = len(self._totals)
+        some = np.array_split(np.arange(count), 1 + count // CHUNK_ROWS)
+        return (self._weigh(self._totals[rows], rows) for rows in some)
+
+    def _number(self, names: list[str]) -> Int[np.ndarray, " n"]:
+        """Numbers of users by name; -1 for one without labels."""
+        index = {name: number for number, name in enumerate(self.counts_)}
+        return np.array([index.get(name, -1) for name in names], np.int64)
+
+    def _add(
+        self,
+        probs: Float[np.ndarray, "n K"],
+        codes: Int[np.ndarray, " n"],
+        names: list[str],
+        weights: Float[np.ndarray, " n"],
+    ) -> None:
+        """Add the log likelihoods of labels, times their weights, to those of their users."""
+        for name in names:
+            self.counts_[name] = self.counts_.get(name, 0) + 1
+        self._totals = np.pad(self._totals, ((0, len(self.counts_) - len(self._totals)), (0, 0)))
+        numbers = self._number(names)
+        for texts in _by_user(numbers):
+            who, first = np.unique(numbers[texts], return_index=True)
+            rows = self.effect.log_likelihoods(probs[texts], codes[texts])
+            rows *= weights[texts, None]
+            self._totals[who] += np.add.reduceat(rows, first, axis=0)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "sigma_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted: call fit(probs, labels, users) first."
+            )
+
+
+def load(path: str | Path) -> UserShift:
+    """Read a fitted `UserShift`; errors are those of ``cp.load``."""
+    state = files.read(path)
+    with storage.blaming(path):
+        settings, spreads = state.settings, state.spreads
+        options = state.scale.options if settings["named"] else None
+        found = UserShift(options, sigma=settings["sigma"])
+        found.scale_ = state.scale
+        found.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
+        found._totals = state.totals
+        known = found._deviations(state.scale.size)[0]
+        if state.totals.shape[1] != len(found._grid) or not np.array_equal(
+            spreads.deviations, known
+        ):
+            raise ValueError("its values and standard deviations are not those of its settings")
+        found._spreads = spreads._replace(logs=log_normals(found._grid, spreads.deviations))
+        found.sigma_ = found._spreads.mean
+        return found
+
+
+def _as_labelled(
+    probs: Any, labels: Any, users: Any, scale: Scale
+) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"], list[str]]:
+    """Validated predictions of the population, positions of the labels, and users' names."""
+    population = as_population(probs, scale)
+    codes = scale.encode(aligned(probs, labels, "labels"))
+    users = aligned(probs, users, "users")
+    as_cells("labels", codes, len(population))
+    return population, codes, as_users(users, len(population))
+
+
+def _by_user(numbers: Int[np.ndarray, " n"]) -> Iterator[Int[np.ndarray, " _"]]:
+    """Rows of the users with numbers, in their order; some at a time, to bound the memory."""
+    rows = np.argsort(numbers, kind="stable")[np.sum(numbers < 0) :]
+    for start in range(0, len(rows), CHUNK_ROWS):
+        yield rows[start : start + CHUNK_ROWS]

@@ -1,0 +1,123 @@
+"""Validation of population predictions, users and times; messages name the row at fault."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Real
+
+from cordial_ppl.data.containers import unmasked
+from cordial_ppl.data.frames import check_columns
+from cordial_ppl.data.numerals import parse_number
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError, Where, name_rows, quote
+from cordial_ppl.scores import as_probabilities
+from cordial_ppl.tables.columns import as_name
+
+EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+
+def as_population(probs: Any, scale: Scale | None = None) -> Float[np.ndarray, "n K"]:
+    """Validate the population's probabilities.
+
+    Args:
+        probs: one row for each text; the columns of a data frame in the order of the options.
+        scale: the options, if known.
+
+    Raises:
+        InputError: they are missing, are no probabilities, or have other columns.
+    """
+    if probs is None:
+        raise InputError(
+            "probs are None: a calibrator that was loaded, or fitted to fewer than eight labels, "
+            "has no out_of_fold_. Give its predict_proba of texts that it was not fitted to."
+        )
+    population = as_probabilities(probs)
+    if scale is not None:
+        if population.shape[1] != scale.size:
+            raise InputError(f"probs must have {scale.size} columns; found {population.shape[1]}.")
+        check_columns(probs, None, scale.options)
+    return population
+
+
+def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
+    """Validate names of users, one per text; 3, 3.0 and "3" are the same user.
+
+    Args:
+        users: the names.
+        count: number of texts n.
+        where: names a text's place in messages; by default its row.
+
+    Raises:
+        InputError: they have another length, or one is missing.
+    """
+    names = [as_name(cell) for cell in as_cells("users", users, count, object).tolist()]
+    missing = [row for row, name in enumerate(names) if not name]
+    if missing:
+        raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")
+    return names
+
+
+def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndarray, " n"]:
+    """Turn the times of labels into numbers; by default the order of the rows.
+
+    Args:
+        order: numbers, dates (of NumPy, pandas, polars or Python) or text in ISO 8601.  A date
+            without a time is midnight; times with a zone are compared in UTC.
+        count: number of texts n.
+        where: names a text's place in messages; by default its row.
+
+    Raises:
+        InputError: they have another length, one is neither number nor date, or only some dates
+            have a time zone.
+    """
+    if order is None:
+        return np.arange(count, dtype=np.float64)
+    cells = as_cells("order", order, count)
+    if cells.dtype.kind in "mM":
+        valid, times = ~np.isnat(cells), cells.view(np.int64)
+    else:
+        cells = cells.tolist()
+        found = [_as_time(cell) for cell in cells]
+        kinds = [kind for kind, _ in found]
+        known = next(filter(None, kinds), None)
+        valid = np.array([kind == known for kind in kinds])
+        times = np.array([time for _, time in found])
+    if not valid.all():
+        row = int(valid.argmin())
+        raise InputError(
+            "order must be finite numbers that grow with time, or dates (ISO 8601 if text), of "
+            "which all or none have a time zone; found "
+            f"{quote(cells[row])} in {name_rows([row], where)}."
+        )
+    return times
+
+
+def _as_time(cell: object) -> tuple[str, float]:
+    """The kind of a time, empty if it is none, and the time: a number or microseconds."""
+    number = parse_number(cell)
+    if number is not None:
+        return "number", number
+    try:
+        moment = datetime.fromisoformat(str(cell).strip())
+    except ValueError:
+        return "", 0
+    kind = "date with a zone" if moment.tzinfo else "date"
+    return kind, (moment.replace(tzinfo=moment.tzinfo or UTC) - EPOCH) // MICROSECOND
+
+
+def as_cells(name: str, values: Any, count: int, kind: type | None = None) -> np.ndarray:
+    """Turn a container into an array of one cell per text.
+
+    Raises:
+        InputError: it has another shape.
+    """
+    try:
+        cells = np.asarray(unmasked(values), kind)
+    except Exception as error:  # A container may raise anything.
+        raise InputError(f"{name} must be one for each text: {error}.") from error
+    if cells.shape != (count,):
+        raise InputError(
+            f"{name} must be one for each of {count} texts; got shape {list(cells.shape)}."
+        )
+    return cells

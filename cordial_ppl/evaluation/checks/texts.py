@@ -1,0 +1,172 @@
+"""The texts that a channel is checked with, given or synthetic, and what it predicts of them."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.channels.channel import Channel, count_levels
+from cordial_ppl.data.covariates import as_covariates
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.inference.export import draw_options
+from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.inference.tracing import find_covariates
+from cordial_ppl.runtime.compilation import compiled
+
+LABELS, UNSEEN = 20, 200
+READERS = 3
+
+
+class Texts(NamedTuple):
+    """What a channel is checked with.
+
+    Attributes:
+        target: the channel's density, for the options of these texts.
+        known: labelled texts.
+        unseen: readings to predict.
+        synthetic: whether readings and labels were simulated.
+    """
+
+    target: Target
+    known: Labelled
+    unseen: Readings
+    synthetic: bool
+
+    @property
+    def readings(self) -> Readings:
+        """The readings of the labelled texts."""
+        return Readings(self.known.logits, self.unseen.histogram, dict(self.known.covariates))
+
+    def plain(self, logits: Float[np.ndarray, "m K"], histogram: Any = None) -> Readings:
+        """Readings with these logits, the same for every reader, and the covariates at hand."""
+        size = self.target.options
+        readers = self.known.logits.shape[1:-1]
+        extra = {k: np.resize(v, len(logits)) for k, v in self.known.covariates.items()}
+        if readers:
+            logits = np.repeat(logits[:, None], *readers, axis=1)
+        return Readings(logits, np.full(size, 1 / size) if histogram is None else histogram, extra)
+
+    def draw_prior(
+        self, count: int, seed: int, readings: Readings | None = None, prior: Prior | None = None
+    ) -> Float[np.ndarray, "S P"]:
+        """Draw unconstrained parameters from the prior, by default the channel's."""
+        with jax.enable_x64(True):
+            key, given = jax.random.key(seed), prior or self.target.prior
+            return np.asarray(_prior(self.target, count)(key, given, readings or self.readings))
+
+    def predict(
+        self, draws: Float[np.ndarray, "S P"], readings: Readings
+    ) -> Float[np.ndarray, "S n K"]:
+        """Probabilities of the options of each text under each draw, in 64 bits."""
+        return np.asarray(over_draws(self.target.probs)(draws, readings))
+
+    def draw_labels(
+        self, draws: Float[np.ndarray, "S P"], rng: np.random.Generator
+    ) -> Int[np.ndarray, "S n"]:
+        """Draw a label for each labelled text under each draw."""
+        return draw_options(self.predict(draws, self.readings), rng)
+
+
+def make_texts(channel: Channel, seed: int, size: int = 5, labels: int = LABELS) -> Texts:
+    """Simulate reviews, the first of them labelled, and covariates if the channel has some."""
+    count = labels + UNSEEN
+    simulated = reviews(count, seed=seed, options=size)
+    rng = np.random.default_rng(seed)
+    ranges = {name: (low, high) for name, low, high in channel.examples}
+    levels = count_levels(channel)
+    extra = {}
+    for name in find_covariates(channel, size):
+        if name in levels:
+            extra[name] = rng.integers(levels[name], size=count).astype(float)
+        elif name in ranges:
+            extra[name] = rng.uniform(*ranges[name], count)
+        else:
+            # Positive and about one, where the file does not say what a covariate is like.
+            extra[name] = rng.lognormal(0, 1, count)
+    logits = as_logits(simulated.logits)
+    if channel.several:
+        # The further down the list, the more a reader errs; the last has not read every text.
+        errors = rng.normal(0, 1, (count, READERS, size)) * np.arange(READERS)[None, :, None]
+        logits = logits[:, None] + errors
+        logits -= logits.mean(axis=2, keepdims=True)
+        logits[::5, -1] = np.nan
+    return as_texts(channel, logits, simulated.labels[:labels], extra, synthetic=True)
+
+
+def check_texts(
+    channel: Channel, logits: Any, labels: Any, covariates: Mapping[str, Any] | None
+) -> Texts:
+    """Validate a user's texts, of which the first are labelled.
+
+    Raises:
+        InputError: the texts cannot be used, or lack a covariate that the channel asks for.
+        ChannelError: the channel breaks the contract.
+    """
+    readings = as_logits_of_readers(logits) if channel.several else as_logits(logits)
+    if labels is None:
+        raise InputError("readings need labels: give logits and labels, or neither.")
+    size = readings.shape[-1]
+    codes = Scale.default(size).encode(labels)
+    if len(codes) > len(readings):
+        raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
+    needed = find_covariates(channel, size)
+    missing = [name for name in needed if name not in (covariates or {})]
+    if missing:
+        raise InputError(
+            f"channel {channel.name!r} asks for the covariate {missing[0]!r}: give it too."
+        )
+    extra = as_covariates(covariates, len(readings), needed, levels=count_levels(channel))
+    return as_texts(channel, readings, codes, extra)
+
+
+def as_texts(
+    channel: Channel,
+    logits: Float[np.ndarray, "n *readers K"],
+    labels: Int[np.ndarray, " m"],
+    covariates: Mapping[str, Float[np.ndarray, " n"]],
+    *,
+    synthetic: bool = False,
+) -> Texts:
+    """Divide validated texts into the labelled and 200 to predict; all, if all are labelled."""
+    *readers, size = logits.shape[1:]
+    with jax.enable_x64(True):
+        target = build_target(channel, size, tuple(covariates), *readers)
+    count = len(labels)
+    rest = slice(count, count + UNSEEN) if count < len(logits) else slice(UNSEEN)
+    first, unseen = ({k: v[rows] for k, v in covariates.items()} for rows in (slice(count), rest))
+    readings = Readings(logits[rest], label_histogram(labels, size), unseen)
+    return Texts(target, Labelled(logits[:count], labels, first), readings, synthetic)
+
+
+def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Callable[..., Any]:
+    """A method of a target over many draws, its first argument, compiled; in 64 bits.
+
+    Args:
+        function: the method, such as ``target.probs``.
+        gradient: whether to return the gradient by the draws too.
+    """
+    program = _over_draws(function, gradient)
+
+    def run(*given: Any) -> Any:
+        with jax.enable_x64(True):
+            return program(*given)
+
+    return run
+
+
+@lru_cache(maxsize=32)
+def _over_draws(function: Callable[..., Any], gradient: bool) -> Callable[..., Any]:
+    each = jax.value_and_grad(function) if gradient else function
+    return compiled(lambda draws, *rest: jax.vmap(lambda draw: each(draw, *rest))(draws))
+
+
+@lru_cache(maxsize=16)
+def _prior(target: Target, count: int) -> Callable[..., Any]:
+    return compiled(lambda key, prior, readings: target.sample_prior(key, prior, readings, count))

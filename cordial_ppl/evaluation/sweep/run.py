@@ -1,0 +1,193 @@
+"""Running a sweep: fits by task, reader and number of labels; a run that stopped can be resumed."""
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+from cordial_ppl.errors import CordialWarning, FileError
+from cordial_ppl.estimators.subsets import BatchFit, fit_subsets
+from cordial_ppl.evaluation.sweep.config import SweepConfig
+from cordial_ppl.evaluation.sweep.methods import External, Method
+from cordial_ppl.evaluation.sweep.plan import Job, check_methods, describe, plan
+from cordial_ppl.evaluation.sweep.results import (
+    CONFIG,
+    SUBSETS,
+    TABLE,
+    Outcome,
+    Results,
+    write_outcome,
+)
+from cordial_ppl.evaluation.sweep.scoring import (
+    Prediction,
+    read_externals,
+    score,
+    score_table,
+    with_saturated,
+)
+from cordial_ppl.evaluation.sweep.tasks import draw_subsets, load_tasks, subset_columns
+from cordial_ppl.runtime.cluster import run_on_ray
+from cordial_ppl.runtime.progress import doing
+from cordial_ppl.tables import check_writable, replacing, write_table
+
+OVERHEAD = 100
+"""Labels that compiling and predicting take as long as, for the estimate of the time left."""
+
+
+def run_sweep(
+    config: SweepConfig,
+    folder: str | Path,
+    *,
+    ray: bool = False,
+) -> Results:
+    """Run a sweep, or what an earlier run has left of it.
+
+    Args:
+        config: the sweep.
+        folder: where the results go; made if it is not there.
+        ray: whether cells are made on Ray, see `cordial_ppl.runtime.cluster`; all machines must see
+            channel files and priors under the same paths.
+
+    Returns:
+        The results, the same wherever they are made.
+
+    Raises:
+        FileError: the folder cannot be written to, or a file cannot be read.
+        InputError: the configuration does not fit the data, or the folder holds results of another
+            configuration.  Both are found before anything is fitted.
+        CordialError: Ray could not finish the work; what is done is kept.
+    """
+    folder = Path(folder)
+    readings = load_tasks(config)
+    tables = read_externals(config, readings)
+    check_methods(config, readings)
+    jobs = plan(config, readings, folder)
+    _make_folders(folder, jobs)
+    with replacing(folder / CONFIG) as temporary:
+        content = json.dumps(describe(config, readings), ensure_ascii=False, indent=1)
+        temporary.write_text(content, "utf-8")
+    write_table(folder / SUBSETS, subset_columns(config, readings))
+    elsewhere = []
+    for job in jobs:
+        if isinstance(job.method, External):
+            outcome = job.outcome
+            if not outcome:
+                table, made_from = tables[job.method.name], job.fingerprint
+                outcome = score_table(table, job.reading, job.n, config.draws, made_from)
+                write_outcome(job.path, outcome)
+            elsewhere.append((job, outcome.reasons))
+    _warn_of_gaps(elsewhere)
+    left = [job for job in jobs if isinstance(job.method, Method) and not job.outcome]
+    cells = [list(cell) for _, cell in groupby(left, lambda job: (id(job.reading), job.n))]
+    costs = [cell[0].n + OVERHEAD for cell in cells]
+    before = 0
+    with doing("fitting", sum(costs)) as stage:
+
+        def advance(place: int, share: float) -> None:
+            reading, n = cells[place][0].reading, cells[place][0].n
+            label = f"fitting {reading.task}, {reading.reader}, {n} labels"
+            stage.reach(before + share * costs[place], label)
+
+        for place, outcomes in _on_ray(config, cells) if ray else _in_turn(config, cells, advance):
+            for job, outcome in zip(cells[place], outcomes, strict=True):
+                write_outcome(job.path, outcome)
+            advance(place, 1.0)
+            before += costs[place]
+    results = Results.load(folder)
+    write_table(folder / TABLE, results.columns())
+    return results
+
+
+def _in_turn(
+    config: SweepConfig, cells: Sequence[Sequence[Job]], advance: Callable[[int, float], None]
+) -> Iterator[tuple[int, list[Outcome]]]:
+    """Make cells one after the other, each on all cores."""
+    for place, cell in enumerate(cells):
+        advance(place, 0.0)
+        yield place, make_cell(config, cell, partial(advance, place))
+
+
+def _on_ray(
+    config: SweepConfig, cells: Sequence[Sequence[Job]]
+) -> Iterator[tuple[int, list[Outcome]]]:
+    """Make cells side by side, the largest first."""
+    order = sorted(range(len(cells)), key=lambda place: -cells[place][0].n)
+    return run_on_ray(_make_on_worker, (config, cells), order, device=True)
+
+
+def _make_on_worker(
+    given: tuple[SweepConfig, Sequence[Sequence[Job]]], place: int
+) -> list[Outcome]:
+    config, cells = given
+    return make_cell(config, cells[place])
+
+
+def make_cell(
+    config: SweepConfig,
+    jobs: Sequence[Job],
+    advance: Callable[[float], None] = lambda share: None,
+) -> list[Outcome]:
+    """Fit methods to every subset of n labels of one reading, and score them on its report texts.
+
+    Args:
+        config: the sweep.
+        jobs: the methods, all of the same reading and number of labels.
+        advance: is called with the share of this work that is done.
+    """
+    reading, n, draws = jobs[0].reading, jobs[0].n, config.draws
+    estimators = {m.name: m.build(0) for job in jobs if isinstance(m := job.method, Method)}
+    members = {part.key for estimator in estimators.values() for part in estimator.parts(n)}
+    found = fit_subsets(
+        estimators,
+        reading.pool,
+        reading.pool_labels,
+        draw_subsets(reading, n, draws, config.seed),
+        [config.seed + draw for draw in range(draws)],
+        with_saturated(reading),
+        on_done=lambda number: advance(number / (len(members) + 1)),
+    )
+    outcomes = []
+    for job in jobs:
+        fits = found[job.method.name]
+        predictions: list[Prediction | Exception] = (
+            [
+                Prediction(probs, [channel[draw] for channel in fits.diagnostics])
+                for draw, probs in enumerate(fits.probs)
+            ]
+            if isinstance(fits, BatchFit)
+            else [fits] * draws
+        )
+        outcomes.append(score(reading, predictions, job.fingerprint))
+    return outcomes
+
+
+def _warn_of_gaps(scored: Sequence[tuple[Job, tuple[str, ...]]]) -> None:
+    """Warn of tables without probabilities for some fits, before anything is fitted."""
+    for method in dict.fromkeys(job.method.name for job, _ in scored):
+        found = [
+            (f"{job.reading.task}, {job.reading.reader}, {job.n} labels, draw {draw}", reason)
+            for job, reasons in scored
+            for draw, reason in enumerate(reasons)
+            if job.method.name == method
+        ]
+        gaps = [f"{place}: {reason}" for place, reason in found if reason]
+        if gaps:
+            warnings.warn(
+                f"external.{method} has no probabilities for {len(gaps)} of {len(found)} fits; the "
+                f"first: {gaps[0]}",
+                CordialWarning,
+                stacklevel=3,
+            )
+
+
+def _make_folders(folder: Path, jobs: Sequence[Job]) -> None:
+    """Make the folders, and check before any fit that every file can be written."""
+    for made in dict.fromkeys([folder, *(job.path.parent for job in jobs)]):
+        try:
+            made.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot make {made}: {error.strerror or error}.") from error
+    for path in (folder / CONFIG, folder / SUBSETS, folder / TABLE, *(job.path for job in jobs)):
+        check_writable(path, endings=None)

@@ -1,0 +1,210 @@
+"""Made-up tasks: reviews for the demonstration, and a benchmark of four tasks and four readers.
+
+The benchmark's shape, the share of texts that the readers get right and what calibration reaches
+from few labels follow the experiments of the CORDIAL paper (reviews of music, beauty and software
+with five stars, spoken sentences with seven levels of sentiment); texts, people and readers are
+made up.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.evaluation.synthetic.people import Raters, Reader
+
+SPLITS = ("calibration", "report", "users")
+"""Texts to learn from, texts to be scored on, and texts of people who wrote several."""
+
+CALIBRATION, REPORT, USERS = 2000, 4000, 400
+FEWEST, MOST = 8, 16
+"""Number of texts of a person who comes back."""
+
+
+class SyntheticReadings(NamedTuple):
+    """What a user has: a reader's logits, and the labels to learn from or to be scored on.
+
+    Args:
+        logits: the reader's unnormalised log-probabilities (nats), one row a text.
+        labels: the option that a person chose for each text, 0..K-1.
+        options: the names of the K options, lowest first.
+    """
+
+    logits: Float[np.ndarray, "n K"]
+    labels: Int[np.ndarray, " n"]
+    options: tuple[str, ...]
+
+
+class SyntheticTask(NamedTuple):
+    """A task: the same texts read by every reader, labelled by people, in their order.
+
+    Args:
+        name: name of the task.
+        logits: for each reader, unnormalised log-probabilities [n, K] (nats).
+        labels: the option that the text's author chose, 0..K-1.
+        split: for each text, its place in `SPLITS`.
+        users: the author of each text; those of the first two splits wrote one.
+        time: place of a text among its author's, from 0.
+        options: the names of the K options, lowest first.
+    """
+
+    name: str
+    logits: Mapping[str, Float[np.ndarray, "n K"]]
+    labels: Int[np.ndarray, " n"]
+    split: Int[np.ndarray, " n"]
+    users: Int[np.ndarray, " n"]
+    time: Int[np.ndarray, " n"]
+    options: tuple[str, ...]
+
+    def rows(self, split: str) -> Int[np.ndarray, " m"]:
+        """Return the rows of one of `SPLITS`, in order."""
+        return np.flatnonzero(self.split == SPLITS.index(split))
+
+
+def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadings:
+    """Make reviews with a star rating, and the readings of a severe and over-confident reader.
+
+    Quality is standard normal; `Raters` label it and a `Reader` reads it. With five stars, three
+    in five reviews get all five; the reader is right about seven in ten, gives its choice 0.93
+    on average, and is too low: where it says less than five, people give 0.6 to 0.7 more. Its log
+    loss is about 1.5 nats, that of the label histogram about 1.1.
+
+    Args:
+        n: number of texts, at least 1.
+        seed: seed of NumPy's generator; the same arguments give the same readings.
+        options: number of options K, at least 2, named '1'..'K'.
+
+    Returns:
+        The logits [n, K] in nats, the labels [n] as 0..K-1, and the names of the options.
+
+    Raises:
+        InputError: `n` or `options` is too small.
+    """
+    if n < 1 or options < 2:
+        raise InputError(
+            f"reviews need at least 1 text and 2 options; got n={n} and options={options}."
+        )
+    rng, raters = np.random.default_rng(seed), Raters(options)
+    quality = rng.standard_normal(n)
+    labels = raters.label(rng, quality)
+    logits = Reader().read(rng, quality, raters.cuts())
+    return SyntheticReadings(logits, labels, tuple(str(k + 1) for k in range(options)))
+
+
+class Recipe(NamedTuple):
+    """How a task is made.
+
+    Args:
+        options: the names of its options, lowest first.
+        raters: the people who label its texts.
+        readers: the language models that read them, by name.
+        ambiguity: standard deviation of what makes all readers misread a text alike.
+        habit: standard deviation of what a person who comes back adds to every label, in classes.
+    """
+
+    options: tuple[str, ...]
+    raters: Raters
+    readers: Mapping[str, Reader]
+    ambiguity: float
+    habit: float
+
+
+STARS = ("1", "2", "3", "4", "5")
+SENTIMENT = ("-3", "-2", "-1", "0", "1", "2", "3")
+
+
+def _readers(main: Reader) -> Mapping[str, Reader]:
+    """Return the main reader with three more: smaller, larger, and of another family."""
+    small = main._replace(noise=1.6 * main.noise, severity=main.severity + 0.15, jitter=2.0)
+    large = main._replace(noise=0.8 * main.noise, severity=main.severity - 0.1)
+    other = main._replace(
+        noise=1.5 * main.noise,
+        severity=main.severity - 0.05,
+        stretch=1.1 * main.stretch,
+        favour=-main.favour,
+        sharpness=0.8 * main.sharpness,
+    )
+    return {"main": main, "small": small, "large": large, "other": other}
+
+
+# Tuned so that the main reader is right, sure and wrong as often, and calibration from 20 and from
+# 200 labels gets as far, as the paper reports; habits, so that per-user shifts gain as much. A
+# reader's numbers stand in the order of the arguments of `Reader`.
+TASKS: Mapping[str, Recipe] = {
+    "music": Recipe(
+        STARS,
+        Raters(5, skew=5.43, centre=0.257, noise=0.148, stray=0.013, offset=0.12),
+        _readers(Reader(0.154, 0.317, 25.0, 1.7, 1.03, 0.042, 23.0)),
+        ambiguity=0.123,
+        habit=0.18,
+    ),
+    "beauty": Recipe(
+        STARS,
+        Raters(5, skew=5.04, centre=0.303, noise=0.118, stray=0.041, offset=0.12),
+        _readers(Reader(0.114, 0.322, 31.0, 1.5, 0.97, 0.059, 22.0)),
+        ambiguity=0.086,
+        habit=0.14,
+    ),
+    "software": Recipe(
+        STARS,
+        Raters(5, skew=5.28, centre=0.325, noise=0.233, stray=0.047, offset=0.12),
+        _readers(Reader(0.117, 0.296, 35.0, 0.3, 1.0, 0.041, 22.0)),
+        ambiguity=0.085,
+        habit=0.145,
+    ),
+    "mosei": Recipe(
+        SENTIMENT,
+        Raters(7, skew=-8.3, centre=0.575, noise=0.265, stray=0.038, offset=0.2),
+        _readers(Reader(0.2, -0.103, 62.0, 0.95, 0.51, 0.29, 25.0)),
+        ambiguity=0.334,
+        habit=0.25,
+    ),
+}
+
+
+def benchmark(name: str, seed: int = 0) -> SyntheticTask:
+    """Make a task of the benchmark: 'music', 'beauty', 'software' (K = 5) or 'mosei' (K = 7).
+
+    A text's quality is standard normal. Its author labels it by `quality + offset + noise` and
+    readers read `quality + ambiguity m + noise`, with m shared by all of them, so that their errors
+    are correlated. 2,000 texts to calibrate on and 4,000 to report on have one author each; 400
+    people more have written 8 to 16 texts each, in order of time. These have a habit each,
+    `h ~ N(0, habit^2)` classes: a label z becomes z + h, rounded up or down at random so that it is
+    right on average, and stays on the scale.
+
+    Args:
+        name: one of `TASKS`.
+        seed: seed of NumPy's generator; the same arguments give the same task.
+
+    Returns:
+        Logits for the readers 'main', 'small', 'large' and 'other', labels, splits, authors,
+        time and options.
+
+    Raises:
+        InputError: there is no such task.
+    """
+    if name not in TASKS:
+        raise InputError(f"the benchmark's tasks are {', '.join(TASKS)}; got {name!r}.")
+    recipe, rng = TASKS[name], np.random.default_rng(seed)
+    raters, single = recipe.raters, CALIBRATION + REPORT
+    texts = np.r_[np.ones(single, int), rng.integers(FEWEST, MOST + 1, USERS)]
+    users = np.repeat(np.arange(single + USERS), texts)
+    n = len(users)
+    quality = rng.standard_normal(n)
+    offsets = raters.offset * rng.standard_normal(single + USERS)
+    labels = raters.label(rng, quality, offsets[users])
+    # Habits have their generator: no other number changes with them.
+    other = np.random.default_rng([seed, 1])
+    habits = recipe.habit * other.standard_normal(single + USERS)
+    habits[:single] = 0.0
+    moves = np.floor(habits[users] + other.random(n)).astype(labels.dtype)
+    labels = np.clip(labels + moves, 0, len(recipe.options) - 1)
+    seen = quality + recipe.ambiguity * rng.standard_normal(n)
+    logits = {
+        reader: model.read(rng, seen, raters.cuts()) for reader, model in recipe.readers.items()
+    }
+    split = np.repeat(np.arange(len(SPLITS)), [CALIBRATION, REPORT, n - single])
+    time = np.arange(n) - np.searchsorted(users, users)
+    return SyntheticTask(name, logits, labels, split, users, time, recipe.options)

@@ -1,5 +1,0 @@
-"""Several readers of the same texts: each calibrated by itself, then weighted together."""
-
-from cordial_ppl.fusion.fusion import Fusion, load
-
-__all__ = ["Fusion", "load"]

@@ -1,0 +1,248 @@
+"""A learned prior: a table of fits, and the prior of any channel and scale that follows from it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import msgspec
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.channels.channel import Channel
+from cordial_ppl.errors import InputError, SettingNeeded, list_names
+from cordial_ppl.inference.priors.fits import CAUTION, LearnedChannel, Rule, TaskFit
+from cordial_ppl.inference.priors.units import (
+    LONGEST,
+    TEMPERATURE,
+    TYPICAL_SPREAD,
+    check_powers,
+    unit,
+)
+from cordial_ppl.inference.target import Prior, Target, build_target
+from cordial_ppl.runtime import storage
+
+KIND = "prior"
+FEWEST = 2
+"""Fits below which nothing is known of how tasks differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPrior:
+    """A prior learned from other tasks, for every channel that was fitted to them.
+
+    Made by :func:`learn_prior` or :meth:`load`; an argument of ``Cordial(prior=...)``.
+
+    Attributes:
+        fits: what it is learned from.
+        channels: the channels by name.
+        rule: how the prior follows.
+    """
+
+    fits: tuple[TaskFit, ...]
+    channels: dict[str, LearnedChannel]
+    rule: Rule = Rule()
+
+    def __post_init__(self):
+        """Refuse an unknown rule, and too few fits."""
+        if self.rule.name not in CAUTION:
+            raise InputError(f"rule must be one of {', '.join(CAUTION)}; got {self.rule.name!r}.")
+        if len(self.fits) < FEWEST:
+            names = "; ".join(fit.name for fit in self.fits) or "none"
+            raise InputError(
+                f"a prior needs the fits of {FEWEST} tasks or readers at least; there is {names}. "
+                "Leave out fewer, or add tasks."
+            )
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks, each once."""
+        return tuple(dict.fromkeys(fit.task for fit in self.fits))
+
+    def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
+        """Prior of a channel's unconstrained parameters on its scale.
+
+        Args:
+            target: the channel, for K options.
+            spread: of the readings that it is for, nats; see `cordial_ppl.inference.priors.units`.
+
+        Returns:
+            Location and scale; those of the channel's file for parameters that were not learned.
+
+        Raises:
+            InputError: the fits are of other channels or of another file of that name, or tasks of
+                different K cannot be compared.
+        """
+        found = _derive(self, target)
+        loc = np.array(found.loc)
+        for site in target.sites if self.rule.relative else ():
+            if site.parameter == TEMPERATURE and site.gaussian:
+                loc[site.slice] += np.log(spread / TYPICAL_SPREAD)
+        return Prior(loc, found.scale)
+
+    def describe(self, channels: Sequence[Channel], size: int) -> list[dict[str, Any]]:
+        """The learned parameters of some channels on a scale of K options.
+
+        Returns:
+            For each parameter "channel" and "parameter", "loc" and "scale" in the unconstrained
+            space, "default_loc" and "default_scale" in the channel's file, and "centre" and
+            "default_centre", what the two locations are in the parameter's own units.
+
+        Raises:
+            InputError: the prior is not for these channels.
+        """
+        rows, names = [], ("loc", "scale", "default_loc", "default_scale")
+        names += ("centre", "default_centre")
+        for channel in channels:
+            with jax.enable_x64(True):
+                target = build_target(channel, size, self.channels[channel.name].covariates)
+                found = self.of(target)
+                ends = (_centres(target, prior.loc) for prior in (found, target.prior))
+                numbers = target.coordinates, *found, *target.prior, *ends
+            for parameter, *figures in zip(*numbers, strict=True):
+                if figures[:2] != figures[2:4]:
+                    own = dict(zip(names, map(float, figures), strict=True))
+                    rows.append({"channel": channel.name, "parameter": parameter, **own})
+        return rows
+
+    def leave_out(self, names: Collection[str]) -> "LearnedPrior":
+        """The prior without some tasks, for an honest evaluation on them.
+
+        Args:
+            names: tasks, with all their readers.
+
+        Raises:
+            InputError: there is no such task, or fewer than two fits are left.
+        """
+        check_tasks(names, self.tasks)
+        return replace(self, fits=tuple(fit for fit in self.fits if fit.task not in names))
+
+    def join(self, *others: "LearnedPrior") -> "LearnedPrior":
+        """The prior from the fits of several, for the channels that all have, by this one's rule.
+
+        Raises:
+            InputError: a task and reader is in two of them, or they share no channel.
+        """
+        fits = tuple(fit for prior in (self, *others) for fit in prior.fits)
+        names = [fit.name for fit in fits]
+        doubled = [name for name in names if names.count(name) > 1]
+        if doubled:
+            raise InputError(f"{doubled[0]!r} is in two of the priors: rename or leave out one.")
+        common = {
+            name: channel
+            for name, channel in self.channels.items()
+            if all(prior.channels.get(name) == channel for prior in others)
+        }
+        if not common:
+            raise InputError("the priors have no channel in common.")
+        return replace(self, fits=fits, channels=common)
+
+    def with_rule(self, **settings) -> "LearnedPrior":
+        """The prior that follows from the same fits by another rule; see :class:`Rule`."""
+        return replace(self, rule=msgspec.structs.replace(self.rule, **settings))
+
+    def save(self, path: str | Path) -> None:
+        """Write it to one small file of plain data; :meth:`load` reads it back.
+
+        Raises:
+            FileError: the file cannot be written.
+        """
+        storage.write(path, KIND, msgspec.to_builtins(self), {})
+
+    @classmethod
+    def load(cls, path: str | Path) -> "LearnedPrior":
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            FileError: the file cannot be read, is damaged, or holds no learned prior.
+        """
+        meta, arrays = storage.read(path, KIND)
+        with storage.blaming(path):
+            if arrays:
+                raise ValueError("a prior has no arrays")
+            return msgspec.convert(meta, cls)
+
+
+def _centres(target: Target, loc: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
+    """Unconstrained values in the units of their parameters; itself where these are fewer."""
+    found = np.array(loc)
+    for site in target.sites:
+        values = np.ravel(site.value(loc))
+        if len(values) == len(found[site.slice]):
+            found[site.slice] = values
+    return found
+
+
+def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
+    """Refuse to leave out tasks that are not there.
+
+    Raises:
+        InputError: the names are no list.
+        SettingNeeded: a name is not among the tasks.
+    """
+    if isinstance(names, str):
+        raise InputError(f"tasks to leave out must be a list; got {names!r}.")
+    unknown = [name for name in names if name not in tasks]
+    if unknown:
+        problem = f"there is no task {unknown[0]!r} to leave out; found {list_names(tasks)}."
+        raise SettingNeeded(problem, "Choose among these, for example", "leave_out", (*tasks,)[:1])
+
+
+@lru_cache(maxsize=256)
+def _derive(prior: LearnedPrior, target: Target) -> Prior:
+    """The prior of a channel for readings of typical spread."""
+    rule, size, channel = prior.rule, target.options, target.channel.name
+    _check_channel(prior, target)
+    check_powers(target, {size, *(fit.size for fit in prior.fits)}, rule.powers)
+    loc, scale = (np.array(part) for part in target.prior)
+    for site in (site for site in target.sites if site.gaussian):
+        at, here = site.slice, unit(site, size, rule.powers)
+        if rule.relative and size > LONGEST:
+            there = unit(site, LONGEST, rule.powers)
+            loc[at] = here.read(there.express(loc[at]))
+            scale[at] *= there.factor / here.factor
+        fits = [fit for fit in prior.fits if not site.shape or (rule.vector and fit.size == size)]
+        if len(fits) < FEWEST:
+            continue
+        modes = []
+        for fit in fits:
+            spread = fit.spread / TYPICAL_SPREAD if rule.relative else 1.0
+            theirs = unit(site, fit.size, rule.powers, spread)
+            modes.append(here.read(theirs.express(np.array(fit.modes[channel][site.name]))))
+        tasks = len({fit.task for fit in fits})
+        loc[at], scale[at] = rule.combine(np.stack(modes), tasks, Prior(loc[at], scale[at]))
+    return target.check_prior(Prior(loc, scale))
+
+
+def _check_channel(prior: LearnedPrior, target: Target) -> None:
+    """Refuse fits of another channel, or of other parameters than it has."""
+    channel = target.channel
+    if channel.name not in prior.channels:
+        raise InputError(
+            f"the prior was learned for {', '.join(prior.channels)}, not for channel "
+            f"{channel.name!r}: learn one with that channel."
+        )
+    if prior.channels[channel.name].digest != channel.digest:
+        raise InputError(
+            f"the prior was learned with another {channel.name}.py than "
+            f"{channel.source or channel.name}: their contents differ. Learn it again."
+        )
+    sizes = {site.name: int(np.prod(site.shape)) for site in target.sites}
+    # At another K, the number of values of a parameter of single options is not known here.
+    vectors = {site.name for site in target.sites if site.shape}
+    for fit in prior.fits:
+        found = {site: len(mode) for site, mode in fit.modes.get(channel.name, {}).items()}
+        free = vectors if fit.size != target.options else ()
+        if found.keys() != sizes.keys() or any(
+            found[name] != sizes[name] for name in sizes if name not in free
+        ):
+            raise InputError(
+                f"the prior's fit of {fit.name} has the parameters {_list(found)} of channel "
+                f"{channel.name!r}, which has {_list(sizes)}: learn it again."
+            )
+
+
+def _list(sizes: Mapping[str, int]) -> str:
+    return ", ".join(name if size == 1 else f"{name}[{size}]" for name, size in sizes.items())

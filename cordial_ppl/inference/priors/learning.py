@@ -1,0 +1,177 @@
+"""Learning a prior: every channel is fitted to all labels of every task and reader."""
+
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import msgspec
+import numpy as np
+
+from cordial_ppl.channels import AFFINE_CHANNELS
+from cordial_ppl.channels.channel import Channel, count_levels
+from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.covariates import as_covariates
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import CordialWarning, InputError, naming
+from cordial_ppl.inference.fit import Case, fit_cases
+from cordial_ppl.inference.priors.fits import LearnedChannel, Rule, TaskFit
+from cordial_ppl.inference.priors.learned import LearnedPrior, check_tasks
+from cordial_ppl.inference.priors.units import check_powers, reading_spread
+from cordial_ppl.inference.target import Target, build_target
+from cordial_ppl.runtime.progress import doing
+
+MOST_LABELS = 2048
+"""Labels that a task is fitted to at most; with these its parameters are known far better than
+tasks differ."""
+
+FEWEST_LABELS = 20
+"""Labels below which a task's fit leans too much on the prior in the channel's file."""
+
+SHOWN = 10
+"""Fits that a warning names."""
+
+STEEPEST = 1e-4
+"""Largest component of the whitened gradient at a mode."""
+
+
+def learn_prior(
+    tasks: Mapping[Any, Any] | Iterable[Any],
+    *,
+    channels: Sequence[str | Path | Channel] = AFFINE_CHANNELS,
+    leave_out: Collection[str] = (),
+    rule: str = Rule().name,
+    vector: bool = Rule().vector,
+    units: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> LearnedPrior:
+    r"""Learn a prior from labelled tasks by empirical Bayes (Section 2.7 of the paper).
+
+    .. math:: \mu = \mu_0 + w^3 (\mathrm{mean}_t\, \hat\phi_t - \mu_0), \quad
+       w = \frac{\sigma_0^2}{\sigma_0^2 + v (1 + 1/G)}, \quad
+       \sigma = \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4})
+
+    Each channel is fitted to all labels of each task and reader, and the fits are compared in units
+    of the scale's length K - 1 and, the temperature, of the readings' spread, so that tasks of
+    different K and logits of any factor share a prior; v is the variance of the fits to G tasks,
+    mu_0 and sigma_0 are the mean and scale in the channel's file, for readings of typical spread,
+    and on more than five options in units of the length, too.  The paper takes the mean as it is,
+    in units of the length alone, and does not learn parameters of single options (``rule="paper"``,
+    ``vector=False``).  Of more than 2,048 labels a random 2,048 are used.
+
+    Args:
+        tasks: ``(logits, labels)`` of each task, ``[n, K]`` and ``[n]`` with labels 0..K-1, or
+            ``(logits, labels, covariates)``: a sequence, or a mapping by the task's name or by
+            ``(task, reader)``.
+        channels: which channels to fit, by name, path of a channel file (whose code is run), or
+            ``Channel``.
+        leave_out: tasks to leave out, by name.
+        rule: "cautious", as above, or "paper".
+        vector: also learn parameters of single options, from tasks of equally many.
+        units: power of classes in the unit of further parameters, such as ``{"drift": 1}``.
+        seed: seed of what is drawn from large tasks.
+
+    Returns:
+        The prior, for ``Cordial(prior=...)``.
+
+    Raises:
+        InputError: a task's readings or labels cannot be used, fewer than two are left, names are
+            doubled or unknown, or tasks of different K have a parameter of unknown unit.
+        ChannelError: there is no such channel, or it breaks the contract.
+    """
+    models = [load_channel(channel) for channel in channels]
+    if isinstance(channels, str) or not models or len({m.name for m in models}) < len(models):
+        raise InputError("channels must be a list of one or several, each of another name.")
+    named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(tasks)}
+    data = [_check(key, given, count_levels(*models)) for key, given in named.items()]
+    if len({fit.name for fit, _ in data}) < len(data):
+        raise InputError("a task and reader comes twice: give each another name.")
+    check_tasks(leave_out, list(dict.fromkeys(fit.task for fit, _ in data)))
+    data = [(fit, texts) for fit, texts in data if fit.task not in leave_out]
+    _warn_of_few({fit.name: len(texts.labels) for fit, texts in data})
+    covariates = tuple(data[0][1].covariates) if data else ()
+    if any(tuple(texts.covariates) != covariates for _, texts in data):
+        raise InputError("all tasks must come with the same covariates.")
+    settings = Rule(rule, vector, dict(units or {}))
+    learned = {model.name: LearnedChannel(model.digest, covariates) for model in models}
+    # A wrong rule, unit or channel is refused before anything is fitted.
+    LearnedPrior(tuple(fit for fit, _ in data), learned, settings)
+    sizes = {fit.size for fit, _ in data}
+    with jax.enable_x64(True):
+        targets = {
+            size: [build_target(model, size, covariates) for model in models] for size in sizes
+        }
+    for target in (target for each in targets.values() for target in each):
+        check_powers(target, sizes, settings.powers)
+    fits, rng = [], np.random.default_rng(seed)
+    with doing("fitting", len(data), "fits") as stage:
+        for place, (fit, texts) in enumerate(data):
+            modes, chosen = {}, _choose(texts, rng)
+            for number, target in enumerate(targets[fit.size]):
+                stage.reach(place + number / len(models), f"fitting {fit.name}")
+                modes[target.channel.name] = _find_mode(target, chosen, fit.name)
+                stage.reach(place + (number + 1) / len(models))
+            spread = reading_spread(chosen.logits)
+            fits.append(msgspec.structs.replace(fit, modes=modes, spread=spread))
+    return LearnedPrior(tuple(fits), learned, settings)
+
+
+def _check(key: Any, given: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Labelled]:
+    """Validate one task, which is not fitted yet; a message begins with its name."""
+    names = (key, "") if isinstance(key, str) else key
+    if not (isinstance(names, tuple) and [*map(type, names)] == [str, str]):
+        raise InputError(
+            f"tasks must be named by a task or by (task, reader), as text; got {key!r}."
+        )
+    with naming(", ".join(filter(None, names))):
+        if not isinstance(given, Sequence) or not 2 <= len(given) <= 3 or isinstance(given, str):
+            raise InputError("a task must be (logits, labels) or (logits, labels, covariates).")
+        logits = as_logits(given[0])
+        labels = Scale.default(logits.shape[1]).encode(given[1])
+        if len(labels) != len(logits):
+            raise InputError(f"{len(logits)} rows of logits came with {len(labels)} labels.")
+        own = given[2] if len(given) > 2 else None
+        extra = as_covariates(own, len(logits), levels=levels)
+    counts = np.bincount(labels, minlength=logits.shape[1]).tolist()
+    return TaskFit(names[0], names[1], counts, {}), Labelled(logits, labels, extra)
+
+
+def _warn_of_few(labels: Mapping[str, int]) -> None:
+    """Warn once of the tasks and readers with few labels."""
+    few = {name: number for name, number in labels.items() if number < FEWEST_LABELS}
+    if few:
+        told = [f"{name} ({number})" for name, number in few.items()]
+        more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+        warnings.warn(
+            f"fits to fewer than {FEWEST_LABELS} labels say less of the reader than of the prior "
+            f"in the channel's file: {'; '.join(told[:SHOWN])}{more}.",
+            CordialWarning,
+            stacklevel=3,
+        )
+
+
+def _choose(texts: Labelled, rng: np.random.Generator) -> Labelled:
+    """The labelled texts that a task is fitted to."""
+    labels = texts.labels
+    if len(labels) <= MOST_LABELS:
+        return texts
+    rows = np.sort(rng.permutation(len(labels))[:MOST_LABELS])
+    return texts.take(rows)
+
+
+def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[float]]:
+    """Posterior mode of each unconstrained parameter, by site."""
+    with naming(task):
+        found = fit_cases(target, [Case(texts)], method="mode")[0].fitted
+    gradient = found.diagnostics.gradient_norm
+    if not gradient < STEEPEST:
+        warnings.warn(
+            f"the mode of channel {target.channel.name!r} on {task!r} was not found (gradient "
+            f"{gradient:.0e}): its fit may be off.",
+            CordialWarning,
+            stacklevel=3,
+        )
+    return {site.name: found.draws[0, site.slice].tolist() for site in target.sites}

@@ -1,0 +1,230 @@
+"""What an estimator may be given as its prior, and the numbers that follow from it."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+
+from cordial_ppl.errors import InputError, quote
+from cordial_ppl.inference.priors.learned import LearnedPrior
+from cordial_ppl.inference.priors.units import TYPICAL_SPREAD
+from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.tracing import Site, as_gaussian
+
+OWN = "own"
+"""Names the priors in the channels' files."""
+
+
+class NamedPrior:
+    r"""Priors of some parameters, by name; the others are as in the channel's file, or learned.
+
+    A pair of numbers is location and scale in the unconstrained space: of an offset or a bias
+    itself, of the logarithm of a positive parameter (temperature, gain, concentration), of the log
+    odds of a parameter between 0 and 1 (strength).  ``dist.LogNormal(m, s)`` for a positive
+    parameter says the same as ``(m, s)``.
+
+    Args:
+        values: (location, scale), or a NumPyro ``Normal`` or ``LogNormal``, by the name of a
+            parameter or of its site.
+        base: a learned prior of the other parameters.
+
+    Raises:
+        InputError: a value is neither.
+    """
+
+    def __init__(self, values: Mapping[str, Any], base: LearnedPrior | None = None):
+        """Check the pairs; distributions are checked where the parameter is known."""
+        self.values = {name: _check(name, value) for name, value in values.items()}
+        self.base = base
+
+    @property
+    def key(self) -> tuple:
+        """Equal for priors with equal numbers."""
+        # Distributions compare by identity; their parameters do not.
+        leaves, structure = jax.tree.flatten(self.values)
+        numbers = [(np.shape(leaf), np.asarray(leaf).tobytes()) for leaf in leaves]
+        return id(self.base), structure, *numbers
+
+    def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
+        """The prior of a channel.
+
+        Args:
+            target: the channel.
+            spread: of the readings that it is for, nats.
+
+        Returns:
+            Location and scale of its unconstrained parameters.
+
+        Raises:
+            InputError: a prior is not Gaussian in the unconstrained space, or the model's prior is
+                not and cannot be replaced.
+        """
+        base = self.base
+        if base is None or target.channel.name not in base.channels:
+            return self.over(target, target.prior)
+        return self.over(target, base.of(target, spread))
+
+    def over(self, target: Target, start: Prior) -> Prior:
+        """The prior of a channel whose other parameters have the prior ``start``."""
+        loc, scale = map(np.array, start)
+        for site in target.sites:
+            named = {site.name, site.parameter} & self.values.keys()
+            if len(named) > 1:
+                raise InputError(
+                    f"{site.name!r} and {site.parameter!r} are one parameter: give the prior once."
+                )
+            for name in named:
+                loc[site.slice], scale[site.slice] = _gaussian(name, self.values[name], site)
+        return target.check_prior(Prior(loc, scale))
+
+
+Source = Prior | LearnedPrior | NamedPrior | None
+"""The prior of one channel: given, learned, by the names of its parameters, or of its file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Priors:
+    """The priors of an estimator's channels.
+
+    Attributes:
+        given: by name of the channel.
+        shared: by the name of a parameter of any channel that is not in ``given``.
+        learned: of the other channels, where it was learned with them.
+    """
+
+    given: Mapping[str, Prior | NamedPrior] = field(default_factory=dict)
+    shared: NamedPrior | None = None
+    learned: LearnedPrior | None = None
+
+    def of(self, channel: str) -> Source:
+        """The prior of a channel; None if it keeps that of its file."""
+        if channel in self.given or self.shared is not None:
+            return self.given.get(channel, self.shared)
+        known = self.learned is not None and channel in self.learned.channels
+        return self.learned if known else None
+
+    def check(self, targets: Collection[Target]) -> None:
+        """Refuse the name of a parameter that the channel does not have, or none of the channels.
+
+        Raises:
+            InputError: there is one; the message lists the parameters.
+        """
+        named = [(self.given.get(target.channel.name), [target]) for target in targets]
+        for prior, channels in [*named, (self.shared, targets)]:
+            sites = [site for target in channels for site in target.sites]
+            known = {name for site in sites for name in (site.parameter, site.name)}
+            unknown = set(prior.values if isinstance(prior, NamedPrior) else ()) - known
+            if unknown:
+                raise InputError(
+                    f"prior names {min(unknown)!r}, which is no parameter here; the parameters are "
+                    f"{', '.join(dict.fromkeys(site.parameter for site in sites))}."
+                )
+
+
+def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | None = None) -> Priors:
+    """Check what an estimator was given as its prior; a file is read.
+
+    Args:
+        prior: a mapping by the name of a channel (to a ``Prior`` or to a mapping by the name of a
+            parameter) or of a parameter of any channel; a learned prior; the path of one's file;
+            "own" for that of each channel's file; None for the default; or checked ``Priors``.
+        channels: names of the estimator's channels.
+        default: a learned prior, also of what a mapping does not name.
+
+    Raises:
+        InputError: it is none of these, or is for other channels.
+        FileError: the file cannot be read or holds no learned prior.
+    """
+    if isinstance(prior, Priors):
+        return prior
+    if isinstance(prior, str) and prior == OWN:
+        return Priors()
+    if isinstance(prior, str | Path):
+        path = Path(prior)
+        prior = _load(path, path.stat().st_mtime_ns if path.is_file() else 0)
+    if isinstance(prior, LearnedPrior):
+        if channels and not set(channels) & set(prior.channels):
+            raise InputError(
+                f"the prior was learned for {', '.join(prior.channels)}; none of these is among "
+                f"the channels {', '.join(channels)}. Learn one for them."
+            )
+        return Priors(learned=prior)
+    if prior is not None and (not isinstance(prior, Mapping) or isinstance(prior, Prior)):
+        raise InputError(
+            "prior must be priors by the name of a channel or a parameter, a learned prior, the "
+            f"path of its file, or {OWN!r}; got a {type(prior).__name__}."
+        )
+    given: dict[str, Prior | NamedPrior] = {}
+    shared: dict[str, Any] = {}
+    for name, value in (prior or {}).items():
+        if not isinstance(value, Prior | NamedPrior | Mapping):
+            shared[name] = value
+        elif name in channels:
+            given[name] = NamedPrior(value, default) if isinstance(value, Mapping) else value
+        else:
+            known = f"the channels {', '.join(channels)}" if channels else "no channel here"
+            raise InputError(f"prior may name {known}; got {name!r}.")
+    if shared and not channels:
+        raise InputError(f"prior names {next(iter(shared))!r}, but there is no channel here.")
+    return Priors(given, NamedPrior(shared, default) if shared else None, default)
+
+
+def resolve(source: Source, target: Target, spread: float) -> Prior | None:
+    """The prior of a channel on its scale; None if it keeps that of its file.
+
+    Args:
+        source: where it comes from.
+        target: the channel.
+        spread: of the readings, nats.
+
+    Raises:
+        InputError: what was given or learned does not fit the channel.
+    """
+    return source.of(target, spread) if isinstance(source, LearnedPrior | NamedPrior) else source
+
+
+@lru_cache(maxsize=64)
+def _load(path: Path, _: int) -> LearnedPrior:
+    """Read a file once for each time that it was changed, so that estimators share the prior."""
+    return LearnedPrior.load(path)
+
+
+def _check(name: str, value: Any) -> Any:
+    """A distribution, or location and scale as arrays."""
+    if isinstance(value, dist.Distribution):
+        return value
+    try:
+        loc, scale = (np.asarray(part, np.float64) for part in value)
+        if np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all():
+            return loc, scale
+    except (OverflowError, TypeError, ValueError):
+        pass
+    raise InputError(
+        f"the prior of {name!r} must be a location and a scale, or a NumPyro distribution; got "
+        f"{quote(value)}. Numbers must be finite, a scale above 0."
+    )
+
+
+def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray]:
+    """Location and scale of a site's unconstrained values."""
+    found = as_gaussian(value, site) if isinstance(value, dist.Distribution) else value
+    if found is None:
+        raise InputError(
+            f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a real "
+            "parameter, LogNormal for a positive one, location and scale of the log odds for one "
+            f"between 0 and 1); got {type(value).__name__}. Another kind of prior belongs in the "
+            "channel's file."
+        )
+    try:
+        loc, scale = (np.ravel(np.broadcast_to(part, site.shape)) for part in found)
+    except ValueError:
+        several = f", or {site.shape} of them" if site.shape else ""
+        raise InputError(
+            f"the prior of {name!r} must have one location and scale{several}."
+        ) from None
+    return loc, scale

@@ -1,0 +1,70 @@
+"""NumPy's `.npz`: readings of K options as one array.
+
+One array `logits`, `logprobs`, `probs` or `counts` [n, K], and perhaps `item_id` [n], `labels` [n]
+and `options` [K]. Nothing that would run code is loaded.
+"""
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.logs.evidence import Scores
+from cordial_ppl.logs.format import Format
+from cordial_ppl.logs.records import Record, as_text
+
+KINDS = {"logits": "logit", "logprobs": "logprob", "probs": "p", "counts": "n"}
+"""What an array of that name holds."""
+
+LARGEST = 1 << 30
+"""Bytes that the arrays may have once they are unpacked."""
+
+
+def _read(path: Path) -> Iterator[Record]:
+    """Read a file of arrays: a record for each row."""
+    arrays = _load(path)
+    names = [name for name in KINDS if name in arrays]
+    if len(names) != 1:
+        found = ", ".join(arrays) or "nothing"
+        raise InputError(f"expected one array of {', '.join(KINDS)}; found {found}.")
+    (name,) = names
+    values = arrays[name]
+    if values.ndim != 2 or values.dtype.kind not in "biuf":
+        found = f"{values.dtype} {list(values.shape)}"
+        raise InputError(f"`{name}` must be numbers [n, K]; found {found}.")
+    n, size = values.shape
+    items, labels = (_column(arrays, field, n) or [None] * n for field in ("item_id", "labels"))
+    options = _column(arrays, "options", size)
+    rows = zip(items, labels, np.asarray(values, np.float64).tolist(), strict=True)
+    for i, (item, label, row) in enumerate(rows):
+        evidence = Scores(KINDS[name], row, options)
+        yield Record(f"row {i}", item or None, evidence, label=label or None)
+
+
+def _load(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            if sum(info.file_size for info in arrays.zip.infolist()) > LARGEST:
+                raise FileError(f"{path} must unpack to at most {LARGEST >> 20} MB; it has more.")
+            return {name: arrays[name] for name in arrays.files}
+    except FileError:
+        raise
+    except (ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise FileError(
+            f"{path} must be an .npz of numbers and texts; it is something else, was cut off, "
+            "or holds objects, which are not loaded."
+        ) from error
+
+
+def _column(arrays: Mapping[str, np.ndarray], name: str, size: int) -> list[str] | None:
+    if name not in arrays:
+        return None
+    found = arrays[name]
+    if found.shape != (size,):
+        raise InputError(f"`{name}` must have the shape [{size}]; found {list(found.shape)}.")
+    return [as_text(cell) or "" for cell in found.tolist()]
+
+
+FORMAT = Format("npz", "NumPy arrays", _read, ending=".npz")

@@ -1,0 +1,120 @@
+"""A model on a server, asked for chat completions; what the server does not take is left out."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.logs.ask.model import Body, Model, Refused
+from cordial_ppl.logs.ask.prompt import Messages
+from cordial_ppl.logs.ask.server import Server
+from cordial_ppl.logs.evidence import Answer, Position
+from cordial_ppl.logs.responses import read_answers
+from cordial_ppl.logs.rows import STUMBLES
+
+TOP, FEWER = 20, 5
+"""Alternatives to a token to ask for; and from a server that refuses as many."""
+
+SEVERAL = 100
+"""Samples in one request, at most."""
+
+MUTE = Answer("", [Position("", {})])
+"""A refusal in words, which has no log-probabilities and names no option."""
+
+
+class Chat(Model):
+    """A model on a server.
+
+    Args:
+        server: The server.
+        samples: Answers to sample for each question; 0 to read log-probabilities.
+        max_tokens: Tokens of an answer, at most.
+        concurrency: Questions at once, at most.
+    """
+
+    patience = 10
+
+    def __init__(
+        self, server: Server, *, samples: int = 0, max_tokens: int = 16, concurrency: int = 8
+    ):
+        self.server, self.name, self.connection = server, server.model, server.client
+        self.samples, self.wanted, self.concurrency = samples, max(samples, 1), concurrency
+        logprobs = {} if samples else {"logprobs": True, "top_logprobs": TOP}
+        self.settings = {"temperature": float(samples > 0), "max_tokens": max_tokens, **logprobs}
+        # What the server takes, which may be less; known once it has answered.
+        self._taken = self.settings | ({"n": samples} if samples > 1 else {})
+        self._is_known = False
+
+    async def answer(self, messages: Messages, lacking: int) -> tuple[Mapping[str, Any], Body]:
+        """Ask for a completion; while the server has answered none, ask for less if it refuses."""
+        settings, number = self._taken, min(lacking, SEVERAL)
+        while True:
+            sent = {name: value for name, value in settings.items() if name != "n"}
+            if number > 1 and "n" in settings:
+                sent["n"] = number
+            try:
+                body = await self.server.complete(messages, sent, self.has_answered)
+            except Refused as refusal:
+                less = None if self._is_known else _concede(settings, str(refusal))
+                if less is not None:
+                    settings = less
+                elif "logprob" in str(refusal) and not self._is_known:
+                    raise self._no_logprobs(str(refusal)) from refusal
+                else:
+                    raise
+            else:
+                if not self.size(body):
+                    raise self._no_logprobs("its answer has none")
+                self._taken, self._is_known, self.has_answered = settings, True, True
+                return sent, body
+
+    def size(self, body: Body) -> int:
+        """Count the answers of a completion that can be read."""
+        try:
+            answers = read_answers(body)
+            message = body["choices"][0]["message"]
+        except STUMBLES:
+            return 0
+        # An empty answer and a refusal have no alternatives to be read.
+        empty = message.get("refusal") or not message.get("content")
+        several = any(len(position.top) > 1 for position in answers[0].positions)
+        return len(answers) if self.samples or empty or several else 0
+
+    def evidence(self, bodies: Sequence[Body]) -> list[Answer]:
+        """Read the sampled texts, or the tokens of the one answer."""
+        found = [answer for body in bodies for answer in read_answers(body)]
+        if self.samples:
+            return [Answer(answer.text) for answer in found[: self.samples]]
+        return [found[0] if found[0].positions else MUTE]
+
+    def describe(self, settings: Mapping[str, Any]) -> str:
+        """Say how an answer was decoded: "temperature 0, max_tokens 16, top_logprobs 20"."""
+        words = [
+            f"{name} {value:g}"
+            for name, value in settings.items()
+            if name != "n" and not isinstance(value, bool)
+        ]
+        return ", ".join([*words, f"samples {self.samples}"] if self.samples else words)
+
+    def _no_logprobs(self, reason: str) -> InputError:
+        return InputError(
+            f"{self.server.url} gives no log-probabilities (top_logprobs) of {self.name!r}: "
+            f"{reason}. Sample its answers instead: --samples 20."
+        )
+
+
+def _concede(settings: Mapping[str, Any], refusal: str) -> dict[str, Any] | None:
+    """Ask for less after a server refused a request; None if nothing is left to give up."""
+    rest = dict(settings)
+    if "max_tokens" in rest and "max_completion_tokens" in refusal:
+        rest["max_completion_tokens"] = rest.pop("max_tokens")
+    elif "temperature" in rest and re.search(r"\btemperature\b", refusal):
+        # Reasoning models have one temperature, and let no request name another.
+        del rest["temperature"]
+    elif "logprob" in refusal and rest.get("top_logprobs", 0) > FEWER:
+        rest["top_logprobs"] = FEWER
+    elif "n" in rest:
+        del rest["n"]
+    else:
+        return None
+    return rest

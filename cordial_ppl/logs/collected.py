@@ -1,0 +1,186 @@
+"""What a log gave: tables, and what is to be said of them."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64
+
+from cordial_ppl.data.readings import (
+    as_logits,
+    readings_from_counts,
+    readings_from_probabilities,
+)
+from cordial_ppl.errors import InputError, SettingNeeded, list_names
+from cordial_ppl.logs.reading import Reading
+from cordial_ppl.tables import MADE
+
+if TYPE_CHECKING:
+    from cordial_ppl.logs.format import Format
+
+NAMES = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
+"""Columns beside the readings."""
+
+
+class Explained(NamedTuple):
+    """A text whose reading is explained.
+
+    Attributes:
+        item_id: The text.
+        place: Where the log has it.
+        reading: Its reading; None if its answer names no option.
+        reader: Who read it.
+        task: What was asked.
+        said: The beginning of the answer.
+    """
+
+    item_id: str
+    place: str
+    reading: Reading | None
+    reader: str | None = None
+    task: str | None = None
+    said: str = ""
+
+
+@dataclass(repr=False)
+class Collected:
+    """What a log gave.
+
+    Attributes:
+        options: The options in order; none if the log holds labels alone and nobody named them.
+        rows: What each reading is of and who made it (`NAMES`), in the order of the log.
+        values: The readings.
+        labels: The columns of a table of labels; no rows if the log has none.
+        explained: The first texts.
+        unread: Places of the answers that name no option.
+        failed: Requests without an answer: their places, and what the log says of them.
+        answers: Number of answers by where they stand in a text (`answers.SOURCES`), or by why
+            they name no option (`answers.LOST`).
+        said: The first answer that names no option.
+        pooled: Number of texts whose answers stand in several rows.
+        between: Number of labels between two options.
+        scored: Scores that the log has beside the answers, each with whether a model gave it.
+        unnamed: Whether texts are named by their order.
+        hard: Whether every reading is one answer without log-probabilities.
+        form: The format of the file, if it is one.
+    """
+
+    options: tuple[str, ...] = ()
+    rows: list[tuple[str | None, ...]] = field(default_factory=list)
+    values: list[Reading] = field(default_factory=list)
+    labels: dict[str, Any] = field(default_factory=dict)
+    explained: list[Explained] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    answers: Counter[str] = field(default_factory=Counter)
+    said: str = ""
+    pooled: int = 0
+    between: int = 0
+    scored: dict[str, bool] = field(default_factory=dict)
+    unnamed: bool = False
+    hard: bool = True
+    form: "Format | None" = None
+
+    def __len__(self) -> int:
+        """The number of readings."""
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        """What was read, in a line."""
+        labels = len(self.labels.get("item_id", ()))
+        left = len(self.unread) + len(self.failed)
+        options = ", ".join(self.options)
+        return f"<{len(self)} readings of {options}; {labels} labels; {left} rows left out>"
+
+    @property
+    def doubts(self) -> list[str]:
+        """What was left out, with the first places, and what could be wrong, in words."""
+        said = []
+        for noun, words, places in (
+            ("row", "without an answer", self.failed),
+            ("answer", "without an option", self.unread),
+        ):
+            if places:
+                rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
+                quoted = places is self.unread and self.said
+                first = f"; the first says {self.said}" if quoted else ""
+                many = "" if len(places) == 1 else "s"
+                told = f"{len(places)} {noun}{many} {words} left out: {', '.join(places[:3])}"
+                said.append(f"{told}{rest}{first}")
+        if several := self.count("several"):
+            many = "" if several == 1 else "s"
+            said.append(
+                f"{several} answer{many} announcing several options, as after a change of mind; "
+                "the last is taken. A pattern that it follows (after) says which counts"
+            )
+        return said
+
+    @cached_property
+    def readings(self) -> dict[str, Any]:
+        """The columns of a table of readings; none if the log holds labels alone."""
+        if not self.values:
+            return {}
+        columns = dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True))
+        table = np.stack([reading.values for reading in self.values], axis=1)
+        kind = self.values[0].kind
+        return {name: cells for name, cells in columns.items() if set(cells) != {None}} | {
+            f"{kind}_{option}": row for option, row in zip(self.options, table, strict=True)
+        }
+
+    @cached_property
+    def logits(self) -> Float64[np.ndarray, "n K"]:
+        """Centred logits (nats), one row a reading, as other commands make them of the table.
+
+        Raises:
+            InputError: There are no readings, or one is not what its kind says.
+        """
+        if not self.values:
+            raise InputError("there are labels in it but no readings.")
+        table = np.stack([reading.values for reading in self.values])
+        kind = self.values[0].kind
+        made = {"p": readings_from_probabilities, "n": readings_from_counts}
+        return as_logits(made[kind](table) if kind in made else table)
+
+    @property
+    def labelled(self) -> tuple[Float64[np.ndarray, "n K"], list[str]]:
+        """The logits of the labelled texts and their labels, in the order of the readings.
+
+        Raises:
+            InputError: There are no labels, several readers or several tasks.
+        """
+        for name in ("reader", "task"):
+            known = sorted(set(map(str, self.readings.get(name, ()))))
+            if len(known) > 1:
+                raise SettingNeeded(
+                    f"there are {len(known)} {name}s in it: {list_names(known)}.",
+                    "Choose one, for example",
+                    name,
+                    known[0],
+                )
+        labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
+        kept = [i for i, item in enumerate(self.readings.get("item_id", ())) if item in labels]
+        if not kept:
+            raise InputError("there are no labels in it; name their field: label=FIELD.")
+        return self.logits[kept], [labels[self.readings["item_id"][i]] for i in kept]
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self.form.name if self.form else ""
+
+    @property
+    def share(self) -> float:
+        """Mean probability of all options together; NaN if unknown."""
+        return float(np.mean([reading.share for reading in self.values] or [np.nan]))
+
+    @property
+    def floored(self) -> Counter[str]:
+        """Number of texts by the option that had to be filled."""
+        return Counter(self.options[k] for reading in self.values for k in reading.floored)
+
+    def count(self, name: str) -> int:
+        """Add up an attribute of the readings: "unread"; what is a list counts once a text."""
+        found = (getattr(reading, name) for reading in self.values)
+        return sum(number if isinstance(number, int) else bool(number) for number in found)

@@ -1,0 +1,146 @@
+"""lm-evaluation-harness, the samples that `--log_samples` writes: samples_<task>_<date>.jsonl.
+
+Multiple-choice tasks score every choice as a continuation (`arguments`, `filtered_resps`, which
+are strings in current versions); tasks that generate have answers (`resps`), all repeats of which
+are taken. Every filter has its rows of the same texts; those of the first are taken. A text is
+named by the hash of its document, which other runs share. The model's name stands in
+results_<date>.json beside the samples.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.logs.evidence import Answer, Scores
+from cordial_ppl.logs.format import Format
+from cordial_ppl.logs.records import Record, as_day, as_text
+from cordial_ppl.logs.rows import Row, at, read_rows, say_fields
+from cordial_ppl.logs.targets import Sample, told_by_samples, told_by_task
+
+FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d{2}-\d{2}T[\d\-.:]+)\.jsonl?")
+
+UNTOLD = (
+    'targets such as "3" may be names of choices or their positions from 0, and nothing in the '
+    "log tells. Keep results_<date>.json beside the samples, log `acc`, or take the labels from a "
+    "table: leave --labels out."
+)
+
+
+def _knows(first: Mapping[str, Any]) -> bool:
+    return {"doc", "arguments", "resps"} <= set(first)
+
+
+def _read(path: Path) -> Iterator[Record]:
+    """Read a file of samples: a record for each document."""
+    task, made, template = _run(path)
+    first = next(read_rows(path)).value
+    named = told_by_task(template, first.get("doc"))
+    if named is None:
+        named = told_by_samples(map(_sample, read_rows(path)))
+    seen: dict[str, Any] = {}
+    for row in read_rows(path):
+        value, sample = row.value, _sample(row)
+        if value.get("filter") != first.get("filter"):
+            continue
+        item, place = value.get("doc_hash"), value.get("doc_id")
+        # A data set may hold a document twice.
+        if item is not None and seen.setdefault(item, place) != place:
+            item = f"{item}-{place}"
+        yield Record(
+            row.place,
+            as_text(place if item is None else item),
+            _evidence(sample),
+            reader=made.get("model"),
+            task=task,
+            label=_label(sample, named),
+            made=made,
+        )
+
+
+def _sample(row: Row) -> Sample:
+    with at(row.place):
+        if not _knows(row.value):
+            raise InputError(f"expected a sample of lm-eval; found {say_fields(list(row.value))}.")
+        return Sample(as_text(row.value.get("target")), _scores(row.value), row.value)
+
+
+def _scores(value: Mapping[str, Any]) -> dict[str, float]:
+    """Log-likelihoods by choice; none if the task generates."""
+    asked = value["arguments"]
+    pairs: list[list[Any]] = (
+        [list(one.values()) for one in asked.values()] if isinstance(asked, Mapping) else asked
+    )
+    if not all(len(pair) > 1 and isinstance(pair[1], str) for pair in pairs):
+        return {}
+    # What is scored without a context is for acc_mutual_info, and no answer to anything.
+    first = next((context for context, *_ in pairs if context), "")
+    scores: dict[str, float] = {}
+    for (context, choice, *_), response in zip(pairs, value["filtered_resps"], strict=False):
+        choice = choice.strip()
+        if context != first and not context:
+            continue
+        if choice in scores or context != first:
+            raise InputError(
+                f"choices must be different continuations of one prompt; found {choice!r} again, "
+                "or after another. A task that puts its choices into the prompt has no options "
+                "to read."
+            )
+        score = response[0] if isinstance(response, list) else response
+        try:
+            scores[choice] = float(score)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"`filtered_resps` must be log-likelihoods; found {score!r:.60}."
+            ) from None
+    return scores
+
+
+def _evidence(sample: Sample) -> Scores | list[Answer]:
+    if sample.scores:
+        return Scores("logprob", [*sample.scores.values()], [*sample.scores])
+    texts = [text for request in sample.metrics["resps"] for text in request]
+    return [Answer(t if isinstance(t, str) else json.dumps(t)) for t in texts]
+
+
+def _label(sample: Sample, named: bool | None) -> str | InputError | None:
+    if named or not sample.scores or not (sample.target or "").isdecimal():
+        return sample.target
+    return InputError(UNTOLD) if named is None else sample.counted
+
+
+def _run(path: Path) -> tuple[str | None, dict[str, str], Any]:
+    """The task, what the results beside the samples say of how they were made, `doc_to_target`."""
+    name = FILE.fullmatch(path.name)
+    if name is None:
+        return None, {}, None
+    task, beside = name["task"], path.with_name(f"results_{name['date']}.json")
+    made = {"date": name["date"].partition("T")[0]}
+    template = None
+    folder = path.absolute().parent.name
+    if "__" in folder:
+        made["model"] = folder.replace("__", "/")
+    try:
+        results = json.loads(beside.read_text(encoding="utf-8"))
+        made["model"] = str(results.get("model_name") or results["config"]["model"])
+        made["date"] = as_day(float(results["date"])) or made["date"]
+        config = results["configs"][task]
+        template = config.get("doc_to_target") if config.get("doc_to_choice") else None
+        prompt = str(config["doc_to_text"])
+        made["prompt"] = hashlib.sha256(prompt.encode()).hexdigest()[:16]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        # Nothing hangs on it: the samples are complete without.
+        pass
+    return task, made, template
+
+
+FORMAT = Format(
+    "lm-eval",
+    "lm-evaluation-harness, --log_samples",
+    _read,
+    _knows,
+    remedy="a multiple-choice task",
+)

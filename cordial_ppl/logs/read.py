@@ -1,0 +1,171 @@
+"""From a file of judgments to readings and labels."""
+
+import csv
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import CordialWarning, FileError, InputError, SettingNeeded
+from cordial_ppl.errors import naming as placing
+from cordial_ppl.logs.answers import as_pattern
+from cordial_ppl.logs.collect import collect
+from cordial_ppl.logs.collected import Collected
+from cordial_ppl.logs.format import Format
+from cordial_ppl.logs.guesses import guess_options
+from cordial_ppl.logs.inspect_ai import of_scorer
+from cordial_ppl.logs.naming import Condition, Naming
+from cordial_ppl.logs.registry import find_format
+from cordial_ppl.logs.resolving import has_field, resolve_any
+from cordial_ppl.logs.suggestions import name_more
+
+Names = str | Sequence[str] | None
+
+
+def read(
+    path: str | Path,
+    *,
+    item: Names = None,
+    answer: Names = None,
+    reader: str | None = None,
+    task: str | None = None,
+    label: Names = None,
+    annotator: str | None = None,
+    where: Names = None,
+    swapped: Names = None,
+    form: str = "auto",
+    options: Sequence | None = None,
+    spell: Mapping[str, str] | None = None,
+    after: str | None = None,
+    guess: bool = False,
+    reverse: bool = False,
+    round: str | None = None,
+    score: str | None = None,
+    explain: int = 0,
+    labels: bool = True,
+) -> Collected:
+    """Read the readings and labels of a file: judgments, a tool's log, or any rows by their fields.
+
+    Fields are paths, `scores.0.value`; `*` stands for every element of a list or key of an object.
+
+    Args:
+        path: JSON, JSON Lines, CSV or Parquet; or the log of a tool.
+        item: The field that names the text, or several that do together: a list, or one text with
+            commas, "question_id,turn".
+        answer: The field of the answer: a text, a number, a list of them, or log-probabilities;
+            several are tasks of their own. Where none is named, the format tells.
+        reader: The field that names the reader; or the reader to take; or "field=name" for both.
+        task: The same of the task.
+        label: The field of a person's label, or several.
+        annotator: The field that names that person.
+        where: Conditions "field=value" or "field!=value" on the rows to take.
+        swapped: Answers whose options run the other way, as the texts were shown in the other
+            order; or flags that say so.
+        form: The format, by name; "auto" to tell by the file.
+        options: The options in the scale's order; by default those that the file itself names.
+        spell: Further ways to write an option: {"A": "1"}.
+        after: What answers follow in a text, a regular expression.
+        guess: Whether prose may give the answer.
+        reverse: Whether these options go from the best to the worst.
+        round: What a number between two options, such as an average, counts for: "half-up",
+            "nearest-even", or "split" for both.
+        score: A scorer of an Inspect log to read, or one of its values, "rubric.style".
+        explain: How many texts to explain.
+        labels: Whether to take labels.
+
+    Returns:
+        Tables of readings and labels as columns by name, `logits` [n, K], and `labelled`, what
+        `fit` takes.
+
+    Raises:
+        FileError: The file cannot be read, or is of no known form; with the fields that it has.
+        InputError: A field is in no row, or what it holds cannot be read; with the row.
+        SettingNeeded: The file does not name the options, or does not say whose a label is.
+    """
+    path = Path(path)
+    given: dict[str, Any] = {
+        "item": _names(item),
+        "answer": _names(answer),
+        "label": _names(label),
+        "annotator": annotator,
+        "where": tuple(map(Condition.of, (where,) if isinstance(where, str) else where or ())),
+        "swapped": _names(swapped),
+    }
+    given = {role: value for role, value in given.items() if value}
+    names = split_names(options) if isinstance(options, str) else options
+    names = None if names is None else tuple(map(str, names))
+    found = find_format(path, form, given, names or ())
+    chosen = {"reader": reader, "task": task}
+    if found.namings:
+        for role, text in chosen.items():
+            field, chosen[role] = _choose(path, text, found.namings[0])
+            given |= {role: field} if field else {}
+        found = find_format(path, form, given, names or ())
+    if score is not None:
+        found = of_scorer(found, score)
+    scale = None if names is None else Scale(names)
+    try:
+        collected = collect(
+            found.read(path),
+            scale=scale,
+            spellings=spell,
+            before=as_pattern(after, guess),
+            guess=guess,
+            reverse=reverse,
+            round=round or found.round,
+            explain=explain,
+            labels=labels,
+            **chosen,
+        )
+    except FileError:
+        raise
+    except InputError as error:
+        with placing(path):
+            raise _fill(error, path, found) from error
+    collected.form = found
+    for words in collected.doubts:
+        warnings.warn(words, CordialWarning, stacklevel=2)
+    return collected
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Split "question_id,turn" into names; a name with a comma stands in quotes.
+
+    Raises:
+        InputError: The quotes do not match.
+    """
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise InputError(f"fields must be names with commas between; found {text!r}.") from error
+    return tuple(name for name in names if name)
+
+
+def _names(given: Names) -> tuple[str, ...]:
+    """One field or several as a tuple."""
+    return split_names(given) if isinstance(given, str) else tuple(given or ())
+
+
+def _fill(error: InputError, path: Path, form: Format) -> InputError:
+    """Fill in the setting that an error asks for, as far as the file's fields tell."""
+    if not isinstance(error, SettingNeeded) or error.setting not in ("options", "annotator"):
+        return error
+    if error.setting == "options":
+        naming = resolve_any(path, form.namings)[0] if form.namings else Naming()
+        value = guess_options(path, (*naming.answer, *naming.label)) or error.value
+    else:
+        role, value = name_more(path, form.namings) if form.namings else ("", "")
+        if role != error.setting or not value:
+            return InputError(error.problem)
+    return SettingNeeded(error.problem, error.advice, error.setting, value)
+
+
+def _choose(path: Path, text: str | None, naming: Naming) -> tuple[str | None, str | None]:
+    """The field that a text names, and the name to take: "judge", "judge=gpt-4" or "gpt-4"."""
+    if not text:
+        return None, None
+    field, equals, name = text.partition("=")
+    if has_field(path, text, naming):
+        return text, None
+    return (field, name) if equals and has_field(path, field, naming) else (None, text)

@@ -1,0 +1,127 @@
+"""The formats by name, and which one a file has."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cordial_ppl.errors import FileError, InputError
+from cordial_ppl.logs import arrays, inspect_ai, lm_eval, responses
+from cordial_ppl.logs.format import Format
+from cordial_ppl.logs.naming import DATA, Naming
+from cordial_ppl.logs.presets import PRESETS, SCORES, WORDS, Preset
+from cordial_ppl.logs.resolving import list_named
+from cordial_ppl.logs.rows import first_row, say_fields
+from cordial_ppl.logs.suggestions import suggest
+from cordial_ppl.tables.choices import nearest
+from cordial_ppl.tables.columns import PREFIXES
+
+_OWN = (
+    responses.OPENAI,
+    responses.VLLM,
+    responses.LLAMA_CPP,
+    lm_eval.FORMAT,
+    inspect_ai.FORMAT,
+    arrays.FORMAT,
+)
+_PRESETS = {preset.name: preset for preset in PRESETS}
+FORMATS = {form.name: form for form in _OWN} | {preset.name: preset.form() for preset in PRESETS}
+
+NAMED = "fields"
+"""The name of the format of files whose fields are named by hand."""
+
+
+def find_format(
+    path: Path,
+    name: str = "auto",
+    given: Mapping[str, Any] | None = None,
+    options: Sequence[str] = (),
+) -> Format:
+    """Find out what format a file has.
+
+    Args:
+        path: The file.
+        name: The format's name; "auto" to tell by the file.
+        given: Attributes of a naming: the fields of its rows, which take the place of those of a
+            format; where they name the answer and no format is named, they are all that counts.
+        options: The options, for what a message says to type.
+
+    Returns:
+        The format.
+
+    Raises:
+        FileError: The file cannot be read, or no format knows it.
+        InputError: There is no such format, or the fields of its files have names of their own.
+    """
+    given = dict(given or {})
+    if name == "auto" and "answer" in given:
+        return _by_hand(given)
+    form = _named(name) if name != "auto" else _detect(path, given, options)
+    if form.name in _PRESETS:
+        return _PRESETS[form.name].form(**given)
+    if given and form.name != NAMED:
+        raise InputError(
+            f"{path} is read as {form.words}, whose fields are fixed. To read it by its "
+            "fields, name the answer: --answer FIELD."
+        )
+    return form
+
+
+def _by_hand(given: Mapping[str, Any]) -> Format:
+    naming = Naming(**{"item": ("item_id ?",), "annotator": "annotator ?", **given})
+    return Preset(NAMED, "rows whose fields are named", (naming,)).form()
+
+
+def _named(name: str) -> Format:
+    if name not in FORMATS:
+        near = nearest(name, list(FORMATS))
+        hint = f" Did you mean {near}?" if near else ""
+        raise InputError(f"a format must be auto or {', '.join(FORMATS)}; found {name!r}.{hint}")
+    return FORMATS[name]
+
+
+def _detect(path: Path, given: Mapping[str, Any], options: Sequence[str]) -> Format:
+    """Tell a format by a file's ending or its first row."""
+    for form in FORMATS.values():
+        if path.suffix.lower() == form.ending:
+            return form
+    first = first_row(path)
+    fields = first.value if first else {}
+    if sum(field.startswith(PREFIXES) for field in fields) > 1:
+        raise FileError(f"{path} is a table of readings already: give it to `cordial calibrate`.")
+    for form in FORMATS.values():
+        if form.knows(fields):
+            return form
+    if any(role in given for role in DATA):
+        return _by_hand(given)
+    if _holds_texts(fields):
+        raise FileError(
+            f"{path} is a table of texts without readings: ask a model, `cordial ask {path} "
+            "--model NAME`. If these texts are a judge's answers, add --from samples."
+        )
+    if first is None:
+        raise FileError(
+            f"{path} is not a log of a known format: it is not JSON. "
+            f"Say what it is: --from {', '.join(form.name for form in _OWN)}."
+        )
+    raise FileError(
+        f"{path} is not a log of a known format; its rows have "
+        f"{say_fields(list(list_named(path)))}: {_advise(path, given, options)}"
+    )
+
+
+def _holds_texts(first: Mapping[str, Any]) -> bool:
+    """Whether the first row of a file is flat and has words: a text to rate, or an answer."""
+    flat = not any(isinstance(cell, Mapping | list) for cell in first.values())
+    names = [*first.keys() & {name + s for s in ("s", "") for name in (*SCORES, *WORDS)}]
+    return flat and bool(names) and {name.removesuffix("s") for name in names} <= set(WORDS)
+
+
+def _advise(path: Path, given: Mapping[str, Any], options: Sequence[str]) -> str:
+    """What to type next."""
+    command = suggest(path, given, options)
+    if command is None:
+        return (
+            "name the one that holds the judge's answer and those that name the text: "
+            f"cordial read {path} --item FIELD,FIELD --answer FIELD -o readings.csv"
+        )
+    return f"name the fields: {command}"

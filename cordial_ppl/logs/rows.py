@@ -1,0 +1,217 @@
+"""The rows of a log, JSON objects or those of a table, each with the place where it stands."""
+
+import codecs
+import json
+import mmap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
+from cordial_ppl.logs.records import Record
+from cordial_ppl.tables.files import ENDINGS, is_filled, read_columns
+from cordial_ppl.tables.frame import ROW
+
+JSON = (".jsonl", ".ndjson")
+"""Endings of tables that are read as JSON."""
+
+PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"BZh": "bzip2"}
+"""First bytes of files that have to be unpacked."""
+
+LONGEST, SHOWN = 40, 16
+"""Characters of a field's name, and number of fields, that a message shows."""
+
+STUMBLES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading an object of another form raises."""
+
+
+class Malformed(InputError):
+    """A row is of another form than its format's; the message is the place."""
+
+
+class Row(NamedTuple):
+    """A row of a file.
+
+    Attributes:
+        place: Where it stands: "line 7", "element 3".
+        value: Its fields.
+    """
+
+    place: str
+    value: dict[str, Any]
+
+
+def say_fields(names: Sequence[str]) -> str:
+    """List fields for a message: "question_id, judge, score and 3 more"."""
+    shown = [f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in names[:SHOWN]]
+    rest = len(names) - len(shown)
+    return (", ".join(shown) or "nothing") + (f" and {rest} more" if rest > 0 else "")
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """Read the rows of a table, of a JSON Lines file, or of a JSON file: a list, or one object.
+
+    Args:
+        path: The file; a list may be larger than memory.
+
+    Yields:
+        Its rows.
+
+    Raises:
+        FileError: The file cannot be read, is not JSON, ends in the middle of an object, or holds
+            something that is no object.
+    """
+    if _is_table(path):
+        columns = read_columns(path)
+        numbers = columns.collect(ROW).to_series()
+        for number, *cells in zip(numbers, *columns.cells.values(), strict=True):
+            yield Row(columns.place(number), dict(zip(columns.cells, cells, strict=True)))
+        return
+    with _opened(path) as file:
+        found = _elements if _first_character(path, file) == b"[" else _lines
+        for place, value in found(path, file):
+            if not isinstance(value, dict):
+                raise FileError(f"{path}: {place} must be a JSON object; found {quote(value)}.")
+            yield Row(place, value)
+
+
+def first_row(path: Path) -> Row | None:
+    """Read the first object of a JSON file, or of each column of a table the first filled cell.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The row; None if the file is neither a table nor JSON.
+
+    Raises:
+        FileError: The file cannot be read.
+    """
+    if _is_table(path):
+        cells = read_columns(path).cells.items()
+        found = {name: next(filter(is_filled, column), None) for name, column in cells}
+        return Row("the table", {name: cell for name, cell in found.items() if cell is not None})
+    with _opened(path) as file:
+        if _first_character(path, file) not in (b"{", b"["):
+            return None
+    return next(read_rows(path))
+
+
+def _is_table(path: Path) -> bool:
+    """Whether a file's ending says that it is a table, and no JSON; a .txt may be either."""
+    ending = path.suffix.lower()
+    if ending != ".txt" or ending not in ENDINGS:
+        return ending in ENDINGS and ending not in JSON
+    try:
+        with path.open("rb") as file:
+            return file.read(64).removeprefix(codecs.BOM_UTF8).lstrip()[:1] not in (b"{", b"[")
+    except OSError:
+        return False
+
+
+def by_row(records: Callable[[Row], Iterable[Record]]) -> Callable[[Path], Iterator[Record]]:
+    """Make the reader of files that have a text in each row.
+
+    Args:
+        records: Reads a row.
+
+    Returns:
+        Reads a file, and raises an `InputError` that names the row at fault.
+    """
+
+    def read(path: Path) -> Iterator[Record]:
+        for row in read_rows(path):
+            with at(row.place):
+                yield from records(row)
+
+    return read
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Name the place of an error, and turn what an object of another form raises into one."""
+    try:
+        with naming(place):
+            yield
+    except CordialError:
+        raise
+    except STUMBLES as error:
+        lacking = f" (there is no {error})" if isinstance(error, KeyError) else ""
+        raise Malformed(f"{place}{lacking}") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file after its byte order mark, and say what is wrong with it."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+            for mark, packing in PACKED.items():
+                if head.startswith(mark):
+                    raise FileError(f"{path} is packed with {packing}: unpack it first.")
+            if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise FileError(f"{path} must be text in UTF-8; it is in UTF-16. Save it as UTF-8.")
+            file.seek(3 if head.startswith(codecs.BOM_UTF8) else 0)
+            yield file
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path} must be text in UTF-8; it is not: {error.reason}.") from error
+    except RecursionError as error:
+        raise FileError(f"{path} is nested too deeply.") from error
+    except json.JSONDecodeError as error:
+        raise FileError(
+            f"{path} must be JSON, or JSON objects a line each; it is not at line {error.lineno}, "
+            f"column {error.colno}. It may have been cut off there."
+        ) from error
+    except CordialError:
+        raise
+    except ValueError as error:
+        # A whole number of thousands of digits.
+        raise FileError(f"{path}: {error}.") from error
+
+
+def _first_character(path: Path, file: BinaryIO) -> bytes:
+    """The first character that is no space; the file is where it was."""
+    start = file.tell()
+    while text := file.read(4096):
+        if text := text.lstrip():
+            file.seek(start)
+            return text[:1]
+    raise FileError(f"{path} is empty.")
+
+
+def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
+    """The values of a file that has one on each line, or one in all."""
+    del path
+    started = False
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError:
+            # An object over several lines; or the error is raised again, with the lines above.
+            text = line if started else line + file.read()
+            yield "the file", json.loads("\n" * (number - 1) + text.decode())
+            return
+        started = True
+        yield f"line {number}", value
+
+
+def _elements(path: Path, file: BinaryIO) -> Iterator[tuple[str, Any]]:
+    """The elements of a list: the file is mapped, and one element at a time becomes objects."""
+    import msgspec
+
+    view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    try:
+        values = msgspec.json.decode(view[file.tell() :], type=list[msgspec.Raw])
+    except msgspec.DecodeError:
+        # Python's parser takes NaN, and says where the file breaks.
+        values = json.loads(file.read())
+    if not values:
+        raise FileError(f"{path} is an empty list.")
+    for number, value in enumerate(values):
+        raw = isinstance(value, msgspec.Raw)
+        yield f"element {number}", json.loads(bytes(value)) if raw else value

@@ -1,0 +1,117 @@
+"""What a field holds of one text as evidence: an answer, several, log-probabilities, or counts."""
+
+from collections.abc import Mapping
+from math import exp, fsum, log
+from typing import Any
+
+from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.logs.evidence import ROUNDING, Answer, Scores, make_position
+from cordial_ppl.logs.paths import opened
+from cordial_ppl.logs.records import as_text
+from cordial_ppl.logs.responses import read_answers, read_choice
+from cordial_ppl.tables.files import is_filled
+
+COUNTED = 10_000
+"""Answers that counts may stand for; more are taken as scores, which must name every option."""
+
+BODIES = ("choices", "output", "outputs")
+"""Fields of a response that hold its answers."""
+
+
+def read_value(value: Any, name: str) -> list[Answer] | Scores | None:
+    """Read what a field holds.
+
+    Args:
+        value: A text or a number, a list of them, a response of a server, one of its choices or
+            its log-probabilities, or an object of numbers by option: log-probabilities (none above
+            0), probabilities (parts of 1), counts (whole) or logits.
+        name: The field, for messages.
+
+    Returns:
+        The evidence; None if there is nothing.
+
+    Raises:
+        InputError: It is something else.
+    """
+    if not is_filled(value):
+        return None
+    inside = opened(value) if isinstance(value, str) else value
+    if isinstance(inside, list):
+        return _read_list(inside, name)
+    if isinstance(value, Mapping):
+        return _read_object(value, name)
+    if not isinstance(value, str | int | float):
+        value = str(value)
+    return [Answer(as_text(value) or "")]
+
+
+def _read_list(values: list[Any], name: str) -> list[Answer] | None:
+    """Read several answers, or the tokens of one."""
+    if values and all(isinstance(one, Mapping) and "logprob" in one for one in values):
+        tops = [(str(one.get("token", one.get("decoded_token"))), one["logprob"]) for one in values]
+        whole = fsum(map(_as_share, (score for _, score in tops)))
+        if any(one.get("top_logprobs") for one in values) or whole > 1.0 + ROUNDING:
+            return [_of_logprobs({"content": values})]
+        return [_of_options(dict(tops))]
+    found: list[Answer] = []
+    for one in values:
+        # A sample that failed, or is empty, is one that names no option.
+        read = read_value(one, name) if is_filled(one) else [Answer("")]
+        if not isinstance(read, list) or isinstance(one, list):
+            raise InputError(
+                f"`{name}` must be one answer or a list of answers; found {quote(values)}."
+            )
+        found += read
+    return found or None
+
+
+def _read_object(value: Mapping[str, Any], name: str) -> list[Answer] | Scores | None:
+    """Read a response or a part of one, or numbers by option."""
+    if any(isinstance(value.get(body), list) for body in BODIES):
+        return read_answers(value) or None
+    if isinstance(value.get("message"), Mapping) or isinstance(value.get("logprobs"), Mapping):
+        return [read_choice(value)]
+    if isinstance(value.get("content"), list) or isinstance(value.get("tokens"), list):
+        return [_of_logprobs(value)]
+    if isinstance(value.get("content"), str):
+        return [Answer(value["content"])]
+    if "token" in value and "logprob" in value:
+        return [_of_logprobs({"content": [value]})]
+    scores = {
+        str(cell.get("decoded_token") or option) if isinstance(cell, Mapping) else option: (
+            cell.get("logprob") if isinstance(cell, Mapping) else cell
+        )
+        for option, cell in value.items()
+    }
+    known = {option: score for option, score in scores.items() if score is not None}
+    if not known or not all(type(score) in (int, float) for score in known.values()):
+        raise InputError(
+            f"`{name}` is an object with {list_names(value, 6)}: name one of its fields "
+            f"({name}.{next(iter(value), 'name')}), or all of them ({name}.*)."
+        )
+    if all(score <= ROUNDING for score in known.values()) and any(known.values()):
+        return [_of_options(known)]
+    if all(isinstance(score, int) and score >= 0 for score in known.values()):
+        if sum(known.values()) <= COUNTED:
+            return [Answer(option) for option, n in known.items() for _ in range(n)] or None
+        return Scores("n", [*known.values()], [*known])
+    if min(known.values()) >= 0 and fsum(known.values()) <= 1.0 + ROUNDING:
+        return [_of_options({option: log(p) for option, p in known.items() if p > 0})]
+    return Scores("logit", [*known.values()], [*known])
+
+
+def _of_logprobs(logprobs: Mapping[str, Any]) -> Answer:
+    """An answer by the log-probabilities of its tokens."""
+    answer = read_choice({"logprobs": logprobs})
+    return answer._replace(text="".join(position.token for position in answer.positions))
+
+
+def _of_options(scores: Mapping[str, float]) -> Answer:
+    """An answer that is one of several texts, by their log-probabilities."""
+    # Of equal ones the first by name, so that the order of keys changes nothing.
+    chosen = max(sorted(scores), key=scores.__getitem__)
+    return Answer(chosen, [make_position(chosen, None, scores.items())], ended=True)
+
+
+def _as_share(score: Any) -> float:
+    return exp(min(score, 1.0)) if type(score) in (int, float) else 0.0

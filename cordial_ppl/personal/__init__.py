@@ -1,5 +1,0 @@
-"""Users who differ from the population, as far as their earlier labels tell."""
-
-from cordial_ppl.personal.users import UserShift, load
-
-__all__ = ["UserShift", "load"]

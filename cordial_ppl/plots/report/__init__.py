@@ -1,0 +1,9 @@
+"""One self-contained page: what is wrong with the reader, and what calibration changes.
+
+`facts` measures, `pictures` draws, `page` fills the template `page.html`.
+"""
+
+from cordial_ppl.plots.report.facts import Facts, Texts, gather
+from cordial_ppl.plots.report.page import write_report
+
+__all__ = ["Facts", "Texts", "gather", "write_report"]

@@ -1,0 +1,282 @@
+"""What a report says: how good a calibrator is, and which texts it changes most."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from cordial_ppl import scores
+from cordial_ppl.data.labelling import rank_texts, share_text
+from cordial_ppl.decisions.drift import Drift
+from cordial_ppl.decisions.estimates.bias import Bias
+from cordial_ppl.decisions.predictive import LabelCheck
+from cordial_ppl.decisions.summary import LEVEL, Summary
+from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.stack.fingerprints import find_places
+from cordial_ppl.stack.weighing import stated
+
+FEWEST = 8
+"""Labelled texts outside the fit from which scores on them are given."""
+
+FEW = 5
+"""Labelled texts outside the fit from which they are checked against the calibrator."""
+
+MOVED = 10
+"""Texts that are listed because calibration moves them most."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts of a task, some of them labelled.
+
+    Attributes:
+        items: what each is called.
+        logits: centred logits [m, K] (nats).
+        rows: which of them each label is of, [n].
+        labels: options, 0..K-1, [n].
+        covariates: what else is known of each text, [m] each.
+        kind: what the readings are: "logit", "logprob", "p", "n" or "rating".
+        columns: what else is known of the labelled texts and may name groups, such as the system
+            that wrote each, [n] each.
+        weights: what each label counts, [n]; by default the labels of a text share one.
+    """
+
+    items: Sequence[str]
+    logits: Float[np.ndarray, "m K"]
+    rows: Int[np.ndarray, " n"]
+    labels: Int[np.ndarray, " n"]
+    covariates: dict[str, Float[np.ndarray, " m"]]
+    kind: str = "logit"
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    weights: Float[np.ndarray, " n"] | None = None
+
+    @property
+    def counted(self) -> Float[np.ndarray, " n"]:
+        """What each label counts."""
+        return share_text(self.rows) if self.weights is None else self.weights
+
+
+class Score(NamedTuple):
+    """A score of the raw reading, of the calibrator, and of the label histogram of the fit.
+
+    Attributes:
+        means: by "raw", "calibrated" and, if the file holds it, "histogram".
+        gain: by how much the calibrator is better than the raw reading, with its 90 % interval.
+        over_histogram: by how much it is better than the histogram; of the log loss alone.
+    """
+
+    means: dict[str, float]
+    gain: scores.Interval
+    over_histogram: scores.Interval | None
+
+
+class Moved(NamedTuple):
+    """A text that calibration moves far, and those with the same reading.
+
+    Attributes:
+        item: what it is called.
+        others: how many other texts have the same reading.
+        before: mean of what the reader states, on the scale.
+        after: calibrated mean.
+        low: lower end of its 90 % interval.
+        high: upper end of its 90 % interval.
+        label: its label; empty where it has none.
+    """
+
+    item: str
+    others: int
+    before: float
+    after: float
+    low: float
+    high: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that a report says.
+
+    Attributes:
+        calibrator: the calibrator.
+        texts: the texts.
+        summary: the reader's faults, weights, diagnostics and warnings.
+        raw: probabilities that the reader states, [m, K].
+        probs: calibrated probabilities, [m, K].
+        unseen: which of the labels are of texts that are not of the fit, [n].
+        scores: scores on those, by name, the log loss first; none where they are too few.
+        moved: the texts that calibration moves most.
+        drift: how the readings differ from those of the fit, if its file tells.
+        check: whether the labels outside the fit are such as it predicts; None where too few.
+        biases: groups that are rated too low or too high even after calibration; looked for where
+            the labelled texts are those of the fit.
+    """
+
+    calibrator: Stack
+    texts: Texts
+    summary: Summary
+    raw: Float[np.ndarray, "m K"]
+    probs: Float[np.ndarray, "m K"]
+    unseen: Bool[np.ndarray, " n"]
+    scores: dict[str, Score]
+    moved: tuple[Moved, ...]
+    drift: Drift | None
+    check: LabelCheck | None
+    biases: Sequence[Bias] = ()
+
+    @property
+    def labelled(self) -> int:
+        """Number of labelled texts."""
+        return len(np.unique(self.texts.rows))
+
+    @property
+    def held_out(self) -> int:
+        """Number of labelled texts that are not of the fit."""
+        return len(np.unique(self.texts.rows[self.unseen]))
+
+    @property
+    def scored(self) -> tuple[Int[np.ndarray, " s"], Int[np.ndarray, " s"]]:
+        """Rows and labels of the texts that pictures with labels show: unseen ones if enough."""
+        chosen = self.unseen if self.scores else np.ones_like(self.unseen)
+        return self.texts.rows[chosen], self.texts.labels[chosen]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary and the scores as values that JSON can express."""
+        return {
+            "texts": len(self.probs),
+            "labelled": self.labelled,
+            "held_out": self.held_out,
+            "scores": {
+                name: found.means | {"gain": found.gain} for name, found in self.scores.items()
+            },
+            "summary": self.summary.to_dict(),
+            "drift": None if self.drift is None else self.drift.to_dict(),
+            "check": None if self.check is None else self.check.to_dict(),
+            "biases": [bias._asdict() for bias in self.biases],
+        }
+
+
+def gather(calibrator: Stack, texts: Texts) -> Facts:
+    """Measure a calibrator on the labelled texts that it was not fitted to.
+
+    Args:
+        calibrator: the calibrator.
+        texts: the texts, at least one of them labelled.
+
+    Raises:
+        InputError: no text is labelled.
+    """
+    if not len(texts.rows):
+        raise InputError("a report needs at least one labelled text; got none.")
+    if not calibrator.seen_.size:
+        warnings.warn(
+            "an earlier version saved this calibrator, so the texts of its fit are not recognised: "
+            "if some of them are labelled here, the scores flatter. Fit it again.",
+            CordialWarning,
+            stacklevel=2,
+        )
+    able = calibrator.can_forecast
+    forecast = calibrator.forecast(texts.logits, texts.covariates) if able else None
+    raw, probs = stated(texts.logits), calibrator.predict_proba(texts.logits, texts.covariates)
+    places = find_places(texts.logits[texts.rows], texts.labels, calibrator.seen_)
+    # Of a text of the fit, no label is new.
+    unseen = ~np.isin(texts.rows, texts.rows[places >= 0])
+    held_out = len(np.unique(texts.rows[unseen]))
+    return Facts(
+        calibrator=calibrator,
+        texts=texts,
+        summary=calibrator.describe(forecast),
+        raw=raw,
+        probs=probs,
+        unseen=unseen,
+        scores=_score(calibrator, texts, raw, probs, unseen) if held_out >= FEWEST else {},
+        moved=_list_moved(calibrator, texts, raw, probs),
+        drift=calibrator.check_readings(texts.logits),
+        check=_check(calibrator, texts, unseen) if held_out >= FEW else None,
+        biases=_find_bias(calibrator, texts, places),
+    )
+
+
+def _find_bias(calibrator: Stack, texts: Texts, places: Int[np.ndarray, " n"]) -> Sequence[Bias]:
+    """Biases by group; none where the labelled texts are not just those of the fit."""
+    fitted = calibrator.labels_
+    if fitted is None or not np.array_equal(np.sort(places), np.arange(len(fitted))):
+        return ()
+    order = np.argsort(places)
+    return calibrator.find_bias(
+        {name: [cells[row] for row in order] for name, cells in texts.columns.items()}
+    )
+
+
+def _check(calibrator: Stack, texts: Texts, unseen: np.ndarray) -> LabelCheck:
+    rows, labels = texts.rows[unseen], calibrator.scale_.decode(texts.labels[unseen])
+    extra = {name: column[rows] for name, column in texts.covariates.items()}
+    weights = texts.counted[unseen]
+    return calibrator.check_labels(
+        texts.logits[rows], labels, extra, sample_weight=weights, texts=rows
+    )
+
+
+def _score(
+    calibrator: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray, unseen: np.ndarray
+) -> dict[str, Score]:
+    rows, labels, values = texts.rows[unseen], texts.labels[unseen], calibrator.scale_.values
+    predictions = {"raw": raw[rows], "calibrated": probs[rows]}
+    if calibrator.label_counts_.size:
+        smoothed = calibrator.label_counts_ + 1
+        predictions["histogram"] = np.tile(smoothed / smoothed.sum(), (len(rows), 1))
+    measures: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "log loss": lambda p: scores.log_loss(p, labels, per_text=True),
+        "ranked probability score": lambda p: scores.rps(p, labels, per_text=True),
+        "distance of mean and label": lambda p: np.abs(p @ values - values[labels]),
+        "most probable option is wrong": lambda p: (p.argmax(axis=1) != labels).astype(float),
+    }
+
+    # A text is one observation, the mean of its labels' losses.
+    weights, ranks = texts.counted[unseen], rank_texts(rows)
+    shares = weights * (1 + ranks.max()) / weights.sum()
+
+    def compare(name: str) -> Score:
+        losses = {
+            of: np.bincount(ranks, shares * measures[name](p)) for of, p in predictions.items()
+        }
+
+        def gain(of: str) -> scores.Interval:
+            return scores.paired_bootstrap((losses[of] - losses["calibrated"])[None], level=LEVEL)
+
+        over_histogram = "histogram" in losses and name == "log loss"
+        means = {of: float(each.mean()) for of, each in losses.items()}
+        return Score(means, gain("raw"), gain("histogram") if over_histogram else None)
+
+    return {name: compare(name) for name in measures}
+
+
+def _list_moved(
+    calibrator: Stack, texts: Texts, raw: np.ndarray, probs: np.ndarray
+) -> tuple[Moved, ...]:
+    before, after = raw @ calibrator.scale_.values, probs @ calibrator.scale_.values
+    # Texts with the same reading are one.
+    same = np.column_stack([texts.logits, np.round(after, 6)])
+    _, first, counts = np.unique(same, axis=0, return_index=True, return_counts=True)
+    far = np.lexsort([first, -np.abs(after - before)[first]])[:MOVED]
+    rows = first[far]
+    extra = {name: column[rows] for name, column in texts.covariates.items()}
+    low, high = calibrator.predict_interval(texts.logits[rows], LEVEL, extra)
+    labels: dict[int, str] = {}
+    for row, label in zip(texts.rows.tolist(), calibrator.scale_.decode(texts.labels), strict=True):
+        labels[row] = f"{labels[row]}, {label}" if row in labels else label
+    return tuple(
+        Moved(
+            item=texts.items[int(row)],
+            others=int(counts[far[place]]) - 1,
+            before=float(before[row]),
+            after=float(after[row]),
+            low=float(low[place]),
+            high=float(high[place]),
+            label=labels.get(int(row), ""),
+        )
+        for place, row in enumerate(rows)
+    )

@@ -1,0 +1,106 @@
+"""The page: facts and figures as one HTML file that loads nothing from elsewhere.
+
+`page.html` is the template and holds the words; here are the cells of its tables.
+"""
+
+import math
+import platform
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+from cordial_ppl.data.numerals import parse_number
+from cordial_ppl.decisions.summary import Fault
+from cordial_ppl.plots.parameters import UNITS
+from cordial_ppl.plots.report.facts import Facts
+from cordial_ppl.plots.report.pictures import draw_pictures
+from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.tables import replacing
+
+PACKAGES = ("cordial-ppl", "jax", "numpyro", "arviz", "numpy")
+SCORED = {
+    "log loss": "nats",
+    "distance of mean and label": "points on the scale",
+    "most probable option is wrong": "share of texts",
+}
+"""Units of scores."""
+
+COLUMNS = {"raw": "as stated", "histogram": "label histogram", "calibrated": "calibrated"}
+"""What a table of scores calls predictions."""
+
+
+def write_report(path: str | Path, facts: Facts, *, of: str) -> None:
+    """Write the page to a temporary file, then rename it.
+
+    Args:
+        path: the file, by convention ending in ``.html``.
+        facts: what the page reports.
+        of: what it is a report of, such as the names of the files.
+
+    Raises:
+        InputError: matplotlib is not installed.
+        FileError: the file cannot be written.
+    """
+    text = make_page(facts, of=of)
+    with replacing(path) as temporary:
+        temporary.write_text(text, "utf-8")
+
+
+def make_page(facts: Facts, *, of: str) -> str:
+    """Return the page as text; see `write_report`."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("cordial_ppl.plots.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    loss = facts.scores.get("log loss")
+    shown = [name for name in COLUMNS if loss and name in loss.means]
+    options = facts.calibrator.scale_.options
+    return environment.get_template("page.html").render(
+        facts=facts,
+        of=of,
+        loss=loss,
+        style=files("cordial_ppl.plots.report").joinpath("style.css").read_text("utf-8"),
+        pictures=draw_pictures(facts),
+        floor=FLOOR,
+        seen=facts.labelled - facts.held_out,
+        # Words have their positions from 0 as values.
+        counted=any(parse_number(option) is None for option in options),
+        faults=[
+            (*_cells(fault), UNITS.get(fault.name.partition(" ")[0], ""))
+            for fault in facts.summary.faults
+        ],
+        own={name: list(map(_cells, said)) for name, said in facts.summary.own.items()},
+        score_head=("score", *(COLUMNS[name] for name in shown), "gain"),
+        scores=[
+            (f"{name} ({SCORED[name]})" if name in SCORED else name,)
+            + tuple(f"{score.means[column]:.3f}" for column in shown)
+            + ("{:+.3f} ({:+.3f} to {:+.3f})".format(*score.gain),)
+            for name, score in facts.scores.items()
+        ],
+        moved=[
+            (text.item + (f" and {text.others:,} like it" if text.others else ""),)
+            + (f"{text.before:.3f}", f"{text.after:.3f}", f"{text.low:.3f} to {text.high:.3f}")
+            + (text.label,)
+            for text in facts.moved
+        ],
+        versions={"Python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+    )
+
+
+def _cells(fault: Fault) -> tuple[str, ...]:
+    """Name, meaning, median and interval."""
+    interval = "" if fault.low is None else f"{_short(fault.low)} to {_short(fault.high)}"
+    return fault.name, fault.words, _short(fault.median), interval
+
+
+def _short(value: float | None) -> str:
+    """Three significant digits without an exponent."""
+    if value is None:
+        return ""
+    digits = 2 if value == 0 else max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 3)}f}"

@@ -1,0 +1,118 @@
+"""The figures of a report, as images that a page can hold."""
+
+import base64
+import io
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cordial_ppl import plots
+from cordial_ppl.decisions.reported import list_parameters
+from cordial_ppl.decisions.summary import as_fault
+from cordial_ppl.evaluation.products.figure import COLUMN, INK, looking, new_figure
+from cordial_ppl.plots.parameters import height
+from cordial_ppl.plots.report.facts import Facts
+
+LIGHT = "#dcdcdc"
+"""Ink on a dark page."""
+
+INKED: dict[Any, Any] = {
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.facecolor", "figure.facecolor", "savefig.facecolor"), "none"),
+    **dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize"), 8),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 7),
+    "svg.hashsalt": "cordial",
+}
+"""One ink, which a dark page can replace, and letters that are legible on a screen."""
+
+DARK = (
+    f'[style*="fill: {INK}"]{{fill:{LIGHT}!important}}'
+    f'[style*="stroke: {INK}"]{{stroke:{LIGHT}!important}}'
+    # A heatmap is pixels, white where the probability is 0.
+    "image{filter:invert(1) hue-rotate(180deg)}"
+)
+STYLE = f"<style>@media screen and (prefers-color-scheme: dark){{{DARK}}}</style>"
+"""How an image adapts to a dark page."""
+
+
+Picture = tuple[str, Callable[..., object], str, tuple[float, float]]
+"""Its name in the template, what draws it, what it shows in words, and its size, inches."""
+
+
+class Image(NamedTuple):
+    """An image in the page.
+
+    Attributes:
+        source: an address that holds it.
+        alt: what it shows, in words.
+    """
+
+    source: str
+    alt: str
+
+
+def draw_pictures(facts: Facts) -> dict[str, list[Image]]:
+    """Draw the figures of a report, by their names in its template."""
+    found: dict[str, list[Image]] = {}
+    for name, draw, alt, size in _list_pictures(facts):
+        found.setdefault(name, []).append(Image(_draw(draw, *size), alt))
+    return found
+
+
+def _list_pictures(facts: Facts) -> Iterator[Picture]:
+    calibrator, texts, summary = facts.calibrator, facts.texts, facts.summary
+    scale, (rows, labels) = calibrator.scale_, facts.scored
+    names, logits = scale.decode(labels), texts.logits[rows]
+    extra = {name: column[rows] for name, column in texts.covariates.items()}
+    before, after = (probs.mean(axis=0) @ scale.values for probs in (facts.raw, facts.probs))
+    predicted = {"as stated": facts.raw[rows], "calibrated": facts.probs[rows]}
+    if summary.channels:
+        draw = partial(plots.transfer_curve, calibrator, logits, names, extra)
+        alt = "Label and calibrated mean of texts, given the mean that the reader states"
+        yield "transfer", draw, alt, (COLUMN, 2.8)
+        draw = partial(plots.label_shares, calibrator, texts.logits, names, texts.covariates)
+        alt = "How common each option is by labels, as stated and calibrated; the mean is "
+        alt += f"{before:.2f} as stated and {after:.2f} calibrated"
+        yield "transfer", draw, alt, (COLUMN, 2.8)
+    for title, probs in {"labels": np.eye(scale.size)[labels], **predicted}.items():
+        draw = partial(plots.stated_classes, probs, logits, options=scale, title=title)
+        alt = f"Distribution of the label given the stated class: {title}"
+        yield "stated", draw, alt, (2.4, 2.5)
+    for title, probs in predicted.items():
+        draw = partial(plots.thresholds, probs, names, options=scale, title=title)
+        alt = f"Observed against predicted share at or below thresholds, {title}"
+        yield "thresholds", draw, alt, (COLUMN, 3.3)
+    if summary.forecast and summary.forecast.counts:
+        alt = summary.forecast.sentence
+        yield "forecast", partial(plots.forecast, summary.forecast), alt, (COLUMN, 3.0)
+    alt = ", ".join(f"{name} {weight:.2f}" for name, weight in summary.weights.items())
+    size = COLUMN, 0.6 + 0.2 * len(summary.weights)
+    yield "weights", partial(plots.weights, calibrator), f"Weights: {alt}", size
+    known = list_parameters(calibrator.posteriors_, calibrator.weights_)
+    for name, parameter in known.items():
+        # A posterior that is one point, by inference "mode", has no interval and cannot be drawn.
+        if not parameter.modes:
+            draw = partial(plots.parameter, calibrator, name)
+            if parameter.draws.ndim > 1:
+                alt = f"Medians and 90 % intervals of the entries of {name}, over their prior's"
+                yield "vectors", draw, alt, (COLUMN, height(parameter))
+                continue
+            alt = f"Posterior and prior densities: {as_fault(parameter)}"
+            yield "parameters", draw, alt, (2.4, 1.7 if parameter.words else 1.4)
+
+
+def _draw(draw: Callable[..., object], width: float, height: float) -> str:
+    """Return the address of an SVG image whose ink gives way on a dark page."""
+    buffer = io.StringIO()
+    with looking():
+        import matplotlib
+
+        with matplotlib.rc_context(INKED):
+            figure = new_figure(width, height)
+            draw(ax=figure.subplots())
+            figure.savefig(buffer, format="svg", metadata={"Date": None})
+    text = re.sub(r"(<svg [^>]*>)", rf"\1{STYLE}", buffer.getvalue(), count=1, flags=re.S)
+    return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()

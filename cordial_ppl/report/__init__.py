@@ -1,9 +1,0 @@
-"""One self-contained page: what is wrong with the reader, and what calibration changes.
-
-`facts` measures, `pictures` draws, `page` fills the template `page.html`.
-"""
-
-from cordial_ppl.report.facts import Facts, Texts, gather
-from cordial_ppl.report.page import write_report
-
-__all__ = ["Facts", "Texts", "gather", "write_report"]

@@ -1,0 +1,216 @@
+"""Storage: one file that holds something fitted, as data only.
+
+The file has the safetensors format: arrays, and JSON in its metadata that names the kind of the
+contents, holds the settings and a SHA-256 digest of everything.  Nothing in it can be run, equal
+contents give equal bytes, and a file that differs from what was written is refused.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import numpy as np
+
+from cordial_ppl.errors import ChannelError, CordialError, FileError
+from cordial_ppl.runtime.outputs import replacing
+
+VERSION = 2
+"""Version of the layout; it rises when an older program could misread the file."""
+
+MAKERS = {
+    "calibrator": "cordial fit",
+    "prior": "cordial learn-prior",
+    "fusion": "cordial fuse --save",
+}
+"""The commands that write files of a kind."""
+
+
+class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Typed contents of a file; the annotation of an array gives its type and shape.
+
+    Names of axes begin with an underscore: jaxtyping then counts them, and compares none with those
+    of another record.
+
+    Raises:
+        ValueError: an axis of one name has several lengths.
+    """
+
+    def __post_init__(self) -> None:
+        """Compare the axes of all arrays."""
+        lengths: dict[str, int] = {}
+        for field in msgspec.structs.fields(self):
+            array = getattr(self, field.name)
+            for hint in (field.type, *get_args(field.type)):
+                axes = getattr(hint, "dim_str", "").split() if isinstance(array, np.ndarray) else ()
+                for axis, length in zip(axes, array.shape, strict=True) if axes else ():
+                    if lengths.setdefault(axis, length) != length:
+                        raise ValueError(f"{field.name} has {length} for {lengths[axis]} {axis}")
+
+
+def pack(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Separate a record into settings and arrays.
+
+    Returns:
+        Settings, in which each array is replaced by its name, and the arrays by name.
+    """
+    arrays: dict[str, np.ndarray] = {}
+
+    def separate(value: Any, name: str) -> Any:
+        if isinstance(value, np.ndarray):
+            name += f".{len(arrays)}" * (name in arrays)  # A key may hold a dot.
+            arrays[name] = value
+            return name
+        if isinstance(value, dict):
+            return {key: separate(part, f"{name}.{key}".strip(".")) for key, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [separate(part, f"{name}.{place}") for place, part in enumerate(value)]
+        return value
+
+    plain = msgspec.to_builtins(record, builtin_types=(np.ndarray,), enc_hook=np.generic.item)
+    return separate(plain, ""), arrays
+
+
+def unpack[R: Record](kind: type[R], meta: Any, arrays: Mapping[str, np.ndarray]) -> R:
+    """Make a record of what `pack` made of it.
+
+    Raises:
+        LookupError, ValueError, msgspec.ValidationError: the contents have other names, types or
+            shapes.
+    """
+    left = dict(arrays)
+    record = msgspec.convert(meta, kind, dec_hook=lambda _, name: left.pop(name))
+    if left:
+        raise ValueError(f"array {next(iter(left))!r} does not belong there")
+    return record
+
+
+def write(path: str | Path, kind: str, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write settings and arrays to one file, whole or not at all.
+
+    Args:
+        path: The file; one that is there already is replaced.
+        kind: What the file holds, such as "calibrator"; `read` asks for it.
+        meta: Settings that JSON can express, or NaN.
+        arrays: Arrays of finite numbers (or of booleans), by name.
+
+    Raises:
+        CordialError: A number in an array is not finite, or a value has a type that the file cannot
+            hold.
+        FileError: The file cannot be written; nothing is left behind.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import save
+
+    # safetensors takes the memory as it is, whatever the order of the axes.
+    found = {name: np.array(array, order="C") for name, array in arrays.items()}
+    try:
+        header = {
+            "version": VERSION,
+            "kind": kind,
+            "meta": meta,
+            "digest": _digest(kind, meta, found),
+        }
+        data = save(found, {"cordial": json.dumps(header)})
+    except (TypeError, ValueError, SafetensorError) as error:
+        raise CordialError(f"cannot save {path}: {error}.") from error
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def read(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read what `write` wrote, after checking that it is exactly that.
+
+    Args:
+        path: The file.
+        kind: What the file has to hold.
+
+    Returns:
+        The settings, and the arrays by name.
+
+    Raises:
+        FileError: The file cannot be read, is of another format, kind or version, is damaged, or
+            was changed since it was written.
+    """
+    with _opening(path, kind) as (file, header):
+        if header["kind"] != kind:
+            made = f", as `{MAKERS[kind]}` makes it" if kind in MAKERS else ""
+            raise FileError(f"{path} holds a {header['kind']!r}; a {kind!r} is needed{made}.")
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if header["digest"] != _digest(kind, header["meta"], arrays):
+            raise ValueError("its contents do not match its digest")
+        return header["meta"], arrays
+
+
+def find_kind(path: str | Path) -> str:
+    """What a file says it holds, before its contents are checked.
+
+    Raises:
+        FileError: The file cannot be read, or is of another format or version.
+    """
+    with _opening(path, "calibrator") as (_, header):
+        return header["kind"]
+
+
+@contextmanager
+def blaming(path: str | Path) -> Iterator[None]:
+    """Blame a file for what goes wrong with its contents.
+
+    Raises:
+        FileError: Something did, other than in a channel file.
+    """
+    try:
+        yield
+    except (FileError, ChannelError):
+        raise
+    except Exception as error:  # A hostile file may make its parsers raise anything.
+        known = isinstance(error, ValueError | msgspec.MsgspecError)
+        reason = "".join(filter(str.isprintable, str(error) if known else repr(error)))
+        raise FileError(
+            f"{path} is damaged or was changed: {reason[:200].rstrip('.')}. Fit and save it again."
+        ) from error
+
+
+@contextmanager
+def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Open a file and read its header."""
+    from safetensors import safe_open
+
+    try:
+        with Path(path).open("rb") as begun:
+            start = begun.read(64)
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', error)}.") from error
+    if b"meta.json" in start:  # A zip archive, as version 1 was.
+        raise _other_version(path, 1)
+    if not start[8:].startswith(b'{"__metadata__":{"cordial":"'):
+        hint = f" Make one with `{MAKERS[kind]}`." if kind in MAKERS else ""
+        raise FileError(f"{path} was not saved by cordial.{hint}")
+    with blaming(path), safe_open(path, "np") as file:
+        header = json.loads(file.metadata()["cordial"])
+        if header["version"] != VERSION:
+            raise _other_version(path, int(header["version"]))
+        yield file, header
+
+
+def _other_version(path: str | Path, version: int) -> FileError:
+    later = "upgrade with pip install --upgrade cordial-ppl"
+    return FileError(
+        f"{path} was saved by another version of cordial_ppl (file format {version}, this one "
+        f"reads {VERSION}): {later if version > VERSION else 'fit again and save'}."
+    )
+
+
+def _digest(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    """Check that all numbers are finite, and compute the SHA-256 of the contents."""
+    from safetensors.numpy import save
+
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+            raise ValueError(f"array {name!r} does not hold finite numbers, but {array.dtype}")
+    return hashlib.sha256(
+        json.dumps((VERSION, kind, meta)).encode() + save(dict(arrays))
+    ).hexdigest()

@@ -1,0 +1,1 @@
+"""What a fit is made of: calibrators and channels, their weights, what they predict together."""

@@ -1,0 +1,78 @@
+"""The calibrators: what predicts labels from logits without a posterior; three are in the stack.
+
+A calibrator is a pair of pure functions of NumPy arrays in double precision; nothing is compiled.
+Texts labelled -1 are ignored, and leading axes are broadcast: labels `[F, n]` beside logits
+`[n, K]` fit a sample and its folds at once; `one_at_a_time` gives such axes to a function that
+fits one sample.  Every fit converges to finite parameters, however few the labels and whichever
+classes have none.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from cordial_ppl.stack.calibrators.dirichlet import (
+    Dirichlet,
+    concatenated_log_probs,
+    dirichlet_log_probs,
+    fit_concatenated,
+    fit_dirichlet_validated,
+)
+from cordial_ppl.stack.calibrators.full import (
+    Full,
+    fit_full_temperature,
+    fit_full_vector,
+    full_log_probs,
+)
+from cordial_ppl.stack.calibrators.odds import Odds, fit_odds, fit_odds_validated, odds_log_probs
+from cordial_ppl.stack.calibrators.temperature import (
+    Temperature,
+    fit_temperature,
+    temperature_log_probs,
+)
+from cordial_ppl.stack.calibrators.vector import (
+    Vector,
+    fit_batch,
+    fit_histogram,
+    fit_raw,
+    fit_vector,
+    vector_log_probs,
+)
+
+
+class Calibrator(NamedTuple):
+    """A calibrator by name.
+
+    Attributes:
+        name: the member's name in a stack.
+        fit: from logits `[*sets, n, K]`, labels `[*sets, n]` (-1: ignored) and their weights to
+            parameters, each with the leading axes in front.
+        log_probs: from the parameters of one sample and logits `[m, K]` to log probabilities.
+        params: the NamedTuple that `fit` returns.
+        validated: whether `fit` has folds of its own, and takes which text each label is of.
+    """
+
+    name: str
+    fit: Callable[..., Any]
+    log_probs: Callable[..., Any]
+    params: type[Any]
+    validated: bool = False
+
+
+CALIBRATORS: dict[str, Calibrator] = {
+    calibrator.name: calibrator
+    for calibrator in (
+        Calibrator("temperature", fit_temperature, temperature_log_probs, Temperature),
+        Calibrator("vector", fit_vector, vector_log_probs, Vector),
+        Calibrator("odds", fit_odds, odds_log_probs, Odds),
+        Calibrator("odds-cv", fit_odds_validated, odds_log_probs, Odds, True),
+        Calibrator("dirichlet", fit_dirichlet_validated, dirichlet_log_probs, Dirichlet, True),
+        Calibrator("concatenated", fit_concatenated, concatenated_log_probs, Dirichlet, True),
+        Calibrator("full", fit_full_temperature, full_log_probs, Full, True),
+        Calibrator("full-vector", fit_full_vector, full_log_probs, Full, True),
+        Calibrator("histogram", fit_histogram, vector_log_probs, Vector),
+        Calibrator("raw", fit_raw, vector_log_probs, Vector),
+        Calibrator("batch", fit_batch, vector_log_probs, Vector),
+    )
+}
+
+__all__ = ["CALIBRATORS", "Calibrator"]

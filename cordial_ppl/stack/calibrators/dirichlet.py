@@ -1,0 +1,140 @@
+"""Dirichlet calibration: every option's score is a weighted sum of all log probabilities."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_softmax
+
+from cordial_ppl.runtime.arrays import AnyArray
+from cordial_ppl.stack.calibrators.crossvalidation import cross_validate
+from cordial_ppl.stack.calibrators.regression import fit_softmax
+from cordial_ppl.stack.calibrators.samples import (
+    BatchLabels,
+    BatchLogits,
+    BatchLogProbs,
+    BatchWeights,
+    as_samples,
+)
+
+Readings = Float[AnyArray, "... R K"]
+"""Readings of several readers, ``[*sets, n, R, K]``."""
+
+GRID = np.array([(10.0**power, mu) for power in range(-4, 2) for mu in (1e-3, 0.1, 10.0)])
+"""Penalties lambda and mu that cross-validation chooses from."""
+
+RIDGE = 1e-6
+"""Pull of the diagonal towards one: without it, separable labels would take it to infinity."""
+
+
+class Dirichlet(NamedTuple):
+    """Fitted weights (row: the option that is scored) and intercepts (nats)."""
+
+    weights: Float[AnyArray, "*sets K features"]
+    bias: Float[AnyArray, "*sets K"]
+
+
+def fit_dirichlet(
+    logits: BatchLogits,
+    labels: BatchLabels,
+    penalty: Float[np.ndarray, "... 2"],
+    weights: BatchWeights = None,
+    ridge: float = RIDGE,
+) -> Dirichlet:
+    r"""Fit `softmax(W log q + b)`, `q = softmax(logits)`, by penalised maximum likelihood.
+
+    .. math:: \min_{W, b}\; \mathrm{mean}_i\,[-\log \hat p(z_i)]
+        + \frac{\lambda}{K (K - 1)} \sum_{j \ne k} W_{jk}^2 + \frac{\mu}{K} \sum_k b_k^2
+        + \frac{\mathrm{ridge}}{2} \sum_k (W_{kk} - 1)^2
+
+    Args:
+        logits: readings ``[*sets, n, K]``, nats.
+        labels: positions ``[*sets, n]`` on the scale, 0..K-1; -1 marks texts to ignore.
+        penalty: lambda and mu, positive; a pair for all fits, or pairs that are broadcast against
+            the leading axes.
+        weights: of the labels, `[*sets, n]`.
+        ridge: keeps the diagonal finite, positive.
+
+    Returns:
+        The weights and intercepts; those of the raw reading if there are no labels.
+
+    Source:
+        Kull et al. (2019), "Beyond temperature scaling: obtaining well-calibrated multiclass
+        probabilities with Dirichlet calibration" (ODIR).
+    """
+    return _fit(_logs(logits), labels, weights, penalty, ridge, size=logits.shape[-1])
+
+
+def fit_dirichlet_validated(
+    logits: BatchLogits,
+    labels: BatchLabels,
+    weights: BatchWeights = None,
+    texts: BatchLabels | None = None,
+) -> Dirichlet:
+    """Fit Dirichlet calibration with the penalties of `GRID` that predict best on four folds.
+
+    Ties go to the larger `lambda`, then to the larger `mu`.
+    """
+    fit, logs = partial(_fit, size=logits.shape[-1]), _logs(logits)
+    return cross_validate(fit, _log_probs, logs, labels, weights, texts, grid=GRID)
+
+
+def dirichlet_log_probs(params: Dirichlet, logits: BatchLogits) -> BatchLogProbs:
+    """Log probabilities `log softmax(W log q + b)`, nats, of readings `[*sets, m, K]`."""
+    return _log_probs(params, _logs(logits))
+
+
+def fit_concatenated(
+    logits: Readings,
+    labels: BatchLabels,
+    weights: BatchWeights = None,
+    texts: BatchLabels | None = None,
+) -> Dirichlet:
+    """Fit Dirichlet calibration of several readers, with a matrix W for each.
+
+    Their scores are added; the fit is pulled towards the geometric mean of the readings.
+    """
+    fit, logs = partial(_fit, size=logits.shape[-1]), _side_by_side(logits)
+    return cross_validate(fit, _log_probs, logs, labels, weights, texts, grid=GRID)
+
+
+def concatenated_log_probs(params: Dirichlet, logits: Readings) -> BatchLogProbs:
+    """Log probabilities, nats, of readings `[*sets, m, R, K]` of several readers."""
+    return _log_probs(params, _side_by_side(logits))
+
+
+def _logs(logits: AnyArray) -> np.ndarray:
+    return log_softmax(np.asarray(logits, np.float64), axis=-1)
+
+
+def _side_by_side(logits: Readings) -> np.ndarray:
+    return _logs(logits).reshape(*logits.shape[:-2], -1)
+
+
+def _fit(
+    logs: np.ndarray,
+    labels: AnyArray,
+    weights: AnyArray | None,
+    penalty: np.ndarray,
+    ridge: float = RIDGE,
+    *,
+    size: int,
+) -> Dirichlet:
+    data = as_samples(logs, labels, weights, options=size)
+    width = logs.shape[-1]
+    features = np.concatenate([data.logits, np.ones_like(data.logits[:, :1])], axis=1)
+    identity = np.tile(np.eye(size), width // size)
+    shape = np.broadcast_shapes(np.shape(penalty), (*data.shape, 2))
+    pairs = np.broadcast_to(penalty, shape).reshape(-1, 2, 1, 1)
+    off = np.where(identity > 0.0, ridge, 2.0 / (size * (size - 1)) * pairs[:, 0])
+    free = np.broadcast_to(2.0 / size * pairs[:, 1], (len(pairs), size, 1))
+    centre = np.hstack([identity * (size / width), np.zeros((size, 1))])
+    penalties = np.concatenate([off, free], axis=2)
+    found = fit_softmax(features[:, None], data.chosen, penalties, centre)
+    return Dirichlet(data.unfold(found[:, :, :width]), data.unfold(found[:, :, width]))
+
+
+def _log_probs(params: Dirichlet, logs: np.ndarray) -> np.ndarray:
+    weights, bias = (np.asarray(part) for part in params)
+    return log_softmax(logs @ weights.swapaxes(-1, -2) + bias[..., None, :], axis=-1)

@@ -1,0 +1,125 @@
+"""Vector scaling, a weight and a bias for each option's logit, and what needs no search for them.
+
+The raw reading, batch calibration and the label histogram are vector scaling with parameters in
+closed form.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_softmax, logsumexp
+
+from cordial_ppl.runtime.arrays import AnyArray
+from cordial_ppl.stack.calibrators.regression import fit_softmax
+from cordial_ppl.stack.calibrators.samples import (
+    BatchLabels,
+    BatchLogits,
+    BatchLogProbs,
+    BatchWeights,
+    as_samples,
+)
+
+RIDGE = 1e-3
+"""Default pull towards the raw reading; without it a class without labels has no optimum."""
+
+TINY = float(np.finfo(np.float64).tiny)
+
+
+class Vector(NamedTuple):
+    """Fitted weights (one in the raw reading) and biases (nats; zero in the raw reading)."""
+
+    weights: Float[AnyArray, "*sets K"]
+    bias: Float[AnyArray, "*sets K"]
+
+
+def fit_vector(
+    logits: BatchLogits,
+    labels: BatchLabels,
+    weights: BatchWeights = None,
+    *,
+    ridge: float = RIDGE,
+) -> Vector:
+    """Fit `softmax(w * logits + b)` by ridge-penalised maximum likelihood.
+
+    Minimises the strictly convex `mean log loss + ridge / 2 (|w - 1|^2 + |b|^2)`.
+
+    Args:
+        logits: readings `[*sets, n, K]`, nats.
+        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        weights: of the labels, `[*sets, n]`.
+        ridge: strength of the penalty, positive.
+
+    Returns:
+        The weights and biases; ones and zeros if there are no labels.
+
+    Source:
+        Guo et al. (2017), "On calibration of modern neural networks".
+    """
+    data = as_samples(logits, labels, weights)
+    features = np.stack([data.logits, np.ones_like(data.logits)], axis=2)
+    centre = np.tile([1.0, 0.0], (data.chosen.shape[1], 1))
+    found = fit_softmax(features, data.chosen, np.full_like(centre, ridge)[None], centre)
+    return Vector(data.unfold(found[:, :, 0]), data.unfold(found[:, :, 1]))
+
+
+def vector_log_probs(params: Vector, logits: BatchLogits) -> BatchLogProbs:
+    """Log probabilities `log softmax(w * logits + b)`, nats, of readings `[*sets, m, K]`."""
+    weights, bias = (np.asarray(part)[..., None, :] for part in params)
+    return log_softmax(weights * np.asarray(logits) + bias, axis=-1)
+
+
+def fit_raw(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = None) -> Vector:
+    """Fit nothing: the prediction is `softmax(logits)`, whatever the readings and labels."""
+    zeros = np.zeros(_seen(logits, labels, weights).shape[:-2] + logits.shape[-1:])
+    return Vector(zeros + 1.0, zeros)
+
+
+def fit_batch(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = None) -> Vector:
+    """Divide by the mean prediction m: `softmax(logits) / m`, `m = mean_i softmax(logits_i)`.
+
+    Args:
+        logits: readings `[*sets, n, K]`, nats.
+        labels: -1 marks texts to ignore; any other label is the same.
+        weights: of the texts in the mean.
+
+    Returns:
+        Weights of one and biases `-log m`, zero for an empty batch.
+
+    Source:
+        Zhou et al. (2024), "Batch calibration: rethinking calibration for in-context learning and
+        prompt engineering".
+    """
+    seen = _seen(logits, labels, weights)
+    total = seen.sum(axis=-2)
+    counted = np.where((total > 0)[..., None, :], seen, 1.0)
+    # A sum of exponentials: an option that no text favours has a mean far below rounding.
+    logs = np.where(
+        counted > 0, log_softmax(logits, axis=-1) + np.log(np.maximum(counted, TINY)), -np.inf
+    )
+    log_mean = logsumexp(logs, axis=-2) - np.log(np.where(total > 0, total, 1))
+    return Vector(np.ones_like(log_mean), np.where(total > 0, -log_mean, 0.0))
+
+
+def fit_histogram(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights = None) -> Vector:
+    """Count the labels by weight, `(count_k + 1) / (n + K)`: the prediction for every text.
+
+    Args:
+        logits: readings `[*sets, n, K]`; only their shape is used.
+        labels: positions `[*sets, n]` on the scale, 0..K-1; -1 marks texts to ignore.
+        weights: of the labels, `[*sets, n]`.
+
+    Returns:
+        Weights of zero, and the logs of the shares as biases; equal ones without labels.
+    """
+    own = np.asarray(labels)[..., None] == np.arange(logits.shape[-1])
+    counts = (own * _seen(logits, labels, weights)).sum(axis=-2) + 1.0
+    shares = counts / counts.sum(axis=-1, keepdims=True)
+    return Vector(np.zeros_like(shares), np.log(shares))
+
+
+def _seen(logits: BatchLogits, labels: BatchLabels, weights: BatchWeights) -> np.ndarray:
+    """What each text counts, `[*sets, n, 1]`; zero for those to ignore."""
+    seen = (np.asarray(labels) >= 0) * (1.0 if weights is None else np.asarray(weights))
+    shape = np.broadcast_shapes(seen[..., None].shape, (*logits.shape[:-1], 1))
+    return np.broadcast_to(seen[..., None], shape)

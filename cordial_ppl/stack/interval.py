@@ -1,0 +1,171 @@
+"""A mixture of fitted members: its probabilities, and intervals of mean and label."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from cordial_ppl.data.labelled import on_cpu
+from cordial_ppl.inference.programs import DRAWS, TEXTS
+from cordial_ppl.runtime.compilation import compiled, workers
+
+HALVINGS = 12
+"""How often a quantile's range, at first that of a text's draws, is halved."""
+
+UNROLLED = 16
+"""Draws that one step of the loop adds up: their sum stays in the processor's registers."""
+
+
+def predict_mixture(
+    members: Sequence[tuple[Any, np.ndarray]],
+    shares: Float[np.ndarray, "#m M"],
+    covariates: Mapping[str, np.ndarray],
+    values: Float[np.ndarray, " K"],
+    level: float | None = None,
+) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "2 m"] | None]:
+    r"""Predict texts, and find two quantiles of each text's expected position.
+
+    .. math:: \hat p(z \mid x) = \sum_j \omega_j\, \hat p_j(z \mid x)
+
+    Args:
+        members: fitted members, each with the readings that it sees.
+        shares: weight of each member in each text's mixture, or in that of all texts.
+        covariates: of the texts, by name.
+        values: position of each option on the scale.
+        level: probability between the two; None where no quantiles are wanted.
+
+    Returns:
+        Probabilities, and the lower and upper quantiles over draws and members.
+    """
+    some = shares.any(axis=0)
+    used = [member for member, own in zip(members, some, strict=True) if own]
+    shares, count = shares[:, some], len(used[0][1])
+    # Before the threads: a fit chooses the draws that predict when it is first asked.
+    weights = [fit.draw_weights for fit, _ in used]
+    probs, ends = np.empty((count, len(values))), np.empty((2, count))
+    places = None if level is None else values
+
+    def predict(start: int) -> None:
+        rows = slice(start, start + TEXTS)
+        extra = {name: column[rows] for name, column in covariates.items()}
+        own = shares[rows] if len(shares) > 1 else shares
+        found = [fit.predict(seen[rows], extra, places) for fit, seen in used]
+        # What a member without a share predicts may not be finite.
+        mixed = sum(
+            np.where(share[:, None] > 0, share[:, None] * p, 0.0)
+            for share, (p, _) in zip(own.T, found, strict=True)
+        )
+        probs[rows] = mixed / np.sum(mixed, axis=1, keepdims=True)
+        if level is not None:
+            ends[:, rows] = quantiles([means for _, means in found], weights, own, level)
+
+    starts = range(0, count, TEXTS)
+    with ThreadPoolExecutor(max_workers=workers(max(1, len(starts)))) as pool:
+        list(pool.map(predict, starts))
+    return probs, None if level is None else ends
+
+
+def quantiles(
+    means: Sequence[Float[np.ndarray, "_ m"]],
+    weights: Sequence[Float[np.ndarray, " _"]],
+    shares: Float[np.ndarray, "#m M"],
+    level: float,
+) -> Float[np.ndarray, "2 m"]:
+    r"""Two quantiles of each text, over all draws of all members.
+
+    .. math:: \inf \{ x : \sum_j \omega_j \sum_d w_{jd}\, [\mu_{jd} \le x] \ge \alpha \},
+       \qquad \alpha = (1 \mp \mathrm{level}) / 2
+
+    The sum is a step function of x, so x is found by bisection, up to ``2 ** -HALVINGS`` of the
+    range of a text's draws and single precision of the sum.
+
+    Args:
+        means: expected position of each text under each draw of a member, ``[D_j, m]`` for
+            member j; a calibrator counts as one draw.
+        weights: of the draws of each member, ``[D_j]``.
+        shares: weight of each member in each text's mixture, or in that of all texts.
+        level: probability between the two.
+
+    Returns:
+        Lower and upper quantiles, each one of the draws.
+    """
+    count, size = means[0].shape[1], sum(map(len, weights))
+    places = -(-size // DRAWS) * DRAWS, -(-count // TEXTS) * TEXTS
+    draws = np.zeros(places, np.float32)
+    np.concatenate(means, out=draws[:size, :count], casting="same_kind")
+    mass = np.zeros((places[0], 1 if len(shares) == 1 else places[1]), np.float32)
+    start = 0
+    for own, share in zip(weights, np.ascontiguousarray(shares.T, np.float32), strict=True):
+        mass[start : start + len(own), : len(share)] = own.astype(np.float32)[:, None] * share
+        start += len(own)
+    tails = np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
+    found = _bisect(draws, mass, tails, np.int32(-(-size // UNROLLED)))
+    return np.asarray(found)[:, :count]
+
+
+def label_range(probs: Float[np.ndarray, "m K"], level: float) -> Int[np.ndarray, "2 m"]:
+    r"""Find the smallest central set of options for each text.
+
+    .. math:: \max \{ k : P(z < k) \le \alpha \} \quad\text{and}\quad
+       \min \{ k : P(z > k) \le \alpha \}, \qquad \alpha = (1 - \mathrm{level}) / 2
+
+    Together these options have a probability of at least ``level``.
+
+    Args:
+        probs: probabilities of the options.
+        level: the least probability of the set.
+
+    Returns:
+        The lowest and the highest option of the set, 0..K-1.
+    """
+    # A tail of exactly that probability, up to rounding, is left out.
+    tail = (1 - level) / 2 + 1e-12
+    first, last, size = *np.zeros((2, len(probs)), np.int64), probs.shape[1]
+    below, above = np.zeros((2, len(probs)))
+    # Option by option: few options, each a column of many texts.
+    for option in range(size - 1):
+        below += probs[:, option]
+        above += probs[:, size - 1 - option]
+        first += below <= tail
+        last += above <= tail
+    return np.stack([first, size - 1 - last])
+
+
+@compiled
+def _bisect(
+    draws: Float[Any, "D m"],
+    mass: Float[Any, "D #m"],
+    tails: Float[Any, " 2"],
+    groups: Int[Any, ""],
+) -> Float[Array, "2 m"]:
+    # An axis for the two quantiles.
+    draws, mass, counts = draws[:, None], mass[:, None], mass[:, None] > 0
+    lowest = jnp.where(counts, draws, jnp.inf).min(axis=0)
+    highest = jnp.where(counts, draws, -jnp.inf).max(axis=0)
+
+    def below(cut: Float[Array, "2 m"]) -> Float[Array, "2 m"]:
+        if not on_cpu():
+            return jnp.where(draws <= cut[None], mass, 0).sum(axis=0)
+
+        def add(group: Array, total: Array) -> Array:
+            for place in range(UNROLLED):
+                draw = group * UNROLLED + place
+                total += jnp.where(draws[draw] <= cut, mass[draw], 0)
+            return total
+
+        return jax.lax.fori_loop(0, groups, add, jnp.zeros_like(cut))
+
+    def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = (low + high) / 2
+        enough = below(middle) >= goal
+        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+    low, high = (jnp.repeat(end, 2, axis=0) for end in (lowest, highest))
+    goal = tails[:, None] * below(high)
+    _, high = jax.lax.fori_loop(0, HALVINGS, halve, (low, high))
+    return jnp.where((draws <= high[None]) & counts, draws, -jnp.inf).max(axis=0)

@@ -1,0 +1,222 @@
+"""The members of a stack: channels and calibrators, fitted to one data set or to many.
+
+A member is fitted to all labels, which is the fit that is kept, and without each fold in turn,
+for predictions of the texts held out.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from cordial_ppl.channels.channel import Channel
+from cordial_ppl.errors import CordialWarning
+from cordial_ppl.inference.fit import Case, Fit, fit_cases
+from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.priors import NamedPrior, Source, reading_spread, resolve
+from cordial_ppl.inference.sampler import Effort
+from cordial_ppl.inference.target import Target, build_target
+from cordial_ppl.runtime.blas import on_one_core
+from cordial_ppl.runtime.compilation import workers
+from cordial_ppl.runtime.progress import doing
+from cordial_ppl.stack.calibrators import CALIBRATORS, Calibrator
+
+BLOCK = 8192
+"""Texts that a calibrator predicts at a time, which bounds its memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratorFit:
+    """A fitted calibrator.
+
+    Attributes:
+        calibrator: which one.
+        params: its parameters, a NamedTuple of arrays.
+    """
+
+    calibrator: Calibrator
+    params: Any
+
+    def predict(
+        self,
+        logits: Float[np.ndarray, "m *readers K"],
+        covariates: Mapping[str, np.ndarray] | None = None,
+        values: Float[np.ndarray, " K"] | None = None,
+    ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "1 m"] | None]:
+        """Predict as a posterior of one draw would, `Posterior.predict`; covariates are ignored."""
+        probs = np.empty((len(logits), logits.shape[-1]))
+        for start in range(0, len(logits), BLOCK):
+            rows = slice(start, start + BLOCK)
+            found = np.exp(self.calibrator.log_probs(self.params, logits[rows]))
+            probs[rows] = found / found.sum(axis=1, keepdims=True)
+        return probs, None if values is None else (probs @ values)[None]
+
+    @property
+    def draw_weights(self) -> Float[np.ndarray, " 1"]:
+        """The weight of its one draw."""
+        return np.ones(1)
+
+
+Fitted = Posterior | CalibratorFit
+
+
+def predict_each(
+    fit: Fitted, logits: Float[np.ndarray, "m *readers K"], covariates: Mapping[str, np.ndarray]
+) -> Float[np.ndarray, "D m K"]:
+    """Probabilities of texts under each draw that predicts; ``draw_weights`` has their weights.
+
+    The probability of an option is the expected value of "it is this one", whose program is
+    compiled already where texts were predicted.
+    """
+    options = np.eye(logits.shape[-1])
+    parts = [np.asarray(fit.predict(logits, covariates, option)[1]) for option in options]
+    found = np.stack(parts, axis=-1, dtype=np.float64)
+    return found / found.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratorMember:
+    """A calibrator, by name."""
+
+    name: str
+
+    @property
+    def key(self) -> tuple:
+        """Members with equal keys have equal fits."""
+        return (self.name,)
+
+    def fit(self, cases: Sequence[Case]) -> list[Fit]:
+        """Fit to every data set and its folds, all in one call."""
+        calibrator = CALIBRATORS[self.name]
+        logits = np.stack([case.texts.logits for case in cases])
+        labels = np.stack([np.stack([case.texts.labels, *case.masks]) for case in cases])
+        given = [np.stack([case.texts.weights for case in cases])[:, None]]
+        if calibrator.validated:
+            given.append(np.stack([case.texts.texts for case in cases])[:, None])
+        params = calibrator.fit(logits[:, None], labels, *given)
+
+        def one(place: int, fold: int) -> CalibratorFit:
+            return CalibratorFit(calibrator, type(params)(*(leaf[place, fold] for leaf in params)))
+
+        fits = []
+        for place, case in enumerate(cases):
+            held_out = None
+            if case.folds is not None:
+                held_out = np.empty((len(case.folds), logits.shape[-1]))
+                for fold in range(len(case.masks)):
+                    rows = case.folds == fold
+                    held_out[rows], _ = one(place, 1 + fold).predict(case.texts.logits[rows])
+            fits.append(Fit(one(place, 0), held_out))
+        return fits
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelMember:
+    """A channel.
+
+    Attributes:
+        channel: which one.
+        place: its place among the members, for random numbers that differ: or their errors would
+            correlate.
+        method: how its posterior is found.
+        prior: what replaces its prior; None for its own.
+        effort: how much work the default inference does.
+    """
+
+    channel: Channel
+    place: int
+    method: str
+    prior: Source
+    effort: Effort
+
+    @property
+    def name(self) -> str:
+        """The channel's name."""
+        return self.channel.name
+
+    @property
+    def key(self) -> tuple:
+        """Members with equal keys have equal fits; priors of arrays are told apart by identity."""
+        prior = self.prior.key if isinstance(self.prior, NamedPrior) else id(self.prior)
+        return self.channel, self.place, self.method, prior, self.effort
+
+    def target(self, size: int, covariates: Mapping[str, Any], *readers: int) -> Target:
+        """The channel's density for K options."""
+        with jax.enable_x64(True):
+            return build_target(self.channel, size, tuple(covariates), *readers)
+
+    def fit(self, cases: Sequence[Case]) -> list[Fit]:
+        """Fit to every data set and its folds."""
+        first = cases[0].texts
+        *readers, size = first.logits.shape[1:]
+        target = self.target(size, first.covariates, *readers)
+        own = [
+            case._replace(
+                seed=(*case.seed, self.place),
+                prior=resolve(
+                    self.prior, target, reading_spread(case.texts.logits, case.texts.weights)
+                ),
+            )
+            for case in cases
+        ]
+        return fit_cases(target, own, method=self.method, effort=self.effort)
+
+
+Member = CalibratorMember | ChannelMember
+
+
+@on_one_core
+def fit_members(
+    members: Sequence[Member],
+    fit: Callable[[Member], Any],
+    done: Callable[[int], None] = lambda number: None,
+) -> list[Future]:
+    """Fit members side by side, in threads.
+
+    Args:
+        members: what to fit.
+        fit: fits one of them.
+        done: is called after each with the number of those that are fitted.
+
+    Returns:
+        For each member what ``fit`` returned, or the error that it raised.
+    """
+    # The slowest begin first: channels, of which the largest come last.
+    order = sorted(members[::-1], key=lambda member: isinstance(member, CalibratorMember))
+    total, fitted = len(members), count(1)
+    with (
+        doing("fitting", total if total > 1 else 0, "members", alike=False) as stage,
+        ThreadPoolExecutor(max_workers=workers(max(1, total))) as pool,
+    ):
+
+        def tell(_: Future) -> None:
+            number = next(fitted)
+            stage.reach(number)
+            done(number)
+
+        jobs = {id(member): pool.submit(fit, member) for member in order}
+        for job in jobs.values():
+            job.add_done_callback(tell)
+    return [jobs[id(member)] for member in members]
+
+
+def warn_if_doubtful(posterior: Posterior) -> None:
+    """Warn if a posterior that should be exact is not reliable; literal methods only report it."""
+    found = posterior.diagnostics
+    if found.method in ("default", "nuts") and not found.trusted:
+        if found.method == "nuts":
+            figures, other = f"ESS {found.ess:.0f}, {found.divergences} divergences", "default"
+        else:
+            figures, other = f"k-hat {found.khat:.2f}, ESS {found.ess:.0f}", "nuts"
+        warnings.warn(
+            f"the posterior of channel {posterior.channel.name!r} is not reliable ({figures}); "
+            f"compare with inference {other!r}.",
+            CordialWarning,
+            stacklevel=4,
+        )

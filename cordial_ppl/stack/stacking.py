@@ -1,0 +1,185 @@
+"""Stacking: the weights of an ensemble's members, from out-of-fold predictions.
+
+The stack predicts the mixture `sum_m w_m p_m(z)`, with the weights under which the labels are
+likeliest if every label is predicted by members that were not fitted to it.
+"""
+
+import math
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from cordial_ppl.data.labelling import rank_texts
+from cordial_ppl.runtime.arrays import FLOOR
+
+MIN_LABELS = 8
+"""With fewer labels fitted weights would be noise: the prior's are used."""
+
+LEAST_ERROR = 0.01
+"""Nats that are no difference between members, however sure."""
+
+MAX_ROUNDS = 2000
+"""A dozen are enough, unless members lack texts, where Newton's step is a rougher guess."""
+
+EPS = float(np.finfo(np.float64).eps)
+LEAST = EPS**2
+
+
+def assign_folds(n: int, folds: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+    """Assign n texts to folds 0..folds-1 at random; sizes differ by at most one."""
+    return rng.permutation(np.arange(n, dtype=np.int64) % folds)
+
+
+def extend_folds(
+    given: Int[np.ndarray, " n"], texts: int, folds: int, seed: int
+) -> Int[np.ndarray, " m"]:
+    """Assign the texts after the first n, each to one of the smallest folds, at random.
+
+    The folds are the same whether texts come one by one or together.
+
+    Args:
+        given: folds of the first n texts, which stay.
+        texts: number of all texts m.
+        folds: number of folds.
+        seed: decides between folds of one size.
+    """
+    found = np.concatenate([given, np.zeros(texts - len(given), np.int64)])
+    for place in range(len(given), texts):
+        sizes = np.bincount(found[:place], minlength=folds)
+        smallest = np.flatnonzero(sizes == sizes.min())
+        found[place] = np.random.default_rng((seed, place)).choice(smallest)
+    return found
+
+
+def prior_weights(prior_counts: Float[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
+    """Weights without a label, `a_m / sum_m a_m` of pseudo-counts a; equal ones if all are 0."""
+    counts = np.asarray(prior_counts, np.float64)
+    counts = counts if counts.sum() > 0 else np.ones_like(counts)
+    return counts / counts.sum()
+
+
+def earned_counts(
+    log_probs: Float[np.ndarray, "n M"],
+    counts: Float[np.ndarray, " M"],
+    unproven: Bool[np.ndarray, " M"],
+    weights: Float[np.ndarray, " n"] | None = None,
+    texts: Int[np.ndarray, " n"] | None = None,
+) -> Float[np.ndarray, " M"]:
+    r"""Pseudo-counts of members of which nothing is known before the labels speak.
+
+    .. math:: a_m \exp(-\max(z_m, 0)^2 / 2), \qquad z_m = \bar d_m / (\mathrm{se}(d_m) + 0.01)
+
+    Here d is by how much the loss of a member, out of fold, exceeds that of the other members
+    mixed by their pseudo-counts. A member that predicts as well keeps its pseudo-count, one that
+    is three standard errors worse has a hundredth of it (``benchmarks/unproven.py``).
+
+    Args:
+        log_probs: log probability of the observed label by each member, out of fold, nats; with
+            fewer than eight texts the counts are returned as they are.
+        counts: `a`, pseudo-counts, nonnegative.
+        unproven: which members are lowered; if all are, or the others have no counts, none is.
+        weights: what each label counts; one by default.
+        texts: which text each label is of; by default each of another.
+
+    Returns:
+        Pseudo-counts, none larger than before.
+    """
+    proven = np.where(unproven, 0.0, counts)
+    ranks = np.arange(len(log_probs)) if texts is None else rank_texts(texts)
+    if not unproven.any() or not proven.sum() or ranks.max(initial=-1) + 1 < MIN_LABELS:
+        return counts
+    logs = np.maximum(log_probs, math.log(FLOOR))
+    share = np.ones(len(logs)) if weights is None else weights
+    share = share / share.sum()
+    excess = np.log(np.exp(logs) @ (proven / proven.sum()))[:, None] - logs
+    mean = share @ excess
+    # What is said of one text goes together.
+    apart = np.zeros((ranks.max() + 1, len(counts)))
+    np.add.at(apart, ranks, share[:, None] * (excess - mean))
+    error = np.sqrt(np.sum(apart**2, axis=0))
+    score = np.maximum(mean / (error + LEAST_ERROR), 0.0)
+    return np.where(unproven, counts * np.exp(-0.5 * score**2), counts)
+
+
+def stack_weights(
+    log_probs: Float[np.ndarray, "n M"],
+    prior_counts: Float[np.ndarray, " M"],
+    present: Bool[np.ndarray, "n M"] | None = None,
+    weights: Float[np.ndarray, " n"] | None = None,
+    texts: Int[np.ndarray, " n"] | None = None,
+) -> Float[np.ndarray, " M"]:
+    """Mixture weights with the highest posterior under a `Dirichlet(1 + prior_counts)` prior.
+
+    Maximises `sum_i v_i log sum_m w_m p_m(z_i) + sum_m a_m log w_m` over the simplex, which is
+    concave.  An EM step is `w_m = (sum_i v_i r_im + a_m) / (sum_i v_i + sum_m a_m)`, with `r_im`
+    the share of member `m` in the mixture's probability of label `i`, which counts `v_i`.  Each is
+    followed by a Newton step, kept if it raises the posterior further, so that similar members take
+    a dozen steps where EM alone would take thousands.  The search ends when no weights can be
+    likelier by more than rounding.
+
+    A member that does not predict a text is left out of its mixture, `sum_m w_m p_m / s_i`, where
+    `s_i` is the sum of the other weights.  The step is then, up to a factor,
+    `w_m = (sum_i v_i r_im + a_m) / (sum_i v_i [m present] / s_i + sum_m a_m)`, which never lowers
+    the posterior either: it replaces the convex `-log s_i` by its tangent.
+
+    Args:
+        log_probs: log probability of the observed label by each member, out of fold, nats.
+        prior_counts: `a`, nonnegative: 0 for maximum likelihood, 1 for one label's worth a member.
+        present: which members predict which texts; by default all of them all.
+        weights: `v`, what each label counts; one by default.
+        texts: which text each label is of; by default each of another.
+
+    Returns:
+        Weights `[M]`, nonnegative, summing to one; those of the prior with fewer than eight texts.
+
+    Source:
+        Dempster, Laird and Rubin (1977), "Maximum likelihood from incomplete data via the EM
+        algorithm"; Hunter and Lange (2004), "A tutorial on MM algorithms".
+    """
+    logs, prior = np.maximum(log_probs, math.log(FLOOR)), np.asarray(prior_counts, np.float64)
+    there = np.ones_like(logs) if present is None else np.asarray(present, np.float64)
+    spoken = there.any(axis=1)
+    logs, there = np.where(there, logs, -np.inf)[spoken], there[spoken]
+    known = len(logs) if texts is None else len(np.unique(texts[spoken]))
+    if known < MIN_LABELS:
+        return prior_weights(prior)
+    counted = np.ones(len(logs)) if weights is None else np.asarray(weights)[spoken]
+    # Scaling a row moves no weight; by its best member, every mixture stays away from zero.
+    probs = np.exp(logs - logs.max(axis=1, keepdims=True))
+    total = counted.sum() + prior.sum()
+
+    def objective(weights: np.ndarray) -> float:
+        mixed = counted * (np.log(probs @ weights) - np.log(there @ weights))
+        return float(mixed.sum() + prior[prior > 0] @ np.log(weights[prior > 0]))
+
+    def pull(weights: np.ndarray) -> np.ndarray:
+        """What the slopes equal at the maximum: the slope of the weights' sums."""
+        return np.maximum((counted / (there @ weights)) @ there + prior.sum(), LEAST)
+
+    def slopes(weights: np.ndarray) -> np.ndarray:
+        """Slope of the log posterior in each weight."""
+        return (counted / (probs @ weights)) @ probs + prior / np.maximum(weights, LEAST)
+
+    def update(weights: np.ndarray) -> np.ndarray:
+        moved = (weights * ((counted / (probs @ weights)) @ probs) + prior) / pull(weights)
+        return moved / moved.sum()
+
+    def leap(weights: np.ndarray) -> np.ndarray:
+        """Newton's step with weights of any sum; each may fall to 1 % of its value."""
+        excess = slopes(weights) - pull(weights)
+        shares = np.sqrt(counted)[:, None] * (probs / (probs @ weights)[:, None])
+        # The floor tells similar members apart.
+        above = np.maximum(weights, LEAST)
+        slack = np.maximum(-excess, 0.0) + prior / above + total * EPS**0.5
+        moved = weights + np.linalg.solve(shares.T @ shares + np.diag(slack / above), excess)
+        moved = np.maximum(moved, np.maximum(0.01 * weights, LEAST))
+        return moved / moved.sum()
+
+    found = np.full(len(prior), 1 / len(prior))
+    for _ in range(MAX_ROUNDS):
+        plain = update(found)
+        bold = leap(plain)
+        found = bold if objective(bold) >= objective(plain) else plain
+        if np.max(slopes(found) / pull(found)) - 1 <= EPS**0.75:
+            break
+    return found / found.sum()

@@ -1,0 +1,121 @@
+"""Weighing the members of a stack by what they predict for texts that they were not fitted to.
+
+The weights make the labels likeliest under the out-of-fold predictions, with a Dirichlet prior; the
+same predictions estimate the log loss to expect.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from cordial_ppl.data.labelled import Labelled, hold_out
+from cordial_ppl.data.readings import label_histogram
+from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.stacking import earned_counts, prior_weights, stack_weights
+
+
+class ExpectedLoss(NamedTuple):
+    """Mean out-of-fold log loss in nats: what to expect on texts like the labelled ones.
+
+    Attributes:
+        cordial: of the stack; optimistic by a few hundredths with few labels, because the weights
+            were fitted to these folds, and each fold reweights the draws for all labels.
+        histogram: of the smoothed histogram of the other folds' labels.
+        raw: of the reading as it is, which needs no labels.
+        labels: number of labelled texts; with fewer than eight there are no folds, and the first
+            two losses are NaN.
+    """
+
+    cordial: float
+    histogram: float
+    raw: float
+    labels: int
+
+
+class Mixture(NamedTuple):
+    """Weights of the members, and out-of-fold predictions of the labelled texts.
+
+    Attributes:
+        weights: of the members; they sum to one.
+        expected: log losses to expect.
+        losses: mean out-of-fold log loss of each member, nats; empty without folds.
+        out_of_fold: probabilities of the mixture; None without folds, or where no member predicts
+            some text.
+    """
+
+    weights: Float[np.ndarray, " M"]
+    expected: ExpectedLoss
+    losses: tuple[float, ...] = ()
+    out_of_fold: Float[np.ndarray, "n K"] | None = None
+
+
+def weigh(
+    texts: Labelled,
+    folds: Int[np.ndarray, " n"] | None,
+    held_out: Float[np.ndarray, "n K M"] | None,
+    counts: Float[np.ndarray, " M"],
+    unproven: Bool[np.ndarray, " M"] | None = None,
+    present: Bool[np.ndarray, "n M"] | None = None,
+) -> Mixture:
+    """Weigh members; without folds the weights are those of the prior.
+
+    Args:
+        texts: the labelled texts.
+        folds: fold of each row, the same for those of a text; None without folds.
+        held_out: each member's out-of-fold probabilities; None without folds.
+        counts: Dirichlet pseudo-counts of the members.
+        unproven: members whose pseudo-counts fall with what they lose out of fold; none by default.
+        present: which members predict which texts; by default all of them all.
+    """
+    labels, counted, rows = texts.labels, texts.weights, np.arange(len(texts.labels))
+    raw_loss = mean_loss(stated(texts.logits)[rows, labels], counted)
+    if held_out is None or folds is None:
+        expected = ExpectedLoss(float("nan"), float("nan"), raw_loss, texts.count)
+        return Mixture(prior_weights(counts), expected)
+    chosen = held_out[rows, labels]
+    present = np.ones(chosen.shape, bool) if present is None else present
+    logs = np.log(np.maximum(chosen, FLOOR))
+    if unproven is not None:
+        counts = earned_counts(logs, counts, unproven, counted, texts.texts)
+    weights = stack_weights(logs, counts, present, counted, texts.texts)
+    mixed = np.einsum("nkm,nm->nk", held_out, shares_of(weights, present))
+    known, size = present.any(axis=1), texts.logits.shape[-1]
+    histograms = np.stack(
+        [label_histogram(own, size, weights=counted) for own in hold_out(labels, folds)]
+    )
+    losses = (
+        mean_loss(mixed[rows, labels][known], counted[known]),
+        mean_loss(histograms[folds, labels], counted),
+    )
+    mixed = mixed / mixed.sum(axis=1, keepdims=True) if known.all() else None
+    expected = ExpectedLoss(*losses, raw_loss, texts.count)
+    each = tuple(mean_loss(own, counted) for own in chosen.T)
+    return Mixture(weights, expected, each, mixed)
+
+
+def shares_of(
+    weights: Float[np.ndarray, " M"], present: Bool[np.ndarray, "n M"]
+) -> Float[np.ndarray, "n M"]:
+    """Weights of the members that predict each text, scaled to sum to one.
+
+    Members that have no weight at all share alike; a text that no member predicts gets zeros.
+    """
+    own = np.where(present, weights, 0.0)
+    own = np.where(own.sum(axis=1, keepdims=True) > 0, own, present)
+    total = own.sum(axis=1, keepdims=True)
+    return own / np.where(total > 0, total, 1.0)
+
+
+def stated(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "n K"]:
+    """The raw reading as probabilities; of several readers, the mean of those present."""
+    raw = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    raw /= raw.sum(axis=-1, keepdims=True)
+    return raw if raw.ndim == 2 else np.nanmean(raw, axis=1)
+
+
+def mean_loss(probs: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]) -> float:
+    """Weighted mean log loss of labels with these probabilities, nats; NaN if there are none."""
+    if not len(probs):
+        return float("nan")
+    return float(-np.sum(weights * np.log(np.maximum(probs, FLOOR))) / np.sum(weights))

@@ -1,0 +1,222 @@
+"""The paper's channels: golden values, what must not change them, and the ends of their range."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_softmax, softmax
+
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels.kernel import kernel, reading
+from cordial_ppl.channels.kernel import softmax as quick_softmax
+from cordial_ppl.data.labelled import Labelled, pad
+from cordial_ppl.data.readings import Readings, label_histogram
+from cordial_ppl.inference.programs import density
+from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.runtime.compilation import compiled
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "channels.json").read_text())
+READINGS = Readings(np.array(REFERENCE["logits"]), np.array(REFERENCE["histogram"]))
+LABELS = np.array(REFERENCE["labels"])
+TEST = READINGS._replace(logits=np.array(REFERENCE["test_logits"]))
+ROWS = len(LABELS)
+GOLDEN = tuple(REFERENCE["channels"])
+
+
+@cache
+def probs_of(name, size):
+    return jax.jit(build_target(CHANNELS[name], size).probs)
+
+
+@cache
+def likelihood_of(name, size):
+    """Log likelihood with its gradient, and the probabilities behind it."""
+    target = build_target(CHANNELS[name], size)
+    slopes = jax.value_and_grad(target.log_likelihood)
+    return jax.jit(lambda flat, *given: (*slopes(flat, *given), target.probs(flat, given[0])))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_probabilities(name):
+    golden = REFERENCE["channels"][name]
+    for theta, expected in (("theta", "probs"), ("mode", "probs_at_mode")):
+        found = probs_of(name, 5)(np.array(golden[theta]), TEST)
+        np.testing.assert_allclose(found, golden[expected], rtol=0, atol=1e-8)
+
+
+def test_golden_reading_and_kernel():
+    found = reading(jnp.asarray(READINGS.logits), jnp.asarray(2.0))
+    np.testing.assert_allclose(
+        np.asarray(found).T, REFERENCE["reading_at_temperature_2"], rtol=0, atol=1e-12
+    )
+    golden = REFERENCE["kernel"]
+    centres = jnp.asarray(golden["centres"])
+    expected = np.exp(golden["log_kernel"])
+    for column, concentration in enumerate(golden["concentrations"]):
+        found = kernel(centres, jnp.asarray(concentration), 5)
+        np.testing.assert_allclose(
+            np.asarray(found).T, expected[:, column], rtol=1e-10, atol=1e-300
+        )
+
+
+def somewhere(name):
+    """Parameters of a channel that are nowhere special."""
+    if name in GOLDEN:
+        return np.array(REFERENCE["channels"][name]["theta"])
+    return np.random.default_rng(3).normal(size=build_target(CHANNELS[name], 5).size)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_padding_and_order_change_nothing(name):
+    """All in one shape, which is compiled once: what padding holds makes no difference."""
+    flat, run = somewhere(name), likelihood_of(name, 5)
+    known = np.arange(ROWS) < ROWS - 3
+    labels = np.where(known, LABELS, -1)
+    value, slope, _ = run(flat, READINGS, labels)
+    order = np.random.default_rng(0).permutation(ROWS)
+    other = np.where(known[:, None], READINGS.logits, 0.0)
+    for logits, own in ((READINGS.logits[order], labels[order]), (other, labels)):
+        again, turned, _ = run(flat, READINGS._replace(logits=logits), own)
+        assert float(again) == pytest.approx(float(value), abs=1e-12)
+        np.testing.assert_allclose(turned, slope, rtol=1e-9, atol=1e-10)
+    assert float(run(flat, READINGS, LABELS)[0]) < float(value)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_a_constant_of_a_text_says_nothing(name):
+    """Only for the temperature reading: vector scaling multiplies each option by its own factor."""
+    flat = somewhere(name)
+    if len(flat) >= 10:
+        flat[-10:-5] = 0.3
+    shift = np.random.default_rng(0).normal(size=(len(TEST.logits), 1))
+    found = probs_of(name, 5)(flat, TEST._replace(logits=TEST.logits + shift))
+    np.testing.assert_allclose(found, probs_of(name, 5)(flat, TEST), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mixture", "mixture-vector"])
+def test_the_scalar_channel_is_a_limit_of_the_mixture(name):
+    """A concentration without end, no offset and unit gain trust or distrust the reader only."""
+    scalar = name.replace("mixture", "scalar")
+    log_temperature, strength = 0.4, 1.3
+    flat = np.zeros(build_target(CHANNELS[name], 5).size)
+    flat[:5] = [log_temperature, 0.0, 0.0, np.log(400.0), strength]
+    vector = np.random.default_rng(0).normal(size=10) if "vector" in name else np.zeros(0)
+    own = np.concatenate([flat[[0, 4]], vector])
+    limit = probs_of(name, 5)(np.concatenate([flat[:5], vector]), TEST)
+    np.testing.assert_allclose(limit, probs_of(scalar, 5)(own, TEST), rtol=0, atol=1e-12)
+    rho = 1 / (1 + np.exp(-strength))
+    stated = softmax(TEST.logits / np.exp(log_temperature), axis=1)
+    expected = rho * stated + (1 - rho) * TEST.histogram
+    np.testing.assert_allclose(probs_of(name, 5)(flat, TEST), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("form", "name"), [(40.0, "mixture"), (-40.0, "location")])
+@pytest.mark.parametrize("size", [3, 5])
+def test_the_bridge_ends_at_both_forms(form, name, size):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(12, size))
+    readings = Readings(logits - logits.mean(axis=1, keepdims=True), np.full(size, 1 / size))
+    flat, vector = np.array([0.3, 0.4, -0.2, 0.5, 1.0]), rng.normal(size=2 * size)
+    expected = probs_of(f"{name}-vector", size)(np.concatenate([flat, vector]), readings)
+    between = np.concatenate([flat, [form], vector])
+    target = build_target(CHANNELS["bridge"], size)
+    assert target.coordinates[5] == "form_log_odds" and target.size == len(between)
+    found = probs_of("bridge", size)(between, readings)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    between[5] = 0.0
+    assert np.abs(probs_of("bridge", size)(between, readings) - np.asarray(expected)).max() > 0.02
+
+
+@st.composite
+def extremes(draw):
+    size = draw(st.sampled_from([2, 5]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    logits = draw(st.sampled_from([0.0, 1.0, 60.0])) * rng.choice([-1.0, 0.3, 1.0], (ROWS, size))
+    logits -= logits.mean(axis=1, keepdims=True)
+    labels = rng.integers(-1, size, ROWS)
+    flat = [
+        draw(st.floats(-4, 4)),
+        draw(st.floats(-12, 12)),
+        draw(st.floats(-2, 2)),
+        draw(st.floats(-8, 12)),
+        draw(st.floats(-28, 28)),
+    ]
+    vector = rng.normal(size=2 * size) * draw(st.sampled_from([0.0, 1.0, 3.0]))
+    return size, Readings(logits, label_histogram(labels, size)), labels, np.array(flat), vector
+
+
+@settings(max_examples=60)
+@given(extremes())
+def test_nothing_overflows_at_the_ends(drawn):
+    size, readings, labels, flat, vector = drawn
+    for name in CHANNELS:
+        few = flat[[0, 4]] if "scalar" in name else flat
+        few = np.append(flat, flat[0]) if name == "bridge" else few
+        point = np.concatenate([few, vector]) if "vector" in name or name == "bridge" else few
+        value, slope, probs = likelihood_of(name, size)(point, readings, labels)
+        assert np.isfinite(value) and np.isfinite(slope).all()
+        assert (np.asarray(probs) > 0).all()
+        np.testing.assert_allclose(np.sum(probs, axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [5, 17])
+def test_scores_far_beyond_what_32_bits_resolve(size):
+    """Scores of 1e10, such as a steep profile has, are rounded to the nearest thousand."""
+    rng = np.random.default_rng(0)
+    options = np.arange(size, dtype=np.float32)[:, None]
+
+    @compiled
+    @jax.vmap
+    def profile(steep, skew, centres):
+        distance = options - centres[None]
+        side = jnp.exp(jnp.where(distance > 0, -skew, skew))
+        return quick_softmax(-(steep * side * distance**2))
+
+    steep, skew = np.exp(rng.uniform(0.0, 15.0, 512)), rng.uniform(-4.0, 4.0, 512)
+    centres = np.tile(rng.uniform(-80.0, 80.0, (512, 1)), (1, 8))
+    found = profile(*(np.asarray(part, np.float32) for part in (steep, skew, centres)))
+    np.testing.assert_allclose(np.sum(found, axis=1), 1.0, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bridge", "mixture-vector"])
+def test_sums_over_many_options(name):
+    """Beyond sixteen options sums are reductions: they say what those written out say."""
+    size, few = 17, 5
+    own, other = (build_target(CHANNELS[name], count).size - 2 * count for count in (size, few))
+    flat = np.random.default_rng(0).normal(size=own)
+    flat[3] = 8.0  # the profiles do not reach the options that are never read
+    far = np.full((12, size - few), -600.0)
+    logits = np.random.default_rng(1).normal(size=(12, few))
+    wide = Readings(np.hstack([logits, far]), np.r_[np.full(few, 0.2), np.zeros(size - few)])
+    narrow = Readings(logits, np.full(few, 0.2))
+    flat[1:3] = 0.0
+    assert own == other
+    found = probs_of(name, size)(np.r_[flat, np.zeros(2 * size)], wide)
+    expected = probs_of(name, few)(np.r_[flat, np.zeros(2 * few)], narrow)
+    np.testing.assert_allclose(found[:, :few], expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.sum(found, axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=40)
+@given(st.sampled_from([2, 5, 17]), st.floats(-20, 20), st.floats(-8, 12))
+def test_the_kernel_peaks_at_the_option_next_to_its_centre(size, centre, log_concentration):
+    concentration = np.exp(log_concentration)
+    found = np.asarray(kernel(jnp.asarray([centre]), jnp.asarray(concentration), size))[:, 0]
+    expected = log_softmax(-concentration * (np.arange(size) - centre) ** 2)
+    np.testing.assert_allclose(found, np.exp(expected), rtol=1e-7, atol=1e-300)
+    assert found[np.clip(round(centre), 0, size - 1)] == pytest.approx(found.max(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_huge_logits_keep_particles_finite(name):
+    target, logits = build_target(CHANNELS[name], 5), 1e8 * np.array(REFERENCE["logits"])
+    prior = Prior(*(part.astype(np.float32) for part in target.prior))
+    data = pad(Labelled(logits, LABELS, {}), LABELS, READINGS.histogram, np.float32)
+    own, likelihood = density(target, prior, data, np.zeros((1, target.size), np.float32))
+    assert np.isfinite(own) and np.isfinite(likelihood)

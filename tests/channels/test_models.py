@@ -1,0 +1,137 @@
+"""The gallery of channel files, used as anybody uses them: by path."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import cordial_ppl as cp
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.readings import Readings, as_logits
+from cordial_ppl.decisions.reported import PARAMETERS
+from cordial_ppl.evaluation.checks.posteriors import fit
+from cordial_ppl.evaluation.checks.texts import make_texts
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.inference.tracing import find_covariates
+
+MODELS = Path(__file__).parents[2] / "models"
+OFTEN = ("template", "verbosity")
+EVERY = [
+    pytest.param(path, marks=() if path.stem in OFTEN else pytest.mark.nightly, id=path.stem)
+    for path in sorted(MODELS.glob("*.py"))
+]
+RNG = np.random.default_rng(0)
+COVARIATES = {"length": RNG.lognormal(5, 1, 420), "time": RNG.random(420)}
+
+
+def load(name):
+    """A channel of the gallery, or the package's own, for five options."""
+    path = MODELS / f"{name}.py"
+    with jax.enable_x64(True):
+        return build_target(
+            load_channel(path) if path.exists() else CHANNELS[name], 5, ("length", "time")
+        )
+
+
+def point(target, **values):
+    """The prior's location, with some unconstrained parameters replaced."""
+    flat = np.array(target.prior.loc)
+    for site in target.sites:
+        flat[site.slice] = values.get(site.name, flat[site.slice])
+    return flat
+
+
+def probs_of(target, logits, **values):
+    histogram = np.array([0.1, 0.1, 0.2, 0.3, 0.3])
+    extra = {name: column[: len(logits)] for name, column in COVARIATES.items()}
+    readings = Readings(logits, histogram, extra)
+    return np.asarray(jax.jit(target.probs)(point(target, **values), readings))
+
+
+@pytest.mark.parametrize("path", sorted(MODELS.glob("*.py")), ids=lambda path: path.stem)
+def test_every_file_has_words_for_what_it_adds(path):
+    channel = load_channel(path)
+    sites = load(path.stem).sites
+    assert dict(channel.parameters).keys() == {site.parameter for site in sites} - {*PARAMETERS}
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_every_file_fits_and_keeps_the_order(path):
+    texts = reviews(420, seed=1)
+    extra = {name: COVARIATES[name] for name in find_covariates(load_channel(path), 5)}
+    known, unseen = ({k: v[own] for k, v in extra.items()} for own in (slice(20), slice(20, 420)))
+    fitted = cp.ChannelCalibrator(path).fit(texts.logits[:20], texts.labels[:20], known)
+    assert fitted.posterior_.diagnostics.trusted
+    probs, truth = fitted.predict_proba(texts.logits[20:], unseen), texts.labels[20:]
+    np.testing.assert_allclose(probs.sum(axis=1), 1, atol=1e-12)
+    histogram = np.tile(fitted.posterior_.histogram, (len(truth), 1))
+    assert cp.scores.log_loss(probs, truth) < cp.scores.log_loss(histogram, truth)
+    alike = {name: np.full(5, values.mean()) for name, values in extra.items()}
+    ladder = fitted.predict_proba(20 * np.eye(5), alike)
+    assert not cp.scores.reversals(ladder, tolerance=1e-6).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "neutral"),
+    [
+        ("template", {}),
+        ("skewed", {"skew": 0.0}),
+        ("heavy_tailed", {"width": 15.0}),
+        ("bent", {"bend": 0.0}),
+        ("uneven", {"steps": 0.0}),
+        ("verbosity", {"verbosity": 0.0}),
+        ("drift", {"drift": 0.0}),
+        ("two_populations", {"difference": 0.0}),
+    ],
+)
+def test_a_neutral_setting_gives_the_location_channel(name, neutral):
+    values = {"offset": 0.4, "gain": -0.2, "temperature": 1.1, "concentration": 0.3}
+    logits = np.random.default_rng(0).normal(0, 4, (16, 5))
+    found = probs_of(load(name), logits, **values, **neutral)
+    expected = probs_of(load("location"), logits, **values)
+    np.testing.assert_allclose(found, expected, rtol=1e-9 if name == "heavy_tailed" else 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "site", "value"),
+    [
+        ("bent", "bend", 1.5),
+        ("skewed", "skew", 1.0),
+        ("uneven", "steps", np.array([0.6, -0.6, 0.6, -0.6])),
+        ("two_populations", "difference", 2.5),
+        ("verbosity", "verbosity", -0.8),
+        ("drift", "drift", 1.5),
+    ],
+)
+def test_what_a_channel_adds_is_found_in_data_made_by_it(name, site, value):
+    target, rng = load(name), np.random.default_rng(0)
+    logits = as_logits(rng.normal(0, 4, (400, 5)))
+    below = probs_of(target, logits, **{site: value}).cumsum(axis=1)[:, :-1]
+    labels = (below < rng.random((400, 1))).sum(axis=1)
+    extra = {name: COVARIATES[name][:400] for name in find_covariates(target.channel, 5)}
+    fitted = cp.fit_channel(target.channel, logits, labels, method="mode", covariates=extra)
+    np.testing.assert_allclose(fitted.mean()[site], value, atol=0.4)
+
+
+def test_probit_integrates_a_gaussian_over_each_option():
+    values = {"offset": 0.3, "gain": 0.1, "spread": -0.2, "strength_log_odds": 60.0}
+    logits = np.random.default_rng(0).normal(0, 4, (3, 5))
+    found = probs_of(load("probit"), logits, temperature=0.0, **values)
+    mean = np.exp(logits) @ np.arange(5) / np.exp(logits).sum(axis=1)
+    noise = np.random.default_rng(0).standard_normal((1_000_000, 1)) * np.exp(-0.2)
+    latent = np.rint(np.exp(0.1) * mean + 0.3 + noise).clip(0, 4)
+    counts = np.stack([(latent == option).mean(axis=0) for option in range(5)], axis=1)
+    np.testing.assert_allclose(found, counts, atol=0.003)
+
+
+@pytest.mark.nightly
+def test_a_program_takes_nothing_from_one_for_fewer_options():
+    # Fusions of XLA:CPU by YNNPACK did: of programs that differ in the number of options alone.
+    for size in (3, 5):
+        texts = make_texts(load_channel(MODELS / "bent.py"), 0, size, 5)
+        default, laplace = (fit(texts, method) for method in ("default", "laplace"))
+    means = [own.weights @ own.draws for own in (default, laplace)]
+    assert np.abs((means[0] - means[1]) / laplace.draws.std(axis=0)).max() < 0.6

@@ -1,0 +1,154 @@
+"""A researcher's way: a channel copied from the template goes everywhere with no other change."""
+
+import json
+from pathlib import Path
+
+import arviz as az
+import numpy as np
+import polars as pl
+import pytest
+from review_tables import LABELLED, TEXTS, read, write_tables
+
+import cordial_ppl as cp
+from cordial_ppl.estimators.bulk.predictor import BatchPredictor
+from cordial_ppl.evaluation.checks import check_channel
+from cordial_ppl.evaluation.sweep import read_config, run_sweep
+from cordial_ppl.tables import write_table
+
+TEMPLATE = Path(__file__).parents[2] / "models" / "template.py"
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """The template with another prior of the gain, and a covariate: how clear a text is."""
+    text = TEMPLATE.read_text().replace("dist.LogNormal(0.0, 0.5)", "dist.LogNormal(0.0, 0.2)")
+    scaled = "-(concentration * readings.covariates['doubt'][None] * ("
+    text = text.replace("-(concentration * (", scaled)
+    text = text.replace("PARAMETERS = {", "PARAMETERS = {'gain': 'classes a stated class',")
+    assert "doubt" in text and "0.2" in text and "a stated" in text
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    return path
+
+
+def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
+    doubt = np.random.default_rng(0).uniform(0.5, 2.0, TEXTS)
+    readings, labels = write_tables(tmp_path, doubt=doubt)
+    logits = np.stack([np.array(read(readings)[f"logit_{k}"], float) for k in range(1, 6)], 1)
+    given, extra = [str(z) for z in read(labels)["label"]], {"doubt": doubt[:LABELLED]}
+    single = cp.ChannelCalibrator(mine, [*"12345"]).fit(logits[:LABELLED], given, extra)
+    assert single.posterior_.diagnostics.trusted
+    assert "gain" in az.summary(single.to_datatree()).index
+    options = "--channel", mine, "--quiet"
+    mode = "--inference", "mode"
+    arguments = "calibrate", readings, labels, "-o", "o.csv", *mode, *options, "--json"
+    said = json.loads(cordial(*arguments).stdout)["summary"]
+    assert "mine" in said["weights"] and said["own"]["mine"][0]["name"] == "gain"
+    probs = np.array([read("o.csv")[f"p_{k}"] for k in range(1, 6)], float).T
+    stack = cp.Cordial([*"12345"], channels=[mine], inference="mode")
+    expected = stack.fit(logits[:LABELLED], given, extra).predict_proba(logits, {"doubt": doubt})
+    np.testing.assert_allclose(probs, expected, rtol=0, atol=1e-9)
+    cordial("fit", readings, labels, "-o", "j.cordial", *mode, *options)
+    cordial("predict", "j.cordial", readings, "-o", "p.csv", *options)
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "o.csv").read_bytes()
+    # The file that is named again has the words.
+    again = cp.load("j.cordial", channels=[mine])
+    assert "  gain " in again.summary() and "classes a stated class" in again.summary()
+    assert again.describe().own == stack.describe().own
+    cordial("report", "j.cordial", readings, labels, "-o", "page.html", "--channel", mine)
+    assert "classes a stated class" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"), [({}, "no column 'doubt'"), ({"doubt": [1.0] * 59 + ["?"]}, "doubt")]
+)
+def test_what_it_asks_for_is_said_where_it_is_missing(cordial, mine, tmp_path, extra, message):
+    arguments = "calibrate", *write_tables(tmp_path, **extra), "-o", "o.csv", "--channel", mine
+    result = cordial(*arguments, status=2)
+    assert "channel 'mine'" in result.stderr and message in result.stderr
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_value_beyond_the_levels_is_refused_before_and_after_the_fit(cordial, mine, tmp_path):
+    with mine.open("a") as file:
+        file.write("\nLEVELS = {'doubt': 3}\n")
+    doubt = np.arange(TEXTS) % 3
+    table, labels = write_tables(tmp_path, doubt=doubt)
+    options = "--channel", mine, "--inference", "mode", "--quiet"
+    cordial("fit", table, labels, "-o", "j.cordial", *options)
+    doubt[[41, 50]] = 7, -1
+    table, labels = write_tables(tmp_path, doubt=doubt)
+    message = "'doubt' must be whole numbers 0..2, as its channel has 3 levels; it is 7 in lines 43"
+    for arguments in (
+        ("calibrate", table, labels, "-o", "o.csv", *options),
+        ("predict", "j.cordial", table, "-o", "o.csv", *options[:2]),
+        ("report", "j.cordial", table, labels, "-o", "o.html", *options[:2]),
+    ):
+        assert message in cordial(*arguments, status=2).stderr
+    assert not {*tmp_path.glob("o.*")}
+    logits, rated = np.eye(5)[[0, 1, 2, 3, 4, 0]], [0, 1, 2, 3, 4, 1]
+    stack, beyond = cp.load("j.cordial", channels=[mine]), {"doubt": [0, 1, 2, 1, 3, 0]}
+    both = np.stack([logits] * 2, 1)
+    fusion = cp.Fusion(average=False, channels=[mine], inference="mode")
+    fusion.fit(both, rated, {"doubt": [0, 1, 2, 1, 0, 0]})
+    row = "'doubt' must be whole numbers 0..2, .*; it is 3 in row 4"
+    for call in (
+        lambda: cp.ChannelCalibrator(mine).fit(logits, rated, beyond),
+        lambda: cp.Cordial(channels=[mine]).fit(logits, rated, beyond),
+        lambda: stack.predict_proba(logits, beyond),
+        lambda: fusion.predict_proba(both, beyond),
+        lambda: cp.Fusion(channels=[mine]).fit(both, rated, beyond),
+        # Rows are those given: what counts nothing, and texts that a reader lacks, are rows too.
+        lambda: cp.Cordial(channels=[mine]).fit(
+            logits, rated, beyond, sample_weight=[0, 1, 1, 1, 1, 1]
+        ),
+        lambda: cp.Fusion(channels=[mine]).fit(
+            np.stack([np.where(np.eye(6)[:, [0]] == 1, np.nan, logits), logits], 1), rated, beyond
+        ),
+        lambda: cp.learn_prior({"task": (logits, rated, beyond)}, channels=[mine]),
+    ):
+        with pytest.raises(cp.InputError, match=row):
+            call()
+    batch = pl.DataFrame({name: cells[39:] for name, cells in read(table).items()})
+    with pytest.raises(cp.InputError, match="column 'doubt' must be .* 7 in rows 2 and 11"):
+        BatchPredictor(stack)(batch)
+
+
+def test_it_goes_through_a_sweep(mine, tmp_path):
+    readings, labels = write_tables(tmp_path, doubt=[1.0] * TEXTS)
+    write_table(tmp_path / "known.csv", {**read(labels)})
+    config = f"""
+        budgets = [10]
+        draws = 1
+        methods = ["histogram"]
+        [task.mine]
+        readings = "{readings.name}"
+        labels = "known.csv"
+        report = 5
+        covariates = ["doubt"]
+        [method.mine]
+        channel = "mine.py"
+        inference = "mode"
+        [method.tight]
+        channel = "mine.py"
+        inference = "mode"
+        prior = {{offset = [0, 0.001]}}
+    """
+    (tmp_path / "sweep.toml").write_text(config)
+    results = run_sweep(read_config(tmp_path / "sweep.toml"), tmp_path / "out")
+    assert results.methods == ("histogram", "mine", "tight")
+    ((_, cell),) = results.cells.items()
+    assert not any(any(outcome.reasons) for outcome in cell.values())
+    assert abs(cell["mine"].losses - cell["tight"].losses).max() > 1e-3
+
+
+@pytest.mark.nightly
+def test_the_check_sees_it(mine, monkeypatch):
+    # All of it but the fits of other channels, with which it would be compared.
+    monkeypatch.setattr("cordial_ppl.evaluation.checks.comparison.PAPER_CHANNELS", ())
+    report = check_channel(mine)
+    assert report.status != "fail"
+    # NUTS has run, and agrees.
+    assert report["NUTS"].figures["ess"] > 50
+    assert report["default against NUTS"].figures["rms"] < 0.02
+    assert report["contract"].figures["covariates"] == ["doubt"]

@@ -1,0 +1,219 @@
+"""What a channel's file says of its parameters is what summaries, plots and reports say of them."""
+
+import json
+
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
+from review_tables import write_tables
+from test_report import Elements
+
+import cordial_ppl as cp
+from cordial_ppl import plots
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels.loading import load_channel
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.reported import PARAMETERS
+from cordial_ppl.decisions.summary import describe
+from cordial_ppl.errors import ChannelError, InputError
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.inference.posterior import Diagnostics, Posterior
+from cordial_ppl.inference.target import build_target
+from cordial_ppl.plots.axis import OURS, PEOPLE
+from cordial_ppl.plots.report import Texts, gather
+from cordial_ppl.plots.report.page import make_page
+
+FINE = Diagnostics("default", 0.3, 280.0, 0.5, 1e-9, 0, True)
+SAID = "classes that <each> $step$ [of K - 1] is too long"
+CODE = """
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from cordial_ppl import observe, sample_log_odds
+
+{words}
+
+def model(readings, labels=None):
+    top = readings.logits.shape[-1] - 1
+    offset = numpyro.sample("offset", dist.Normal(0.0, 1.0))
+    bias = numpyro.sample("bias", dist.Normal(0.0, 1.0))
+    share = sample_log_odds("share", 0.0, 1.0)
+    steps = numpyro.sample("steps", dist.Normal(0.0, 0.5).expand([top]).to_event(1))
+    places = jnp.cumsum(jnp.append(jnp.zeros_like(offset), 1.0 + steps)) + bias + offset
+    stated = jax.nn.softmax(readings.logits, axis=1) @ places
+    near = jax.nn.softmax(-((stated[:, None] - jnp.arange(top + 1.0)[None]) ** 2), axis=1)
+    mine = jax.nn.sigmoid(share)
+    observe(None, labels, probs=mine * near + (1 - mine) * readings.histogram[None])
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write the channel with words for its parameters; return its path."""
+
+    def made(words, name="mine"):
+        path = tmp_path / f"{name}.py"
+        path.write_text(CODE.format(words=f"PARAMETERS = {words!r}\n" if words else ""))
+        return path
+
+    return made
+
+
+def around(channel, size=5, spread=0.1, **centres):
+    """A posterior whose unconstrained parameters lie around given values."""
+    target = build_target(channel, size)
+    flat = np.zeros(target.size)
+    for site in target.sites:
+        flat[site.slice] = centres.get(site.parameter, 0.0)
+    draws = flat + spread * np.random.default_rng(0).normal(size=(400, target.size))
+    return Posterior(channel, np.full(size, 1 / size), draws, np.full(400, 1 / 400), FINE)
+
+
+def summarise(*posteriors, size=5):
+    found = {each.channel.name: each for each in posteriors}
+    scale = Scale(tuple(map(str, range(1, size + 1))))
+    return describe(found, dict.fromkeys(found, 1 / len(found)), None, scale)
+
+
+def test_words_are_the_authors_and_numbers_in_their_units(write):
+    path = write({"steps": SAID, "share": "share of\n   careful people"})
+    mine = around(load_channel(path), steps=[1.0, 0.5, 0.0, -1.0], share=np.log(4))
+    summary = summarise(around(CHANNELS["location"], offset=0.7), mine)
+    assert {fault.name for fault in summary.faults} >= {*PARAMETERS, "bias at '1'"}
+    bias, share, *steps = summary.own["mine"]
+    assert (share.name, share.words) == ("share", "share of careful people")
+    assert share.median == pytest.approx(0.8, abs=0.01)
+    assert share.low and share.high and share.low < share.median < share.high
+    assert [step.name for step in steps] == [f"steps[{k}]" for k in range(4)]
+    assert [step.median for step in steps] == pytest.approx([1, 0.5, 0, -1], abs=0.02)
+    assert [step.words for step in steps] == [SAID, "", "", ""]
+    # Nobody says what this one is, not even the package, which knows biases of another kind.
+    assert (bias.name, bias.words) == ("bias", "")
+    lines = summary.text.splitlines()
+    start = lines.index("The channel mine (median and 90 % interval, weight 0.50)")
+    assert lines[start + 1].startswith("  bias ") and ":" not in lines[start + 1]
+    assert lines[start + 2] == f"  {share}" and lines[start + 3] == f"  steps: {SAID}"
+    # The entries of a vector stand side by side, as wide as the page and no wider.
+    cells = [str(step).split(":")[0].removeprefix("steps") for step in steps]
+    beside = lines[start + 4 : lines.index("", start)]
+    assert "  ".join(beside).split() == " ".join(cells).split()
+    assert len(beside) < len(cells) and max(map(len, beside)) <= 100
+    assert f"channel mine: {steps[0]}" in summary.sentences
+    assert json.loads(json.dumps(summary.to_dict()))["own"]["mine"][2]["words"] == SAID
+
+
+def test_a_paper_name_is_the_papers_unless_the_author_says_what_it_is(write):
+    plain = summarise(around(load_channel(write({})), spread=0.01, offset=0.7))
+    assert [(f.name, f.words) for f in plain.faults] == [
+        ("offset", "rates 0.7 too low at the low end")
+    ]
+    assert [fault.name for fault in plain.own["mine"]][:2] == ["bias", "share"]
+    other = summarise(around(load_channel(write({"offset": "half of it"}, "other")), offset=0.7))
+    assert not other.faults
+    assert (other.own["other"][0].name, other.own["other"][0].words) == ("offset", "half of it")
+
+
+def test_words_for_one_channel_hide_no_parameter_of_another(write):
+    plain = around(load_channel(write({})), spread=0.01, offset=0.7)
+    other = around(load_channel(write({"offset": "half of it"}, "other")), offset=-0.2)
+    both = summarise(plain, other)
+    assert [(f.name, round(f.median, 1)) for f in both.faults] == [("offset", 0.7)]
+    assert both.own["other"][0].words == "half of it"
+
+
+def test_the_packages_channels_have_no_words_of_their_own():
+    assert not summarise(*(around(CHANNELS[name]) for name in ("location-vector", "bridge"))).own
+
+
+def test_of_a_long_vector_the_largest_entries_are_said(write):
+    path = write({"steps": SAID})
+    steps = [
+        f
+        for f in summarise(around(load_channel(path), size=50), size=50).own["mine"]
+        if f.name.startswith("steps")
+    ]
+    assert [f.name for f in steps] == [f"steps[{k}]" for k in range(49)]
+    true = np.random.default_rng(3).choice([-1, 1], 60) * np.linspace(0.5, 6.4, 60)
+    mine = around(load_channel(path), size=61, steps=np.roll(true, 5), spread=0.01)
+    steps = [f for f in summarise(mine, size=61).own["mine"] if f.name.startswith("steps")]
+    assert [f.name for f in steps] == [f"steps[{k}]" for k in (*range(5), *range(15, 60))]
+    assert steps[0].words == f"{SAID}; the 50 largest of 60 entries"
+    assert [f.words for f in steps[1:]] == [""] * 49
+
+
+def test_a_name_that_the_model_lacks_is_refused_wherever_it_is_traced(write, cordial, tmp_path):
+    path = write({"share_log_odds": "log odds", "steps": SAID})
+    wanted = "words for a parameter 'share_log_odds'.*it has offset, bias, share, steps"
+    with pytest.raises(ChannelError, match=wanted):
+        cp.ChannelCalibrator(path).fit(LOGITS, LABELS)
+    found = cordial("check", path, "--json", status=1)
+    ((only,),) = (json.loads(found.stdout)["findings"],)
+    assert only["status"] == "fail" and "'share_log_odds'" in only["words"]
+    arguments = *write_tables(tmp_path), "-o", "out.csv", "--channel", path
+    assert "'share_log_odds'" in cordial("calibrate", *arguments, status=2).stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    path = tmp_path_factory.mktemp("own") / "mine.py"
+    path.write_text(
+        CODE.format(words=f"PARAMETERS = {{'share': 'of careful people', 'steps': {SAID!r}}}")
+    )
+    stack = Stack(STARS, channels=("location", path), calibrators=("temperature",))
+    return stack.fit(LOGITS, [STARS[z] for z in LABELS])
+
+
+def test_plots_are_labelled_with_them(fitted):
+    axis = plots.parameter(fitted, "mine.steps[1]")
+    label = " ".join(axis.get_xlabel().split()).replace("\\", "")
+    assert label == f"mine.steps[1]: {SAID}"
+    assert not [line for line in axis.get_lines() if line.get_linestyle() == ":"]
+    step = next(fault for fault in fitted.describe().own["mine"] if fault.name == "steps[1]")
+    assert tuple(axis.get_lines()[2].get_xdata()) == pytest.approx((step.low, step.high))
+    labels = [axis.get_xlabel() for axis in plots.parameters(fitted).axes]
+    assert [label.split(":")[0].split()[0] for label in labels if label] == [
+        *PARAMETERS, "mine.bias", "mine.share", "mine.steps"
+    ]  # fmt: skip
+    for wrong in ("mine.steps[4]", "mine.steps[-1]", "mine.steps[x]", "mine.share[0]", "mine.step"):
+        with pytest.raises(InputError, match=r"they have: temperature, .*mine.steps \[4\]"):
+            plots.parameter(fitted, wrong)
+
+
+def test_a_vector_is_a_row_an_entry(fitted):
+    axis = plots.parameter(fitted, "mine.steps")
+    assert [text.get_text() for text in axis.get_yticklabels()] == [f"[{k}]" for k in range(4)]
+    prior = fitted.posteriors_["mine"].sample_prior(4000, fitted.seed)["steps"]
+    drawn = {(line.get_ydata()[0], line.get_color()): line.get_xdata() for line in axis.lines
+             if len(line.get_xdata()) == 2}  # fmt: skip
+    steps = [f for f in fitted.describe().own["mine"] if f.name.startswith("steps")]
+    for row, step in enumerate(steps):
+        assert drawn[row, OURS] == pytest.approx((step.low, step.high))
+        usual = np.quantile(prior[:, row], (0.05, 0.95))
+        assert drawn[row, PEOPLE] == pytest.approx(usual)
+    assert axis.get_ylim()[0] > axis.get_ylim()[1]  # The first entry is at the top.
+
+
+def test_densities_end_within_the_picture(fitted):
+    for name in ("offset", "temperature", "concentration", "mine.bias", "mine.steps[0]"):
+        axis = plots.parameter(fitted, name)
+        low, high = axis.get_xlim()
+        top = max(line.get_ydata().max() for line in axis.get_lines()[:2])
+        for line in axis.get_lines()[:2]:
+            x, density = line.get_xdata(), line.get_ydata()
+            assert low <= x.min() and x.max() <= high
+            assert max(density[0], density[-1]) < 0.02 * top
+    assert plots.parameter(fitted, "strength").get_xlim()[1] == 1.0
+
+
+def test_the_report_has_them_in_a_table(fitted):
+    texts = Texts([f"t{k}" for k in range(40)], TEST, np.arange(40), TRUTH, {})
+    page = Elements(make_page(gather(fitted, texts), of="it"))
+    said = {row[0]: row[1] for row in page.rows}
+    assert said["share"] == "of careful people" and said["steps[0]"] == SAID
+    assert {"bias", "steps[3]", "offset"} <= said.keys()
+    pictured = [shown["alt"] for tag, shown in page.found if tag == "img"]
+    assert any("share" in alt and "of careful people" in alt for alt in pictured)
+    assert sum("steps" in alt for alt in pictured) == 1

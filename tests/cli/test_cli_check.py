@@ -1,0 +1,65 @@
+"""`cordial check`: the table, JSON, the figure, and its exit status."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from broken_channels import write_channel
+from review_tables import write_tables
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Leave out what takes long: NUTS, and fits of other channels."""
+    monkeypatch.setattr("cordial_ppl.evaluation.checks.run.check_posteriors", lambda *_: ())
+    monkeypatch.setattr("cordial_ppl.evaluation.checks.comparison.PAPER_CHANNELS", ())
+
+
+def test_a_sound_channel(cordial, tmp_path, quick):
+    path = write_channel(tmp_path, "sound")
+    result = cordial("check", path, "--simulations", 20, "--plot", "ranks.png")
+    lines = [line.split()[0] for line in result.stdout.splitlines()]
+    assert len(lines) == 11 and set(lines) <= {"pass", "warn"}
+    assert "simulation-based calibration" in result.stdout
+    assert (tmp_path / "ranks.png").stat().st_size > 5000
+    assert "wrote ranks.png" in result.stderr
+
+
+@pytest.mark.nightly
+def test_readings_of_a_user_with_a_covariate(cordial, tmp_path, quick):
+    lengths = np.random.default_rng(0).lognormal(5, 1, 60)
+    readings, labels = write_tables(tmp_path, length=lengths)
+    arguments = "check", MODELS / "verbosity.py", "--readings", readings, "--labels", labels
+    found = json.loads(cordial(*arguments, "--json").stdout)
+    figures = {line["name"]: line["figures"] for line in found["findings"]}
+    assert found["channel"] == "verbosity" and found["status"] in ("pass", "warn")
+    assert figures["labels left out"]["log_loss"] < figures["labels left out"]["histogram"]
+    assert figures["contract"]["covariates"] == ["length"]
+
+
+def test_a_broken_channel_has_status_1(cordial, tmp_path):
+    path = write_channel(tmp_path, "branch")
+    result = cordial("check", path, status=1)
+    assert result.stdout.startswith("fail") and "branches on" in result.stdout
+    found = json.loads(cordial("check", path, "--json", status=1).stdout)
+    assert found["status"] == "fail" and len(found["findings"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("nowhere.py", "there is no channel file at nowhere.py"),
+        ("magic", "no channel is called 'magic'"),
+        ("location --readings r.csv", "--readings and --labels go together"),
+        ("location --plot ranks.png", "give --simulations 200, too"),
+        ("location --plot ranks.txt --simulations 5", "must end in"),
+        (f"{MODELS / 'drift.py'} --readings r.csv --labels l.csv", "column 'time'"),
+    ],
+)
+def test_bad_input(cordial, tmp_path, arguments, message):
+    write_tables(tmp_path)
+    result = cordial("check", *arguments.split(), status=2)
+    assert message in result.stderr and result.stderr.count("error:") == 1

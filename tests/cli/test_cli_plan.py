@@ -1,0 +1,167 @@
+"""`cordial plan`, and what is made of a plan that is filled in."""
+
+import json
+
+import numpy as np
+import pytest
+from review_tables import TEXTS, fast, read, write_tables
+
+from cordial_ppl.decisions.planning import plan
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.tables import read_readings, write_table
+
+SYSTEMS = [f"system {'abcd'[i % 4]}" for i in range(TEXTS)]
+TRUTH = {f"text {i}": str(label + 1) for i, label in enumerate(reviews(TEXTS, seed=3).labels)}
+
+
+@pytest.fixture
+def readings(tmp_path):
+    notes = [f"note {i}, with a comma" for i in range(TEXTS)]
+    others = {"label": ["gold"] * TEXTS, "weight": [2] * TEXTS}
+    return write_tables(tmp_path, "csv", system=SYSTEMS, note=notes, **others)[0]
+
+
+def fill(path, count, ending="csv"):
+    """Label the first texts of a plan, in a table of another kind."""
+    cells = read(path)
+    cells["label"] = [TRUTH[item] if i < count else None for i, item in enumerate(cells["item_id"])]
+    write_table(f"filled.{ending}", cells)
+    return f"filled.{ending}"
+
+
+def test_a_plan_is_a_table_to_fill_in(cordial, readings):
+    result = cordial("plan", readings, "-n", 12, "-o", "p.csv", "--seed", 3)
+    assert result.stdout == ""
+    assert "wrote p.csv: 12 texts. Fill in label (1, 2, 3, 4, 5) from the top" in result.stderr
+    table, out = read_readings(readings), read("p.csv")
+    own = ["item_id", "system", "note", "input_label", "input_weight"]
+    assert list(out) == [*own, "stratum", "probability", "label"]
+    expected = plan(table.logits, 12, options=table.scale, seed=3)
+    assert out["item_id"] == [table.item_ids[row] for row in expected.rows]
+    assert out["note"] == [f"note {row}, with a comma" for row in expected.rows]
+    assert out["stratum"] == list(map(str, expected.stratum))
+    np.testing.assert_allclose(np.array(out["probability"], float), 12 / TEXTS)
+    assert not any(out["label"])
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_plan_that_is_filled_in_calibrates(cordial, readings, ending):
+    out = f"p.{ending}"
+    cordial("plan", readings, "-o", out, "--quiet")
+    result = cordial(*fast("calibrate", readings, fill(out, 20, ending), "-o", "o.csv"))
+    assert result.stderr == "" and len(read("o.csv")["item_id"]) == TEXTS
+
+
+def test_labels_that_are_filled_in_are_not_replaced(cordial, readings):
+    cordial("plan", readings, "-o", "p.csv", "--quiet")
+    cordial("plan", readings, "-o", "p.csv", "--quiet")  # Nothing is lost.
+    filled = fill("p.csv", 3)
+    before = read(filled)
+    result = cordial("plan", readings, "-o", filled, status=2)
+    assert "filled.csv has 3 labels, which a new plan would replace" in result.stderr
+    assert "--labelled filled.csv" in result.stderr and read(filled) == before
+
+
+def test_whoever_stops_early_has_a_plan_too(cordial, readings):
+    """Rows without a label are counted and skipped; labelled texts are not planned again."""
+    cordial("plan", readings, "-n", 20, "-o", "p.csv", "--quiet")
+    cordial("plan", readings, "-n", 12, "-o", "fewer.csv", "--quiet")
+    filled = fill("p.csv", 12, "jsonl")
+    results = [
+        cordial(*fast("calibrate", readings, labels, "-o", out))
+        for labels, out in ((filled, "o.csv"), (fill("fewer.csv", 12), "fewer-o.csv"))
+    ]
+    warned = "warning: filled.jsonl: 8 of 20 rows have no label yet and are skipped.\n"
+    assert [result.stderr for result in results] == [warned, ""]
+    assert read("o.csv") == read("fewer-o.csv")
+    again = "plan", readings, "-n", 8, "--labelled", filled, "-o", "rest.csv"
+    assert cordial(*again, "--quiet").stderr == warned
+    rest, whole = read("rest.csv"), read("p.csv")
+    assert rest["item_id"] == whole["item_id"][12:]
+    np.testing.assert_allclose(np.array(rest["probability"], float), 8 / (TEXTS - 12))
+
+
+def test_labels_are_spread_over_the_values_of_a_column(cordial, readings):
+    result = cordial("plan", readings, "-n", 10, "--by", "system", "-o", "p.csv")
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert lines[:2] == [["10", "texts", "to", "label"], ["system", "texts", "labelled", "planned"]]
+    planned = {f"system {line[1]}": int(line[-1]) for line in lines[2:]}
+    assert sorted(planned.values()) == [2, 2, 3, 3] and set(planned) == set(SYSTEMS)
+    out = read("p.csv")
+    assert {name: out["system"].count(name) for name in planned} == planned
+    assert all(len(set(out["system"][k : k + 4])) == 4 for k in (0, 4))
+    probability = [planned[name] / 15 for name in out["system"]]
+    np.testing.assert_allclose(np.array(out["probability"], float), probability)
+
+
+def test_json(cordial, readings):
+    cordial("plan", readings, "-n", 4, "-o", "p.csv", "--quiet")
+    given = "--by", "system", "--labelled", fill("p.csv", 4), "-n", "8"
+    result = cordial("plan", readings, *given, "-o", "o.csv", "--json")
+    found = json.loads(result.stdout)
+    groups = found.pop("groups")
+    assert found == {"output": "o.csv", "texts": TEXTS, "labelled": 4, "planned": 8}
+    assert [sum(group[k] for group in groups.values()) for k in ("labelled", "planned")] == [4, 8]
+    assert all(group["labelled"] + group["planned"] == 3 for group in groups.values())
+
+
+def test_groups_without_their_share_are_named(cordial, tmp_path):
+    names = ["small"] * 2 + ["large"] * 29 + ["other"] * 29
+    table, _ = write_tables(tmp_path, "csv", system=names)
+    given = "plan", table, "-o", "p.csv", "--by", "system", "--quiet", "-n"
+    said = cordial(*given, 12).stderr
+    assert said == (
+        "warning: 1 of 3 groups have fewer texts than their share: the others get more labels "
+        "('small').\n"
+    )
+    assert (
+        "2 of 3 groups get no label: name more with -n, 3 for one each" in cordial(*given, 1).stderr
+    )
+    assert cordial(*given, 7).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            ("-n", 61),
+            "n, the texts to label, must be a whole number from 1 to the 60 texts; found 61.",
+        ),
+        (("-n", 0), "found 0"),
+        (("--labelled", "l.csv", "-n", 41), "1 to the 40 texts without a label; found 41."),
+        (("--by", "topic"), "has no column 'topic'; found 'item_id'"),
+        (("--by", "gap"), "column 'gap' has no value in line 4. Give every text one"),
+        (("--labelled", "strange.csv"), "1 of 1 labels are for items without a reading: 'x'"),
+        (("--labelled", "empty.csv"), "has no label: column 'label' is empty in all 1 rows"),
+        (("--labelled", "nothing.csv"), "cannot read nothing.csv: No such file"),
+        (("--options", "1,2"), "has columns of other options"),
+        (("-o", "r.csv"), "the output r.csv would replace the input"),
+        (("-o", "p.txt"), "the name must end in"),
+    ],
+)
+def test_bad_input(cordial, tmp_path, given, message):
+    write_tables(tmp_path, "csv", gap=["x", "x", "", *["x"] * (TEXTS - 3)])
+    (tmp_path / "strange.csv").write_text("item_id,label\nx,1\n")
+    (tmp_path / "empty.csv").write_text("item_id,label\ntext 1,\n")
+    before = set(tmp_path.iterdir())
+    result = cordial("plan", "r.csv", "-o", "p.csv", *given, status=2)
+    assert result.stdout == "" and len(result.stderr.splitlines()) == 1
+    assert message in result.stderr
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_an_id_that_occurs_twice(cordial, tmp_path):
+    write_table("r.csv", {"item_id": ["a", "b", "a"], "p_1": [0.5] * 3, "p_2": [0.5] * 3})
+    result = cordial("plan", "r.csv", "-o", "p.csv", status=2)
+    assert "an item_id must occur once; 'a' is in lines 2 and 4" in result.stderr
+
+
+def test_a_task_and_a_reader_are_asked_for_at_once(cordial, tmp_path):
+    rows = [f"x,{task},{reader},.6,.4" for task in ("wit", "tone") for reader in (task, "gpt")]
+    (tmp_path / "r.csv").write_text("\n".join(["item_id,task,reader,p_1,p_2", *rows]))
+    told = cordial("plan", "r.csv", "-o", "p.csv", status=2).stderr
+    assert "2 tasks: 'wit', 'tone'. It holds 2 readers: 'wit', 'gpt'." in told
+    assert told.endswith("for example: --task wit --reader wit.\n")
+    cordial("plan", "r.csv", "-n", 1, "-o", "p.csv", "--task", "wit", "--reader", "wit")
+    told = cordial("plan", "r.csv", "-o", "q.csv", "--reader", "gpt", status=2).stderr
+    assert told.endswith("Choose one, for example: --task wit.\n")

@@ -1,0 +1,174 @@
+"""Faults around the program: a full disk, two writers, a folder that cannot be written to."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS, STARS
+from review_tables import write_tables
+from sweep_files import plan, write_sweep
+
+import cordial_ppl as cp
+from cordial_ppl.errors import FileError
+from cordial_ppl.evaluation.sweep import run_sweep
+from cordial_ppl.evaluation.sweep.results import CELLS
+from cordial_ppl.logs.ask.cache import Answer, open_cache
+from cordial_ppl.tables import check_writable, write_table
+
+resource = pytest.importorskip("resource")
+MANY = {"item_id": [f"text {i}" for i in range(2000)], "p_1": np.linspace(0, 1, 2000)}
+PROGRAM = "from cordial_ppl.cli import main; main()"
+
+
+@contextmanager
+def full_disk(room=1000):
+    """Let no file grow beyond some bytes: the system refuses what is written further."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "saved.cordial"
+    cp.LogitStack(STARS).fit(LOGITS, [STARS[k] for k in LABELS]).save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet", "saved.cordial"])
+def test_a_file_on_a_full_disk(tmp_path, saved, name):
+    fitted = cp.load(saved)
+    write_table(tmp_path / "out.csv", {"item_id": ["old"]})
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with full_disk(), pytest.raises(FileError, match=f"cannot write .*{name}: "):
+        fitted.save(saved) if name == saved.name else write_table(tmp_path / name, MANY)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_sweep_on_a_full_disk_goes_on_when_there_is_room(tmp_path):
+    write_sweep(tmp_path)
+    config = plan(tmp_path, methods=["raw", "histogram"], external=None)
+    whole = run_sweep(config, tmp_path / "whole")
+    with full_disk(3000), pytest.raises(FileError, match="cannot write"):
+        run_sweep(config, tmp_path / "out")
+    assert run_sweep(config, tmp_path / "out").columns() == whole.columns()
+
+
+def test_answers_on_a_full_disk(tmp_path):
+    answer = Answer({}, {"choices": ["x" * 5000]}, "2025-12-31")
+    with open_cache(tmp_path / "cache") as cache:
+        cache.put("a", answer)
+    with pytest.raises(FileError, match="cache"), open_cache(tmp_path / "cache") as cache:
+        with full_disk(20_000):
+            for number in range(100):
+                cache.put(str(number), answer)
+    with open_cache(tmp_path / "cache") as cache:
+        assert cache.get("a") == answer
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
+def test_a_folder_that_cannot_be_written_to(cordial, tmp_path, monkeypatch, saved, code):
+    readings, _ = write_tables(tmp_path)
+
+    def touch(path, **_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(Path, "touch", touch)
+    with pytest.raises(FileError, match=os.strerror(code)):
+        check_writable(tmp_path / "x.csv")
+    result = cordial("predict", saved, readings, "-o", "out.csv", status=2)
+    assert result.stderr == f"error: cannot write out.csv: {os.strerror(code)}.\n"
+
+
+WRITER = """
+import sys
+import numpy as np
+from cordial_ppl import storage
+
+path, value = sys.argv[1], float(sys.argv[2])
+array = np.full(100_000, value)
+while True:
+    storage.write(path, "thing", {"value": value}, {"array": array})
+"""
+
+
+@pytest.mark.nightly
+def test_two_writers_that_are_killed_leave_one_whole_file(tmp_path):
+    """Whenever the kill comes, the file is what one of them wrote, and what is half has no name."""
+    path = tmp_path / "saved.cordial"
+    command = [sys.executable, "-c", WRITER, str(path)]
+    writers = [subprocess.Popen([*command, value]) for value in ("1", "2")]
+    seen = set()
+    try:
+        deadline = time.monotonic() + 60
+        while len(seen) < 2 and time.monotonic() < deadline:
+            seen |= {_value(path)} - {None}
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+    assert seen == {1.0, 2.0} and _value(path) in seen
+    others = [own for own in tmp_path.iterdir() if own != path]
+    assert len(others) <= 2 and all(own.name.startswith(".") for own in others)
+
+
+def _value(path):
+    """What is in the file, which has to be whole; None before it is there."""
+    from cordial_ppl.runtime import storage
+
+    if not path.exists():
+        return None
+    meta, arrays = storage.read(path, "thing")
+    assert (arrays["array"] == meta["value"]).all()
+    return meta["value"]
+
+
+TOML = """
+draws = 3
+budgets = [{budgets}]
+methods = ["raw", "histogram"]
+[task.stars]
+readings = "readings.parquet"
+labels = "labels.csv"
+report = 30
+"""
+
+
+@pytest.mark.nightly
+def test_ctrl_c_in_a_sweep_loses_nothing_that_was_done(tmp_path):
+    write_sweep(tmp_path)
+    budgets = list(range(4, 14))
+    toml = TOML.format(budgets=", ".join(map(str, budgets)))
+    (tmp_path / "sweep.toml").write_text(toml)
+    command = [sys.executable, "-c", PROGRAM, "sweep", "sweep.toml", "-o", "out", "--quiet"]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
+    cells = tmp_path / "out" / CELLS
+    try:
+        deadline = time.monotonic() + 120
+        while not sum(1 for _ in cells.rglob("[!.]*.cell")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert (running.returncode, said) == (130, b"")
+    done = {path: path.read_bytes() for path in cells.rglob("*.cell")}
+    assert 0 < len(done) < 2 * 2 * len(budgets)
+    # As a kill would leave it: half of a cell, under a name that nobody looks for.
+    half = next(iter(done)).with_name(f".{'0' * 32}.cell")
+    half.write_bytes(next(iter(done.values()))[:100])
+    config = plan(tmp_path, methods=["raw", "histogram"], budgets=budgets, external=None)
+    resumed = run_sweep(config, tmp_path / "out")
+    assert {path: path.read_bytes() for path in done} == done
+    whole = run_sweep(config, tmp_path / "whole")
+    assert resumed.columns() == whole.columns()

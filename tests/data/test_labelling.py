@@ -1,0 +1,262 @@
+"""Weights of labels, and several labels of one text: identities from the door to the prediction."""
+
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, small
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cordial_ppl as cp
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelling import (
+    LARGEST,
+    as_texts,
+    as_weights,
+    by_text,
+    list_labels,
+    share_text,
+)
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.verdict import Advice
+from cordial_ppl.errors import InputError
+from cordial_ppl.estimators.stack import deal_folds
+from cordial_ppl.stack.stacking import assign_folds
+
+WEIGHTS = np.random.default_rng(0).integers(1, 4, 20).astype(float)
+TIMES = WEIGHTS.astype(int)
+# Texts with one to three labels: 20 labels of 11 texts.
+OF = np.sort(np.random.default_rng(1).integers(0, 11, 20))
+SEVERAL = LOGITS[OF]
+
+
+def rms(left, right):
+    return np.sqrt(np.mean((left - right) ** 2))
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=60), st.integers(0, 99))
+def test_no_text_is_in_two_folds(texts, seed):
+    own = np.array(texts)
+    count = len(own)
+    made = Labelled(np.zeros((count, 2)), np.zeros(count, np.int64), {}, None, own)
+    folds = deal_folds(made, seed)
+    pairs = set(zip(texts, folds.tolist(), strict=True))
+    sizes = np.bincount([fold for _, fold in pairs])
+    assert len(pairs) == made.count == len(set(texts)) and (np.ptp(sizes) <= 1 or count < 4)
+    np.testing.assert_array_equal(made.ranks[made.first], np.arange(made.count))
+    # More labels, also of texts that have some, leave those folds as they are.
+    part = made.take(np.arange(1 + count // 2))
+    known = deal_folds(part, seed)
+    longer = deal_folds(made, seed, known)
+    np.testing.assert_array_equal(longer[: len(known)], known)
+    assert len(set(zip(texts, longer.tolist(), strict=True))) == made.count
+    alone = Labelled(made.logits, made.labels)
+    expected = assign_folds(count, 4, np.random.default_rng(seed))
+    np.testing.assert_array_equal(deal_folds(alone, seed), expected)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=40))
+def test_labels_of_a_text_share_its_weight(rows):
+    texts, labels = np.array(rows).T
+    shares = share_text(texts)
+    said = by_text(labels, 4, shares, texts)
+    np.testing.assert_allclose(said.weights, 1)
+    np.testing.assert_allclose(said.shares.sum(axis=1), 1)
+    first = list(dict.fromkeys(texts.tolist()))
+    np.testing.assert_array_equal(texts[said.first], first)
+    for place, text in enumerate(first):
+        own = labels[texts == text]
+        np.testing.assert_allclose(said.shares[place], np.bincount(own, minlength=4) / len(own))
+
+
+@pytest.mark.float32
+@pytest.mark.parametrize("make", [small, cp.LogitStack])
+def test_a_weight_is_so_many_labels(make):
+    rows = np.repeat(np.arange(20), TIMES)
+    one: Any = make().fit(LOGITS, LABELS, sample_weight=WEIGHTS, texts=range(20))
+    many: Any = make().fit(LOGITS[rows], LABELS[rows], sample_weight=np.ones(len(rows)), texts=rows)
+    np.testing.assert_array_equal(one.folds_, many.folds_[many.said.first])
+    np.testing.assert_allclose(one.label_counts_, np.bincount(LABELS[rows], minlength=5))
+    near = 0.01 if make is small else 1e-6
+    for name in one.weights_:
+        assert one.weights_[name] == pytest.approx(many.weights_[name], abs=3 * near)
+    assert rms(one.predict_proba(TEST), many.predict_proba(TEST)) < near
+    for loss, other in zip(one.expected_, many.expected_, strict=True):
+        assert loss == pytest.approx(other, abs=near)
+
+
+def test_a_verdict_weighs_texts():
+    weights = np.tile(WEIGHTS, 2)
+    labels = TEXTS.labels[:40]
+    one: Any = cp.LogitStack().fit(TEXTS.logits[:40], labels, sample_weight=weights)
+    right, values = one.out_of_fold_.argmax(axis=1) == labels, one.scale_.values
+    off = np.abs(one.out_of_fold_ @ values - values[labels])
+    found = one.verdict()
+    assert found.accuracy == pytest.approx(weights @ right / weights.sum())
+    assert found.error == pytest.approx(weights @ off / weights.sum())
+    assert found.accuracy != pytest.approx(right.mean())
+
+
+def test_what_weighs_nothing_is_not_there():
+    more = np.concatenate([LOGITS, LOGITS[::-1]])
+    weights = np.repeat([1.0, 0.0], 20)
+    found: Any = small().fit(more, np.concatenate([LABELS, LABELS]), sample_weight=weights)
+    expected = small().fit(LOGITS, LABELS)
+    np.testing.assert_array_equal(found.predict_proba(TEST), expected.predict_proba(TEST))
+    np.testing.assert_array_equal(found.out_of_fold_, expected.out_of_fold_)
+    assert len(found.labels_) == 20
+
+
+def test_a_table_of_annotators_is_its_labels_one_by_one():
+    table = np.array([[0, 1, 1], [4, None, 3], [2, 2, None], [1, 0, np.nan]] * 3, dtype=object)
+    logits = TEXTS.logits[:12]
+    table[5, 1] = -1
+    there = np.array([[cell in (0, 1, 2, 3, 4) for cell in row] for row in table])
+    rows, columns = np.nonzero(there)
+    labels = table[rows, columns].astype(int)
+    found: Any = cp.LogitStack().fit(logits, table)
+    expected = cp.LogitStack().fit(logits[rows], labels, texts=rows)
+    np.testing.assert_array_equal(found.predict_proba(TEST), expected.predict_proba(TEST))
+    np.testing.assert_array_equal(found.texts_, -1 - rows)
+    np.testing.assert_allclose(found.sample_weight_, 1 / np.bincount(rows)[rows])
+    assert found.expected_.labels == found.verdict().labels == 12
+    assert found.label_counts_.sum() == pytest.approx(12)
+    frame = pandas.DataFrame(table, columns=["a", "b", "c"]).where(there)
+    again = cp.LogitStack().fit(logits, frame)
+    np.testing.assert_array_equal(again.predict_proba(TEST), expected.predict_proba(TEST))
+    # A weight of a text is shared by its labels; one of each label is its own.
+    weights = np.linspace(0.5, 2, 12)
+    found = cp.LogitStack().fit(logits, table, sample_weight=weights)
+    np.testing.assert_allclose(by_text(labels, 5, found.sample_weight_, rows).weights, weights)
+    each = np.random.default_rng(0).uniform(1, 2, table.shape)
+    found = cp.LogitStack().fit(logits, table, sample_weight=each)
+    np.testing.assert_array_equal(found.sample_weight_, each[rows, columns])
+
+
+def test_halves_of_a_label_are_a_soft_label():
+    """3.5 stars: half to each; the histogram and the likelihood take it as it is."""
+    half = cp.LabelHistogram(STARS).fit(LOGITS[[0, 0]], [3, 4], sample_weight=[0.5, 0.5])
+    np.testing.assert_allclose(half.predict_proba(TEST)[0] * 6, [1, 1, 1.5, 1.5, 1])
+
+
+def test_minus_one_may_be_an_option():
+    scale = Scale(("-1", "0", "1"))
+    codes, rows, columns = list_labels([[-1, 0], [1, None]], scale)
+    assert codes.tolist() == [0, 1, 2] and rows.tolist() == [0, 0, 1]
+    assert columns.tolist() == [0, 1, 0]
+
+
+def test_texts_are_known_by_their_names_in_any_call():
+    names = as_texts(["a", "b", "a"], 3)
+    assert names[0] == names[2] != names[1] and (names >= 0).all()
+    np.testing.assert_array_equal(as_texts(["b"], 1), names[1:2])
+    np.testing.assert_array_equal(as_texts([7, 7], 2), [7, 7])
+    np.testing.assert_array_equal(as_texts(None, 3), [-1, -2, -3])
+
+
+def test_every_decision_counts_texts():
+    """Each label of twenty texts three times over says no more than once."""
+    rows = np.repeat(np.arange(20), 3)
+    once: Any = small().fit(LOGITS, LABELS)
+    thrice: Any = small().fit(LOGITS[rows], LABELS[rows], texts=rows)
+    assert rms(once.predict_proba(TEST), thrice.predict_proba(TEST)) < 0.01
+    found, other = once.verdict(), thrice.verdict()
+    assert found.advice == other.advice and found.labels == other.labels == 20
+    np.testing.assert_allclose(found.gain, other.gain, atol=0.02)
+    ahead, further = (own.forecast(TEXTS.logits) for own in (once, thrice))
+    assert ahead.labels == further.labels and ahead.counts == further.counts
+    np.testing.assert_allclose(ahead.loss, further.loss, atol=0.02)
+    assert ahead.residual == pytest.approx(further.residual, abs=0.01)
+    left, right = (
+        own.estimate(TEXTS.logits, places, draws=64).overall
+        for own, places in ((once, np.arange(20)), (thrice, rows))
+    )
+    assert left.labels == right.labels == 20
+    np.testing.assert_allclose(left.mean, right.mean, atol=0.05)
+    by_text_alone = thrice.estimate(TEXTS.logits, np.arange(20), draws=64)
+    assert by_text_alone.overall.mean == right.mean
+    groups = {"who": [f"g{row % 2}" for row in range(20)]}
+    tripled = {"who": [groups["who"][row] for row in rows]}
+    assert [b.column for b in once.find_bias(groups)] == [
+        b.column for b in thrice.find_bias(tripled)
+    ]
+    np.testing.assert_array_equal(thrice.sketch_, once.sketch_)
+
+
+def test_accuracy_by_weight(stack):
+    weights, right = np.arange(40.0), stack.predict(TEST) == 0
+    found = stack.score(TEST, np.zeros(40, int), sample_weight=weights)
+    assert found == pytest.approx(weights @ right / weights.sum())
+    # Of several annotators: the labels of a text share its weight.
+    table = np.column_stack([np.zeros(40, int), np.tile([-1, 1], 20)])
+    shares = np.where(table < 0, 0, 1 / (table >= 0).sum(axis=1, keepdims=True))
+    right = stack.predict(TEST)[:, None] == table
+    assert stack.score(TEST, table) == pytest.approx((shares * right).sum() / 40)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sample_weight": [1.0]}, r"one number a label, shape \(20,\).*got shape \(1,\)"),
+        ({"sample_weight": [-1.0] + [1.0] * 19}, "between 0 and 10,000.*-1 in row 0"),
+        ({"sample_weight": 2.0}, r"one number a label, shape \(20,\).*got shape \(\)"),
+        ({"sample_weight": [1e9] * 20}, "between 0 and 10,000.*1e\\+09 in row 0"),
+        ({"sample_weight": [np.nan] * 20}, "nan in row 0"),
+        ({"sample_weight": np.zeros(20)}, "all weights are zero"),
+        ({"sample_weight": ["a"] * 20}, "sample_weight must be numbers"),
+        ({"sample_weight": np.ones((20, 2))}, "one number a label"),
+        ({"texts": range(-1, 19)}, "texts that are numbers must be 0 or above; found -1"),
+        ({"texts": [1, 2]}, r"one name or number a label, shape \(20,\)"),
+        ({"texts": [None, *"abcdefghijklmnopqrs"]}, "found None in row 0"),
+        ({"texts": np.ones(20) / 2}, "names or whole numbers; found 0.5 in row 0"),
+    ],
+)
+def test_weights_and_texts_that_cannot_be_used(settings, message):
+    with pytest.raises(InputError, match=message):
+        cp.LogitStack().fit(LOGITS, LABELS, **settings)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([[0, None]] * 19 + [[None, -1]], "row 19 has none"),
+        ([[0, 1]] * 19 + [[1, 9]], "found 9 in row 19, column 1"),
+        ([[0, 1]] * 19 + [[1]], r"shape \[n\], or \[n, annotators\]"),
+        ([[0, 1]] * 19, "20 rows came with 19 rows of labels"),
+        (np.zeros((20, 2, 2)), r"labels must have the shape \[n\]"),
+    ],
+)
+def test_tables_of_annotators_that_cannot_be_used(labels, message):
+    with pytest.raises(InputError, match=message):
+        cp.LogitStack().fit(LOGITS, labels)
+
+
+def test_few_texts_that_weigh_much_are_few():
+    weights = np.where(np.arange(20) < 2, 100.0, 0.01)
+    logits, labels = TEXTS.logits[:40], TEXTS.labels[:40]
+    kept = np.concatenate([weights, weights])
+    even: Any = small().fit(logits, labels)
+    found: Any = small().fit(logits, labels, sample_weight=kept)
+    assert by_text(labels, 5, kept).effective == pytest.approx(4, abs=0.1)
+    assert even.verdict().labels == 40 and even.verdict().advice is Advice.USE
+    assert found.verdict().labels == 4 and found.verdict().advice is Advice.LABEL
+    pool = TEXTS.logits
+    assert even.forecast(pool).steps and not found.forecast(pool).steps
+
+
+@pytest.mark.parametrize("first", [3.5, np.float32(3.5), "3.5"])
+def test_a_label_between_options_says_what_rounds_it(first):
+    for options, lowest in ((range(1, 6), 1), (tuple("12345"), 1), (None, 0)):
+        with pytest.raises(InputError, match=r"found '?3.5'? in row 0.*: round_labels"):
+            labels = [first, *(LABELS[1:] + lowest).tolist()]
+            cp.LogitStack(options=options).fit(LOGITS, labels)
+
+
+def test_no_weight_is_larger_than_can_be_counted():
+    assert as_weights(None, np.array([3, 3, 1])).tolist() == [0.5, 0.5, 1.0]
+    with pytest.raises(InputError, match="between 0 and"):
+        as_weights([1e9], np.zeros(1, int))
+    found = small().fit(LOGITS, LABELS, sample_weight=np.full(20, LARGEST))
+    assert np.isfinite(found.predict_proba(LOGITS)).all()

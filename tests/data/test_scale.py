@@ -1,0 +1,133 @@
+"""The scale: labels in, positions out, and messages that say what to do."""
+
+import pickle
+import unicodedata
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError, SettingNeeded
+
+WORDS = Scale(("bad", "fair", "good"))
+
+
+texts = st.text(st.characters(exclude_characters="\0"))  # NumPy drops a trailing null
+words = texts.map(lambda text: f"a {text}".strip())
+
+
+def composed(name):
+    return unicodedata.normalize("NFC", name)
+
+
+@given(st.lists(words, min_size=2, max_size=12, unique_by=composed))
+def test_names_round_trip(names):
+    scale = Scale(tuple(names))
+    assert scale.decode(scale.encode(names)) == names
+    np.testing.assert_array_equal(scale.encode(names[::-1]), np.arange(len(names))[::-1])
+
+
+@pytest.mark.parametrize("size", [2, 5, 11, 12])
+@pytest.mark.parametrize("kind", [int, float, str, lambda i: f"{i}.0", np.float32])
+def test_default_labels_of_every_kind_are_positions(size, kind):
+    labels = [kind(i) for i in range(size)]
+    np.testing.assert_array_equal(Scale.default(size).encode(labels), np.arange(size))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [2, 0, 1],
+        np.array([2, 0, 1], np.uint8),
+        jnp.array([2, 0, 1]),
+        pd.Series([2, 0, 1], index=[7, 8, 9]),
+        pl.Series([2, 0, 1]),
+        pd.Series(["good", "bad", "fair"], dtype="category"),
+        pl.Series(["good", "bad", "fair"]),
+        ["good", " bad ", "1"],
+        [2, 0.0, True],
+    ],
+)
+def test_containers(labels):
+    codes = WORDS.encode(labels)
+    assert codes.dtype == np.int64
+    np.testing.assert_array_equal(codes, [2, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([5, 2.5, 9], "found 5 in row 0, 2.5 in row 1, 9 in row 2"),
+        ([0, 5], "whole numbers 0..4; found 5 in row 1.$"),
+        ([7, 8, 9, 10, 11], "found 7 in row 0, 8 in row 1, 9 in row 2 and 2 more"),
+        ([6] * 9, "found 6 in rows 0, 1, 2 and 6 more"),
+        ([0, np.inf], "found inf in row 1"),
+        ([0, np.nan], "must not be missing.*row 1"),
+        ([0, None], "must not be missing.*row 1"),
+        (["0", ""], "must not be missing.*row 1"),
+        (pd.array([0, None], dtype="Int64"), "must not be missing.*row 1"),
+        ([], "no labels"),
+        ([[0], [1]], r"shape \[n\]"),
+        ([[0], [1, 2]], r"one name or number each; found \[0\] in row 0"),
+        ([1, [2]], r"one name or number each; found \[2\] in row 1"),
+    ],
+)
+def test_bad_labels(labels, message):
+    with pytest.raises(InputError, match=message):
+        Scale.default(5).encode(labels)
+
+
+def test_labels_from_one_up_get_the_remedy():
+    labels = np.ones(20)
+    labels[[3, 17]] = 5
+    with pytest.raises(SettingNeeded) as raised:
+        Scale.default(5).encode(labels)
+    error = raised.value
+    assert (error.setting, error.value) == ("options", ("1", "2", "3", "4", "5"))
+    assert (
+        str(error)
+        == str(pickle.loads(pickle.dumps(error)))
+        == (
+            "labels must be whole numbers 0..4; found 5 in rows 3 and 17. "
+            "If your scale starts at 1, name the options: options=('1','2','3','4','5')."
+        )
+    )
+
+
+def test_accents_may_be_composed_or_not():
+    scale = Scale(("caf\u00e9", "th\u00e9"))
+    np.testing.assert_array_equal(scale.encode(["cafe\u0301", "th\u00e9"]), [0, 1])
+    with pytest.raises(InputError, match="distinct"):
+        Scale(("caf\u00e9", "cafe\u0301"))
+
+
+def test_options_are_counted_against_the_readings():
+    assert Scale.of(None, 3) == Scale(("0", "1", "2"))
+    assert Scale.of([1, 2, 3], 3) == Scale.of(range(1, 4), 3) == Scale(("1", "2", "3"))
+    assert Scale.of(WORDS, 3) is WORDS
+    for options, size, message in (
+        ("abc", 3, "sequence of names; found 'abc'"),
+        (WORDS.options, 4, "4 columns but 3 options"),
+        ([], 0, "at least two options"),
+        (["a"], 1, "at least two options"),
+        (["a", " "], 2, "an empty name"),
+        (["1", "1.0"], 2, "'1' occurs twice"),
+        (["a", "a "], 2, "'a' occurs twice"),
+    ):
+        with pytest.raises(InputError, match=message):
+            Scale.of(options, size)
+    with pytest.raises(InputError, match="positions must be 0..2"):
+        WORDS.decode([-1])
+    with pytest.raises(
+        SettingNeeded, match=r"1..5; found 0 in row 1.*options=\('0','1','2','3','4'"
+    ):
+        Scale.of(range(1, 6), 5).encode([1, 0, 4])
+    with pytest.raises(
+        InputError, match="'bad', 'fair', 'good'.*positions 0..2.*'Goood' in line 5"
+    ):
+        WORDS.encode(["bad", "Goood"], where=lambda i: f"line {i + 4}")

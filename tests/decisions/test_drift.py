@@ -1,0 +1,200 @@
+"""Drift: readings of one kind raise no alarm, however few or many; those of another kind do."""
+
+import json
+
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, small
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from review_tables import LABELLED, fast, read, write_tables
+
+import cordial_ppl as cp
+from cordial_ppl.data.readings import readings_from_counts
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions import drift
+from cordial_ppl.decisions.drift import RATE, Drift, check_sketch, compare, merge, sketch
+from cordial_ppl.errors import InputError
+from cordial_ppl.tables import write_table
+
+FIVE = Scale(STARS)
+
+
+def differ(fit, new, scale=FIVE) -> Drift:
+    found = compare(fit, new, scale)
+    assert found is not None
+    return found
+
+
+def soft(texts, shift=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    middle = rng.normal(2 + shift, 1, (texts, 1))
+    return -((np.arange(5) - middle) ** 2) + rng.normal(0, 0.5, (texts, 5))
+
+
+def hard(texts, probs=(0.1, 0.1, 0.2, 0.4, 0.2), seed=0):
+    rated = np.random.default_rng(seed).choice(5, texts, p=probs)
+    return readings_from_counts(np.eye(5)[rated])
+
+
+@settings(max_examples=50)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.sampled_from([2, 3, 7, 101]),
+    cuts=st.lists(st.integers(0, 300), max_size=3),
+)
+def test_parts_of_a_table_add_up(seed, size, cuts):
+    logits = np.random.default_rng(seed).normal(size=(300, size)) * 3
+    found = sketch(logits)
+    parts = np.split(logits, sorted(cuts))
+    np.testing.assert_array_equal(merge([sketch(part) for part in parts]), found)
+    check_sketch(found, size)
+    assert found[1].sum() == 300
+    same = differ(found, found, Scale.default(size))
+    assert same.p == 1 and same.share == same.distance == 0
+    assert same.texts == (300, 300) and not same.alarm
+
+
+def test_figures_are_what_they_are_called():
+    scale = Scale(("1", "2", "3"))
+    first, second = np.eye(3)[[0, 0, 1, 2]] * 40, np.eye(3)[[0, 2, 2, 2, 2]] * 40
+    found = differ(sketch(first), sketch(second), scale)
+    np.testing.assert_allclose(found.options, [[0.5, 0.25, 0.25], [0.2, 0.0, 0.8]])
+    assert found.share == pytest.approx(0.55) and found.texts == (4, 5)
+    assert found.means == pytest.approx((1.75, 2.6)) and found.scores == pytest.approx((1.75, 2.6))
+    assert found.distance == pytest.approx(0.85)
+    words, seen = "the readings differ from those of the fit", "5 texts against 4"
+    chance = f"{words} no more than by chance (p = {found.p:.2g}, {seen})"
+    assert found.describe(scale) == chance
+    few = found._replace(p=0.001, share=0.01, distance=0.05, scores=(1.234, 2.0))
+    assert few.describe(scale) == f"{words}, but by too little (p = 0.001, {seen})"
+    mean = few._replace(distance=0.5).describe(scale)
+    assert mean == f"{words} (p = 0.001, {seen}): the mean expected score is 2.00, was 1.23"
+    options = few._replace(share=0.55).describe(scale)
+    assert options.startswith(f"{words} (p = 0.001, {seen}): the mean stated option is 2.60, was")
+    assert options.endswith(" 1.75; '3' is stated for 80% of the texts, was for 25%")
+    assert json.loads(json.dumps(found.to_dict()))["alarm"] is False
+
+
+@pytest.mark.parametrize("make", [soft, hard])
+@pytest.mark.parametrize(("few", "many"), [(20, 20), (20, 1000), (300, 200)])
+def test_p_values_keep_their_error_rate(make, few, many, monkeypatch):
+    """At several levels, within three standard errors; where readings are few they may be fewer."""
+    monkeypatch.setattr(drift, "PERMUTATIONS", 199)
+    times, rates = 300, np.array([0.05, 0.2, 0.5])
+    found = np.array(
+        [
+            differ(sketch(texts[:few]), sketch(texts[few:])).p
+            for texts in (make(few + many, seed=seed) for seed in range(times))
+        ]
+    )
+    shares = (found[:, None] <= rates).mean(axis=0)
+    assert (shares <= rates + 3 * np.sqrt(rates * (1 - rates) / times)).all()
+    assert (shares >= 0.5 * rates).all()
+
+
+def test_another_reader_raises_the_alarm():
+    for few in (20, 300):
+        found = differ(sketch(soft(few)), sketch(soft(10_000, shift=1.5, seed=1)))
+        assert found.alarm and found.p <= RATE and found.scores[1] > found.scores[0]
+    # Only the score differs: each option is as frequent as before.
+    sharp = sketch(np.where(np.arange(5) == 2, 30.0, 0.0) + np.zeros((200, 1)))
+    flat = sketch(np.where(np.arange(5) == 2, 1.0, 0.9 * (np.arange(5) > 2)) + np.zeros((200, 1)))
+    found = differ(sharp, flat)
+    assert found.share == 0 and found.distance > 0.4 and found.alarm
+
+
+def test_a_trivial_difference_is_none_in_a_large_table():
+    probs = np.array([0.1, 0.1, 0.2, 0.4, 0.2])
+    first, second = hard(200_000, probs), hard(300_000, probs + [0.01, 0, 0, -0.01, 0], seed=1)
+    found = differ(sketch(first), sketch(second))
+    assert found.p <= RATE and 0.005 < found.share < 0.02 and not found.alarm
+
+
+def test_the_same_texts_are_no_strangers():
+    """Those that were labelled are among those that are predicted."""
+    texts = soft(1000)
+    alarms = [
+        differ(sketch(texts[rows]), sketch(texts)).p <= RATE
+        for rows in (np.random.default_rng(seed).permutation(1000)[:20] for seed in range(300))
+    ]
+    assert np.mean(alarms) <= RATE + 3 * (RATE / 300) ** 0.5
+
+
+def test_tables_of_billions_are_compared(monkeypatch):
+    found = sketch(soft(2000))
+    huge = np.stack([found[0], found[1] * 10**7])
+    for pair in ((found, huge), (huge, found), (huge, huge)):
+        assert differ(*pair).p > 0.5
+    other = sketch(soft(20, shift=3.0))
+    assert differ(other, huge).alarm
+    # Of the rarest cells nothing is left.
+    monkeypatch.setattr(drift, "LARGEST", 200)
+    assert (found[1] * 200 / 2000 < 0.5).any() and differ(huge, huge).p == 1
+    monkeypatch.setattr(drift, "LARGEST", 1000)
+    assert differ(other, huge).alarm
+
+
+def test_without_texts_there_is_nothing_to_compare():
+    nothing = sketch(np.empty((0, 5)))
+    assert compare(sketch(TEST), nothing, FIVE) is None
+    assert compare(nothing, sketch(TEST), FIVE) is None
+
+
+def test_a_calibrator_knows_the_readings_of_its_fit():
+    alone = small().fit(LOGITS, LABELS)
+    np.testing.assert_array_equal(
+        alone.sketch_, sketch(LOGITS - LOGITS.mean(axis=1, keepdims=True))
+    )
+    found, turned = map(alone.check_readings, (TEXTS.logits, -TEXTS.logits))
+    assert found and not found.alarm and found.texts == (20, 300)
+    assert turned and turned.alarm
+    whole = cp.LogitStack().fit(LOGITS, LABELS, corpus=TEXTS.logits)
+    found = whole.check_readings(TEXTS.logits)
+    assert found and found.p == 1 and found.texts == (300, 300)
+    np.testing.assert_array_equal(
+        whole.predict_proba(TEST), cp.LogitStack().fit(LOGITS, LABELS).predict_proba(TEST)
+    )
+    raw = cp.RawReading().fit(LOGITS, corpus=TEXTS.logits).fit(LOGITS)
+    found = raw.check_readings(TEXTS.logits)
+    assert found and found.texts == (20, 300)
+    for corpus in (TEXTS.logits[:, :4], [[np.nan] * 5]):
+        with pytest.raises(InputError):
+            cp.LogitStack().fit(LOGITS, LABELS, corpus=corpus)
+
+
+def test_a_saved_calibrator_knows_them_too(tmp_path):
+    fitted = cp.LogitStack().fit(LOGITS, LABELS, corpus=TEXTS.logits)
+    fitted.save(tmp_path / "s.cordial")
+    found = cp.load(tmp_path / "s.cordial")
+    np.testing.assert_array_equal(found.sketch_, fitted.sketch_)
+    fitted.sketch_ = None  # As earlier versions saved it.
+    fitted.save(tmp_path / "s.cordial")
+    assert cp.load(tmp_path / "s.cordial").check_readings(TEST) is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [[[], []], [[-1], [3]], [[0, 0], [1, 1]], [[1, 0], [1, 1]], [[0], [0]], [[10**6], [1]]]
+)
+def test_counts_that_are_no_sketch(wrong):
+    with pytest.raises(ValueError, match="other options"):
+        check_sketch(np.array(wrong, np.int64), 5)
+
+
+def test_the_commands_warn(cordial, tmp_path):
+    readings, labels = write_tables(tmp_path)
+    cordial(*fast("fit", readings, labels, "-o", "j.cordial"))
+    assert cp.load("j.cordial").sketch_[1].sum() > LABELLED
+    result = cordial("predict", "j.cordial", readings, "-o", "o.csv", "--json")
+    found = json.loads(result.stdout)["drift"]
+    assert "differ" not in result.stderr and found["p"] == 1 and found["alarm"] is False
+    cells = read(readings)
+    names = [name for name in cells if name.startswith("logit_")]
+    turned = dict(zip(names, [cells[name] for name in names[::-1]], strict=True))
+    write_table("other.csv", {**cells, **turned})
+    result = cordial("predict", "j.cordial", "other.csv", "-o", "o.csv", "--json")
+    found = json.loads(result.stdout)["drift"]
+    assert found["alarm"] and found["p"] <= RATE and found["share"] > drift.LEAST
+    said = " ".join(result.stderr.split())
+    assert "other.csv, j.cordial: the readings differ from those of the fit (p = 0.001, 60" in said
+    assert "the mean stated option is " in said

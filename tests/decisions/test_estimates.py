@@ -1,0 +1,392 @@
+"""Estimates of a corpus and its groups: identities, NUTS, the truth of simulations, bad input."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from numpyro.infer import MCMC, NUTS
+from scipy.stats import chi2
+
+import cordial_ppl as cp
+from cordial_ppl.decisions import estimating
+from cordial_ppl.decisions.estimates.bias import find_bias
+from cordial_ppl.decisions.estimates.effects import draw_effects, draw_spreads, effects_model
+from cordial_ppl.decisions.estimates.estimate import Estimate, Population
+from cordial_ppl.decisions.estimates.rectified import RectifiedMean
+from cordial_ppl.errors import InputError
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.scores import Interval
+
+TEXTS, LABELLED, SYSTEMS = 300, 40, 4
+RNG = np.random.default_rng(0)
+MADE = reviews(TEXTS, seed=1)
+GROUPS = RNG.integers(0, SYSTEMS, TEXTS)
+ROWS = RNG.permutation(TEXTS)[:LABELLED]
+RECTIFIED = RectifiedMean(0.0, 0.0, 0.0, 0.0)
+NAMES = np.array(["a", "b", "c", "d"])[GROUPS]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return cp.Cordial(seed=0).fit(MADE.logits[ROWS], MADE.labels[ROWS])
+
+
+@pytest.fixture(scope="module")
+def estimate(fitted):
+    return fitted.estimate(MADE.logits, ROWS, NAMES)
+
+
+def test_grid_and_nuts_agree_on_group_effects():
+    rng = np.random.default_rng(3)
+    groups = np.repeat([0, 1, 2, 3], [9, 7, 4, 1])
+    residuals = np.array([0.6, -0.2, -0.5, 0.1])[groups] + rng.normal(0.1, 0.5, len(groups))
+    spreads = draw_spreads(residuals, groups, 0.75, 0.7, 40_000, rng)
+    effects = draw_effects(residuals - spreads.common[:, None], groups, 5, spreads, rng)
+    kernel = NUTS(effects_model, target_accept_prob=0.95)
+    chain = MCMC(kernel, num_warmup=1000, num_samples=8000, progress_bar=False)
+    with jax.numpy_dtype_promotion("standard"):
+        chain.run(jax.random.key(0), residuals, groups, 5, 0.75, 0.7)
+    found = {name: np.asarray(draws) for name, draws in chain.get_samples().items()}
+    for name, draws in (*spreads._asdict().items(), ("effects", effects)):
+        error = np.abs(draws.mean(axis=0) - found[name].mean(axis=0)).max()
+        assert error < 0.02, name
+        np.testing.assert_allclose(draws.std(axis=0), found[name].std(axis=0), rtol=0.06)
+
+
+def test_without_residuals_effects_are_those_of_the_prior():
+    rng = np.random.default_rng(0)
+    none = np.empty(0)
+    spreads = draw_spreads(none, none.astype(int), 0.5, 1.0, 40_000, rng)
+    effects = draw_effects(np.empty((40_000, 0)), none.astype(int), 2, spreads, rng)
+    # Half-normal tau: E tau^2 = scale^2.
+    np.testing.assert_allclose(effects.std(axis=0), 0.5, rtol=0.03)
+
+
+def test_a_corpus_without_groups_has_no_best_one(fitted, estimate):
+    alone = fitted.estimate(MADE.logits, ROWS)
+    found = alone.to_dict()
+    assert found["best"] == found["effects"] == {} and found["differences"]["pairs"] == 0
+    assert [row["group"] for row in found["populations"]] == ["all"]
+    assert alone.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.02)
+
+
+def test_draws_average_to_the_prediction(fitted):
+    for histogram, limit in (("fixed", 0.01), ("redrawn", 0.03)):
+        probs, weights = fitted.predict_draws(MADE.logits[:30], 512, histogram=histogram)
+        assert probs.shape == (len(weights), 30, 5) and weights.sum() == pytest.approx(1)
+        np.testing.assert_allclose(probs.sum(axis=2), 1, atol=1e-5)
+        mean = np.tensordot(weights, probs, axes=1)
+        assert np.abs(mean - fitted.predict_proba(MADE.logits[:30])).max() < limit
+
+
+def test_a_redrawn_histogram_makes_a_corpus_less_certain(fitted):
+    spread = {}
+    for histogram in ("fixed", "redrawn"):
+        probs, weights = fitted.predict_draws(MADE.logits, 256, histogram=histogram)
+        spread[histogram] = np.sqrt(np.cov((probs @ np.arange(5)).mean(axis=1), aweights=weights))
+    assert spread["redrawn"] > spread["fixed"]
+
+
+def test_an_estimate_is_of_the_corpus(estimate):
+    for found in (estimate.overall, *estimate.groups.values()):
+        assert found.mean.lower < found.mean.mean < found.mean.upper
+        assert sum(found.shares.values()) == pytest.approx(1)
+        assert all(share >= 0 for share in found.shares.values())
+        reached = sum(share.mean for share in found.at_least.values())
+        assert found.mean.mean == pytest.approx(reached, abs=0.1)
+    assert estimate.overall.texts == sum(group.texts for group in estimate.groups.values())
+    assert {k: g.labels for k, g in estimate.groups.items()} == {
+        name: int((NAMES[ROWS] == name).sum()) for name in estimate.groups
+    }
+    assert abs(estimate.overall.mean.mean - MADE.labels.mean()) < 0.3
+
+
+def test_order_changes_nothing(fitted, estimate):
+    order = np.random.default_rng(1).permutation(TEXTS)
+    rows = np.argsort(order)[ROWS]
+    found = fitted.estimate(MADE.logits[order], rows, NAMES[order])
+    assert found.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.01)
+    for name, group in estimate.groups.items():
+        np.testing.assert_allclose(found.groups[name].mean, group.mean, atol=0.06)
+
+
+def test_where_all_texts_are_labelled_nothing_is_left_to_estimate():
+    made = reviews(30, seed=2)
+    rows, groups = np.arange(30), np.arange(30) % 3
+    fitted = cp.Cordial(channels=(), calibrators=()).fit(made.logits, made.labels)
+    found = fitted.estimate(made.logits, rows, groups)
+    for name, population in found.groups.items():
+        truth = made.labels[groups == int(name)].mean()
+        np.testing.assert_allclose(population.mean, truth, atol=1e-9)
+    np.testing.assert_allclose(found.overall.mean, made.labels.mean(), atol=1e-9)
+
+
+def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
+    a, b = estimate.ranking[0], estimate.ranking[-1]
+    found = estimate.difference(a, b)
+    means = (estimate.groups[name].mean for name in (a, b))
+    assert found.mean == pytest.approx(next(means).mean - next(means).mean)
+    turned = estimate.difference(b, a)
+    assert turned.lower == pytest.approx(-found.upper)
+    assert sum(estimate.best.values()) == pytest.approx(1)
+    assert max(estimate.best, key=lambda name: estimate.best[name]) == a
+    pairs, resolved, wrong = estimate.pairs
+    assert pairs == SYSTEMS * (SYSTEMS - 1) / 2 and 0 <= wrong <= 0.05 * max(resolved, 1)
+    loose = replace(estimate, level=0.05)
+    orders = loose.to_dict()["differences"]["orders"]
+    assert len(orders) == loose.pairs[1] > 0
+    for each in orders:
+        assert each["difference_low"] > 0
+        assert loose.difference(each["higher"], each["lower"]).lower == each["difference_low"]
+    with pytest.raises(InputError, match="there is no group 'z'; the groups are"):
+        estimate.difference(a, "z")
+
+
+def test_pairs_count_the_signs_of_draws():
+    """Of a hundred draws, b is above a in 97, c above both in all, and d is a."""
+    a = np.zeros(100)
+    b, c = np.where(np.arange(100) < 97, 1.0, -1.0), np.full(100, 2.0)
+    whole = Population(4, 4, ("0", "1"), Interval(0.0, 0.0, 0.0), {})
+    groups = dict.fromkeys("abcd", whole)
+    found = Estimate(0.9, whole, groups, RECTIFIED, np.stack([a, b, c, a], axis=1))
+    pairs, resolved, wrong = found.pairs
+    assert (pairs, resolved) == (6, 5) and wrong == pytest.approx(2 * 0.03)
+    assert Estimate(0.95, whole, groups, RECTIFIED, -found.draws).pairs[1] == 3
+    assert found.best == {"a": 0, "b": 0, "c": 1, "d": 0}
+    assert ["".join(pair[:2]) for pair in found.resolved] == ["ab", "ac", "bc", "bd", "cd"]
+    groups["b"] = whole._replace(labels=1)  # a single label that is far off would decide alone
+    few = Estimate(0.9, whole, groups, RECTIFIED, found.draws)
+    assert ["".join(pair[:2]) for pair in few.resolved] == ["ac", "cd"] and few.pairs[0] == 6
+    assert "(each system needs 2 labels)" in few.ranked_text("system")
+
+
+def test_residuals_are_expected_to_vary_as_predicted(fitted, monkeypatch):
+    seen = []
+
+    def spy(residuals, groups, scale, expected, draws, rng):
+        seen.append((scale, expected))
+        return draw_spreads(residuals, groups, scale, expected, draws, rng)
+
+    monkeypatch.setattr(estimating, "draw_spreads", spy)
+    fitted.estimate(MADE.logits, ROWS, NAMES)
+    variance = np.mean(
+        [
+            np.sum(row * (fitted.scale_.values - row @ fitted.scale_.values) ** 2)
+            for row in fitted.out_of_fold_
+        ]
+    )
+    (corpus, expected), (groups, same) = seen[:2]
+    assert expected == same == pytest.approx(np.sqrt(0.85 * variance))
+    assert corpus < groups == 0.25 * 4
+
+
+def test_the_unit_of_the_scale_changes_nothing(fitted, estimate):
+    options = [str(2 * option) for option in range(5)]
+    double = cp.Cordial(options, seed=0).fit(MADE.logits[ROWS], MADE.labels[ROWS] * 2)
+    found = double.estimate(MADE.logits, ROWS, NAMES)
+    for name, group in estimate.groups.items():
+        ends = 2 * (np.array(group.mean) - fitted.scale_.values[0])
+        np.testing.assert_allclose(found.groups[name].mean, ends, atol=1e-6)
+
+
+def test_large_residuals_overrule_what_was_expected():
+    """With one group and hardly an effect, sigma is a scaled inverse chi."""
+    rng = np.random.default_rng(0)
+    residuals = rng.normal(0, 2, 200)
+    spreads = draw_spreads(residuals, np.zeros(200, int), 1e-3, 0.1, 4000, rng)
+    squares = np.sum((residuals - residuals.mean()) ** 2) + 30 * 0.1**2
+    expected = np.sqrt(squares / chi2(229).ppf([0.95, 0.5, 0.05]))
+    np.testing.assert_allclose(np.quantile(spreads.sigma, [0.05, 0.5, 0.95]), expected, rtol=0.07)
+
+
+def test_eight_annotators_say_more_than_one():
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(TEXTS)[:20]
+    several = (MADE.labels[rows, None] + rng.choice([-1, 0, 0, 1], (20, 8))).clip(0, 4)
+    widths = []
+    for labels in (several[:, 0], several):
+        fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], labels)
+        found = fitted.estimate(MADE.logits, rows, NAMES)
+        widths.append(
+            np.mean([each.mean.upper - each.mean.lower for each in found.groups.values()])
+        )
+    assert widths[1] < 0.9 * widths[0]
+
+
+def test_labels_of_the_highest_readings_are_no_random_sample():
+    scores = MADE.logits @ np.arange(5)
+    for rows, alarm in ((np.argsort(-scores)[:60], True), (ROWS, False)):
+        fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
+        found = fitted.estimate(MADE.logits, rows)
+        assert any("hardly a random sample" in text for text in found.warnings) == alarm
+        designed = fitted.estimate(MADE.logits, rows, strata=np.zeros(TEXTS, int))
+        assert designed.sample is None
+
+
+def test_with_every_text_labelled_nothing_disagrees():
+    fitted = cp.Cordial(seed=0).fit(MADE.logits[:60], MADE.labels[:60])
+    found = fitted.estimate(MADE.logits[:60], np.arange(60))
+    assert found.warnings == () and found.sample is None
+    shifted = replace(found, rectified=found.rectified._replace(lower=6.0, mean=6.0, upper=6.0))
+    assert "disagree" in shifted.warnings[0]
+
+
+def test_equal_labels_of_any_weight_are_alike():
+    rows = np.flatnonzero(MADE.labels == 4)[:60]
+    weights = np.random.default_rng(0).uniform(0.1, 1, 60)
+    fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows], sample_weight=weights)
+    verdict = fitted.verdict()
+    assert verdict and verdict.alike
+    assert fitted.estimate(MADE.logits, rows, np.arange(TEXTS) % 2).alike
+    alone = cp.Cordial(seed=0).fit(MADE.logits[:1], MADE.labels[:1])
+    assert alone.verdict() and "1 label is too few" in str(alone.verdict())
+    assert "temperature" not in alone.summary()
+
+
+def test_a_saved_calibrator_estimates_alike(fitted, estimate, tmp_path):
+    fitted.save(tmp_path / "x.cordial")
+    found = cp.load(tmp_path / "x.cordial").estimate(MADE.logits, ROWS, NAMES)
+    assert found.to_dict() == estimate.to_dict()
+
+
+def test_a_group_that_the_reader_wrongs_is_found_and_mended():
+    made, groups = reviews(1600, seed=4), np.arange(1600) % 8
+    wronged = groups == 2
+    labels = np.where(wronged, np.minimum(made.labels, 1), made.labels)
+    rows = np.arange(0, 1600, 16) + np.arange(100) % 8
+    fitted = cp.Cordial().fit(made.logits[rows], labels[rows])
+    found = fitted.estimate(made.logits, rows, groups)
+    effects = {name: group.effect for name, group in found.groups.items() if group.effect}
+    assert min(effects, key=lambda name: effects[name].mean) == "2" and effects["2"].upper < 0
+    calibrated = fitted.predict_mean(made.logits)[wronged].mean()
+    truth = labels[wronged].mean()
+    assert abs(found.groups["2"].mean.mean - truth) < abs(calibrated - truth) / 2
+    assert found.ranking[-1] == "2"
+    (bias,) = fitted.find_bias({"system": groups[rows], "row": rows})
+    assert (bias.column, bias.group) == ("system", "2") and bias.residual < -0.5
+    assert "system '2' is rated" in str(bias) and "too high" in str(bias)
+
+
+def test_groups_that_do_not_matter_are_seldom_reported():
+    rng, reported = np.random.default_rng(0), 0
+    for seed in range(200):
+        residuals = np.round(rng.standard_t(4, 40), 1)
+        columns = {"a": rng.integers(0, 5, 40), "b": rng.integers(0, 2, 40), "c": np.arange(40)}
+        reported += bool(find_bias(residuals, columns, seed))
+    assert 1 <= reported <= 18  # 5 % of 200, within three standard errors.
+
+
+@pytest.mark.parametrize("labels", [1, 5])
+def test_with_few_labels_the_groups_have_the_whole_spread(labels):
+    rows = ROWS[:labels]
+    fitted = cp.Cordial().fit(MADE.logits[rows], MADE.labels[rows])
+    found = fitted.estimate(MADE.logits, rows, NAMES)
+    for group in found.groups.values():
+        assert group.mean.upper - group.mean.lower > 0.8
+    assert found.overall.labels == labels
+    assert fitted.find_bias({"system": NAMES[rows]}) == []
+
+
+def test_a_group_without_labels_is_said_to_be_extrapolated():
+    rows = ROWS[NAMES[ROWS] != "b"]
+    fitted = cp.Cordial().fit(MADE.logits[rows], MADE.labels[rows])
+    found = fitted.estimate(MADE.logits, rows, NAMES)
+    assert found.groups["b"].labels == 0
+    (warning,) = (text for text in found.warnings if "extrapolated" in text)
+    assert "'b'" in warning
+    widths = {k: g.mean.upper - g.mean.lower for k, g in found.groups.items()}
+    assert max(widths, key=lambda name: widths[name]) == "b"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": ROWS[:-1]}, "rows must be the positions in logits of the 40 labelled texts"),
+        ({"rows": ROWS + 0.5}, "rows must be the positions"),
+        ({"rows": np.zeros(40, int)}, "rows must be different positions in 0..299"),
+        ({"rows": ROWS + TEXTS}, "rows must be different positions in 0..299"),
+        ({"rows": np.arange(40)}, r"logits\[0\] is not the reading of label 0"),
+        ({"groups": NAMES[:-1]}, "groups must name one for each of 300 texts; got 299"),
+        ({"groups": [None, *NAMES[1:]]}, "every text needs a group; there is none in row 0"),
+        ({"groups": [*NAMES[:-1], " "]}, "there is none in row 299"),
+        ({"groups": np.arange(TEXTS)}, "there are 300 groups, more than the 200 that can"),
+        ({"level": 1.0}, "level must lie between 0 and 1"),
+        ({"draws": 1}, "draws must be a whole number of 2 or more"),
+        ({"probabilities": np.zeros(40)}, "probabilities must be one for each of 40 labels"),
+        ({"strata": [0, 1]}, "strata must be given for each of 300 texts"),
+    ],
+)
+def test_bad_input_is_refused(fitted, changes, message, monkeypatch):
+    monkeypatch.setattr("cordial_ppl.decisions.estimates.estimate.MOST", 200)
+    given = {"rows": ROWS, "groups": NAMES} | changes
+    with pytest.raises(InputError, match=message):
+        fitted.estimate(MADE.logits, given.pop("rows"), given.pop("groups"), **given)
+
+
+@pytest.mark.parametrize("kind", [cp.LogitStack(), cp.Cordial(inference="mode")])
+def test_without_draws_there_is_no_estimate(kind):
+    fitted = kind.fit(MADE.logits[ROWS], MADE.labels[ROWS])
+    with pytest.raises(InputError, match="an estimate needs draws from a posterior"):
+        fitted.estimate(MADE.logits, ROWS)
+
+
+def test_rows_may_be_a_mask(fitted):
+    mask = np.zeros(TEXTS, bool)
+    mask[ROWS] = True
+    ordered = cp.Cordial(seed=0).fit(MADE.logits[mask], MADE.labels[mask])
+    one, other = (ordered.estimate(MADE.logits, rows) for rows in (mask, np.flatnonzero(mask)))
+    assert one.to_dict() == other.to_dict()
+
+
+def test_groups_are_found_by_the_index_of_the_readings(fitted):
+    pandas = pytest.importorskip("pandas")
+    logits = pandas.DataFrame(MADE.logits)
+    groups = pandas.Series(NAMES)
+    expected = fitted.estimate(logits, ROWS, NAMES).to_dict()
+    assert expected == fitted.estimate(logits, ROWS, groups.sort_values()).to_dict()
+    with pytest.raises(InputError, match="groups and readings have different indexes"):
+        fitted.estimate(logits, ROWS, groups[:-1])
+
+
+def test_labels_that_are_all_alike_teach_nothing():
+    rows = np.flatnonzero(MADE.labels == 4)[:60]
+    fitted = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
+    verdict = fitted.verdict()
+    assert verdict and "all 60 labels are alike, from which nothing can be learned" in verdict.text
+    assert fitted.find_bias({"system": np.arange(60) % 3}) == []
+    told = fitted.describe()
+    assert told.text == verdict.text == "\n".join(told.sentences)
+    assert (told.faults, told.expected["cordial"], told.losses) == ((), None, {})
+    assert told.brief == "unknown, for all labels are alike"
+    groups = [f"system {text % 2}" for text in range(60)]
+    found = fitted.estimate(MADE.logits[rows], np.arange(60), groups)
+    assert found.ranked_text("system").startswith("No system is ranked: all labels are alike")
+    assert (found.best, found.resolved) == ({}, [])
+    assert {row["p_best"] for row in found.rows} == {None}
+    assert "all labels are alike" in found.warnings[0]
+    few = cp.Cordial(inference="mode").fit(MADE.logits[rows[:5]], MADE.labels[rows[:5]])
+    assert few.summary().endswith("all 5 labels are alike, from which nothing can be learned.")
+    assert "log loss" not in few.summary() and "temperature" not in few.summary()
+
+
+def test_an_option_that_no_label_reaches_is_not_known_to_be_rare():
+    rows = np.flatnonzero(MADE.labels < 4)[:30]
+    found = cp.Cordial(seed=0).fit(MADE.logits[rows], MADE.labels[rows])
+    share = found.estimate(MADE.logits, rows).overall.at_least["4"]
+    assert share.upper - share.mean > 0.02
+    alike, groups, rng = np.full(30, -0.05), np.zeros(30, int), np.random.default_rng(0)
+    spreads = draw_spreads(alike, groups, 0.05, 0.2, 4000, rng)
+    # Thirty labels without spread beside a prior that counts as many.
+    assert np.median(spreads.sigma) == pytest.approx(0.2 / np.sqrt(2), rel=0.05)
+
+
+def test_measurements_are_no_groups():
+    residuals = np.repeat([-1.0, 1.0], 15)
+    halves = np.repeat(["1.5", "2"], 15)
+    assert find_bias(residuals, {"mean": halves}) == []
+    told = find_bias(
+        residuals, {"system": np.repeat(["b", "a"], 15), "number": np.repeat([1, 2], 15)}
+    )
+    assert [bias.column for bias in told] == ["system"]
+    assert find_bias(residuals, {"price": halves, "system": np.repeat(["1", "2"], 15)})

@@ -1,0 +1,249 @@
+"""Forecasts of more labels, and verdicts: identities, both ends, and what is loaded."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+from scipy.stats import t as student
+
+import cordial_ppl as cp
+from cordial_ppl import plots
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.forecasting import Forecast, Outlook, Range, entropy, forecast
+from cordial_ppl.decisions.outlook import look_ahead, spread_rows
+from cordial_ppl.decisions.verdict import Advice, Verdict, judge
+from cordial_ppl.evaluation.synthetic import reviews
+
+TEXTS = reviews(700, seed=3)
+STARS = np.array(TEXTS.options)
+VALUES = np.arange(1.0, 6.0)
+
+
+@pytest.fixture(scope="module")
+def calibrator():
+    return fit(20)
+
+
+def fit(count):
+    return cp.Cordial(TEXTS.options).fit(TEXTS.logits[:count], STARS[TEXTS.labels[:count]])
+
+
+def labelled(count, sharpness, seed=0):
+    """Labels, and predictions that know them as well as their sharpness says."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.ones(5) / sharpness, count)
+    return np.array([rng.choice(5, p=row) for row in probs]), probs
+
+
+def made(count=40, texts=1000, gap=0.08, counts=None):
+    labels, probs = labelled(count, 2.0)
+    return forecast(labels, probs, VALUES, Outlook(texts, 0.9, 0.5, gap), counts)
+
+
+def test_with_the_present_labels_the_loss_is_the_present_one():
+    found = made()
+    now = found.at(found.labels)
+    assert now.loss == found.loss and now.gain == (0.0, 0.0, 0.0)
+    assert [step.labels for step in found.steps] == [80, 120, 200, 400]
+
+
+@given(gap=st.floats(0, 1), few=st.integers(40, 900), more=st.integers(1, 100))
+def test_more_labels_never_forecast_a_higher_loss_or_a_wider_interval(gap, few, more):
+    found = made(gap=gap)
+    one, other = found.at(few), found.at(few + more)
+    assert found.loss is not None
+    assert other.loss.value <= one.loss.value <= found.loss.value
+    assert other.width.value < one.width.value
+    for part in (one.loss, one.gain, one.width):
+        assert part.low <= part.value <= part.high
+    # Never more than what is due to the parameters.
+    assert one.gain.value <= gap
+
+
+def test_the_loss_now_is_what_is_expected_with_a_share_of_what_labels_say():
+    labels, probs = labelled(40, 2.0)
+    cost = -np.log(np.maximum(probs[np.arange(40), labels], 1e-4))
+    surprise = np.mean(cost - entropy(probs))
+    found = made()
+    assert found.loss is not None
+    assert found.loss.value == pytest.approx(0.9 + 40 / 240 * surprise - 200 / 240 * 0.07 * 0.5)
+    half = 1.2816 * np.sqrt(0.5 / 40 + 0.05**2)
+    assert found.loss.high - found.loss.value == pytest.approx(half)
+
+
+def test_the_width_is_that_of_students_interval_of_a_finite_population():
+    labels, probs = labelled(40, 2.0)
+    spread = np.std(VALUES[labels] - probs @ VALUES, ddof=1)
+    width = made(texts=200).at(100).width
+    expected = student.ppf(0.95, 99) * spread / 10 * np.sqrt(1 / 2)
+    assert width.value == pytest.approx(expected)
+    free = 0.6 * 39
+    ends = np.sqrt(free / chi2.ppf([0.9, 0.1], free)) * expected
+    assert width[1:] == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("width", [0.05, 0.1, 0.3])
+def test_the_labels_that_a_width_needs_are_the_fewest_that_reach_it(width):
+    found = made(texts=5000)
+    needed = found.needed(width)
+    assert needed is not None and needed.low <= needed.value <= needed.high
+    enough = int(needed.value)
+    assert found._width(enough) <= width < found._width(enough - 1)
+    assert f"for ±{width:g}" in found.say_needed(width)
+
+
+def test_all_texts_suffice_for_any_width():
+    assert made(texts=300).needed(1e-9) == (300, 300, 300)
+    assert made(texts=300).at(300).width == (0, 0, 0)
+
+
+def test_labels_beyond_the_texts_count_as_all_of_them():
+    assert made(texts=150).counts == (80, 120, 150)
+    assert made(texts=40).counts == ()
+    assert "no texts to label more" in made(texts=40).sentence
+    assert made(counts=[10, 400, 60]).counts == (60, 400)
+
+
+def test_below_twenty_labels_nothing_is_forecast():
+    labels, probs = labelled(19, 2.0)
+    found = forecast(labels, probs, VALUES, Outlook(1000, 0.9, 0.5, 0.1))
+    assert found == Forecast(19, 1000)
+    assert found.loss is None and found.steps == () and found.needed(0.1) is None
+    assert "label 1 more first, to 20" in found.text == found.say_needed(0.1)
+    assert forecast(labels[:7], None, VALUES, Outlook(9, 0.9, 0.5, 0.1)).loss is None
+    with pytest.raises(cp.InputError, match="there are 19, and 40 were asked for"):
+        found.at(40)
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(cp.InputError, match="no fewer than there are"):
+        made().at(39)
+    for width in (0.0, -1.0, float("nan")):
+        with pytest.raises(cp.InputError, match="must be positive"):
+            made().needed(width)
+
+
+def test_the_order_of_texts_does_not_matter(calibrator):
+    order = np.random.default_rng(0).permutation(700)
+    one, other = (calibrator.forecast(logits) for logits in (TEXTS.logits, TEXTS.logits[order]))
+    assert other.loss == pytest.approx(one.loss, rel=1e-5)
+    assert other.gap == pytest.approx(one.gap, rel=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(300, 5), (2000, 5), (2000, 3, 5)])
+def test_texts_are_sampled_evenly_and_once(shape):
+    logits = np.random.default_rng(1).normal(size=shape)
+    rows = spread_rows(logits)
+    assert len(rows) == len(set(rows.tolist())) == min(shape[0], 512)
+    means = np.exp(logits) @ np.arange(5) / np.exp(logits).sum(axis=-1)
+    assert means[rows].mean() == pytest.approx(means.mean(), abs=0.01)
+
+
+def test_the_gap_is_that_of_the_draws(calibrator):
+    """By hand from the probabilities of each draw; a calibrator, which has one, adds nothing."""
+    posterior = calibrator.posteriors_["location"]
+    readings = calibrator._read(TEXTS.logits[:50])
+    draws = np.stack([posterior.predict(readings, {}, e)[1] for e in np.eye(5)], -1)
+    weights = posterior.draw_weights
+    gap = entropy(np.tensordot(weights, draws, 1)) - np.tensordot(weights, entropy(draws), 1)
+    members = [(posterior, readings), (calibrator.fits_["temperature"], readings)]
+    alone = look_ahead(members[:1], np.ones((1, 1)), {})
+    assert alone.gap == pytest.approx(gap.mean(), rel=1e-3)
+    assert alone.loss == pytest.approx(entropy(posterior.predict(readings, {})[0]).mean(), rel=1e-4)
+    both = look_ahead(members, np.array([[0.25, 0.75]]), {})
+    assert both.gap == pytest.approx(alone.gap / 4)
+    assert both.texts == 50
+
+
+def test_what_is_loaded_says_the_same(calibrator, tmp_path):
+    calibrator.save(tmp_path / "a.cordial")
+    found = cp.load(tmp_path / "a.cordial")
+    assert found.forecast(TEXTS.logits) == calibrator.forecast(TEXTS.logits)
+    assert found.verdict() == calibrator.verdict()
+
+
+def test_the_summary_ends_with_the_forecast_and_the_verdict(calibrator):
+    found = calibrator.forecast(TEXTS.logits)
+    *_, more, verdict = calibrator.summary(found).split("\n\n")
+    assert more == found.sentence.capitalize()
+    assert more.startswith("Labels: 20 known; 40 would lower the expected loss by about 0.")
+    assert verdict == calibrator.verdict().text
+    content = json.loads(json.dumps(calibrator.describe(found).to_dict()))
+    assert content["forecast"]["steps"][0]["labels"] == 40
+    assert content["verdict"]["advice"] == "use it"
+    assert content["sentences"][-2:] == [found.sentence, verdict]
+
+
+def test_without_out_of_fold_predictions_nothing_is_said():
+    plain = cp.TemperatureScaling(TEXTS.options).fit(TEXTS.logits[:30], STARS[TEXTS.labels[:30]])
+    assert plain.verdict() is None
+    mode = cp.Cordial(inference="mode").fit(TEXTS.logits[:30], TEXTS.labels[:30])
+    for calibrator in (plain, mode):
+        with pytest.raises(cp.InputError, match="cannot forecast"):
+            calibrator.forecast(TEXTS.logits)
+    with pytest.raises(cp.NotFittedError):
+        cp.Cordial().forecast(TEXTS.logits)
+
+
+@pytest.mark.parametrize(
+    ("count", "sharpness", "advice", "words"),
+    [
+        (7, 9.0, Advice.LABEL, "Label about 13 more, to 20: 7 labels are too few"),
+        (1, 9.0, Advice.LABEL, "Label about 19 more, to 20: 1 label is too few"),
+        (19, 9.0, Advice.LABEL, "Label about 1 more, to 20: 19 labels are too few"),
+        (60, 9.0, Advice.USE, "Use it: it knows more than the label histogram."),
+        (200, 0.002, Advice.REJECT, "Do not use it: it knows hardly more"),
+    ],
+)
+def test_the_verdict_is_that_of_the_predictions(count, sharpness, advice, words):
+    labels, probs = labelled(count, sharpness)
+    found = judge(labels, probs if count >= 8 else None, Scale(TEXTS.options))
+    assert found.advice is advice and str(found).startswith(words)
+
+
+def test_an_open_question_asks_for_labels():
+    """The right labels have been predicted as often as chance would have it."""
+    labels, probs = labelled(24, 2.0)
+    found = judge(np.roll(labels, 1), probs, Scale(TEXTS.options))
+    assert (found.advice, found.target) == (Advice.LABEL, 50)
+    assert "26 more, to 50: 24 labels leave open" in found.text
+
+
+def test_the_figures_of_a_verdict_are_those_of_the_labels():
+    labels, probs = labelled(60, 2.0)
+    found = judge(labels, probs, Scale(TEXTS.options))
+    assert found.accuracy == cp.scores.accuracy(probs, labels)
+    assert found.error == pytest.approx(cp.scores.mean_absolute_error(probs, labels))
+    assert found.loss == pytest.approx(cp.scores.log_loss(probs, labels))
+    others = [np.delete(labels, k).mean() for k in range(60)]
+    assert found.spread == pytest.approx(np.abs(labels - others).mean())
+    assert found.gain[1] < found.gain[0] < found.gain[2]
+
+
+def test_a_forecast_is_drawn(calibrator):
+    found = calibrator.forecast(TEXTS.logits)
+    axis = plots.forecast(found)
+    (line, *_) = axis.lines
+    assert line.get_ydata()[0] == pytest.approx(found.loss.value)
+    assert line.get_ydata()[-1] == pytest.approx(found.steps[-1].loss.value)
+    assert [label.get_text().split()[0] for label in axis.get_xticklabels()] == [
+        "20", "40", "60", "100", "200",
+    ]  # fmt: skip
+    with pytest.raises(cp.InputError, match="nothing is forecast: 19 of 100"):
+        plots.forecast(Forecast(19, 100))
+
+
+def test_a_range_in_words():
+    assert str(Range(0.123, -0.01, 0.456)) == "0.12 (-0.01 to 0.46)"
+
+
+def test_a_verdict_begins_with_what_speaks_for_it():
+    best = Verdict(Advice.USE, 50, None, 0.4, 0.3, 0.6, 1.0, 1.2, (0.2, 0.1, 0.3))
+    assert "It is right about 40 % of the labelled texts (the histogram: 30 %), off by" in best.text
+    text = replace(best, accuracy=0.25).text
+    assert text.index("Its log loss is 0.20") < text.index("off by 0.60") < text.index("25 %")
+    assert "right no more often, for 25 % of the labelled texts (30 %)" in text

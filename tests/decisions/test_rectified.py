@@ -1,0 +1,147 @@
+"""Means from predictions of all texts and labels of some."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import t
+
+from cordial_ppl.decisions.estimates.rectified import rectified_mean
+from cordial_ppl.decisions.planning import score_strata, walk
+from cordial_ppl.errors import InputError
+
+RNG = np.random.default_rng(5)
+F = np.sort(RNG.normal(3, 1, 200))
+Y = (F + RNG.normal(0, 0.7, 200)).round()
+ROWS = RNG.permutation(200)[:30]
+
+
+def test_without_predictions_it_is_the_t_interval_of_a_finite_population():
+    found = rectified_mean(np.zeros(200), ROWS, Y[ROWS], level=0.8)
+    y, factor = Y[ROWS], t.ppf(0.9, 29) * np.sqrt((1 - 30 / 200) / 30)
+    half = factor * y.std(ddof=1)
+    np.testing.assert_allclose(found[:3], [y.mean(), y.mean() - half, y.mean() + half])
+    assert found.weight == 0
+
+
+def test_it_is_the_regression_estimator_of_surveys():
+    slope, _ = np.polyfit(F[ROWS], Y[ROWS], 1)
+    assert 0 < slope < 1
+    found = rectified_mean(F, ROWS, Y[ROWS])
+    rest = Y[ROWS] - slope * F[ROWS]
+    half = t.ppf(0.95, 28) * np.sqrt((1 - 30 / 200) * rest.var(ddof=2) / 30)
+    mean = slope * F.mean() + rest.mean()
+    np.testing.assert_allclose(found, [mean, mean - half, mean + half, slope])
+
+
+def test_lambda_is_that_of_power_tuning():
+    """With the labelled texts apart from the others, PPI++ has Cov / ((1 + n / N) Var)."""
+    n, others = 30, np.delete(np.arange(200), ROWS)
+    f, y = F[ROWS], Y[ROWS]
+    tuned = np.cov(f, y)[0, 1] / ((1 + n / len(others)) * f.var(ddof=1))
+    expected = tuned * F[others].mean() + (y - tuned * f).mean()
+    found = rectified_mean(F, ROWS, y)
+    np.testing.assert_allclose(found.weight * (1 - n / 200), tuned)
+    np.testing.assert_allclose(found.mean, expected)
+
+
+def test_strata_and_probabilities_by_hand():
+    f = np.array([1.0, 1, 1, 1, 5, 5, 5, 5, 5, 5])
+    y, rows, strata = np.array([1.0, 3, 4, 8]), np.array([0, 1, 4, 5]), np.repeat([0, 1], [4, 6])
+    found = rectified_mean(0 * f, rows, y, strata=strata)
+    error = np.sqrt(0.4**2 * (1 - 2 / 4) * 2 / 2 + 0.6**2 * (1 - 2 / 6) * 8 / 2)
+    np.testing.assert_allclose(found.mean, 0.4 * 2 + 0.6 * 6)
+    np.testing.assert_allclose(found.upper - found.mean, t.ppf(0.95, 2) * error)
+    hajek = rectified_mean(0 * f, rows, y, probabilities=[0.5, 0.5, 0.25, 0.25])
+    np.testing.assert_allclose(hajek.mean, (2 * 1 + 2 * 3 + 4 * 4 + 4 * 8) / 12)
+    # Only the ratios of probabilities count: who stops a plan early has smaller ones.
+    fewer = rectified_mean(0 * f, rows, y, probabilities=[0.2, 0.2, 0.1, 0.1])
+    np.testing.assert_allclose(fewer, hajek)
+
+
+def test_a_stratum_with_one_label_is_joined_with_the_next():
+    strata = np.repeat([0, 1, 2, 3], 50)
+    rows = np.array([0, 60, 61, 120, 121, 190])
+    found = rectified_mean(F, rows, Y[rows], strata=strata)
+    joined = rectified_mean(F, rows, Y[rows], strata=np.repeat([0, 0, 1, 1], 50))
+    assert found == joined
+    lone = np.array([0, 60])
+    alone = rectified_mean(F, lone, Y[lone])
+    assert rectified_mean(F, lone, Y[lone], strata=strata) == alone
+
+
+def test_labels_that_are_all_there_leave_no_doubt():
+    found = rectified_mean(F, np.arange(200), Y, strata=score_strata(F, 20))
+    np.testing.assert_allclose(found[:3], Y.mean())
+
+
+def test_one_label_has_no_interval():
+    found = rectified_mean(F, [3], [4.0])
+    assert found == (4.0, -np.inf, np.inf, 0.0)
+    assert rectified_mean([2.0], [0], [4.0])[:3] == (4.0, 4.0, 4.0)
+
+
+def test_labels_all_equal_are_no_certainty():
+    """The predictions' spread stands in for that of the labels, which is unknown."""
+    found = rectified_mean(F, ROWS, np.full(30, 4.0))
+    half = t.ppf(0.95, 29) * np.sqrt((1 - 30 / 200) / 30) * F[ROWS].std(ddof=1)
+    np.testing.assert_allclose(found[:3], [4, 4 - half, 4 + half])
+    assert np.isinf(rectified_mean(np.ones(200), ROWS, np.full(30, 4.0)).upper)
+
+
+@given(st.integers(2, 40), st.integers(0, 2**32 - 1), st.floats(0.1, 10), st.floats(-5, 5))
+def test_units_do_not_matter(n, seed, unit, origin):
+    rows = np.random.default_rng(seed).permutation(200)[:n]
+    strata = score_strata(F, n)
+    one = rectified_mean(F, rows, Y[rows], strata=strata)
+    other = rectified_mean(unit * F + origin, rows, unit * Y[rows] + origin, strata=strata)
+    np.testing.assert_allclose(
+        [*other[:3], other.weight], [*(unit * np.array(one[:3]) + origin), one.weight], atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("design", ["random", "planned", "unequal"])
+def test_intervals_hold_as_often_as_they_say(design):
+    rng, size, n, held, errors = np.random.default_rng(1), 600, 24, [], []
+    f = np.sort(rng.normal(size=size))
+    y = 0.8 * f + rng.normal(size=size) + 0.5 * (f > 1)
+    shares = np.linspace(0.5, 1.5, size) * n / size
+    for _ in range(1500):
+        settings = {}
+        if design == "random":
+            rows = rng.permutation(size)[:n]
+        elif design == "planned":
+            walked = walk(np.arange(size), rng.random())
+            rows = np.array([next(walked) for _ in range(n)])
+            settings["strata"] = score_strata(f, n)
+        else:
+            rows = rng.permutation(np.flatnonzero(rng.random(size) < shares))
+            settings["probabilities"] = shares[rows]
+        found = rectified_mean(f, rows, y[rows], **settings)
+        held.append(found.lower <= y.mean() <= found.upper)
+        errors.append(found.mean - y.mean())
+    assert abs(np.mean(held) - 0.9) < 0.035
+    assert abs(np.mean(errors)) < 0.02
+    assert np.std(errors) < 0.9 * y.std() / np.sqrt(n)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"values": [1.0, np.nan]}, "values must be finite numbers.* row 1"),
+        ({"labels": ["good", "bad"]}, "labels must be numbers"),
+        ({"labels": []}, "labels must be finite numbers of shape"),
+        ({"rows": [3, 3]}, "2 different positions in 0..199"),
+        ({"rows": [3, 200]}, "2 different positions"),
+        ({"rows": [3]}, "2 different positions"),
+        ({"rows": [0.5, 1.0]}, "2 different positions"),
+        ({"strata": [0, 1]}, "strata must be given for each of 200 texts; got 2"),
+        ({"probabilities": [0.5, 1.5]}, "above 0 and at most 1; found 1.5 in row 1"),
+        ({"probabilities": [0.5]}, "one for each of 2 labels"),
+        ({"level": 1.0}, "level must lie between 0 and 1"),
+    ],
+)
+def test_bad_input(changed, message):
+    given = {"values": F, "rows": [3, 4], "labels": [1.0, 2.0]} | changed
+    with pytest.raises(InputError, match=message):
+        rectified_mean(**given)

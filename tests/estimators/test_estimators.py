@@ -1,0 +1,186 @@
+"""The estimators: what any user may hand in, and what must come back."""
+
+import numpy as np
+import pandas
+import pytest
+from few_labels import (
+    LABELS,
+    LOGITS,
+    STARS,
+    TEST,
+    WEIGHTS,
+    assert_probabilities,
+    lengthy,
+    small,
+)
+from scipy.special import softmax
+
+import cordial_ppl as cp
+from cordial_ppl.channels.channel import Channel
+from cordial_ppl.errors import ChannelError, InputError, NotFittedError
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.inference.target import Prior
+
+WORDS = ("schlecht", "坏", "so là là", "good", "ausgezeichnet ★")
+
+
+@pytest.mark.parametrize(
+    ("options", "labels"),
+    [
+        (STARS, LABELS + 1),
+        (STARS, [f"{k + 1}.0" for k in LABELS]),
+        (WORDS, [WORDS[k] for k in LABELS]),
+        (WORDS, pandas.Series([WORDS[k] for k in LABELS], index=range(7, 27))),
+    ],
+    ids=["stars", "strings", "words", "pandas"],
+)
+def test_labels_of_every_kind(stack, options, labels):
+    found = small(options).fit(LOGITS, labels)
+    np.testing.assert_array_equal(found.predict_proba(TEST), stack.predict_proba(TEST))
+    if options is WORDS:
+        assert set(found.predict(TEST)) <= set(WORDS)
+
+
+def test_one_label():
+    found = small().fit(LOGITS[:1], LABELS[:1])
+    assert_probabilities(found.predict_proba(TEST), 40, 5)
+    np.testing.assert_allclose(list(found.weights_.values()), WEIGHTS, rtol=1e-12)
+    assert np.isnan(found.expected_.cordial) and np.isnan(found.expected_.histogram)
+    assert found.expected_.labels == 1 and np.isfinite(found.expected_.raw)
+    assert found.summary()
+
+
+@pytest.mark.parametrize("labels", [np.full(20, 4), np.tile([1, 3], 10)], ids=["one", "two"])
+def test_classes_that_are_never_seen(labels):
+    found = small().fit(LOGITS, labels)
+    probs = found.predict_proba(TEST)
+    assert_probabilities(probs, 40, 5)
+    assert (probs > 0).all()
+    assert probs[:, np.unique(labels)].sum() > 0.5 * probs.sum()
+
+
+@pytest.mark.filterwarnings("ignore:the posterior of channel:cordial_ppl.errors.CordialWarning")
+@pytest.mark.parametrize("size", [2, 11])
+def test_short_and_long_scales(size):
+    texts = reviews(52, seed=2, options=size)
+    found = Stack(texts.options, channels=("mixture-vector",), calibrators=("odds",))
+    found.fit(texts.logits[:12], texts.labels[:12] + 1)
+    assert_probabilities(found.predict_proba(texts.logits[12:]), 40, size)
+    low, high = found.predict_interval(texts.logits[12:])
+    assert (low >= 1).all() and (high <= size).all()
+
+
+def test_covariates():
+    rng = np.random.default_rng(0)
+    length, other = rng.normal(size=20), rng.normal(size=40)
+    found = cp.ChannelCalibrator(Channel("lengthy", lengthy))
+    found.fit(LOGITS, LABELS, {"length": length})
+    assert_probabilities(found.predict_proba(TEST, {"length": other}), 40, 5)
+    with pytest.raises(InputError, match="covariate 'length': give it here too"):
+        found.predict_proba(TEST)
+    with pytest.raises(InputError, match=r"shape \(20,\); got shape \(3,\)"):
+        found.fit(LOGITS, LABELS, {"length": length[:3]})
+    with pytest.raises(InputError, match="'length' must be finite numbers; it is nan in row 4"):
+        found.fit(LOGITS, LABELS, {"length": np.where(np.arange(20) == 4, np.nan, length)})
+    with pytest.raises(InputError, match="uses the covariate 'length'.* not given"):
+        cp.ChannelCalibrator(Channel("lengthy", lengthy)).fit(LOGITS, LABELS)
+
+
+def mixture(**settings):
+    return Stack(channels=("mixture",), **settings)
+
+
+PRIOR = Prior(np.zeros(5), np.ones(5))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: cp.Cordial(inference="exact"), "one of default, laplace, mode, nuts"),
+        (
+            lambda: cp.Cordial(channels=("mixture",)),
+            "two members of the stack are called 'mixture'",
+        ),
+        (lambda: mixture(calibrators=("foo",)), "calibrators may name one of temperature, vector"),
+        (lambda: mixture(prior={"location": PRIOR}), "channels mixture; got 'location'"),
+        (lambda: mixture(weight_counts={"odd": 1.0}), "one of mixture, .*, odds; got 'odd'"),
+        (lambda: mixture(weight_counts={"odds": -1}), "'odds' must be a .* 0 or more; got -1"),
+        (lambda: cp.LogitStack(seed=-1), r"seed must be a whole number 0\.\.4294967295; got -1"),
+        (lambda: mixture(effort=cp.Effort(particles=1)), "effort.particles must be .* 64 or more"),
+        (
+            lambda: mixture(effort=cp.Effort(least_ess=np.nan)),
+            "effort.least_ess must be .* got nan",
+        ),
+        (lambda: cp.ProportionalOdds(penalty="none"), "penalty may name one of fixed, cv"),
+        (lambda: cp.ChannelCalibrator("full", inference="nuts"), "neither inference nor prior"),
+        (lambda: cp.ScalarStack(weight_counts={"mixture": 1.0}), "weight_counts may name"),
+    ],
+)
+def test_settings_are_validated_by_fit(make, message):
+    estimator = make()
+    with pytest.raises(InputError, match=message):
+        estimator.fit(LOGITS, LABELS)
+    assert not hasattr(estimator, "scale_")
+
+
+def test_what_cannot_be_used(stack):
+    with pytest.raises(NotFittedError, match=r"Cordial is not fitted: call fit\(logits, labels\)"):
+        cp.Cordial().predict_proba(TEST)
+    with pytest.raises(NotFittedError):
+        cp.Cordial().predict_interval(TEST)
+    with pytest.raises(InputError, match="20 rows came with 19 labels"):
+        small().fit(LOGITS, LABELS[:19])
+    with pytest.raises(InputError, match="must have 5 columns; found 4"):
+        stack.predict_proba(np.zeros((3, 4)))
+    with pytest.raises(ChannelError, match="no channel is called"):
+        cp.Cordial(channels=("mixed",)).fit(LOGITS, LABELS)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        cp.TemperatureScaling(STARS),
+        cp.VectorScaling(STARS),
+        cp.ProportionalOdds(STARS, penalty="cv"),
+        cp.DirichletCalibration(STARS),
+        cp.LabelHistogram(STARS),
+        cp.RawReading(STARS),
+        cp.BatchCalibration(STARS),
+        cp.ChannelCalibrator("full", STARS),
+        cp.ChannelCalibrator("mixture", STARS, inference="mode"),
+        cp.LogitStack(STARS),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_estimators_have_one_interface(estimator):
+    with pytest.raises(NotFittedError, match="is not fitted"):
+        estimator.predict_proba(TEST)
+    assert estimator.fit(LOGITS, LABELS + 1) is estimator
+    probs, mean = estimator.predict_proba(TEST), estimator.predict_mean(TEST)
+    assert_probabilities(probs, 40, 5)
+    assert list(estimator.predict(TEST)) == [STARS[k] for k in probs.argmax(axis=1)]
+    np.testing.assert_allclose(mean, probs @ np.arange(1.0, 6.0))
+    low, high = estimator.predict_interval(TEST)
+    assert (low <= mean).all() and (mean <= high).all()
+    assert sum(estimator.weights_.values()) == pytest.approx(1.0)
+    if not isinstance(estimator, cp.RawReading | cp.BatchCalibration):
+        assert estimator.expected_.labels == 20 and estimator.expected_.raw > 0
+        assert estimator.label_counts_.tolist() == np.bincount(LABELS).tolist()
+    assert "Weights of the members" in estimator.summary()
+
+
+def test_label_free_calibrators_need_no_labels():
+    raw = cp.RawReading().fit(LOGITS)
+    stated = softmax(TEST, axis=1)
+    np.testing.assert_allclose(raw.predict_proba(TEST), stated, rtol=1e-9)
+    batch = cp.BatchCalibration(STARS)
+    alone = batch.fit(LOGITS).predict_proba(TEST)
+    np.testing.assert_array_equal(batch.fit(LOGITS, [None] * 20).predict_proba(TEST), alone)
+    with pytest.raises(InputError, match="4 columns but 5 options"):
+        batch.fit(LOGITS[:, :4])
+    # A text counts once, however many labels it has.
+    rows = np.repeat(np.arange(20), np.arange(20) % 3 + 1)
+    several = cp.BatchCalibration(STARS).fit(LOGITS[rows], texts=rows)
+    np.testing.assert_allclose(several.predict_proba(TEST), alone, rtol=1e-6)
+    np.testing.assert_array_equal(several.sketch_, batch.fit(LOGITS).sketch_)

@@ -1,0 +1,279 @@
+"""Fusion of several readers: what it predicts, what may be missing, and what it refuses."""
+
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from few_labels import STARS, assert_probabilities
+from rivals import LogitFusion, average_reading
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_val_predict
+from three_readers import LABELS, NAMES, THREE, THREE_TEST, TRUTH
+
+import cordial_ppl as cp
+from cordial_ppl.estimators.fusion.readings import pool
+from cordial_ppl.runtime import storage
+from cordial_ppl.scores import log_loss
+
+
+@pytest.fixture(scope="module")
+def gappy():
+    """Readings of which some by two of the readers are missing."""
+    logits = THREE.copy()
+    logits[::10, 1] = np.nan
+    logits[::7, 2] = np.nan
+    return logits
+
+
+@pytest.fixture(scope="module")
+def fusion(gappy):
+    return cp.Fusion(readers=NAMES, inference="mode").fit(gappy, LABELS)
+
+
+def test_probabilities_weights_and_losses(fusion, gappy):
+    probs = fusion.predict_proba(THREE_TEST)
+    assert_probabilities(probs, 40, 5)
+    assert tuple(fusion.weights_) == (*NAMES, "average reading", "joint channel")
+    for shares in (fusion.weights_, fusion.shares_):
+        assert np.isclose(sum(shares.values()), 1) and shares["plain"] > shares["noise"]
+    assert fusion.best_reader_ == "plain" and fusion.expected_.labels == 20
+    assert fusion.stacks_["lower"].expected_.labels == 18
+    raw = cp.RawReading().fit(average_reading(THREE)).predict_proba(average_reading(THREE_TEST))
+    assert log_loss(probs, TRUTH) < log_loss(raw, TRUTH)
+    assert_probabilities(fusion.out_of_fold_, 20, 5)
+    assert fusion.expected_.cordial == pytest.approx(log_loss(fusion.out_of_fold_, LABELS))
+    low, high = fusion.predict_interval(gappy)
+    mean = fusion.predict_mean(gappy)
+    assert (0 <= low).all() and (low <= mean).all() and (mean <= high).all() and (high <= 4).all()
+    text = fusion.summary()
+    for words in (*(f"  {name} (" for name in NAMES), "Expected log loss", "average reading"):
+        assert words in text
+
+
+def test_it_is_the_mixture_of_its_members(fusion):
+    """A missing reading is left out of its text alone, whatever the other readers weigh."""
+    logits = THREE_TEST.copy()
+    logits[3, 0] = np.nan
+    read = np.nan_to_num(logits)
+    parts = [fusion.stacks_[name].predict_proba(read[:, r]) for r, name in enumerate(NAMES)]
+    parts.append(fusion.fits_["average reading"].predict_proba(pool(logits, fusion._spreads)))
+    parts.append(fusion.fits_["joint channel"].predict(logits, {})[0])
+    weights = np.tile(list(fusion.weights_.values()), (40, 1))
+    weights[3, 0] = 0
+    expected = np.einsum("nm,mnk->nk", weights / weights.sum(axis=1, keepdims=True), parts)
+    np.testing.assert_allclose(fusion.predict_proba(logits), expected, rtol=0, atol=1e-6)
+    two = LogitFusion(average=False).fit(THREE[:, [0, 2]], LABELS)
+    two.weights_ = {"reader 0": 1.0, "reader 1": 0.0}
+    alone = np.stack([np.full((40, 5), np.nan), THREE_TEST[:, 2]], axis=1)
+    expected = two.stacks_["reader 1"].predict_proba(THREE_TEST[:, 2])
+    np.testing.assert_allclose(two.predict_proba(alone), expected, rtol=0, atol=1e-6)
+
+
+def test_the_order_of_readers_changes_only_random_numbers():
+    """With the same folds, each reader keeps its stack."""
+    first = LogitFusion(readers=NAMES).fit(THREE, LABELS)
+    other = LogitFusion(readers=NAMES[::-1]).fit(THREE[:, ::-1], LABELS)
+    for name in NAMES:
+        assert other.weights_[name] == pytest.approx(first.weights_[name], abs=0.05)
+    found = other.predict_proba(THREE_TEST[:, ::-1])
+    assert np.abs(found - first.predict_proba(THREE_TEST)).max() < 0.05
+
+
+def test_a_saved_fusion_predicts_the_same(fusion, tmp_path):
+    fusion.save(tmp_path / "f.cordial")
+    found = cp.load(tmp_path / "f.cordial")
+    assert isinstance(found, cp.Fusion) and found.readers_ == NAMES
+    for name in ("weights_", "expected_", "shares_"):
+        assert getattr(found, name) == getattr(fusion, name)
+    expected = fusion.predict_proba(THREE_TEST)
+    np.testing.assert_array_equal(found.predict_proba(THREE_TEST), expected)
+    assert found.verdict() == fusion.verdict() and found.summary() == fusion.summary()
+    assert fusion.summary().endswith(fusion.verdict().text)
+    found.save(tmp_path / "g.cordial")
+    assert (tmp_path / "g.cordial").read_bytes() == (tmp_path / "f.cordial").read_bytes()
+    with pytest.raises(cp.InputError, match="only a Fusion can be saved"):
+        LogitFusion().save(tmp_path / "h.cordial")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda meta, arrays: meta["weights"].update(plain=2.0),
+        lambda meta, arrays: meta["stacks"].pop("noise"),
+        lambda meta, arrays: arrays.update(spreads=np.ones(2)),
+        lambda meta, arrays: meta["settings"].update(average=False, magic=1),
+    ],
+)
+def test_a_changed_file_is_refused(fusion, tmp_path, change):
+    fusion.save(tmp_path / "f.cordial")
+    meta, arrays = storage.read(tmp_path / "f.cordial", "fusion")
+    change(meta, arrays)
+    storage.write(tmp_path / "f.cordial", "fusion", meta, arrays)
+    with pytest.raises(cp.FileError, match="damaged or was changed"):
+        cp.load(tmp_path / "f.cordial")
+
+
+def test_a_mapping_names_the_readers(fusion, gappy):
+    by_name = {name: gappy[:, r] for r, name in enumerate(NAMES)}
+    found = cp.Fusion(STARS, inference="mode").fit(by_name, [STARS[z] for z in LABELS])
+    assert found.readers_ == NAMES and found.weights_ == fusion.weights_
+    other = {name: THREE_TEST[:, r] for r, name in reversed(list(enumerate(NAMES)))}
+    expected = fusion.predict_proba(THREE_TEST)
+    np.testing.assert_array_equal(found.predict_proba(other), expected)
+    alone = np.where(np.arange(3)[:, None] == 0, THREE_TEST, np.nan)
+    found = fusion.predict_proba({"plain": THREE_TEST[:, 0]})
+    np.testing.assert_array_equal(found, fusion.predict_proba(alone))
+
+
+def frames(logits, **columns):
+    """A data frame of each reader; its columns are "logit_1" ... if they are not given."""
+    index, usual = pandas.RangeIndex(100, 100 + len(logits)), [f"logit_{k}" for k in range(1, 6)]
+    return {
+        name: pandas.DataFrame(logits[:, r], index, columns.get(name, usual))
+        for r, name in enumerate(NAMES)
+    }
+
+
+def test_data_frames_clones_and_folds():
+    fusion = LogitFusion(readers=list(NAMES), seed=3).fit(THREE, LABELS)
+    again: Any = clone(fusion)
+    assert again.get_params() == fusion.get_params() and not hasattr(again, "fits_")
+    assert repr(again) == "LogitFusion(readers=['plain', 'lower', 'noise'], seed=3)"
+    twice, labels = np.tile(THREE, (2, 1, 1)), np.tile(LABELS, 2)
+    halves = cross_val_predict(again, twice, labels, cv=KFold(2))
+    np.testing.assert_array_equal(halves, np.tile(fusion.predict(THREE), 2))
+    named = frames(THREE_TEST)
+    expected = pandas.DataFrame(fusion.predict_proba(THREE_TEST), named["plain"].index)
+    pandas.testing.assert_frame_equal(fusion.predict_proba(named), expected)
+    assert fusion.predict_interval(named)[0].name == "mean_low" and fusion.n_features_in_ == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "columns", "reader"),
+    [
+        (STARS, {"noise": [f"logit_{k}" for k in "21345"]}, "noise"),
+        (None, {"lower": [f"logit_{k}" for k in "54321"]}, "lower"),
+        (None, {name: [*("acbde" if name == "lower" else "abcde")] for name in NAMES}, "lower"),
+    ],
+)
+def test_columns_of_readers_have_one_order(options, columns, reader):
+    usual = columns["plain"] if len(columns) == 3 else [f"logit_{k}" for k in range(1, 6)]
+    message = f"reader '{reader}': columns must be, in this order: {', '.join(usual)}"
+    labels = LABELS if options is None else [options[z] for z in LABELS]
+    with pytest.raises(cp.InputError, match=message):
+        LogitFusion(options).fit(frames(THREE, **columns), labels)
+    right = dict.fromkeys(columns, usual) if len(columns) == 3 else {}
+    fusion = LogitFusion(options).fit(frames(THREE, **right), labels)
+    with pytest.raises(cp.InputError, match=message):
+        fusion.predict({reader: frames(THREE_TEST, **columns)[reader]})
+
+
+def test_one_reader():
+    found = cp.Fusion(inference="mode").fit(THREE[:, :1], LABELS)
+    assert found.weights_ == found.shares_ == {"reader 0": 1.0}
+    own = found.stacks_[found.best_reader_]
+    np.testing.assert_allclose(
+        found.predict_proba(THREE_TEST[:, :1]), own.predict_proba(THREE_TEST[:, 0]), atol=1e-12
+    )
+    assert found.expected_[::2] == pytest.approx(own.expected_[::2])
+
+
+def test_few_labels_leave_the_weights_of_the_prior():
+    found = LogitFusion().fit(THREE[:5], LABELS[:5])
+    expected = {"reader 0": 1, "reader 1": 1, "reader 2": 1, "average reading": 12}
+    assert found.weights_ == pytest.approx({name: n / 15 for name, n in expected.items()})
+    flat = dict.fromkeys(found.weights_, 1.0)
+    alike = LogitFusion(weight_counts=flat).fit(THREE[:5], LABELS[:5])
+    assert set(alike.weights_.values()) == {0.25}
+    assert found.out_of_fold_ is None and np.isnan(found.expected_.cordial)
+    text = found.summary()
+    assert "too few labels for folds (5)" in text and "by itself" not in text
+    some = THREE.copy()
+    some[5:, 0] = np.nan
+    text = LogitFusion().fit(some, LABELS).summary()
+    assert "(without reader 0: fewer than eight labels)" in text
+
+
+def test_readers_whose_texts_do_not_overlap():
+    apart = THREE[:, :2].copy()
+    apart[:10, 0] = np.nan
+    apart[10:, 1] = np.nan
+    with pytest.warns(cp.CordialWarning, match="'a' and 'b' have read no labelled text in common"):
+        found = LogitFusion(readers=("a", "b"), average=False).fit(apart, LABELS)
+    assert min(found.weights_.values()) > 0
+
+
+def test_priors_reach_the_joint_channel():
+    given = {"offset": (2.0, 1e-3), "temperature": (1.0, 1e-3)}
+    fusion = cp.Fusion(prior=given, channels=["scalar"], inference="mode").fit(THREE, LABELS)
+    posteriors: Any = fusion.stacks_["reader 0"].posteriors_
+    found: Any = fusion.fits_["joint channel"]
+    assert "scalar" in posteriors
+    assert posteriors["mixture"].mean()["offset"] == pytest.approx(2.0, abs=0.01)
+    assert found.mean()["offset"] == pytest.approx(2.0, abs=0.01)
+    np.testing.assert_allclose(found.mean()["temperature"], np.exp(1.0), rtol=0.01)
+
+
+@pytest.mark.nightly
+def test_arviz_sees_every_member(fusion):
+    tree: Any = fusion.to_datatree()
+    assert set(tree.children) == set(fusion.fits_)
+    stack = set(tree["plain"].children) - {"posterior", "prior"}
+    assert stack == set(fusion.stacks_["plain"].posteriors_)
+    names = tree["joint channel"]["posterior"]["temperature"].coords["reader"].values
+    assert tuple(names) == NAMES
+    assert tree["lower"]["mixture"]["log_likelihood"].sizes["text"] == 18
+
+
+@pytest.mark.parametrize(
+    ("settings", "logits", "message"),
+    [
+        ({}, THREE[:, 0], r"shape \[n, R, K\]; found \[20, 5\]"),
+        ({}, [["a"]], "must be numbers"),
+        ({}, np.full((20, 3, 5), np.nan), "no reader has read rows 0, 1, 2"),
+        ({}, np.where(np.arange(5) == 2, np.nan, THREE), "found nan in row 0 of 'plain', column 2"),
+        ({}, THREE[:, :2], "each of 3 readers, plain, lower, noise; found 2"),
+        ({}, {"plain": THREE[:, 0], "other": THREE[:, 1]}, "found plain, other"),
+        ({}, {"plain": THREE[:, 0], "lower": THREE[1:, 1]}, "one shape .* 'plain', .* of 'lower'"),
+        ({}, {"plain": 1, "lower": 2, "noise": 3}, r"one shape \[n, K\]; found \[\] of 'plain'"),
+        ({}, {}, "must be those of the readers plain, lower, noise; found none"),
+        ({"readers": ("a", "a", "b")}, THREE, "rename 'a'"),
+        ({"readers": ("a", "b", "joint channel")}, THREE, "rename 'joint channel'"),
+        ({"readers": "abc"}, THREE, "readers must be a list"),
+        ({"weight_counts": {"c": 1.0}}, THREE, "got 'c'"),
+        ({"prior": {"magic": (0.0, 1.0)}}, THREE, "magic"),
+    ],
+)
+def test_what_is_refused(settings, logits, message):
+    with pytest.raises(cp.InputError, match=message):
+        cp.Fusion(**{"readers": NAMES, **settings}).fit(logits, LABELS)
+
+
+def test_nothing_before_the_fit_and_nothing_of_another_shape(fusion, tmp_path):
+    for ask in (
+        lambda: cp.Fusion().predict_proba(THREE),
+        lambda: cp.Fusion().summary(),
+        lambda: cp.Fusion().save(tmp_path / "h.cordial"),
+    ):
+        with pytest.raises(cp.NotFittedError, match="Fusion is not fitted"):
+            ask()
+    with pytest.raises(cp.InputError, match="must have 5 columns; found 4"):
+        fusion.predict_proba(THREE_TEST[:, :, :4])
+
+
+def test_a_weight_is_so_many_labels_for_a_fusion(tmp_path):
+    times = np.random.default_rng(0).integers(1, 3, 20)
+    rows = np.repeat(np.arange(20), times)
+    settings = {"readers": NAMES, "inference": "mode"}
+    weighed = cp.Fusion(**settings).fit(THREE, LABELS, sample_weight=times, texts=np.arange(20))
+    copies = cp.Fusion(**settings).fit(
+        THREE[rows], LABELS[rows], sample_weight=np.ones(len(rows)), texts=rows
+    )
+    expected = copies.predict_proba(THREE_TEST)
+    np.testing.assert_allclose(weighed.predict_proba(THREE_TEST), expected, rtol=0, atol=0.02)
+    assert weighed.expected_.labels == copies.expected_.labels == 20
+    copies.save(tmp_path / "f.cordial")
+    found = cp.load(tmp_path / "f.cordial")
+    np.testing.assert_array_equal(found.texts_, rows)
+    assert found.verdict() == copies.verdict()

@@ -1,0 +1,154 @@
+"""Predictions and sweeps on Ray, with workers on this machine: the numbers of one process.
+
+Ray is too large to install for each change: without it, these tests are skipped.
+"""
+
+import gc
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from few_labels import LABELS, LOGITS, STARS, TEXTS
+from sweep_files import plan, write_sweep
+
+from cordial_ppl import LogitStack, load
+from cordial_ppl.errors import CordialError
+from cordial_ppl.estimators.bulk.cluster import predict_on_ray
+from cordial_ppl.estimators.bulk.predictor import predict_table
+from cordial_ppl.evaluation.sweep import run_sweep
+from cordial_ppl.runtime.progress import watching
+from cordial_ppl.tables import open_readings
+
+ray = pytest.importorskip("ray")
+
+# What Ray warns of in its own code.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    """A cluster on this machine, which sends nothing to others."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    yield
+    ray.shutdown()
+    # What it leaves open is warned of here, and not in another test.
+    gc.collect()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A calibrator, and 290 readings in three files."""
+    LogitStack(STARS).fit(LOGITS, [STARS[k] for k in LABELS]).save(tmp_path / "judge.cordial")
+    cells = {f"logit_{star}": TEXTS.logits[:290, k] for k, star in enumerate(STARS)}
+    readers = np.where(np.arange(290) % 7, "mine", "theirs")
+    note = pl.Series(range(290), dtype=pl.Int16)
+    ids = [f"text {i}" for i in range(290)]
+    table = pl.DataFrame({"item_id": ids, "reader": readers, **cells, "note": note})
+    (tmp_path / "parts").mkdir()
+    for number, (start, stop) in enumerate([(0, 100), (100, 103), (103, 290)]):
+        table[start:stop].write_parquet(tmp_path / "parts" / f"{number}.parquet")
+    return tmp_path
+
+
+def workers():
+    """The processes of Ray that work for this one."""
+    for path in Path("/proc").glob("[0-9]*"):
+        # Some end while they are looked at.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if (path / "cmdline").read_bytes().startswith(b"ray::_run"):
+                raylet = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                status = Path(f"/proc/{raylet}/stat").read_text().rpartition(")")[2].split()
+                if int(status[1]) == os.getpid():
+                    yield int(path.name)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes as Linux lists them")
+def test_a_worker_may_die(folder):
+    fitted = load(folder / "judge.cordial")
+    found = open_readings(folder / "parts", reader="mine")
+    predict_table(fitted, found, folder / "whole.parquet")
+    killed, shares = [], []
+
+    def show(share, label):
+        shares.append(share)
+        if share > 0.3 and not killed:
+            killed.extend(list(workers())[:1])
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
+
+    with watching(show):
+        predict_on_ray(folder / "judge.cordial", found, folder / "out", size=8)
+    assert killed and shares[-1] == 1 and len(shares) == 37
+    files = sorted((folder / "out").iterdir())
+    assert [file.name for file in files] == [f"part-{k:05d}.parquet" for k in range(37)]
+    whole = pl.concat(map(pl.read_parquet, files))
+    assert whole.equals(pl.read_parquet(folder / "whole.parquet"))
+    assert whole["note"].dtype == pl.Int16
+
+
+def test_the_command(folder, cordial):
+    predict = "predict", "judge.cordial", "parts", "-o", "out", "--engine", "ray"
+    assert cordial(*predict, "--reader", "mine").stderr == "wrote out: 248 texts\n"
+    assert [file.name for file in Path("out").iterdir()] == ["part-00000.parquet"]
+    again = cordial(*predict, status=2)
+    assert "cannot write out: it is there already" in again.stderr
+
+
+def test_nothing_is_left_of_work_that_fails(folder):
+    found = open_readings(folder / "parts", reader="mine")
+    (folder / "parts" / "1.parquet").unlink()
+    before = sorted(folder.iterdir())
+    with pytest.raises(CordialError, match="^cannot read [^\\n]*No such file[^\\n]*$"):
+        predict_on_ray(folder / "judge.cordial", found, folder / "out")
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """A sweep of eight cells of two readers, and the table that one process makes of it."""
+    write_sweep(tmp_path)
+    config = plan(tmp_path, budgets=[4, 9, 20, 40], methods=["temperature"], external=None)
+    run_sweep(config, tmp_path / "here")
+    return config, pl.read_parquet(tmp_path / "here" / "results.parquet")
+
+
+def test_a_sweep_is_the_same_and_goes_on(sweep, tmp_path):
+    config, expected = sweep
+    shares = []
+
+    def stop(share, label):
+        shares.append(share)
+        if len(shares) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), watching(stop):
+        run_sweep(config, tmp_path / "out", ray=True)
+    done = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.cell")}
+    assert 2 <= len(done) < 8
+    with watching(lambda share, label: shares.append(share)):
+        run_sweep(config, tmp_path / "out", ray=True)
+    assert shares[-1] == 1 and sorted(shares[3:]) == shares[3:]
+    assert all(path.stat().st_mtime_ns == made for path, made in done.items())
+    assert pl.read_parquet(tmp_path / "out" / "results.parquet").equals(expected)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes as Linux lists them")
+def test_a_sweep_whose_worker_dies(sweep, tmp_path):
+    config, expected = sweep
+    killed = []
+
+    def show(share, label):
+        if not killed:
+            killed.extend(list(workers())[:1])
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
+
+    with watching(show):
+        run_sweep(config, tmp_path / "out", ray=True)
+    assert killed
+    assert pl.read_parquet(tmp_path / "out" / "results.parquet").equals(expected)

@@ -1,0 +1,247 @@
+"""Fitted calibrators on disk: the same predictions to the last bit, or one clear error."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from broken_channels import write_channel
+from few_labels import LABELS, LOGITS, STARS, TEST
+
+import cordial_ppl as cp
+from cordial_ppl.errors import FileError, InputError, NotFittedError
+from cordial_ppl.estimators.files import KIND
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.runtime import storage
+
+CHANNEL = """
+import jax, jax.numpy as jnp, numpyro, numpyro.distributions as dist
+from cordial_ppl import observe
+
+def model(readings, labels=None):
+    slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
+    observe(jax.nn.log_softmax(slope * readings.logits), labels)
+"""
+RNG = np.random.default_rng(0)
+PROBS, RATED = RNG.dirichlet(np.ones(5), 40), RNG.integers(0, 5, 40)
+WHO = [f"user {row % 7}" for row in range(40)]
+
+
+@pytest.fixture
+def saved(judge, tmp_path):
+    judge.save(tmp_path / "saved.cordial")
+    return tmp_path / "saved.cordial"
+
+
+@pytest.fixture
+def users(tmp_path):
+    cp.UserShift().fit(PROBS, RATED, WHO).save(tmp_path / "saved.cordial")
+    return tmp_path / "saved.cordial"
+
+
+def assert_same(found, fitted):
+    assert type(found) is type(fitted)
+    assert found.scale_ == fitted.scale_ and found.weights_ == fitted.weights_
+    assert found.members == fitted.members and found.summary() == fitted.summary()
+    for method in ("predict_proba", "predict", "predict_mean", "predict_interval"):
+        expected = getattr(fitted, method)(TEST)
+        np.testing.assert_array_equal(getattr(found, method)(TEST), expected)
+
+
+def test_a_calibrator_comes_back_bit_for_bit(judge, saved, tmp_path):
+    found = cp.load(saved)
+    assert_same(found, judge)
+    for name, posterior in judge.posteriors_.items():
+        np.testing.assert_array_equal(found.posteriors_[name].draws, posterior.draws)
+        np.testing.assert_equal(found.posteriors_[name].diagnostics, posterior.diagnostics)
+    np.testing.assert_array_equal(found.out_of_fold_, judge.out_of_fold_)
+    np.testing.assert_array_equal(found.labels_, LABELS)
+    np.testing.assert_array_equal(found.sketch_, judge.sketch_)
+    found.save(tmp_path / "again.cordial")
+    assert (tmp_path / "again.cordial").read_bytes() == saved.read_bytes()
+
+
+@pytest.mark.parametrize("labels", [3, 20])  # With three, the losses to expect are NaN.
+@pytest.mark.parametrize("options", [None, STARS])
+def test_a_stack_without_channels_comes_back(options, labels, tmp_path):
+    stack = cp.LogitStack(options).fit(LOGITS[:labels], LABELS[:labels] + (options is not None))
+    stack.save(tmp_path / "x.cordial")
+    found = cp.load(tmp_path / "x.cordial")
+    assert_same(found, stack)
+    np.testing.assert_equal(found.expected_, stack.expected_)
+
+
+def test_a_channel_file_must_be_named_again_and_be_the_same(tmp_path):
+    mine, path = tmp_path / "mine.py", tmp_path / "saved.cordial"
+    mine.write_text(CHANNEL)
+    stack = cp.Cordial(channels=(mine,), inference="mode").fit(LOGITS, LABELS)
+    stack.save(path)
+    with pytest.raises(
+        InputError, match=r"mine.py. Name that file again .*: channels=\('mine.py',\)"
+    ):
+        cp.load(path)
+    assert_same(cp.load(path, channels=(mine,)), stack)
+    mine.write_text(CHANNEL + "# changed\n")
+    with pytest.raises(InputError, match=r"another mine.py than .*their contents differ"):
+        cp.load(path, channels=(mine,))
+
+
+@pytest.mark.parametrize(
+    ("prior", "factor"),
+    [
+        ({"mixture": cp.Prior(np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 0.1))}, 1),
+        ({"offset": (0.5, 0.1)}, 1),
+        (None, 0.1),  # For other readings, the default is another prior.
+    ],
+)
+def test_a_calibrator_is_fitted_again_as_before(prior, factor, tmp_path):
+    settings = {"inference": "mode", "prior": prior, "effort": cp.Effort(particles=512)}
+    cp.Cordial(**settings).fit(LOGITS, LABELS).save(tmp_path / "saved.cordial")
+    found = cp.load(tmp_path / "saved.cordial").fit(factor * LOGITS, LABELS)
+    fresh = cp.Cordial(**settings).fit(factor * LOGITS, LABELS)
+    assert found.effort == fresh.effort
+    np.testing.assert_array_equal(found.predict_proba(TEST), fresh.predict_proba(TEST))
+
+
+class Mine(cp.LogitStack):
+    pass
+
+
+class UserWhim(cp.UserShift):
+    effect = cp.UserShift.effect._replace(name="whim")
+
+
+def test_what_cannot_be_saved(tmp_path):
+    path = tmp_path / "x.cordial"
+    for kind in (Stack, Mine):
+        fitted = kind().fit(LOGITS, LABELS)
+        with pytest.raises(InputError, match=f"only a named stack.*{kind.__name__}"):
+            fitted.save(path)
+    with pytest.raises(InputError, match="only the shift of UserShift can be saved; got 'whim'"):
+        UserWhim().fit(PROBS, RATED, WHO).save(path)
+    for kind in (cp.Cordial, cp.UserShift):
+        with pytest.raises(NotFittedError, match=f"{kind.__name__} is not fitted"):
+            kind().save(path)
+    assert not path.exists()
+
+
+def change(path, kind, meta, arrays):
+    """Rewrite a file with other contents; None removes one."""
+    found = storage.read(path, kind)
+    for whole, changes in zip(found, (meta, arrays), strict=True):
+        whole |= changes
+        for key in [key for key, value in changes.items() if value is None]:
+            del whole[key]
+    storage.write(path, kind, *found)
+
+
+EQUAL = dict.fromkeys(
+    ("mixture", "mixture-vector", "location", "bridge", "temperature", "vector", "odds"), 1 / 7
+)
+DRAWS, WEIGHTS = "posteriors.mixture.draws", "posteriors.mixture.weights"
+
+
+@pytest.mark.parametrize(
+    ("meta", "arrays"),
+    [
+        ({"weights_": EQUAL | {"odds": 1 / 7 + 1, "vector": 1 / 7 - 1}}, {}),
+        ({"weights_": {"odds": 1.0}}, {}),
+        ({"scale_": {"options": ["1", "1", "3", "4", "5"]}}, {}),
+        ({"estimator": "os.system"}, {}),
+        ({"inference": "guess"}, {}),
+        ({"expected_": [1.0]}, {}),
+        ({}, {DRAWS: np.zeros((1024, 4))}),
+        ({}, {DRAWS: np.full((1024, 5), 1e300)}),
+        ({}, {WEIGHTS: np.full(1024, 1.0)}),
+        ({}, {"posteriors.mixture.prior": -np.ones((2, 5))}),
+        ({}, {"regressions.vector.weights": np.ones(4)}),
+        ({}, {"seen_": np.ones(20)}),
+        ({}, {"labels_": np.zeros(20, np.int64)}),
+        ({}, {"sample_weight_": np.full(20, 2.0)}),
+        ({}, {"sample_weight_": np.zeros(20)}),
+        ({}, {"texts_": np.zeros(3, np.int64)}),
+        ({}, {"out_of_fold_": np.ones((20, 5))}),
+        ({}, {"sketch_": np.array([[0, 10**6], [10, 10]])}),
+        ({}, {"sketch_": np.ones((3, 4), np.int64)}),
+        ({}, {"more": np.ones(4)}),
+    ],
+    ids=lambda changes: "-".join(changes),
+)
+def test_a_changed_stack_is_refused(saved, meta, arrays):
+    change(saved, KIND, meta, arrays)
+    with pytest.raises(FileError, match="saved.cordial is damaged or was changed"):
+        cp.load(saved)
+
+
+@pytest.mark.parametrize("settings", [{}, {"sigma": 0.7}])
+def test_users_go_on_as_they_were_saved(tmp_path, settings):
+    names = ["a", "b", "c", "d", "e"]
+    saved = cp.UserShift(names, **settings).fit(PROBS, [names[z] for z in RATED], WHO)
+    saved.save(tmp_path / "users.cordial")
+    loaded = cp.load(tmp_path / "users.cordial")
+    assert type(loaded) is cp.UserShift and loaded.classes_.tolist() == names
+    assert loaded.sigma == saved.sigma
+    assert loaded.sigma_ == saved.sigma_ and loaded.counts_ == saved.counts_
+    for own in (saved, loaded):
+        own.partial_fit(PROBS[:2], ["a", "e"], ["user 1", "new"])
+    assert loaded.values_ == saved.values_
+    who = [*WHO[:38], "new", "nobody"]
+    np.testing.assert_array_equal(loaded.predict_proba(PROBS, who), saved.predict_proba(PROBS, who))
+    afresh, _ = loaded.predict_in_order(PROBS, ["a"] * 40, WHO, afresh=True)
+    expected, _ = saved.predict_in_order(PROBS, ["a"] * 40, WHO, afresh=True)
+    np.testing.assert_array_equal(afresh, expected)
+
+
+SETTINGS = {"named": False, "average": True, "sigma": "posterior"}
+
+
+@pytest.mark.parametrize(
+    ("meta", "arrays"),
+    [
+        ({"names": ["a"] * 7}, {}),
+        ({"settings": SETTINGS | {"sigma": -1.0}}, {}),
+        ({"effect": "temperature"}, {}),
+        ({}, {"histogram": np.full(5, 0.3)}),
+        ({}, {"counts": np.zeros(7, np.int64)}),
+        ({}, {"spreads.0": -np.ones(33)}),
+        ({}, {"spreads.3": np.zeros((8, 33))}),
+        ({}, {"more": np.zeros(1)}),
+    ],
+)
+def test_changed_users_are_refused(users, meta, arrays):
+    change(users, "users", meta, arrays)
+    with pytest.raises(FileError, match="saved.cordial is damaged or was changed"):
+        cp.load(users)
+
+
+def test_a_stack_is_saved_without_the_files_of_its_settings(tmp_path):
+    path = write_channel(tmp_path, "sound")
+    stack = cp.Cordial(channels=[path], inference="mode", calibrators=("temperature",))
+    stack.fit(LOGITS, LABELS)
+    saved = Path(path).read_text()
+    Path(path).unlink()
+    stack.save(tmp_path / "s.cordial")
+    Path(path).write_text(saved)
+    loaded = cp.load(tmp_path / "s.cordial", channels=[path])
+    np.testing.assert_allclose(loaded.predict_proba(LOGITS), stack.predict_proba(LOGITS))
+
+
+def test_weights_and_texts_are_kept_and_an_earlier_file_has_none(tmp_path):
+    texts, weights = np.repeat(np.arange(10), 2), np.linspace(0.5, 2, 20)
+    fitted = cp.LogitStack().fit(LOGITS, LABELS, sample_weight=weights, texts=texts)
+    fitted.save(tmp_path / "x.cordial")
+    found = cp.load(tmp_path / "x.cordial")
+    assert_same(found, fitted)
+    for name in ("sample_weight_", "texts_", "label_counts_", "folds_"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(fitted, name))
+    # As before there were weights.
+    plain = cp.LogitStack().fit(LOGITS, LABELS)
+    plain.save(tmp_path / "x.cordial")
+    meta, arrays = storage.read(tmp_path / "x.cordial", KIND)
+    for name in ("sample_weight_", "texts_"):
+        del meta[name], arrays[name]
+    arrays["label_counts_"] = arrays["label_counts_"].astype(np.int64)
+    storage.write(tmp_path / "x.cordial", KIND, meta, arrays)
+    old = cp.load(tmp_path / "x.cordial")
+    assert_same(old, plain)
+    assert old.verdict() == plain.verdict()
+    np.testing.assert_array_equal(old.sample_weight_, np.ones(20))

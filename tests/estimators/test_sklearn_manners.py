@@ -1,0 +1,347 @@
+"""Estimators as scikit-learn's users expect them: settings, clones, folds, pipelines, frames."""
+
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, lengthy, small
+from sklearn import base
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import check_is_fitted
+
+import cordial_ppl as cp
+from cordial_ppl.errors import InputError, NotFittedError
+from cordial_ppl.estimators.files import StackRecord
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.inference.target import Prior
+from cordial_ppl.runtime import storage
+
+# Five texts an option: every fold has all of them.
+MANY = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in range(5)])
+X, Y = TEXTS.logits[MANY], TEXTS.labels[MANY]
+COUNTS = {"mixture": 1.0}
+PRIOR = Prior(np.zeros(5), np.ones(5))
+
+ESTIMATORS = [
+    cp.Cordial(STARS, prior={"mixture": PRIOR, "location": {"offset": (0.0, 0.3)}}, seed=3),
+    cp.Cordial(channels=["scalar"], weight_counts=COUNTS),
+    cp.Cordial.paper(weights="one-count", seed=3),
+    cp.LogitStack(seed=3),
+    cp.ScalarStack(inference="mode"),
+    cp.FullChannelStack(),
+    Stack(channels=("mixture",), weight_counts=COUNTS),
+    cp.RawReading(),
+    cp.TemperatureScaling(list(STARS)),
+    cp.VectorScaling(STARS),
+    cp.ProportionalOdds(penalty="cv"),
+    cp.DirichletCalibration(),
+    cp.BatchCalibration(),
+    cp.LabelHistogram(),
+    cp.ChannelCalibrator("mixture", prior=PRIOR, inference="mode"),
+    cp.ChannelCalibrator("full"),
+]
+
+
+def clone(estimator) -> Any:
+    return base.clone(estimator)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_settings_are_kept_as_they_were_given(estimator):
+    given, found = estimator.get_params(), clone(estimator)
+    assert type(found) is type(estimator) and repr(found) == repr(estimator)
+    assert found.get_params(deep=False).keys() == given.keys()
+    assert all(found.get_params()[name] is given[name] for name in given)
+    assert clone(estimator).set_params(**given).get_params().keys() == given.keys()
+    with pytest.raises(InputError, match="set_params may name one of .*options.*; got 'sede'"):
+        estimator.set_params(sede=1)
+
+
+def test_other_settings_need_another_fit():
+    found = cp.TemperatureScaling().fit(X, Y)
+    assert found.set_params().predict_proba(X).shape == (25, 5)
+    with pytest.raises(NotFittedError):
+        found.set_params(options=STARS).predict_proba(X)
+    assert set(found.fit(X, Y + 1).predict(X)) <= set(STARS)
+    stack = cp.LogitStack(STARS).set_params(seed=3, weight_counts={"odds": 2.0})
+    assert repr(stack) == repr(cp.LogitStack(STARS, seed=3, weight_counts={"odds": 2.0}))
+
+
+def settings_of(stack):
+    return {k: v for k, v in vars(stack.settings).items() if k not in ("prior", "effort")}
+
+
+@pytest.mark.parametrize("weights", ["flat", "one-count"])
+def test_a_clone_of_the_papers_stack_is_the_papers(weights):
+    paper = cp.Cordial.paper(STARS, weights=weights, seed=3)
+    assert settings_of(clone(paper)) == settings_of(paper)
+    assert clone(paper).set_params(seed=4).members == paper.members
+
+
+def test_a_clone_of_a_loaded_calibrator_has_the_settings_of_its_file(stack, tmp_path):
+    fields, arrays = storage.pack(StackRecord.of(stack))
+    # It is of another class, whose default prior is another.
+    fields |= {"estimator": "Cordial", "default_prior": False}
+    storage.write(tmp_path / "judge.cordial", "calibrator", fields, arrays)
+    found = clone(cp.load(tmp_path / "judge.cordial"))
+    assert type(found) is cp.Cordial and not hasattr(found, "scale_")
+    assert settings_of(found) == settings_of(stack)
+    np.testing.assert_array_equal(
+        found.fit(LOGITS, LABELS).predict_proba(TEST), stack.predict_proba(TEST)
+    )
+    assert found.set_params(seed=4).seed == 4 and found.members == stack.members
+
+
+def test_only_what_differs_from_the_default_is_shown():
+    assert repr(cp.Cordial(seed=3)) == "Cordial(seed=3)"
+    shown = "ProportionalOdds(options=('1', '2'), penalty='cv')"
+    assert repr(cp.ProportionalOdds(STARS[:2], penalty="cv")) == shown
+    assert repr(cp.ChannelCalibrator("mixture")) == "ChannelCalibrator(channel='mixture')"
+    found = repr(cp.Cordial(tuple(map(str, range(101))), prior={"mixture": PRIOR}))
+    assert found.startswith("Cordial(options=('0', '1', ") and len(found) < 300
+
+
+@pytest.mark.parametrize("make", [cp.TemperatureScaling, cp.BatchCalibration, cp.LogitStack])
+def test_what_is_known_after_a_fit(make):
+    plain, named = make(), make(STARS)
+    assert base.is_classifier(plain)
+    for attribute in ("classes_", "n_features_in_"):
+        assert not hasattr(plain, attribute)
+    with pytest.raises(Exception, match="not fitted"):
+        check_is_fitted(plain)
+    plain.fit(X, Y)
+    named.fit(X, Y + 1)
+    check_is_fitted(plain)
+    assert named.score(X, Y + 1) == named.score(X, [STARS[k] for k in Y]) == plain.score(X, Y)
+    assert plain.classes_.tolist() == [0, 1, 2, 3, 4] and plain.n_features_in_ == 5
+    assert named.classes_.tolist() == list(STARS)
+    for found in (plain, named):
+        best = found.predict_proba(TEST).argmax(axis=1)
+        np.testing.assert_array_equal(found.predict(TEST), found.classes_[best])
+
+
+def test_pipelines_and_searches():
+    steps = [("halved", FunctionTransformer(lambda x: x / 2)), ("judge", cp.LogitStack())]
+    pipe = Pipeline(steps).set_params(judge__seed=1).fit(X, Y)
+    expected = cp.LogitStack(seed=1).fit(X / 2, Y)
+    np.testing.assert_array_equal(pipe.predict_proba(TEST), expected.predict_proba(TEST / 2))
+    assert "LogitStack(seed=1)" in repr(pipe) and "halved" in pipe._repr_html_()
+    assert base.is_classifier(pipe) and pipe.n_features_in_ == 5 and len(pipe.classes_) == 5
+    counts = [{"vector": 9.0}, {"odds": 9.0}]
+    search = GridSearchCV(pipe, {"judge__weight_counts": counts}, scoring="neg_log_loss", cv=5)
+    search.fit(X, Y)
+    np.testing.assert_array_equal(search.classes_, range(5))
+    assert search.best_estimator_["judge"].get_params()["weight_counts"] in counts
+    scores = search.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all() and scores[0] != scores[1]
+
+
+def frames(values, index):
+    return pandas.DataFrame(values, index=index), polars.DataFrame(values)
+
+
+INDEX = [f"text {row}" for row in range(40)]
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [cp.TemperatureScaling(), cp.LogitStack(STARS), cp.RawReading()],
+    ids=repr,
+)
+def test_data_frames_give_data_frames(judge):
+    judge.fit(X, Y if judge.options is None else Y + 1)
+    probs, best, mean = (
+        getattr(judge, name)(TEST) for name in ("predict_proba", "predict", "predict_mean")
+    )
+    assert all(type(found) is np.ndarray for found in (probs, best, mean))
+    for frame in frames(TEST, INDEX):
+        library = pandas if isinstance(frame, pandas.DataFrame) else polars
+        found = judge.predict_proba(frame)
+        assert type(found) is library.DataFrame
+        np.testing.assert_array_equal(found.to_numpy(), probs)
+        columns = judge.classes_.tolist()
+        assert list(found.columns) == (columns if library is pandas else [*map(str, columns)])
+        for name, values in (("predict", best), ("predict_mean", mean)):
+            series = getattr(judge, name)(frame)
+            assert type(series) is library.Series and series.to_list() == values.tolist()
+            assert series.name == {"predict": "label", "predict_mean": "mean"}[name]
+        ends = judge.predict_interval(frame)
+        assert [own.name for own in ends] == ["mean_low", "mean_high"]
+        ends = judge.predict_label_interval(frame)
+        assert [own.name for own in ends] == ["label_low", "label_high"]
+    frame = pandas.DataFrame(TEST, INDEX)
+    for name in ("predict_proba", "predict", "predict_mean"):
+        assert list(getattr(judge, name)(frame).index) == INDEX
+
+
+@pytest.mark.parametrize("library", [pandas, polars])
+def test_columns_of_data_frames_keep_their_order(library, tmp_path):
+    names = [f"logit_{star}" for star in STARS]
+    frame = library.DataFrame(dict(zip(names, X.T, strict=True)))
+    judge = cp.TemperatureScaling().fit(frame, Y)
+    assert judge.feature_names_in_.tolist() == names
+    expected = judge.predict_proba(X)
+    np.testing.assert_array_equal(np.asarray(judge.predict_proba(frame)), expected)
+    for other in (names[::-1], ["a", *names[1:]], names[:-1]):
+        renamed = library.DataFrame(dict(zip(other, X.T, strict=False)))
+        with pytest.raises(InputError, match=r"in this order: logit_1, .*; got"):
+            judge.predict(renamed)
+    # Without names of a fit, those of the options tell, or the numbers that names end in.
+    named = cp.TemperatureScaling(STARS).fit(X, Y + 1)
+    np.testing.assert_array_equal(np.asarray(named.predict_proba(frame)), expected)
+    cp.LogitStack(STARS).fit(frame, Y + 1).save(tmp_path / "stack.cordial")
+    loaded = cp.load(tmp_path / "stack.cordial")
+    loaded.predict(frame)
+    reversed_frame = library.DataFrame(dict(zip(names[::-1], X.T[::-1], strict=True)))
+    for wrong in (named.predict, lambda given: named.fit(given, Y + 1), loaded.predict):
+        with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_5"):
+            wrong(reversed_frame)
+    mixed = [names[k] for k in (0, 3, 1, 4, 2)]
+    for make in (cp.TemperatureScaling, cp.BatchCalibration):
+        with pytest.raises(InputError, match="in this order: logit_1, .*; got logit_1, logit_4"):
+            make().fit(frame[mixed], Y)
+    numbered = pandas.DataFrame(X)
+    np.testing.assert_array_equal(judge.predict_proba(numbered), expected)
+    assert not hasattr(judge.fit(X, Y), "feature_names_in_")
+
+
+@pytest.mark.parametrize("make", [small, cp.LogitStack, cp.DirichletCalibration])
+def test_a_fit_changes_no_setting_and_knows_no_other(make):
+    judge = make(seed=2) if make is not cp.DirichletCalibration else make()
+    given, shown = judge.get_params(), repr(judge)
+    once = judge.fit(LOGITS, LABELS).predict_proba(TEST)
+    judge.fit(X[5:], Y[5:])
+    index = np.random.default_rng(0).permutation(len(LABELS)) + 7
+    labels = pandas.Series(LABELS, index).sort_index()
+    again = judge.fit(pandas.DataFrame(LOGITS, index), labels)
+    np.testing.assert_array_equal(again.predict_proba(TEST), once)
+    assert judge.get_params() == given and repr(judge) == shown
+
+
+BINARY = "classes are columns: labels are 0..K-1 with K columns, and features are logits"
+WORDS = "the message says the same in words of its own"
+KINDS = "logits are dense tables of real numbers, labels a list"
+EXPECTED = {
+    "check_do_not_raise_errors_in_init_or_set_params": "the tests check the types of arguments",
+    "check_estimators_partial_fit_n_features": "options are known, so partial_fit takes no classes",
+    "check_estimators_overwrite_params": BINARY,
+    "check_sample_weights_pandas_series": BINARY,
+    "check_sample_weights_not_an_array": BINARY,
+    "check_sample_weights_shape": BINARY,
+    "check_sample_weights_not_overwritten": BINARY,
+    "check_sample_weight_equivalence_on_dense_data": "the second argument is called labels",
+    "check_estimators_fit_returns_self": BINARY,
+    "check_readonly_memmap_input": BINARY,
+    "check_classifiers_one_label": BINARY,
+    "check_classifiers_classes": BINARY,
+    "check_classifiers_train": BINARY,
+    "check_fit_score_takes_y": "the second argument is called labels",
+    "check_estimators_unfitted": "the error is the package's own, with the bases of scikit-learn's",
+    "check_n_features_in_after_fitting": WORDS,
+    "check_complex_data": WORDS,
+    "check_estimators_empty_data_messages": WORDS,
+    "check_estimator_sparse_tag": WORDS,
+    "check_estimator_sparse_array": WORDS,
+    "check_estimator_sparse_matrix": WORDS,
+    "check_classifiers_regression_target": WORDS,
+    "check_fit2d_1feature": WORDS,
+    "check_fit2d_predict1d": WORDS,
+    "check_requires_y_none": WORDS,
+    "check_dtype_object": KINDS,
+    "check_classifier_data_not_an_array": KINDS,
+    "check_supervised_y_2d": KINDS,
+}
+"""Checks of scikit-learn's that do not apply to a calibrator on logits, and why."""
+
+
+@pytest.mark.filterwarnings("ignore")  # The checks' own.
+def test_the_checks_of_scikit_learn():
+    found = check_estimator(
+        cp.TemperatureScaling(), expected_failed_checks=EXPECTED, on_skip=None, on_fail=None
+    )
+    failed = {
+        check["check_name"]: check["exception"] for check in found if check["status"] == "failed"
+    }
+    assert not failed
+    assert sum(check["status"] == "passed" for check in found) > 25
+
+
+FEW = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in (4, 0, 3)])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [None, range(1, 6), (9, 7, 5, 3, 1), ("poor", "fair", "good", "great", "best")],
+    ids=str,
+)
+def test_few_labels_are_scored_whatever_the_options_are(options):
+    """Folds without an option, options in no order of names, and labels in the options' terms."""
+    judge = cp.TemperatureScaling(options)
+    names = np.asarray(range(5) if options is None else options)
+    labels = names[TEXTS.labels[FEW]]
+    loss = cross_val_score(judge, TEXTS.logits[FEW], labels, scoring=cp.scores.neg_log_loss, cv=3)
+    right = cross_val_score(judge, TEXTS.logits[FEW], labels, scoring="accuracy", cv=3)
+    plain = cp.TemperatureScaling()
+    expected = cross_val_score(
+        plain, TEXTS.logits[FEW], TEXTS.labels[FEW], scoring=cp.scores.neg_log_loss, cv=3
+    )
+    assert np.isfinite(expected).all()
+    np.testing.assert_array_equal(loss, expected)
+    assert (right > 0).all()
+    assert judge.fit(X, names[Y]).classes_.tolist() == names.tolist()
+
+
+def test_options_given_as_numbers_stay_numbers(tmp_path):
+    judge = cp.LogitStack(range(1, 6)).fit(X, Y + 1)
+    judge.save(tmp_path / "judge.cordial")
+    found = cp.load(tmp_path / "judge.cordial").predict(TEST)
+    assert found.dtype.kind == "i"
+    np.testing.assert_array_equal(found, judge.predict(TEST))
+
+
+@pytest.mark.parametrize("make", [cp.TemperatureScaling, cp.LogitStack])
+def test_an_index_says_which_label_is_whose(make):
+    order = np.random.default_rng(0).permutation(len(Y))
+    index = pandas.Index([f"text {row}" for row in range(len(Y))])
+    logits = pandas.DataFrame(X, index)
+    labels, weights = (pandas.Series(own, index) for own in (Y, np.arange(1.0, 26.0)))
+    expected = make().fit(logits, Y, sample_weight=weights.to_numpy())
+    judge = make().fit(logits, labels.iloc[order], sample_weight=weights.iloc[order[::-1]])
+    np.testing.assert_array_equal(judge.predict_proba(TEST), expected.predict_proba(TEST))
+    assert judge.score(logits, labels.iloc[order]) == judge.score(X, Y)
+    for other in (labels.reset_index(drop=True), labels.rename({"text 3": "text 4"})):
+        with pytest.raises(
+            InputError, match=r"labels and readings have different indexes.*to_numpy\(\)"
+        ):
+            make().fit(logits, other)
+    with pytest.raises(InputError, match="different indexes"):
+        judge.score(logits, labels[:-1])
+    # By position where one has no index.
+    for given in ((X, labels), (polars.DataFrame(X), labels), (logits, Y.tolist())):
+        make().fit(*given)
+
+
+def test_covariates_and_users_follow_the_index():
+    order = np.random.default_rng(0).permutation(20)
+    logits = pandas.DataFrame(LOGITS)
+    length = pandas.Series(np.linspace(0.5, 2, 20))
+    judge = cp.ChannelCalibrator(cp.Channel("lengthy", lengthy), inference="mode")
+    expected = judge.fit(LOGITS, LABELS, {"length": length.to_numpy()}).predict_proba(
+        LOGITS, {"length": length.to_numpy()}
+    )
+    shuffled = {"length": length.iloc[order]}
+    found = judge.fit(logits, LABELS, shuffled).predict_proba(logits, shuffled)
+    np.testing.assert_array_equal(found, expected)
+    users = pandas.Series(["ann", "bob"] * 10)
+    probs = pandas.DataFrame(expected)
+    labels = pandas.Series(LABELS)
+    plain = cp.UserShift().fit(expected, LABELS, users.tolist())
+    shift = cp.UserShift().fit(probs, labels.iloc[order], users.iloc[order[::-1]])
+    assert shift.values_ == plain.values_
+    with pytest.raises(InputError, match="users and readings have different indexes"):
+        shift.predict_proba(probs, users[1:])

@@ -1,0 +1,309 @@
+"""Products of sweeps: what was planted is in their tables, their figures and the files."""
+
+import builtins
+import itertools
+
+import matplotlib
+import numpy as np
+import polars as pl
+import pytest
+from planted import DRAWS, cell, drawn, row, rows, sweep, two_tasks
+
+from cordial_ppl import plots
+from cordial_ppl.errors import CordialWarning, FileError, InputError
+from cordial_ppl.evaluation.products import PRODUCTS, write_product
+from cordial_ppl.evaluation.products.figure import looking
+from cordial_ppl.evaluation.products.product import Product, tabulate
+from cordial_ppl.evaluation.products.table import intervals
+from cordial_ppl.evaluation.sweep import Results
+from cordial_ppl.scores import paired_bootstrap
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.colors import to_hex  # noqa: E402
+
+KEY = "music", "main", 20
+
+
+@pytest.fixture(scope="module")
+def results():
+    return two_tasks()
+
+
+def test_every_product_goes_by_its_name(results):
+    for name, make in PRODUCTS.items():
+        product = make(results)
+        assert product.name == name
+        assert product.caption.endswith(".") and ". " not in product.caption
+        assert product.notes[-1].startswith("None of the ")
+
+
+def test_the_table_has_means_errors_and_paired_intervals(results):
+    product = PRODUCTS["table"](results)
+    at_20 = row(product, task="film", n=20, method="logit-stack")
+    assert at_20["log_loss"] == pytest.approx(0.55) and not at_20["best"]
+    found = [at_20[name] for name in ("difference", "lower", "upper")]
+    assert found == pytest.approx([0.05] * 3) and at_20["resolved"]
+    assert row(product, task="film", n=20, method="cordial")["best"]
+    shown = {line[2]: line[3:] for line in product.shown.rows() if line[0] == "film"}
+    assert shown["Dirichlet"] == ("1.300 ▲", "0.900 ▲", "0.600 ▲", "**0.450** ▼")
+    assert shown["Logit stack (LS)"][2] == "**0.500**"
+    uneven = sweep({KEY: {"logit-stack": [1.0, 2.0, 3.0, 4.0], "cordial": 2.25}})
+    stack = row(PRODUCTS["table"](uneven), method="logit-stack")
+    assert stack["log_loss"] == 2.5
+    assert stack["standard_error"] == pytest.approx(np.std([1, 2, 3, 4], ddof=1) / 2)
+
+
+def test_a_sweep_whose_fits_all_failed_has_no_curves():
+    lost = {"losses": {"raw": 1.0}, "failed": [("raw", draw) for draw in range(DRAWS)]}
+    with pytest.raises(InputError, match="no fit succeeded"):
+        PRODUCTS["curves"](sweep({KEY: lost}))
+
+
+def test_means_are_over_the_draws_that_all_share():
+    losses = {"raw": [9.0, 1.0, 1.0, 5.0], "shots": 1.0, "cordial": [7.0, 2.0, 4.0, 9.0]}
+    failed = [("cordial", 0), ("raw", 3), *(("shots", draw) for draw in range(DRAWS))]
+    product = PRODUCTS["table"](sweep({KEY: {"losses": losses, "failed": failed}}))
+    assert product.table["log_loss"].to_list() == [1.0, None, 3.0]
+    note = product.notes[-1]
+    assert "6 of the 12 fits failed (Raw reading 1, shots 4, CORDIAL, default 1)" in note
+    assert row(product, method="raw")["difference"] == pytest.approx(-2.0)
+    shots = row(product, method="shots")
+    assert shots["difference"] is shots["lower"] is shots["resolved"] is None
+    assert shots["draws"] == 0 and ("music", "main", "shots", "–") in product.shown.rows()
+
+
+def test_a_method_that_lacks_many_draws_takes_them_from_nobody():
+    losses = {"raw": [1, 2, 3, 4], "zero": 5.0, "one": 5.0, "most": 5.0, "cordial": 0.5}
+    only = {"zero": [0, 3], "one": [1], "most": [0, 1, 2]}
+    failed = [(m, draw) for m, kept in only.items() for draw in range(DRAWS) if draw not in kept]
+    results = sweep({KEY: {"losses": losses, "failed": failed}})
+    product = PRODUCTS["table"](results)
+    assert product.table["log_loss"].to_list() == [2.0, None, None, 5.0, 0.5]
+    assert "half of them or fewer" in product.notes[-1]
+    assert row(product, method="one")["draws"] == 1
+    assert row(PRODUCTS["equivalents"](results), method="one")["log_loss"] == 0.5
+
+
+def test_intervals_are_those_of_one_method_at_a_time():
+    rng, plan = np.random.default_rng(0), cell(dict.fromkeys(("cordial", "raw", "odds"), 0.0))
+    for outcome in plan.values():
+        outcome.losses[:] = rng.normal(0, 1, outcome.losses.shape)
+    plan["odds"].scores["log_loss"][1] = np.nan
+    results = Results({}, {KEY: plan})
+    found = intervals(results, KEY, "cordial")
+    for method, draws in {"raw": [0, 1, 2, 3], "odds": [0, 2, 3]}.items():
+        expected = paired_bootstrap((plan[method].losses - plan["cordial"].losses)[draws])
+        np.testing.assert_allclose(found[method], expected, rtol=1e-9)
+    assert intervals(results, KEY, "cordial") is found
+
+
+def test_noise_and_few_draws_resolve_nothing():
+    losses = {"cordial": 0.5, "raw": 0.51, "odds": 0.51, "vector": 0.6}
+    failed = [("vector", draw) for draw in (1, 3)]
+    results = sweep({KEY: {"losses": losses, "noise": ["odds"], "failed": failed}})
+    product = PRODUCTS["table"](results)
+    resolved = {r["method"]: r["resolved"] for r in rows(product)}
+    assert resolved == {"cordial": None, "raw": True, "odds": False, "vector": False}
+    odds = row(product, method="odds")
+    assert odds["lower"] < 0 < odds["upper"]
+    assert product.notes[0].startswith("Intervals from fewer than 3 shared draws (Vector scaling)")
+
+
+def test_equivalents_of_curves_straight_in_log_n_are_exact():
+    def losses(n):
+        curve = 1.0 - 0.1 * np.log(n)
+        return {"paper": curve, "logit-stack": curve + 0.05, "raw": 3.0, "odds": 0.1}
+
+    results = sweep({("music", "main", n): losses(n) for n in (5, 10, 20, 50)})
+    product = PRODUCTS["equivalents"](results)
+    assert row(product, method="logit-stack")["labels"] == pytest.approx(20 * np.exp(0.5))
+    assert row(product, method="raw")["labels"] == np.inf
+    assert row(product, method="odds")["labels"] == 5
+    assert product.shown["music, main"].to_list() == ["33", "> 50", "≤ 5"]
+
+
+def test_a_curve_is_read_where_a_method_has_one():
+    def results(failing):
+        failed = [(failing, draw) for draw in range(DRAWS)]
+        return sweep(
+            {
+                ("music", "main", n): {"losses": {"cordial": 0.5, "odds": loss}}
+                | {"failed": failed if n == 20 else []}
+                for n, loss in {5: 0.9, 20: 0.8, 50: 0.4}.items()
+            }
+        )
+
+    for n in (5, 20):
+        found = row(PRODUCTS["equivalents"](results("odds"), n=n), method="odds")
+        assert found["labels"] == pytest.approx(5 * 10**0.8)
+    without = PRODUCTS["equivalents"](results("cordial"), n=20)
+    assert row(without, method="odds")["labels"] is None
+    assert without.shown.rows() == [("Ordinal regression", "–")]
+
+
+def test_curves_are_the_means_with_their_errors(results):
+    product = PRODUCTS["curves"](results)
+    assert row(product, task="film", n=5, method="dirichlet")["log_loss"] == pytest.approx(1.3)
+    figure = drawn(product)
+    assert [axis.get_title() for axis in figure.axes] == ["music", "film"]
+    lines = {line.get_label(): line.get_ydata() for line in figure.axes[1].get_lines()}
+    assert lines["Dirichlet"] == pytest.approx([1.3, 0.9, 0.6, 0.45])
+    assert figure.axes[1].get_ylim()[1] < 2 and figure.axes[1].get_xscale() == "log"
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "Dirichlet" in named and "Raw reading" not in named
+    assert product.notes[0] == "Above what the figure shows: Raw reading."
+    axis = plots.learning_curve(results, "film", methods=["dirichlet", "cordial"])
+    lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}
+    assert lines["Dirichlet"] == pytest.approx([1.3, 0.9, 0.6, 0.45]) and len(lines) == 2
+    pyplot.close(axis.figure)
+    with pytest.raises(InputError, match="name one task and reader"):
+        plots.learning_curve(results)
+    with pytest.raises(InputError, match="needs the method 'odds'"):
+        plots.learning_curve(results, "film", methods=["odds"])
+
+
+@pytest.mark.parametrize(
+    ("name", "readers"), [("curves", 3), ("reliability", 2), ("reliability", 3)]
+)
+def test_long_names_are_whole_and_apart(name, readers):
+    losses = {"raw": 2.0, "logit-stack": 0.6, "dirichlet": 0.7, "cordial": 0.5}
+    long = "coherence-of-the-whole", "deepseek-r1-distill-qwen-32b"
+    pairs = [(long[0] + task, f"{long[1]}{k}") for task in ("", "s") for k in range(readers)]
+    figure = drawn(PRODUCTS[name](sweep({(*pair, 20): losses for pair in pairs})))
+    with looking():
+        figure.draw_without_rendering()
+    texts = [t for axis in figure.axes for t in (axis.title, axis.yaxis.label) if t.get_text()]
+    boxes = [text.get_window_extent() for text in (*texts, *figure.legends)]
+    for k, box in enumerate(boxes):
+        assert box.x0 >= 0 and box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+        assert not any(box.overlaps(other) for other in boxes[:k])
+
+
+def test_what_a_sweeps_file_describes_is_in_every_table_and_figure():
+    described = {"two_populations": 0.65, "skewed": 0.55, "stack with two_populations": 0.52}
+    losses = {"raw": 0.9, "logit-stack": 0.6, "dirichlet": 0.7, "cordial": 0.5, **described}
+    results = sweep({(task, "main", n): losses for task in ("music", "film") for n in (20, 50)})
+    for make in PRODUCTS.values():
+        product = make(results)
+        for shown in (product.shown, product.table):
+            assert set(described) <= set(shown["method"])
+    figure = drawn(PRODUCTS["curves"](results))
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert set(described) <= set(named) and len(named) == len(losses)
+    for axis in (*figure.axes, plots.learning_curve(results, "film")):
+        lines = {line.get_label(): line for line in axis.get_lines()}
+        colors = {to_hex(line.get_color()) for line in lines.values()}
+        assert set(described) <= lines.keys() and len(colors) == len(losses)
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 5])
+@pytest.mark.parametrize(
+    "described", [(), ("skewed",), ("two_populations", "stack with both", "x")]
+)
+def test_reliability_has_room_for_what_is_described(tasks, described):
+    losses = dict.fromkeys(("raw", "logit-stack", "dirichlet", "cordial", *described), 0.5)
+    results = sweep({(f"task {t}", "main", 20): losses for t in range(tasks)})
+    figure = drawn(PRODUCTS["reliability"](results))
+    with looking():
+        figure.draw_without_rendering()
+    titles = [axis.title for axis in figure.axes if axis.get_title()]
+    words = " ".join(title.get_text() for title in titles).replace("_\n", "_").replace("\n", " ")
+    assert all(f" {name} KL" in words for name in described)
+    boxes = [axis.get_tightbbox() for axis in figure.axes]
+    for one, other in itertools.combinations(boxes, 2):
+        assert not one.overlaps(other)
+    for box in boxes:
+        assert box.x0 >= 0 and box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+
+
+def test_reliability_shows_the_mean_tables_and_their_divergence():
+    losses = {"raw": 2.0, "logit-stack": 0.75, "dirichlet": 0.75, "paper": 0.5}
+    kl = {"paper": [0.1, 0.3, 0.2, 0.2], "raw": 0.625}
+    results = sweep({KEY: {"losses": losses, "class_weighted_kl": kl}})
+    given = results.cells[KEY]["paper"].given_stated
+    given[:, 0] = [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]]
+    product = PRODUCTS["reliability"](results)
+    first = rows(product, method="paper", stated="a")
+    assert [(r["label"], r["probability"]) for r in first] == [("a", 0.5), ("b", 0.5), ("c", 0.0)]
+    assert first[0]["class_weighted_kl"] == pytest.approx(0.2) and first[0]["texts"] == 4
+    people = rows(product, method="empirical")
+    assert [r["probability"] for r in people[3:]] == [None] * 3 + [0.0, 0.25, 0.75]
+    assert people[3]["texts"] == 0
+    assert ("music", "main", "Raw reading", "0.625", 4) in product.shown.rows()
+    empirical, raw, ours, stack, dirichlet, _ = drawn(product).axes
+    assert raw.get_title().endswith("KL 0.62") and ours.get_title().endswith("KL 0.20")
+    shown = np.ma.filled(ours.images[0].get_array(), np.nan)
+    np.testing.assert_array_equal(shown[[0, 2]], [[0.5, 0.5, 0], [0, 0, 1]])
+    for axis in (empirical, raw, ours, stack, dirichlet):
+        assert [patch.get_hatch() for patch in axis.patches] == ["/////"]
+
+
+@pytest.mark.parametrize("name", ["table", "reliability", "equivalents"])
+def test_what_a_sweep_lacks_is_named(results, name):
+    cells = {key: {m: 1.0 for m in plan if m != "cordial"} for key, plan in results.cells.items()}
+    with pytest.raises(InputError, match="none of the methods cordial, paper, paper-one-count"):
+        PRODUCTS[name](sweep(cells))
+    with pytest.raises(InputError, match="needs the method 'mine': add it to methods"):
+        PRODUCTS[name](results, ours="mine")
+    if name in ("reliability", "equivalents"):
+        with pytest.raises(InputError, match="needs fits to 50 labels, which 'music' read by 'mai"):
+            PRODUCTS[name](results, n=50)
+
+
+def test_ours_alone_is_worth_no_labels_of_others():
+    with pytest.raises(InputError, match="the sweep has none"):
+        PRODUCTS["equivalents"](sweep({KEY: {"cordial": 0.5}}))
+
+
+def test_files_hold_the_table_the_page_and_the_figure(results, tmp_path):
+    product = PRODUCTS["curves"](results)
+    written = write_product(product, tmp_path)
+    assert [path.name for path in written] == [
+        "curves.csv", "curves.md", "curves.png", "curves.pdf"
+    ]  # fmt: skip
+    assert sorted(tmp_path.iterdir()) == sorted(written)
+    assert pl.read_csv(written[0]).rows() == product.table.rows()
+    page = written[1].read_text("utf-8")
+    assert page.startswith(f"# {product.title}\n\n{product.caption}\n\n![")
+    assert "| music | main | Raw reading | 2.000 | 2.000 | 2.000 | 2.000 |" in page
+    assert written[2].read_bytes().startswith(b"\x89PNG")
+    before = written[3].read_bytes()
+    assert before.startswith(b"%PDF")
+    write_product(product, tmp_path)
+    assert written[3].read_bytes() == before
+    odd = tabulate([{"a | b": "a | b\nc", "value": 0.12345, "n": 7, "none": np.nan}])
+    lines = Product("odd", "", "", odd, odd).markdown().splitlines()
+    assert lines[-3:] == [
+        "| a \\| b | value | n | none |",
+        "| --- | --- | --- | --- |",
+        "| a \\| b c | 0.123 | 7 | – |",
+    ]
+
+
+def test_nothing_is_left_behind_where_a_file_cannot_be_written(results, tmp_path):
+    (tmp_path / "curves.pdf").mkdir()
+    with pytest.raises(FileError, match="it is a folder"):
+        write_product(PRODUCTS["curves"](results), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["curves.pdf"]
+
+
+def test_without_matplotlib_tables_are_written_and_figures_left_out(results, tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *arguments, **options):
+        if name.partition(".")[0] == "matplotlib":
+            raise ImportError(name)
+        return real(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    product = PRODUCTS["curves"](results)
+    with pytest.warns(CordialWarning, match=r'pip install -e "\.\[plots\]"'):
+        written = write_product(product, tmp_path)
+    assert [path.name for path in written] == ["curves.csv", "curves.md"]
+    assert "| Raw reading |" in written[1].read_text() and "![" not in written[1].read_text()
+    with pytest.raises(InputError, match=r'pip install -e "\.\[plots\]"'):
+        drawn(product)

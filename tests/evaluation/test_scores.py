@@ -1,0 +1,219 @@
+"""Scores are their plain loops, and refuse what cannot be scored."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.special import softmax
+from sklearn import metrics
+
+from cordial_ppl import scores
+from cordial_ppl.errors import InputError
+from cordial_ppl.evaluation.sweep.scoring import saturated_readings
+from cordial_ppl.stack.calibrators.vector import fit_vector, vector_log_probs
+
+FOLDER = Path(__file__).parents[1] / "reference"
+REFERENCE = json.loads((FOLDER / "scores.json").read_text())
+ANALYSES = json.loads((FOLDER / "analyses.json").read_text())
+
+
+@st.composite
+def predictions(draw):
+    """Random probabilities, sharp or flat, and labels, for K from 2 to 11."""
+    size, n = draw(st.integers(2, 11)), draw(st.integers(1, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    probs = rng.dirichlet(np.full(size, draw(st.sampled_from([0.05, 1.0, 20.0]))), n)
+    return probs, rng.integers(0, size, n)
+
+
+@given(predictions())
+def test_log_loss_and_rps_are_their_plain_loops(drawn):
+    probs, labels = drawn
+    losses, ranked = [], []
+    for p, z in zip(probs, labels, strict=True):
+        losses.append(-math.log(max(p[z], 1e-4)))
+        ranked.append(
+            sum((sum(p[: t + 1]) - (1.0 if z <= t else 0.0)) ** 2 for t in range(len(p) - 1))
+        )
+    np.testing.assert_allclose(scores.log_loss(probs, labels, per_text=True), losses)
+    np.testing.assert_allclose(scores.rps(probs, labels, per_text=True), ranked, atol=1e-12)
+    assert scores.log_loss(probs, labels) == pytest.approx(np.mean(losses))
+    assert scores.rps(probs, labels) == pytest.approx(np.mean(ranked), abs=1e-12)
+    certain = np.eye(probs.shape[1])[labels]
+    assert scores.log_loss(certain, labels) == scores.rps(certain, labels) == 0
+    assert scores.accuracy(certain, labels) == 1
+    assert scores.mean_absolute_error(certain, labels) == 0
+
+
+@given(predictions())
+def test_kappa_and_mean_error_are_those_of_scikit_learn(drawn):
+    probs, labels = drawn
+    best, options = probs.argmax(axis=1), np.arange(probs.shape[1])
+    constant = np.ptp(best) == 0 or np.ptp(labels) == 0
+    settings = {"labels": options, "weights": "quadratic"}
+    kappa = 0.0 if constant else metrics.cohen_kappa_score(labels, best, **settings)
+    assert scores.quadratic_weighted_kappa(probs, labels) == pytest.approx(kappa, abs=1e-12)
+    error = metrics.mean_absolute_error(labels, probs @ options)
+    assert scores.mean_absolute_error(probs, labels) == pytest.approx(error)
+
+
+@given(predictions(), st.integers(0, 2**32 - 1))
+def test_class_weighted_kl_is_its_plain_loop_and_vanishes_on_the_histograms(drawn, seed):
+    probs, labels = drawn
+    n, size = probs.shape
+    stated = np.random.default_rng(seed).integers(0, size, n)
+    total, exact = 0.0, np.empty_like(probs)
+    for c in set(stated):
+        rows = stated == c
+        observed = np.bincount(labels[rows], minlength=size) / rows.sum()
+        exact[rows] = observed
+        for h, p in zip(observed, probs[rows].mean(axis=0), strict=True):
+            total += rows.mean() * h * math.log(h / max(p, 1e-4)) if h > 0 else 0.0
+    assert scores.class_weighted_kl(probs, labels, stated) == pytest.approx(total, abs=1e-12)
+    assert scores.class_weighted_kl(exact, labels, stated) == pytest.approx(0, abs=1e-12)
+
+
+def test_reversals_name_the_pair_and_respect_the_tolerance():
+    rows = np.array([[0.8, 0.1, 0.1], [0.1, 0.6, 0.3], [0.14, 0.1, 0.76], [0.0, 0.2, 0.8]])
+    assert scores.reversals(rows).tolist() == [False, False, False]
+    assert scores.reversals(rows, tolerance=0.03).tolist() == [False, True, False]
+    assert scores.reversals(rows[::-1]).tolist() == [True, True, True]
+
+
+def test_crossover_comes_later_for_a_smaller_gap_and_never_without_one():
+    assert scores.crossover(30, 5, 0.018) == pytest.approx(694.444444444)
+    assert scores.crossover(30, 5, 0.009) == 2 * scores.crossover(30, 5, 0.018)
+    assert scores.crossover(30, 5, 0.0) == math.inf
+    with pytest.raises(InputError, match="d_u=5, d_s=30"):
+        scores.crossover(5, 30, 0.01)
+    with pytest.raises(InputError, match="delta=nan"):
+        scores.crossover(30, 5, math.nan)
+
+
+@pytest.mark.parametrize(
+    ("probs", "labels", "message"),
+    [
+        ([0.5, 0.5], [0], "shape"),
+        (np.empty((0, 2)), [], "n >= 1"),
+        ([[1.0]], [0], "K >= 2"),
+        ([[0.5, 0.5], [0.7, 0.2]], [0, 1], "row 1"),
+        ([[1.5, -0.5]], [0], "not negative"),
+        ([[np.nan, 1.0]], [0], "finite"),
+        ([["a", "b"]], [0], "numbers"),
+        ([[0.5, 0.5]], [0, 1], "labels must have one value per row"),
+        ([[0.5, 0.5]], [2], "2"),
+        ([[0.5, 0.5]], [0.5], "0.5"),
+    ],
+)
+@pytest.mark.parametrize(
+    "score",
+    [
+        scores.log_loss,
+        scores.rps,
+        scores.accuracy,
+        scores.quadratic_weighted_kappa,
+        scores.mean_absolute_error,
+        lambda probs, labels: scores.class_weighted_kl(probs, labels, labels),
+    ],
+)
+def test_bad_input_is_refused_by_every_score(score, probs, labels, message):
+    with pytest.raises(InputError, match=message):
+        score(probs, labels)
+
+
+@pytest.mark.parametrize("floor", [0.0, 1.0, -1e-4, math.nan])
+def test_a_floor_outside_its_range_is_refused(floor):
+    with pytest.raises(InputError, match="floor"):
+        scores.log_loss([[0.5, 0.5]], [0], floor=floor)
+
+
+@pytest.mark.parametrize("stated", [[0, 1], [2], ["high"]])
+def test_stated_classes_are_checked_under_their_name(stated):
+    with pytest.raises(InputError, match="stated"):
+        scores.class_weighted_kl([[0.5, 0.5]], [0], stated)
+
+
+def test_reference_values():
+    probs, labels = REFERENCE["probs"], REFERENCE["labels"]
+    found = {
+        "log_loss": scores.log_loss(probs, labels, per_text=True),
+        "rps": scores.rps(probs, labels, per_text=True),
+        "accuracy": scores.accuracy(probs, labels),
+        "class_weighted_kl": scores.class_weighted_kl(probs, labels, REFERENCE["stated"]),
+        "reversals": scores.reversals(REFERENCE["adjacent_probs"]),
+    }
+    for name, values in found.items():
+        np.testing.assert_allclose(values, REFERENCE[name], rtol=0, atol=1e-12)
+    for case in REFERENCE["crossover"]:
+        n_star = scores.crossover(case["d_u"], case["d_s"], case["delta"])
+        assert n_star == pytest.approx(case["labels"], abs=1e-9)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_interval_of_one_subset_or_one_text_is_scipys(axis):
+    values = np.random.default_rng(0).gamma(2.0, 0.1, 60) - 0.15
+    ours = scores.paired_bootstrap(np.expand_dims(values, axis), draws=20_000)
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(1)
+    )
+    assert ours.mean == pytest.approx(values.mean())
+    assert ours.lower == pytest.approx(theirs.confidence_interval.low, abs=0.03 * values.std())
+    assert ours.upper == pytest.approx(theirs.confidence_interval.high, abs=0.03 * values.std())
+
+
+def test_the_interval_of_texts_and_subsets_is_that_of_resampling_one_by_one(monkeypatch):
+    rng = np.random.default_rng(2)
+    differences = rng.normal(size=(5, 1)) + rng.normal(size=(1, 40)) + rng.normal(size=(5, 40))
+    plain = [
+        differences[np.ix_(rng.integers(0, 5, 5), rng.integers(0, 40, 40))].mean()
+        for _ in range(10_000)
+    ]
+    ours = scores.paired_bootstrap(differences, level=0.8)
+    np.testing.assert_allclose(ours[1:], np.quantile(plain, [0.1, 0.9]), atol=0.05)
+    monkeypatch.setattr(scores, "CHUNK", 40 * 999)
+    pieces = scores.paired_bootstrap(differences, level=0.8)
+    np.testing.assert_allclose(ours, pieces, atol=0.05)
+
+
+@given(st.floats(-2, 2), st.integers(1, 5), st.integers(1, 30))
+def test_a_constant_difference_is_certain(value, subsets, n):
+    found = scores.paired_bootstrap(np.full((subsets, n), value), draws=50)
+    np.testing.assert_allclose(found, value, atol=1e-12)
+    ends = np.array([(0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)]).T
+    assert scores.Interval(0, *ends).resolved.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("differences", "options"),
+    [
+        (np.array([[0.0, np.nan]]), {}),
+        (np.zeros((0, 3)), {}),
+        (np.zeros((1, 3)), {"level": 1.0}),
+        (np.zeros((1, 3)), {"draws": 0}),
+    ],
+)
+def test_bad_differences_are_refused(differences, options):
+    with pytest.raises(InputError, match="must"):
+        scores.paired_bootstrap(differences, **options)
+
+
+def test_a_class_that_is_never_stated_has_no_distribution():
+    table = scores.means_given_stated(np.eye(3)[[0, 2, 2]], np.array([0, 2, 2]))
+    np.testing.assert_array_equal(table, [[1, 0, 0], [np.nan] * 3, [0, 0, 1]])
+
+
+def test_saturated_readings_and_their_reversals_match_the_reference():
+    readings = saturated_readings(np.array(ANALYSES["logits"]) + 3.0)
+    np.testing.assert_allclose(readings, ANALYSES["saturated"], atol=1e-12)
+    labels = np.array(ANALYSES["fitted_labels"])
+    vector = fit_vector(np.array(ANALYSES["logits"]), labels)
+    predictions = np.exp(vector_log_probs(vector, readings))
+    np.testing.assert_allclose(predictions, ANALYSES["predictions"], atol=1e-5)
+    assert scores.reversals(predictions).tolist() == ANALYSES["reversed"]
+    ordered = softmax(readings, axis=1)
+    assert not scores.reversals(ordered).any() and scores.reversals(ordered[::-1]).all()

@@ -1,0 +1,130 @@
+"""Made-up readings are as advertised, and follow their seeds."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from cordial_ppl import scores
+from cordial_ppl.errors import InputError
+from cordial_ppl.evaluation.synthetic import SPLITS, Raters, Reader, benchmark, reviews
+
+# The paper's main reader: accuracy and raw log loss (nats).
+PAPER = {
+    "music": (0.75, 1.339),
+    "beauty": (0.66, 2.052),
+    "software": (0.68, 2.093),
+    "mosei": (0.32, 5.806),
+}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_reviews_are_read_as_advertised(seed):
+    made = reviews(n=4000, seed=seed)
+    probs, stated = softmax(made.logits, axis=1), made.logits.argmax(axis=1)
+    shares = np.bincount(made.labels, minlength=5) / 4000
+    histogram_loss = scores.log_loss(np.tile(shares, (4000, 1)), made.labels)
+    assert 0.92 < probs.max(axis=1).mean() < 0.96
+    assert 0.65 < scores.accuracy(probs, made.labels) < 0.75
+    assert 1.3 < scores.log_loss(probs, made.labels) < 1.7
+    assert 0.5 < (made.labels - stated)[stated < 4].mean() < 0.75
+    assert 0.55 < shares[4] < 0.68 and 1.0 < histogram_loss < 1.2
+    assert made.options == ("1", "2", "3", "4", "5")
+
+
+@pytest.mark.parametrize("size", [2, 5, 11])
+def test_scales_of_two_to_eleven_options(size):
+    made = reviews(3000, options=size)
+    assert made.logits.shape == (3000, size) and len(made.options) == size
+    assert np.isfinite(made.logits).all() and set(made.labels) == set(range(size))
+    assert np.corrcoef(made.logits.argmax(axis=1), made.labels)[0, 1] > 0.5
+    # A severe reader rates lower than a lenient one.
+    quality, cuts = np.random.default_rng(0).standard_normal(500), Raters(size).cuts()
+    severe, lenient = (
+        Reader(severity=severity, jitter=0).read(np.random.default_rng(1), quality, cuts)
+        for severity in (0.3, -0.3)
+    )
+    lower = severe.argmax(axis=1) - lenient.argmax(axis=1)
+    assert (lower <= 0).all() and (lower < 0).any()
+
+
+def test_labels_follow_the_shares():
+    raters, weights = Raters(options=4, skew=1.0), np.exp(np.linspace(0, 1, 4) ** 2)
+    labels = raters.label(np.random.default_rng(0), np.random.default_rng(1).normal(size=40_000))
+    np.testing.assert_allclose(np.bincount(labels) / 40_000, weights / weights.sum(), atol=0.015)
+
+
+def test_logits_saturate_at_the_ceiling():
+    cuts, quality = Raters().cuts(), np.random.default_rng(0).standard_normal(500)
+    bounded, free = (
+        Reader(jitter=0.0, ceiling=ceiling).read(np.random.default_rng(1), quality, cuts)
+        for ceiling in (6.0, np.inf)
+    )
+    assert -6 <= bounded.min() < -5.9 and (bounded >= free).all()
+    np.testing.assert_array_equal(np.argsort(bounded[0]), np.argsort(free[0]))
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "message"),
+    [
+        (reviews, {"n": 0}, "at least 1 text and 2 options"),
+        (reviews, {"options": 1}, "at least 1 text and 2 options"),
+        (benchmark, {"name": "books"}, "music, beauty, software, mosei; got 'books'"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(make, arguments, message):
+    with pytest.raises(InputError, match=message):
+        make(**arguments)
+
+
+def test_the_same_seed_makes_the_same_and_another_seed_others():
+    for make in (lambda seed: reviews(50, seed=seed), lambda seed: benchmark("music", seed)):
+        first, again, other = make(3), make(3), make(4)
+        for one, two in zip(first, again, strict=True):
+            np.testing.assert_equal(one, two)
+        assert not np.array_equal(first.labels[:50], other.labels[:50])
+
+
+@pytest.fixture(scope="module", params=PAPER)
+def task(request):
+    return benchmark(request.param)
+
+
+def test_a_task_has_the_papers_shape_and_its_main_reader_errs_as_often(task):
+    size = 7 if task.name == "mosei" else 5
+    assert list(task.logits) == ["main", "small", "large", "other"] and len(task.options) == size
+    assert [len(task.rows(split)) for split in SPLITS[:2]] == [2000, 4000]
+    for logits in task.logits.values():
+        assert logits.shape == (len(task.labels), size) and np.isfinite(logits).all()
+    assert set(task.labels) == set(range(size))
+    rows, (accuracy, raw) = task.rows("report"), PAPER[task.name]
+    probs, labels = softmax(task.logits["main"][rows], axis=1), task.labels[rows]
+    assert scores.accuracy(probs, labels) == pytest.approx(accuracy, abs=0.025)
+    assert 0.92 < probs.max(axis=1).mean() < 0.965
+    assert scores.log_loss(probs, labels) == pytest.approx(raw, rel=0.06)
+
+
+def test_given_the_labels_the_readers_still_err_together(task):
+    # Noise of the label alone would make errors agree; the texts' ambiguity must do so too.
+    first, second = task.logits["main"].argmax(axis=1), task.logits["large"].argmax(axis=1)
+    common = task.labels == np.bincount(task.labels).argmax()
+    assert np.corrcoef(first[common], second[common])[0, 1] > 0.3
+
+
+def test_people_who_come_back_wrote_several_texts_in_order_and_have_offsets(task):
+    single = task.split < SPLITS.index("users")
+    assert (np.unique(task.users[single], return_counts=True)[1] == 1).all()
+    assert (task.time[single] == 0).all()
+    _, person, counts = np.unique(task.users[~single], return_inverse=True, return_counts=True)
+    assert len(counts) == 400 and counts.min() >= 8 and counts.max() <= 16
+    assert not set(task.users[single]) & set(task.users[~single])
+    np.testing.assert_array_equal(task.time[~single], np.concatenate(list(map(np.arange, counts))))
+    # Residuals of one person agree: their means vary more than those of shuffled texts.
+    labels, stated = task.labels[~single], task.logits["main"][~single].argmax(axis=1)
+    mean = np.array([labels[stated == c].mean() for c in range(len(task.options))])
+    residual, rng = labels - mean[stated], np.random.default_rng(0)
+
+    def spread(values):
+        return np.var(np.bincount(person, values) / counts)
+
+    chance = [spread(rng.permutation(residual)) for _ in range(200)]
+    assert spread(residual) > np.quantile(chance, 0.99)

@@ -1,0 +1,253 @@
+"""Posteriors reach ArviZ with their names, their draws, their data and what they are worth."""
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import arviz as az
+import jax
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS
+from scipy.special import logit
+from scipy.stats import norm
+
+import cordial_ppl as cp
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.readings import Readings, label_histogram
+from cordial_ppl.estimators.fusion.joint import JOINT
+from cordial_ppl.inference.export import to_datatree
+from cordial_ppl.inference.posterior import Diagnostics, Posterior
+
+NOTHING = float("nan")
+NAMED = ["abcde"[z] for z in LABELS]
+GROUPS = {
+    "posterior",
+    "prior",
+    "log_prior",
+    "log_likelihood",
+    "posterior_predictive",
+    "prior_predictive",
+    "observed_data",
+    "sample_stats",
+}
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return cp.Cordial.paper(list("abcde")).fit(LOGITS, [*map("abcde".__getitem__, LABELS)])
+
+
+def test_a_weighted_posterior_becomes_equal_draws():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(4000, 15))
+    weights = np.exp(draws[:, 1])
+    diagnostics = Diagnostics("laplace", 0.4, 900.0, NOTHING, 0.0, 0, True)
+    posterior = Posterior(
+        CHANNELS["location-vector"], np.full(5, 0.2), draws, weights / weights.sum(), diagnostics
+    )
+    tree: Any = posterior.to_datatree()
+    group: Any = tree["posterior"]
+    assert set(tree.children) == GROUPS - {
+        "log_likelihood",
+        "posterior_predictive",
+        "prior_predictive",
+        "observed_data",
+    }
+    assert dict(group.sizes) == {"chain": 1, "draw": 4000, "option": 5}
+    assert group["bias"].dims == ("chain", "draw", "option")
+    assert set(group.data_vars) == set(posterior.parameters())
+    assert float(group["offset"].mean()) == pytest.approx(posterior.mean()["offset"], abs=0.02)
+    assert group.attrs["khat"] == tree["sample_stats"].attrs["khat"] == 0.4
+    assert group.attrs["channel"] == "location-vector"
+
+
+def test_few_distinct_draws_show():
+    """Of 300 draws with most of their weight on fifty, ArviZ says that they are worth as few."""
+    rng = np.random.default_rng(1)
+    draws, logs = rng.normal(size=(300, 5)), 2.4 * rng.standard_normal(300)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    few = Diagnostics("laplace", 0.84, float(1 / (weights**2).sum()), NOTHING, 0.0, 0, False)
+    posterior = Posterior(CHANNELS["location"], np.full(5, 0.2), draws, weights, few)
+    tree: Any = posterior.to_datatree()
+    assert few.ess < 25
+    distinct = len(np.unique(tree["posterior"]["offset"].values))
+    table: Any = az.summary(tree, fmt="wide", round_to="none")
+    assert distinct < 100 and (table["ess_bulk"] < 1.5 * distinct).all()
+    assert (table["ess_bulk"] > few.ess / 3).all() and (table["ess_bulk"] < 3 * few.ess).all()
+    assert table["r_hat"].isna().all()
+    assert "r_hat has no meaning" in tree["sample_stats"].attrs["draws_are"]
+
+
+def test_leaving_labels_out_by_weights_is_leaving_them_out():
+    # Also of the histogram, which the channel falls back on.
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(1, 4, 20)
+    posterior = cp.fit_laplace("location", logits, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found: Any = az.loo(posterior.to_datatree())
+    expected = 0.0
+    for row in range(20):
+        others = np.delete(np.arange(20), row)
+        left = cp.fit_laplace("location", logits[others], labels[others])
+        expected += np.log(left.predict_proba(logits[[row]])[0, labels[row]])
+    assert found.elpd == pytest.approx(expected, abs=0.6)
+    own = posterior.predict_proba(logits)[np.arange(20), labels]
+    assert np.log(own).sum() > expected + 2.0
+
+
+def test_every_group_of_every_channel(judge):
+    tree: Any = judge.to_datatree()
+    assert set(tree.children) == {*judge.posteriors_, "posterior", "prior"}
+    for name, own in ((name, tree[name]) for name in judge.posteriors_):
+        assert set(own.children) == GROUPS, name
+        sizes = own["log_likelihood"].sizes
+        assert sizes["text"] == len(LABELS) and sizes["draw"] == 300
+        predicted = own["posterior_predictive"]["label"].values
+        assert predicted.min() >= 0 and predicted.max() <= 4
+        np.testing.assert_array_equal(own["observed_data"]["label"], LABELS)
+    bias: Any = tree["mixture-vector"]["posterior"]["bias"]
+    assert bias.dims == ("chain", "draw", "option")
+    assert list(bias.coords["option"].values) == list("abcde")
+
+
+def test_all_channels_are_summarised_at_once(judge):
+    tree: Any = judge.to_datatree()
+    whole: Any = az.summary(tree, round_to="none")
+    for name in judge.posteriors_:
+        own: Any = az.summary(tree[name], round_to="none")
+        some = whole.loc[[f"{name}.{parameter}" for parameter in own.index]]
+        np.testing.assert_array_equal(some["mean"], own["mean"])
+
+
+def test_likelihood_prior_and_density_are_those_of_the_model(judge):
+    posterior = judge.posteriors_["location"]
+    tree: Any = posterior.to_datatree()
+    named = {k: np.ravel(v) for k, v in tree["posterior"].data_vars.items()}
+    logs = tree["log_likelihood"]["label"].values.reshape(-1, len(LABELS))
+    # Weighted draws were resampled: their mean probability is the predictive, up to noise; that of
+    # a text under the histogram of the other labels.
+    for row, label in enumerate(LABELS):
+        others = np.asarray(label_histogram(np.delete(LABELS, row), 5))
+        left = replace(posterior, histogram=others).predict_proba(LOGITS[[row]])[0, label]
+        assert np.exp(logs[:, row]).mean() == pytest.approx(left, abs=0.02)
+    terms = {k: np.ravel(v) for k, v in tree["log_prior"].data_vars.items()}
+    prior = posterior.target.prior
+    for name, values, k in (("offset", named["offset"], 1), ("gain", np.log(named["gain"]), 2)):
+        expected = norm.logpdf(values, prior.loc[k], prior.scale[k])
+        np.testing.assert_allclose(terms[name], expected, rtol=1e-9)
+    logarithms = [np.log(named[name]) for name in ("temperature", "gain", "concentration")]
+    flat = [logarithms[0], named["offset"], *logarithms[1:], logit(named["strength"])]
+    readings = Readings(LOGITS - LOGITS.mean(axis=1, keepdims=True), posterior.histogram)
+    likely = jax.jit(jax.vmap(posterior.target.log_likelihood, (0, None, None)))(
+        np.column_stack(flat), readings, LABELS
+    )
+    total = sum(terms.values()) + np.asarray(likely)
+    np.testing.assert_allclose(np.ravel(tree["sample_stats"]["lp"]), total, rtol=1e-7)
+
+
+def test_a_replaced_prior_is_the_one_that_is_shown():
+    judge = cp.ChannelCalibrator("location", prior={"offset": (3.0, 0.1)}, inference="laplace")
+    tree: Any = judge.fit(LOGITS, LABELS).to_datatree()
+    assert float(tree["prior"]["offset"].mean()) == pytest.approx(3.0, abs=0.02)
+    offsets = tree["posterior"]["offset"].values
+    expected = norm.logpdf(offsets, 3.0, 0.1)
+    np.testing.assert_allclose(tree["log_prior"]["offset"].values, expected, rtol=1e-9)
+
+
+def test_chains_of_nuts_are_kept():
+    draws = np.random.default_rng(0).normal(size=(80, 5))
+    diagnostics = Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True)
+    share = np.full(80, 1 / 80)
+    figures = {"diverging": np.arange(80) == 30, "energy": np.arange(80.0)}
+    posterior = Posterior(
+        CHANNELS["location"], np.full(5, 0.2), draws, share, diagnostics, transitions=figures
+    )
+    tree: Any = posterior.to_datatree()
+    assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 20}
+    np.testing.assert_array_equal(np.argwhere(tree["sample_stats"]["diverging"].values), [[1, 10]])
+    np.testing.assert_array_equal(np.ravel(tree["sample_stats"]["energy"]), np.arange(80.0))
+    assert tree["sample_stats"].attrs["draws_are"] == "chains of NUTS"
+    found = tree["posterior"]["offset"].values
+    np.testing.assert_array_equal(found, posterior.parameters()["offset"].reshape(4, 20))
+
+
+def test_arviz_works_on_it_as_it_is(judge):
+    tree: Any = judge.to_datatree()
+    table = az.summary(tree["mixture"], ci_prob=0.9)
+    assert set(table.index) == {"temperature", "offset", "gain", "concentration", "strength"}
+    with warnings.catch_warnings():
+        # Some of twenty labels are influential, of which ArviZ warns.
+        warnings.simplefilter("ignore", UserWarning)
+        found = az.compare({name: tree[name] for name in judge.posteriors_})
+    assert set(found.index) == set(judge.posteriors_)
+    az.plot_trace(tree["mixture"])
+    sensitivity = az.psense_summary(tree["location"])
+    assert set(sensitivity.index) == set(table.index)
+
+
+def test_a_loaded_judge_knows_no_texts_but_takes_some(judge, tmp_path):
+    judge.save(tmp_path / "j.cordial")
+    found = cp.load(tmp_path / "j.cordial")
+    assert "log_likelihood" not in found.to_datatree()["mixture"].children
+    tree: Any = found.to_datatree(LOGITS, NAMED)
+    expected = judge.to_datatree()["mixture"]["log_likelihood"]["label"].values
+    np.testing.assert_array_equal(tree["mixture"]["log_likelihood"]["label"].values, expected)
+    with pytest.raises(cp.InputError, match="go together"):
+        found.to_datatree(LOGITS)
+    with pytest.raises(cp.NotFittedError):
+        cp.Cordial().to_datatree()
+
+
+def test_readers_are_a_dimension():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(50, 9))
+    diagnostics = Diagnostics("default", 0.2, 50.0, 0.4, NOTHING, 0, True)
+    posterior = Posterior(JOINT, np.full(5, 0.2), draws, np.full(50, 0.02), diagnostics, readers=3)
+    tree: Any = to_datatree(posterior, readers=("a", "b", "c"))
+    temperature: Any = tree["posterior"]["temperature"]
+    assert temperature.dims == ("chain", "draw", "reader")
+    assert list(temperature.coords["reader"].values) == ["a", "b", "c"]
+
+
+def test_weights_are_in_the_likelihood():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(0, 5, 20)
+    posterior = cp.fit_laplace("location", logits, labels)
+    # Another histogram than that of the labels, so that no label is left out of it.
+    fixed: Any = replace(posterior, histogram=np.full(5, 0.2))
+    one, two = (
+        fixed.to_datatree(data=Labelled(logits, labels, {}, own))
+        for own in (np.ones(20), np.full(20, 2.0))
+    )
+    known = one["log_likelihood"]["label"]
+    np.testing.assert_allclose(two["log_likelihood"]["label"], 2 * known, rtol=1e-12)
+    change = two["sample_stats"]["lp"] - one["sample_stats"]["lp"]
+    np.testing.assert_allclose(change, known.sum("text"), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("weights", "texts"),
+    [
+        (np.repeat([0.5, 1.5], 10), np.arange(20)),
+        (np.linspace(0.5, 1.5, 20), np.arange(20)),
+        (np.repeat([0.5, 1.5], 10), np.arange(20) // 2 % 8),
+    ],
+)
+def test_leaving_weighted_labels_out_by_weights_is_leaving_them_out(weights, texts):
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(0, 3, (20, 5)), rng.integers(1, 4, 20)
+    channel: Any = cp.ChannelCalibrator("location", inference="laplace")
+    channel.fit(logits, labels, sample_weight=weights, texts=texts)
+    tree: Any = channel.to_datatree()
+    found = tree["log_likelihood"]["label"].values[0].mean(axis=0)
+    for row in (0, 15):
+        others = texts != texts[row]
+        histogram = label_histogram(labels[others], 5, weights=weights[others])
+        own: Any = replace(channel.posterior_, histogram=histogram)
+        data = Labelled(logits - logits.mean(1)[:, None], labels, {}, weights)
+        known = own.to_datatree(data=data)["log_likelihood"]["label"].values[0].mean(axis=0)
+        assert found[row] == pytest.approx(known[row])

@@ -1,0 +1,210 @@
+"""Fitting all labels and every fold of them, by name of the method."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels.channel import Channel, observe
+from cordial_ppl.data.labelled import Labelled, capacity, hold_out, pad
+from cordial_ppl.data.readings import as_logits, label_histogram
+from cordial_ppl.errors import ChannelError, InputError
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.inference.fit import METHODS, Case, fit_cases, fit_channel, fit_laplace
+from cordial_ppl.inference.sampler import DEFAULT_EFFORT, carry
+from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.stack.stacking import assign_folds
+
+TEXTS = reviews(60, seed=3)
+LOGITS, LABELS = as_logits(TEXTS.logits[:20]), TEXTS.labels[:20]
+FOLDS = assign_folds(20, 4, np.random.default_rng(0))
+TARGET = build_target(CHANNELS["mixture"], 5)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(4, 40), st.integers(2, 6))
+def test_a_fold_hides_its_labels_and_what_they_say(seed, count, size):
+    rng = np.random.default_rng(seed)
+    logits, labels = as_logits(rng.normal(size=(count, size))), rng.integers(0, size, count)
+    folds = assign_folds(count, 4, rng)
+    texts = Labelled(logits, labels, {"length": rng.normal(size=count)})
+    case = Case(texts, folds)
+    for fold, own in enumerate(case.masks):
+        np.testing.assert_array_equal(own, np.where(folds == fold, -1, labels))
+        expected = label_histogram(labels[folds != fold], size)
+        np.testing.assert_allclose(case.shares(own), expected, rtol=1e-15)
+        padded = pad(texts, own, case.shares(own), np.float32)
+        assert padded.logits.shape == (size, capacity(count)) and padded.tiles == -(-count // 32)
+        np.testing.assert_array_equal(padded.labels[:count], own)
+        assert (padded.labels[count:] == -1).all()
+        np.testing.assert_allclose(padded.logits[:, :count].T, logits, rtol=1e-6)
+        # Padding has a covariate that there is, not one that a model may break at.
+        assert np.isin(padded.covariates["length"], texts.covariates["length"].astype("f4")).all()
+    assert len(hold_out(labels, folds)) == 4 and not Case(texts).masks
+
+
+def fit(labels, method, folds: Any = FOLDS, seed=0):
+    (found,) = fit_cases(
+        TARGET, [Case(Labelled(LOGITS, labels, {}), folds, (seed,))], method=method
+    )
+    return found
+
+
+def held_out(labels, method):
+    return np.asarray(fit(labels, method).held_out)
+
+
+def change(row):
+    labels = LABELS.copy()
+    labels[row] = (labels[row] + 2) % 5
+    return labels
+
+
+ALIKE = FOLDS < 3
+"""The last fold's own posterior has a second mode, of which the whole one has no draw to weigh."""
+
+
+def test_a_held_out_prediction_does_not_depend_on_its_own_label():
+    before, after = held_out(LABELS, "mode"), held_out(change(7), "mode")
+    own = FOLDS == FOLDS[7]
+    np.testing.assert_allclose(after[own], before[own], rtol=0, atol=1e-12)
+    assert np.abs(after[~own] - before[~own]).max(axis=1).min() > 0
+
+
+def test_by_default_it_hardly_depends_on_it():
+    """The draws of a fold are those of all labels, taken back by weights and a few moves."""
+    rows = np.flatnonzero(ALIKE)
+    labels = [LABELS, *map(change, rows)]
+    fits = fit_cases(TARGET, [Case(Labelled(LOGITS, own, {}), FOLDS) for own in labels])
+    unseen = [np.asarray(found.held_out) for found in fits]
+    seen = [found.fitted.predict_proba(LOGITS) for found in fits]
+
+    def lean(probs):
+        """What moves from a text's own label to the one that it is changed to."""
+        moved = [(after - probs[0])[row] for row, after in zip(rows, probs[1:], strict=True)]
+        pairs = zip(moved, rows, labels[1:], strict=True)
+        return np.array([own[new[row]] - own[LABELS[row]] for own, row, new in pairs])
+
+    assert lean(seen).min() > 0 and lean(seen).mean() > 0.05
+    assert np.abs(lean(unseen)).max() < 0.04
+    assert abs(lean(unseen).mean()) < 0.15 * lean(seen).mean()
+
+
+def test_several_cases_are_fitted_as_each_alone():
+    cases = [
+        Case(Labelled(LOGITS, labels, {}), FOLDS, (seed,))
+        for seed, labels in enumerate((LABELS, LABELS[::-1].copy(), (LABELS + 1) % 5))
+    ]
+    for method in ("default", "laplace"):
+        together = fit_cases(TARGET, cases, method=method)
+        for case, found in zip(cases, together, strict=True):
+            (alone,) = fit_cases(TARGET, [case], method=method)
+            np.testing.assert_allclose(found.fitted.draws, alone.fitted.draws, atol=1e-6)
+            both = np.asarray(found.held_out), np.asarray(alone.held_out)
+            np.testing.assert_allclose(*both, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["default", "laplace", "mode"])
+def test_every_method_comes_with_its_figures(method):
+    posterior = fit_channel("mixture", TEXTS.logits[:20], LABELS, method=method)
+    figures = posterior.diagnostics
+    assert figures.method == method
+    assert figures.trusted or method == "laplace"
+    assert (
+        len(posterior.draws)
+        == {"default": DEFAULT_EFFORT.particles, "laplace": 300, "mode": 1}[method]
+    )
+    assert posterior.weights.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.isnan(figures.gradient_norm) == (method == "default")
+    assert np.isnan(figures.acceptance) == (method != "default")
+    np.testing.assert_array_equal(posterior.histogram, label_histogram(LABELS, 5))
+    if method == "laplace":
+        again = fit_laplace("mixture", TEXTS.logits[:20], LABELS)
+        np.testing.assert_array_equal(posterior.draws, again.draws)
+
+
+def test_the_worst_fold_is_told(monkeypatch):
+    figures = []
+
+    def watched(batch, states, effort):
+        found = carry(batch, states, effort)
+        figures.extend(batch.figures(found, "khat"))
+        return found
+
+    monkeypatch.setattr("cordial_ppl.inference.fit.carry", watched)
+    found = fit(LABELS, "default")
+    assert len(set(figures)) == 4
+    assert found.fitted.diagnostics.fold_khat == pytest.approx(max(figures))
+    assert np.isnan(fit(LABELS, "mode").fitted.diagnostics.fold_khat)
+    alone = fit(LABELS, "default", None)
+    assert np.isnan(alone.fitted.diagnostics.fold_khat) and alone.held_out is None
+    assert len(figures) == 4
+
+
+def edged(readings, labels=None):
+    """A channel that is no number where its slope is steep."""
+    slope: Any = numpyro.sample("slope", dist.Normal(0.5, 0.5))
+    scores = jnp.where(slope > 0.6, jnp.nan, slope) * readings.logits
+    observe(jax.nn.log_softmax(scores, axis=1), labels)
+
+
+@pytest.mark.parametrize("method", ["default", "laplace", "mode"])
+def test_draws_without_a_density_have_no_weight(method):
+    target = build_target(Channel("edged", edged), 5)
+    case = Case(Labelled(LOGITS, LABELS, {}), FOLDS)
+    (found,) = fit_cases(target, [case], method=method)
+    np.testing.assert_allclose(np.asarray(found.held_out).sum(axis=1), 1.0, rtol=1e-12)
+    draws, weights = found.fitted.draws[:, 0], found.fitted.weights
+    steep = draws > 0.6
+    assert weights @ steep == 0 and (method != "laplace" or steep.any())
+
+
+def test_a_prior_that_knows_the_answer():
+    prior = Prior(np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 1e-3))
+    posterior = fit_channel("mixture", LOGITS, LABELS, prior=prior)
+    np.testing.assert_allclose(posterior.draws.mean(axis=0), prior.loc, rtol=0, atol=1e-3)
+
+
+def test_what_cannot_be_fitted():
+    with pytest.raises(InputError, match="default, laplace, mode, nuts; got 'map'"):
+        fit_channel("mixture", LOGITS, LABELS, method="map")
+    with pytest.raises(InputError, match="20 rows of logits came with 3 labels"):
+        fit_channel("mixture", LOGITS, LABELS[:3])
+    with pytest.raises(InputError, match=r"'length' must have one number a text, shape \(20,\)"):
+        fit_channel("mixture", LOGITS, LABELS, covariates={"length": LABELS[:3]})
+    with pytest.raises(InputError, match="'length' must be finite numbers; it is nan in row 0"):
+        fit_channel("mixture", LOGITS, LABELS, covariates={"length": np.full(20, np.nan)})
+    with pytest.raises(ChannelError, match="'affine'"):
+        fit_channel("affine", LOGITS, LABELS)
+    with pytest.raises(InputError, match="0..4"):
+        fit_channel("mixture", LOGITS, LABELS + 1)
+    assert METHODS == ("default", "laplace", "mode", "nuts")
+
+
+@pytest.mark.parametrize("method", ["default", "laplace", "mode"])
+def test_a_fit_to_weights_is_one_to_so_many_labels(method):
+    times = np.random.default_rng(5).integers(1, 4, 20)
+    rows = np.repeat(np.arange(20), times)
+    weighed = Labelled(LOGITS, LABELS, {}, times.astype(float))
+    cases = [Case(weighed, FOLDS), Case(weighed.take(rows), FOLDS[rows])]
+    cases[1] = cases[1]._replace(texts=Labelled(LOGITS[rows], LABELS[rows], {}, None, rows))
+    one, other = (fit_cases(TARGET, [case], method=method)[0] for case in cases)
+    near = {"default": 0.05, "laplace": 1e-5, "mode": 1e-5}[method]
+    np.testing.assert_allclose(one.fitted.histogram, other.fitted.histogram, rtol=1e-12)
+    first = np.unique(rows, return_index=True)[1]
+    left, right = np.asarray(one.held_out), np.asarray(other.held_out)
+    np.testing.assert_allclose(left, right[first], rtol=0, atol=near)
+    found = (fit.fitted.predict_proba(TEXTS.logits[20:]) for fit in (one, other))
+    np.testing.assert_allclose(next(found), next(found), rtol=0, atol=near)
+
+
+def test_weights_of_one_are_none():
+    given = Labelled(LOGITS, LABELS, {}, np.ones(20), np.arange(20) + 7)
+    (found,) = fit_cases(TARGET, [Case(given, FOLDS)])
+    np.testing.assert_array_equal(found.held_out, fit(LABELS, "default").held_out)

@@ -1,0 +1,200 @@
+"""The paper's literal method: golden modes, curvatures, weights and predictions."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels.channel import Channel, observe
+from cordial_ppl.data.labelled import Labelled, pad
+from cordial_ppl.data.readings import Readings, label_histogram
+from cordial_ppl.inference.importance import effective_sample_size, normalise, pareto_smooth
+from cordial_ppl.inference.laplace import (
+    AT_ONCE,
+    CURVATURE_FLOOR,
+    DRAWS,
+    find_modes,
+    sample_laplace,
+    starts,
+)
+from cordial_ppl.inference.programs import predict
+from cordial_ppl.inference.target import Prior, build_target
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "channels.json").read_text())
+LOGITS, HISTOGRAM = np.array(REFERENCE["logits"]), np.array(REFERENCE["histogram"])
+LABELS = np.array(REFERENCE["labels"])
+TEST = Readings(np.array(REFERENCE["test_logits"]), HISTOGRAM, {})
+NOISE = np.array(REFERENCE["noise"])
+
+pytestmark = pytest.mark.x64
+
+
+def padded(labels=LABELS, histogram=HISTOGRAM):
+    return pad(Labelled(LOGITS, labels, {}), labels, histogram, np.float64)
+
+
+class Golden(np.random.Generator):
+    """A generator of the golden noise."""
+
+    def standard_normal(self, size):  # pyright: ignore[reportIncompatibleMethodOverride]
+        return NOISE[: np.prod(size)].reshape(size)
+
+
+@cache
+def fitted(name):
+    """The channel, its Laplace approximation, and draws of it by the golden noise."""
+    target = build_target(CHANNELS[name], 5)
+    (gaussian,) = find_modes(target, target.prior, [padded()])
+    given = Golden(np.random.PCG64())
+    (found,) = sample_laplace(target, target.prior, [padded()], [gaussian], [given], 100)
+    return target, gaussian, found
+
+
+def log_density(target, w, prior=None, labels=LABELS, histogram=HISTOGRAM):
+    prior = target.prior if prior is None else prior
+    flat = jnp.asarray(prior.loc + prior.scale * w)
+    readings = Readings(jnp.asarray(LOGITS), jnp.asarray(histogram), {})
+    return target.log_density(flat, prior, readings, jnp.asarray(labels))
+
+
+@pytest.mark.parametrize("name", REFERENCE["channels"])
+def test_golden_mode_and_curvature(name):
+    golden, (target, gaussian, *_) = REFERENCE["channels"][name], fitted(name)
+    assert gaussian.gradient_norm < 1e-6
+    loc, scale = target.prior
+    np.testing.assert_allclose(loc + scale * gaussian.mean, golden["mode"], rtol=0, atol=1e-6)
+    assert gaussian.log_density == pytest.approx(golden["log_density_at_mode"], abs=1e-9)
+    spread = scale[:, None] * gaussian.factor
+    hessian = np.linalg.inv(spread @ spread.T)
+    np.testing.assert_allclose(hessian, golden["hessian_at_mode"], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", REFERENCE["channels"])
+def test_golden_importance_weights(name):
+    golden = REFERENCE["channels"][name]["importance"]
+    target, _, (draws, log_weights, seen) = fitted(name)
+    assert seen is not None
+    np.testing.assert_allclose(log_weights, golden["log_weights"], rtol=0, atol=1e-6)
+    weights = np.exp(normalise(log_weights))
+    np.testing.assert_allclose(weights, golden["weights"], rtol=1e-5)
+    assert effective_sample_size(log_weights) == pytest.approx(golden["ess"], rel=1e-6)
+    smoothed, khat = pareto_smooth(log_weights)
+    assert khat == pytest.approx(golden["khat"], abs=1e-5)
+    expected = np.array(golden["smoothed"])
+    expected -= np.log(np.exp(expected).sum())
+    np.testing.assert_allclose(smoothed, expected, rtol=0, atol=1e-5)
+    probs, _ = predict(target, draws, weights, TEST)
+    np.testing.assert_allclose(probs, golden["probs"], rtol=0, atol=1e-7)
+    probs, _ = predict(target, draws, weights, Readings(LOGITS, HISTOGRAM, {}))
+    np.testing.assert_allclose(seen[: len(LOGITS)], probs, rtol=0, atol=1e-12)
+
+
+def test_many_data_sets_at_once_each_with_a_prior_of_its_own():
+    target = build_target(CHANNELS["mixture"], 5)
+    masks = [
+        np.where(np.arange(30) % AT_ONCE == fold, -1, LABELS) for fold in range(-1, AT_ONCE + 1)
+    ]
+    data = [padded(own, np.asarray(label_histogram(own, 5))) for own in masks]
+    shifts = np.linspace(0.0, 0.5, len(data))
+    loc = np.tile(target.prior.loc, (len(data), 1))
+    loc[:, 1] += shifts
+    scale = np.tile(target.prior.scale, (len(data), 1))
+    together = find_modes(target, Prior(loc, scale), data)
+    assert len(together) == len(data) > AT_ONCE
+    for place in (0, 3, len(data) - 1):
+        prior = Prior(loc[place], scale[place])
+        (alone,) = find_modes(target, prior, [data[place]])
+        for one, other in zip(together[place][:3], alone[:3], strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+        histogram = np.asarray(label_histogram(masks[place], 5))
+        own = log_density(target, together[place].mean, prior, masks[place], histogram)
+        assert together[place].log_density == pytest.approx(float(own), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["mixture", "location"])
+def test_the_mode_is_the_best_that_any_start_leads_to(name):
+    """As a search from each start to its very end finds it."""
+    from scipy.optimize import minimize
+
+    target, gaussian, *_ = fitted(name)
+    run = jax.jit(jax.value_and_grad(lambda w: -log_density(target, w)))
+
+    def loss(w):
+        value, slope = run(w)
+        return float(value), np.asarray(slope)
+
+    ends = [minimize(loss, w, jac=True).fun for w in starts(target) / target.prior.scale]
+    assert -gaussian.log_density <= min(ends) + 0.01
+
+
+def linear(readings, labels=None):
+    """Logistic regression: a concave log density."""
+    slope = numpyro.sample("slope", dist.Normal(1.0, 2.0))
+    flat = numpyro.sample("flat", dist.Normal(0.0, 3.0))
+    observe(jax.nn.log_softmax(slope * readings.logits + 0.0 * flat), labels)
+
+
+@cache
+def toy():
+    target = build_target(Channel("linear", linear), 5)
+    (gaussian,) = find_modes(target, target.prior, [padded()])
+    rng = np.random.default_rng(0)
+    return target, gaussian, *sample_laplace(target, target.prior, [padded()], [gaussian], [rng])
+
+
+def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
+    target, gaussian, found = toy()
+    assert found.draws.shape == (DRAWS, 2) == (300, 2)
+    points = (found.draws - target.prior.loc) / target.prior.scale
+    white = (points - gaussian.mean) @ np.linalg.inv(gaussian.factor).T
+    np.testing.assert_allclose(np.cov(white.T), 1.5**2 * np.eye(2), rtol=0, atol=0.5)
+    density = jax.vmap(lambda w: log_density(target, w))(jnp.asarray(points))
+    expected = normalise(np.asarray(density) + 0.5 * (white**2).sum(axis=1) / 1.5**2)
+    np.testing.assert_allclose(normalise(found.log_weights), expected, rtol=0, atol=1e-6)
+    # A posterior that is nearly Gaussian has the efficiency of the inflation alone.
+    ess = effective_sample_size(found.log_weights)
+    assert ess / DRAWS == pytest.approx(1.203**-2, abs=0.1)
+    assert pareto_smooth(found.log_weights)[1] < 0.7
+
+
+def ridge(readings, labels=None):
+    """A log density that is flatter than the prior: it bends the other way."""
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    tilt = 0.49 * a**2 / len(LABELS)
+    observe(jnp.full(readings.logits.shape, 0.0) + tilt, labels)
+
+
+def test_curvature_is_floored():
+    target = build_target(Channel("ridge", ridge), 5)
+    (gaussian,) = find_modes(target, target.prior, [padded()])
+    assert gaussian.factor[0, 0] == pytest.approx(CURVATURE_FLOOR**-0.5, rel=1e-6)
+
+
+def broken(readings, labels=None):
+    """A density that is no number anywhere."""
+    a = numpyro.sample("a", dist.Normal(0.0, 1.0))
+    observe(jnp.full(readings.logits.shape, jnp.nan) * a, labels)
+
+
+def test_a_density_that_is_no_number_says_so():
+    target = build_target(Channel("broken", broken), 5)
+    (found,) = find_modes(target, target.prior, [padded()])
+    assert found.log_density == -np.inf and np.isfinite(found.factor).all()
+
+
+def test_the_search_starts_where_the_paper_does():
+    found = {tuple(point) for point in starts(build_target(CHANNELS["mixture"], 5)).tolist()}
+    assert found == {
+        (0.0, 0.0, 0.0, 0.0, 0.0),
+        (0.0, 1.0, 0.0, 0.0, 0.0),
+        (0.0, -1.0, 0.0, 0.0, 0.0),
+        (1.5, 0.0, 0.0, -2.0, 0.0),
+    }
+    np.testing.assert_array_equal(starts(toy()[0]), np.zeros((1, 2)))

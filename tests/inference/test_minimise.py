@@ -1,0 +1,123 @@
+"""Newton's method and BFGS: where searches end, several starts, what is out of reach."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import minimize, rosen, rosen_der
+from scipy.special import expit
+
+from cordial_ppl.inference.minimise import search
+from cordial_ppl.stack.calibrators.newton import newton
+
+
+def bfgs(function, starts, index=None, rounds=1000):
+    """Minimise functions of a point and a problem, one from each start."""
+    starts = np.asarray(starts, float)
+    index = np.arange(len(starts)) if index is None else index
+    run = jax.jit(lambda *given: search(jax.value_and_grad(function), *given))
+    with jax.enable_x64(True):
+        return jax.device_get(run(starts, index, np.full(len(starts), True), np.int32(rounds)))
+
+
+def rosenbrock(x, _):
+    return jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+@pytest.mark.parametrize("start", [[-1.2, 1.0], [0.0, 0.0, 3.0], [3.0, 3.0, -1.0, 2.0]])
+def test_rosenbrock_ends_at_ones_in_about_as_many_evaluations_as_scipy_takes(start):
+    found = bfgs(rosenbrock, [start])
+    assert np.abs(found.gradient).max() <= 1e-9
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-8)
+    theirs = minimize(rosen, start, jac=rosen_der, method="BFGS", options={"gtol": 1e-9})
+    assert found.rounds < 1.3 * theirs.nfev
+    few = bfgs(rosenbrock, [start], rounds=4)
+    assert few.rounds == 4 and np.abs(few.gradient).max() > 1e-3
+
+
+def test_what_has_no_minimum_or_no_slope_ends():
+    downhill = bfgs(lambda x, _: -x[0], np.zeros((1, 1)), rounds=9)
+    assert downhill.rounds == 9 and downhill.value[0] < 0.0
+    constant = bfgs(lambda x, _: 3.0 + 0.0 * x[0], np.ones((1, 1)))
+    assert constant.x[0, 0] == 1.0 and constant.value[0] == 3.0 and constant.rounds == 1
+    noisy = bfgs(lambda x, _: 1e8 + 1e-7 * x[0], np.ones((1, 1)))
+    assert noisy.rounds < 500
+    nowhere = bfgs(lambda x, _: jnp.log(x).sum(), [[-1.0, 2.0]])
+    assert np.isinf(nowhere.value[0])
+    np.testing.assert_array_equal(nowhere.x, [[-1.0, 2.0]])
+
+
+def edge(x):
+    """A function that ends at x = 0, and its derivatives."""
+    slopes = [1.0 - 1.0 / x[:, 0], 3.0 * np.exp(3.0 * x[:, 1]) - 1.0]
+    bends = np.stack([x[:, 0] ** -2.0, 9.0 * np.exp(3.0 * x[:, 1])], axis=1)[:, :, None]
+    value = x[:, 0] - np.log(x[:, 0]) + np.exp(3.0 * x[:, 1]) - x[:, 1]
+    return value, np.stack(slopes, axis=1), bends * np.eye(2)
+
+
+def test_steps_stay_out_of_where_the_function_ends():
+    best = [[1.0, -np.log(3.0) / 3.0]]
+    start = np.array([[1e-3, 8.0]])
+    found = bfgs(lambda x, _: x[0] - jnp.log(x[0]) + jnp.exp(3.0 * x[1]) - x[1], start)
+    np.testing.assert_allclose(found.x, best, atol=1e-8)
+    found, _ = newton(lambda x, at: edge(x)[:2], lambda x, at: edge(x)[2], start)
+    np.testing.assert_allclose(found, best, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [0.1, 3.0, 50.0])
+def test_newton_and_bfgs_end_at_the_minimum_of_a_convex_loss(scale):
+    rng = np.random.default_rng(0)
+    signed = scale * rng.normal(size=(20, 12, 4)) * rng.choice([-1.0, 1.0], (20, 12, 1))
+
+    def loss(x, at):
+        margins = (signed[at] @ x[:, :, None])[:, :, 0]
+        pulls = -(signed[at] * expit(-margins)[:, :, None]).mean(axis=1)
+        return np.logaddexp(0.0, -margins).mean(axis=1) + 5e-3 * (x**2).sum(
+            axis=1
+        ), pulls + 0.01 * x
+
+    def hessian(x, at):
+        margins = (signed[at] @ x[:, :, None])[:, :, 0]
+        bend = (expit(margins) * expit(-margins))[:, :, None] * signed[at] / 12
+        return signed[at].swapaxes(1, 2) @ bend + 1e-2 * np.eye(4)
+
+    starts = 3.0 * rng.normal(size=(20, 4))
+    x, value = newton(loss, hessian, starts)
+    its_value, slope = loss(x, np.arange(20))
+    np.testing.assert_allclose(value, its_value, rtol=1e-12)
+    np.testing.assert_allclose(slope, 0.0, atol=1e-9)
+    given = jnp.asarray(signed)
+
+    def same(x, at):
+        return jnp.logaddexp(0.0, -given[at] @ x).mean() + 5e-3 * (x**2).sum()
+
+    np.testing.assert_allclose(bfgs(same, starts).x, x, rtol=0, atol=1e-6)
+
+
+def test_newton_evaluates_no_more_what_is_done():
+    sizes, bends = [], np.array([1.0, 1e3, 1.0])[:, None] * np.arange(1, 5) ** 3
+
+    def bowl(x, at):
+        sizes.append(len(at))
+        return 0.5 * (bends[at] * x**2).sum(axis=1), bends[at] * x
+
+    starts = np.outer([0.0, 1.0, 1e-16], np.ones(4))
+    x, _ = newton(bowl, lambda x, at: bends[at][:, :, None] * np.eye(4), starts)
+    np.testing.assert_allclose(x, 0.0, atol=1e-12)
+    assert sizes[0] == 3 and set(sizes[1:]) == {1} and len(sizes) <= 3
+
+
+def test_of_several_searches_the_lowest_goes_to_its_end():
+    starts, depths = np.array([1.0, 2.0, -1.6, 0.3] * 2)[:, None], jnp.array([0.3, -0.3])
+
+    def wells(x, at):
+        return ((x**2 - 1.0) ** 2 + depths[at] * x).sum()
+
+    with jax.enable_x64(True):
+        depths = depths.astype(float)
+    ends = bfgs(wells, starts, np.repeat([0, 1], 4))
+    found = ends.lowest(4)
+    assert (found.x[:, 0] * np.array(depths) < 0).all()
+    np.testing.assert_allclose(found.gradient, 0.0, atol=1e-9)
+    # The others stop where they cannot be the lowest.
+    assert np.abs(ends.gradient).max() > 1e-6

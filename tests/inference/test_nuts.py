@@ -1,0 +1,162 @@
+"""NUTS samples the NumPyro model itself; our own density and the default posterior must agree."""
+
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from numpyro import handlers
+from numpyro.infer.util import log_density
+
+import cordial_ppl as cp
+from cordial_ppl.channels.channel import Channel, observe
+from cordial_ppl.data.readings import Readings, as_logits, label_histogram
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.inference.nuts import CHAINS, WeighLabels, sample_nuts
+from cordial_ppl.inference.target import Prior, Target, build_target
+
+TEXTS = reviews(60, seed=3)
+LOGITS = as_logits(TEXTS.logits)
+LABELS = TEXTS.labels[:20]
+READINGS = Readings(LOGITS[:20], np.asarray(label_histogram(LABELS, 5)))
+TRACED = []
+
+
+def powered(readings, labels=None):
+    """One parameter, whose prior and likelihood are scaled."""
+    with handlers.scale(scale=0.5):
+        slope = numpyro.sample("slope", dist.HalfNormal(2.0))
+        observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
+
+
+def steep(readings, labels=None):
+    """One parameter, whose prior can be replaced."""
+    TRACED.append(None)
+    slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
+    observe(jax.nn.log_softmax(slope * readings.logits, axis=1), labels)
+
+
+def cut(readings, labels=None):
+    """The likelihood is zero for half of the prior."""
+    slope = numpyro.sample("slope", dist.Normal(0.0, 3.0))
+    allowed = jnp.where(jnp.asarray(slope) > 0, 0.0, -jnp.inf)
+    observe(jax.nn.log_softmax(slope * readings.logits, axis=1) + allowed, labels)
+
+
+def exact(target, prior):
+    """Mean and standard deviation of the one parameter by a sum over our own density."""
+    grid = np.linspace(-6, 3, 4001)
+    density = partial(target.log_density, prior=prior, readings=READINGS, labels=LABELS)
+    logs = np.asarray(jax.jit(jax.vmap(density))(grid[:, None]))
+    weights = np.exp(logs - logs.max())
+    mean = np.average(grid, weights=weights)
+    return mean, np.sqrt(np.average((grid - mean) ** 2, weights=weights))
+
+
+def check(found, target, prior):
+    mean, spread = exact(target, prior)
+    ess = found.diagnostics.ess
+    assert ess > 200
+    assert found.draws.mean() == pytest.approx(mean, abs=4 * spread / np.sqrt(ess))
+    assert found.draws.std() == pytest.approx(spread, rel=4 / np.sqrt(ess))
+
+
+def test_the_default_counts_scales_too():
+    channel = Channel("powered too", powered)
+    found = cp.fit_channel(channel, LOGITS[:20], LABELS)
+    mean, spread = exact(found.target, found.target.prior)
+    assert found.weights @ found.draws[:, 0] == pytest.approx(mean, abs=0.1 * spread)
+    assert found.draws.std() == pytest.approx(spread, rel=0.1)
+
+
+def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
+    target = build_target(Channel("steep", steep), 5)
+    priors = [Prior(np.array([m]), np.array([s])) for m, s in ((-1.0, 0.3), (1.0, 0.1))]
+    few = Readings(LOGITS[20:37], np.asarray(label_histogram(TEXTS.labels[20:37], 5)))
+    first = sample_nuts(target, priors[0], few, TEXTS.labels[20:37], jax.random.key(1))
+    TRACED.clear()
+    second = sample_nuts(target, priors[1], READINGS, LABELS, jax.random.key(2))
+    assert not TRACED
+    check(second, target, priors[1])
+    assert first.draws.mean() < second.draws.mean() - 0.5
+
+
+def test_it_does_not_share_our_own_density(monkeypatch):
+    """Or the cross-check could not see what is wrong with it."""
+    target = build_target(Channel("steep again", steep), 5)
+    mean, _ = exact(target, target.prior)
+    for name in ("_trace", "log_likelihood", "log_prior_terms", "log_density", "sample_prior"):
+        monkeypatch.setattr(Target, name, None)
+    found = sample_nuts(target, target.prior, READINGS, LABELS, jax.random.key(0), draws=400)
+    assert found.draws.mean() == pytest.approx(mean, abs=0.2)
+
+
+def test_chains_begin_at_different_points_of_the_prior():
+    target = build_target(Channel("cut", cut), 5)
+    few = sample_nuts(target, None, READINGS, LABELS, jax.random.key(0), draws=4 * CHAINS, warmup=0)
+    begin = few.draws.reshape(CHAINS, 4, target.size)[:, 0]
+    assert (begin.std(axis=0) > 0.02).all() and (begin > 0).all()
+    assert few.diagnostics.ess == 0, "chains that have not met are not believed"
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("mixture", 5), pytest.param("location-vector", 15, marks=pytest.mark.nightly)],
+)
+def test_the_default_agrees_with_nuts(name, size):
+    default = cp.fit_channel(name, LOGITS[:20], LABELS, seed=1)
+    assert default.target.size == size
+    cloud = sample_nuts(default.target, None, READINGS, LABELS, jax.random.key(0))
+    judged = cloud.diagnostics
+    others = {"draws": cloud.draws, "weights": cloud.weights, "densities": None}
+    reference = replace(default, diagnostics=judged, **others)
+    error = default.predict_proba(LOGITS[20:]) - reference.predict_proba(LOGITS[20:])
+    assert np.sqrt(np.mean(error**2)) < 0.02
+    assert cloud.draws.shape == (2000, size)
+    assert judged.method == "nuts" and judged.ess > 100 and judged.acceptance > 0.8
+    assert np.isnan(judged.khat) and judged.repairs == 0
+    figures = cloud.transitions
+    assert judged.divergences == int(figures["diverging"].sum()) < 20
+    assert set(figures) == {"diverging", "acceptance_rate", "energy", "n_steps"}
+    assert {np.shape(own) for own in figures.values()} == {(2000,)}
+
+
+def test_weights_reach_the_label_alone():
+    """In NumPyro's own density of the model, whatever else the model scales."""
+    weights = np.random.default_rng(0).uniform(0.2, 3, 20)
+    for model in (powered, steep):
+        target = build_target(Channel(model.__name__, model), 5)
+        (site,) = target.sites
+        with jax.numpy_dtype_promotion("standard"), jax.enable_x64(True):
+            for value in (0.3, 1.7):
+                given = {"slope": jnp.asarray(value)}
+                weighed = WeighLabels(model, jnp.asarray(weights))
+                theirs, _ = log_density(weighed, (READINGS, LABELS), {}, given)
+                flat = jnp.ravel(site.transform.inv(given["slope"]))
+                ours = target.log_density(flat, target.prior, READINGS, LABELS, weights)
+                jacobian = site.transform.log_abs_det_jacobian(flat[0], given["slope"])
+                scale = 0.5 if model is powered else 1.0
+                plain = target.log_density(flat, target.prior, READINGS, LABELS)
+                assert float(ours) != pytest.approx(float(plain))
+                # NumPyro scales the Jacobian with the prior.
+                assert float(ours - scale * jacobian) == pytest.approx(float(theirs), rel=1e-5)
+
+
+def test_nuts_of_weighted_labels():
+    target = build_target(Channel("steep once more", steep), 5)
+    weights = np.where(np.arange(20) < 10, 3.0, 0.1)
+    key = jax.random.key(0)
+    found = sample_nuts(target, None, READINGS, LABELS, key, weights=weights, draws=1000)
+    grid = np.linspace(-6, 3, 4001)
+    density = partial(
+        target.log_density, prior=target.prior, readings=READINGS, labels=LABELS, weights=weights
+    )
+    logs = np.asarray(jax.jit(jax.vmap(density))(grid[:, None]))
+    mean = np.average(grid, weights=np.exp(logs - logs.max()))
+    spread = np.sqrt(np.average((grid - mean) ** 2, weights=np.exp(logs - logs.max())))
+    assert found.draws.mean() == pytest.approx(mean, abs=4 * spread / found.diagnostics.ess**0.5)
+    assert abs(mean - exact(target, target.prior)[0]) > spread / 2

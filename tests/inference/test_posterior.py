@@ -1,0 +1,150 @@
+"""What a fit leaves behind: named parameters, predictions, and a verdict."""
+
+import pickle
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels.channel import Channel, observe
+from cordial_ppl.data.readings import Readings, as_logits
+from cordial_ppl.errors import InputError
+from cordial_ppl.inference.draws import diagnose
+from cordial_ppl.inference.fit import fit_channel
+from cordial_ppl.inference.posterior import Diagnostics, Posterior
+
+NAN = float("nan")
+RNG = np.random.default_rng(0)
+DRAWS = RNG.normal(size=(6, 11))
+WEIGHTS = RNG.dirichlet(np.ones(6))
+HISTOGRAM = np.array([0.2, 0.5, 0.3])
+POSTERIOR = Posterior(
+    CHANNELS["mixture-vector"],
+    HISTOGRAM,
+    DRAWS,
+    WEIGHTS,
+    Diagnostics("default", 0.1, 500.0, 0.4, NAN, 0, True),
+)
+LOGITS = as_logits(RNG.normal(size=(20, 3)) * 3)
+
+
+def judge(method, **figures):
+    known = {"khat": 0.3, "ess": 200.0, "acceptance": 0.4, "weighed": 4000}
+    return diagnose(method, np.zeros((4000, 1)), **known | figures)
+
+
+@pytest.mark.float32
+@pytest.mark.parametrize(
+    ("method", "figures", "trusted"),
+    [
+        ("default", {}, True),
+        ("default", {"khat": 0.69}, True),
+        ("default", {"khat": 0.71}, False),
+        ("laplace", {"khat": 0.59, "weighed": 300}, True),
+        ("laplace", {"khat": 0.61, "weighed": 300}, False),
+        ("default", {"ess": 49.0}, False),
+        ("default", {"ess": NAN}, False),
+        ("default", {"acceptance": 0.01}, False),
+        ("default", {"repairs": 3}, True),
+        ("laplace", {"acceptance": NAN, "gradient_norm": 1e-9}, True),
+        ("laplace", {"acceptance": NAN, "gradient_norm": 1e-3}, False),
+        ("mode", {"khat": NAN, "ess": 1.0, "acceptance": NAN, "gradient_norm": 1e-9}, True),
+        ("mode", {"khat": NAN, "ess": 1.0, "acceptance": NAN, "gradient_norm": 1e-3}, False),
+        ("nuts", {"khat": NAN, "ess": 400.0}, True),
+        ("nuts", {"khat": NAN, "ess": 0.0}, False),
+        ("nuts", {"khat": NAN, "divergences": 1}, False),
+        ("nuts", {"khat": NAN, "fold_khat": 1.0}, True),
+    ],
+)
+def test_the_verdict(method, figures, trusted):
+    found = judge(method, **figures)
+    assert found.trusted is trusted
+    assert found.method == method
+    assert found.repairs == figures.get("repairs", 0)
+    assert found.divergences == figures.get("divergences", 0)
+
+
+def test_parameters_in_their_own_units():
+    found = POSTERIOR.parameters()
+    assert list(found) == [
+        "temperature",
+        "offset",
+        "gain",
+        "concentration",
+        "strength",
+        "log_scale",
+        "bias",
+    ]
+    np.testing.assert_allclose(found["temperature"], np.exp(DRAWS[:, 0]), rtol=1e-12)
+    np.testing.assert_allclose(found["offset"], DRAWS[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(found["strength"], 1 / (1 + np.exp(-DRAWS[:, 4])), rtol=1e-12)
+    np.testing.assert_allclose(found["log_scale"], DRAWS[:, 5:8], rtol=1e-12)
+    np.testing.assert_allclose(found["bias"], DRAWS[:, 8:], rtol=1e-12)
+    means = POSTERIOR.mean()
+    np.testing.assert_allclose(means["bias"], WEIGHTS @ DRAWS[:, 8:], rtol=1e-12)
+    assert means["gain"] == pytest.approx(WEIGHTS @ np.exp(DRAWS[:, 2]))
+
+
+@given(st.floats(0.01, 0.99))
+def test_quantiles_are_weighted(level):
+    found = POSTERIOR.quantile(level)
+    offset = DRAWS[:, 1]
+    assert WEIGHTS[offset <= found["offset"]].sum() >= level - 1e-12
+    assert WEIGHTS[offset < found["offset"]].sum() <= level + 1e-12
+    assert found["bias"].shape == (3,)
+
+
+def test_predictions_average_the_draws():
+    readings = Readings(jnp.asarray(LOGITS), jnp.asarray(HISTOGRAM))
+    probs = jax.vmap(partial(POSTERIOR.target.probs, readings=readings))(jnp.asarray(DRAWS))
+    found = POSTERIOR.predict_proba(LOGITS)
+    expected = np.tensordot(WEIGHTS, probs, axes=1)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
+    assert found.dtype == np.float64
+
+
+def test_a_reading_of_another_scale():
+    with pytest.raises(InputError, match="3"):
+        POSTERIOR.predict_proba(np.zeros((4, 5)))
+
+
+def lengthy(readings, labels=None):
+    slope = numpyro.sample("slope", dist.Normal(1.0, 1.0))
+    length = readings.covariates["length"][:, None]
+    observe(jax.nn.log_softmax(slope * length * readings.logits, axis=1), labels)
+
+
+def test_covariates_are_checked():
+    fine = Diagnostics("default", 0.1, 500.0, 0.4, NAN, 0, True)
+    draws, weights = RNG.normal(size=(6, 1)), np.full(6, 1 / 6)
+    posterior = Posterior(Channel("lengthy", lengthy), HISTOGRAM, draws, weights, fine, ("length",))
+    logits = RNG.normal(size=(4, 3))
+    length = np.array([1.0, 2.0, -1.0, 0.5])
+    found = posterior.predict_proba(logits, {"length": length.tolist(), "more": ["a"] * 4})
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    with pytest.raises(InputError, match="covariate 'length': give it here too"):
+        posterior.predict_proba(logits)
+    with pytest.raises(InputError, match=r"shape \(4,\); got shape \(3,\)"):
+        posterior.predict_proba(logits, {"length": length[:3]})
+    with pytest.raises(InputError, match="'length' must be finite numbers; it is inf in row 1"):
+        posterior.predict_proba(logits, {"length": np.where(length == 2, np.inf, length)})
+    with pytest.raises(InputError, match="'length' must be numbers"):
+        posterior.predict_proba(logits, {"length": list("abcd")})
+
+
+def test_a_copy_finds_its_density_again():
+    posterior = fit_channel("location", LOGITS, np.arange(20) % 3)
+    assert pickle.loads(pickle.dumps(posterior)).target is posterior.target
+
+
+def test_a_seed_is_a_whole_number():
+    with pytest.raises(InputError, match="seed must be a whole number from 0 up"):
+        fit_channel("location", LOGITS, np.arange(20) % 3, seed=-1)

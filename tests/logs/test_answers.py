@@ -1,0 +1,195 @@
+"""Where in a text the answer stands: what is announced, never a digit in passing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reading import judgments, outcome
+
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError
+from cordial_ppl.logs.answers import Finder, as_pattern
+from cordial_ppl.logs.spellings import Spellings
+
+STARS = "1,2,3,4,5"
+TEN = "1,2,3,4,5,6,7,8,9,10"
+
+
+def find(options, text, **settings):
+    """The option found, and where it stands or why there is none."""
+    finder = Finder(Spellings(Scale(tuple(options.split(",")))), **settings)
+    place = finder.find(text)
+    ((source, number),) = finder.counts.items()
+    assert number == 1
+    return None if place is None else finder.spellings.scale.options[place.option or 0], source
+
+
+FOUND = {
+    "marked": [
+        "Rating: [[4]]", "\\boxed{4}", "Feedback: 2 faults. [RESULT] 4", "<score>4</score>",
+        '{"score": 4, "max_score": 5}', '{"analysis": "rating: 2 would be harsh", "rating": "4"}',
+        "{'overall_rating': '4/5', 'faults': 2}", "Score: 3 is too low.\n[[3]] no, [[4]]",
+        "評価: [[4]]", "【评分】4",
+        '{"criteria": [{"score": 2}, {"score": 3}], "overall_score": 4}',
+        "Score: 3\n[RESULT]\n4",
+    ],
+    "named": [
+        "Score: 4", "Rating: **4**/5", "**Rating:** 4 stars", "Final answer (1-5): 4",
+        "It has 2 faults. Score: 4. That is 1 more than before.", "Rating: 4\nMax rating: 5",
+        "1. **Accuracy**: fine\n2. **Style**: bad\n\nScore: 4", "3. **Rating**: 4",
+        "Relevance: 5\nFluency: 3\nOverall score: 4", "Initial score: 2. Rating: 4",
+        "Score: 2. Wait, that is too low.\nScore: 4", "| Clarity | 2 |\n| Overall | 4 |",
+        "Verdict → 4", "評分：４", "得分：4分", "Rating: 4 out of a possible 5", "Score - 4",
+        "<think>Score: 3</think>Score: 4", "Score: 4\nConfidence: 5",
+        "Rating: 4 because it has 2 flaws", "Rating: 4 - Good, 1 slip", "Rating: 4 😊",
+        "## Final rating\n\n**4**\n\nIt has 2 flaws.", "The score is: 4", "Nota: 4 de 5",
+        "[[1]](https://example.org) says so. Score: 4", "Rating: ⭐⭐⭐⭐ (4/5)",
+        "Bewertung: 4 von 5",
+    ],
+    "alone": [
+        "4", "**4**", "Four.", "4<|im_end|>", "4/5", "Four out of five stars", "(4)\n",
+        "4\n\nExplanation: it does not deserve a 5", "4 (good)", "4\n\nIt deserves just a 4.",
+        "<think>A score of 2? Rating: 3.</think>\n\n4",
+    ],
+}  # fmt: skip
+LOST = {
+    "off": [
+        "Score: 4.5", "Rating: [[8.5]]", "1. Clear.\nRating: 8", "Score: 3/10", "Score: 3-4",
+        "評価: [[0]]",
+        "Score: 3 or 4", "Score: 3,5", "Score: 3, 4", "Score: 4\nFinal score: 0", "-4", "4+", "4 %",
+        "#4",
+        "Answer: 3 apples", "8.5", "Rating: [[5], [1], [2]]", "Score: 2\nScore: around 3.5",
+        "Score: 2\nFinal score: N/A", '{"score": null}', '[{"score": 4}, {"score": 2}]',
+        "<score>4</score> <score>2</score>", "\\boxed{3} is wrong.\nGrade: 2", "Score: 3 → 4",
+        "| Overall | 4 | 3 |", "Score: 4 for content, but 2 for form",
+        "Score (out of 10): 4", "Score: 4 (out of 10)", "Score: > 3", "Score: ≥4", "Score: - 1",
+        "Score: 4\nCorrection: 3", "Score: 4. Wait, I'd rather give it a 2.", "4\n\nOr rather 3.",
+        "Score: 4 (clarity), 2 (style)", "Relevance\nRating: 4\nFluency\nRating: 2",
+        "1. Score: 4\n2. Score: 2", "Rating A: [[4]]\nRating B: [[2]]",
+        "### Clarity\nScore: 4\n\n### Style\nIt is terse.", "Score: 5\nI am unable to rate this.",
+        '{"scores": [{"name": "clarity", "score": 4}]}',
+        "Score: 4\nIt has a flaw ... Hmm. It deserves only a 3.",
+        "Score: 4. It really deserves a 3.", "Score: 4. Hmm, rather weak: 3.",
+    ],
+    "prose": [
+        "", "No idea.", "1 to 5", "[[5], [1], [2]]", "It has 2 flaws.", "Clarity: 2\nStyle: 3",
+        "Score (clarity): 2\nScore (style): 3", "Clarity score: 3", "Score 1: 4\nScore 2: 3",
+        "1. The text is clear", "1. Clear\n2. Short\n3.", "I would give it a 4",
+        "4\nIt is short.\n5",
+        "Evaluation:\n\n1. **Clarity**: good.\n2. **Style**: ok.\n\nI would give it a 4.",
+        "Rating: 1. Clarity is good. 2. Style is not.", "<think>Score: 3", "Rating:\n\n3 faults",
+        "Question: How many?\nAnswer: 3\n\nThat is right.", "Final scores\n\n4\n3",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "text"), [(s, t) for s, ts in FOUND.items() for t in ts])
+def test_a_rating_is_read_where_it_is_announced(source, text):
+    assert find(STARS, text) == ("4", source)
+    place = Finder(spellings := Spellings(Scale(tuple("12345")))).find(text)
+    assert place is not None
+    # The place is the option's, not that of the marks around it.
+    own = text.replace("４", "4")[place.start : place.end]
+    assert spellings.match(own) == 3 and own.strip("* .[]\n") == own
+
+
+@pytest.mark.parametrize(("why", "text"), [(s, t) for s, ts in LOST.items() for t in ts])
+def test_what_announces_no_option_is_left_unread(why, text):
+    assert find(STARS, text) == (None, why)
+
+
+WORDED = {
+    "A,B,C,D": {
+        "Answer: B. It has a flaw": "B", "answer: b": "B", "Answer: B, C": None, "B- because": None,
+        "17 weeks in total\n- **Option C:** no\n- **Answer:** B": "B", "A, B and C are wrong": None,
+    },
+    "A,B,tie": {"Assistant A is better than B": None, "A is better. [[B]]": "B", "[[C]]": None},
+    "no,yes": {"No issues found": None, "Verdict: yes, no doubt": None, "Yes.": "yes"},
+    "very bad,bad,good": {"It is not good. Verdict: very  bad": "very bad", "badly": None},
+    "not helpful,helpful": {"Not helpful.": "not helpful", "It isn't helpful": None},
+    "-1,0,1": {"Score: −1": "-1", "Score: +1": "1", "+1": "1"},
+    "0,0.5,1": {"Score: 0.5/1": "0.5", "0.50": "0.5", "0.7": None},
+    "0-2,3-5": {"Score: 3-5": "3-5"},
+    "1/5,4/5,5/5": {"Score: 4/5": "4/5"},
+    "0%,50%,100%": {"Score: 50%": "50%", "50": "50%"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "option"),
+    [(options, *case) for options, cases in WORDED.items() for case in cases.items()],
+)
+def test_letters_words_and_other_numbers(options, text, option):
+    assert find(options, text)[0] == option
+
+
+GUESSED = {
+    "It makes 2 points.\n\n4": "4",
+    "On a scale of 1 to 5, I would give it a 4 out of 5.": "4",
+    "1. **Clarity**: good.\n2. **Style**: ok.\n\nI would give it a 4.": "4",
+    "I would not give it a 5": None,
+    "1. Clear\n2. Short\n3.": None,
+    "4 because it has 2 flaws": "4",
+    "It has 7 flaws and earns a 4": "4",
+    "It has 2 flaws": None,
+    "Clarity score: 3\nStyle score: 4": None,
+    "1\n2\n3": None,
+}
+
+
+@pytest.mark.parametrize("text", GUESSED)
+def test_prose_is_guessed_from_only_if_it_may_be(text):
+    assert find(STARS, text) == (None, "prose")
+    option = GUESSED[text]
+    assert find(STARS, text, guess=True) == (option, "guess" if option else "prose")
+    assert find(STARS, f"{text}\nScore: 9", guess=True) == (None, "off")
+
+
+def test_a_pattern_says_what_the_answer_follows():
+    text = "Clarity: 2\nOverall: 4\nStyle: 3\nTone: 8.5"
+    for pattern, expected in [("Style:", "3"), ("Clarity:", "2"), ("e:", None), ("Total:", None)]:
+        assert find(STARS, text, before=as_pattern(pattern))[0] == expected
+    assert find(TEN, "I rate this 7 of them", before=as_pattern("rate this")) == ("7", "pattern")
+    with pytest.raises(InputError, match="must be a regular expression: '\\('"):
+        as_pattern("(")
+
+
+def test_the_last_of_several_answers_is_taken_and_they_are_told():
+    place = Finder(Spellings(Scale(tuple("12345")))).find("Score: 3\nScore: 4")
+    assert place is not None and (place.option, place.several) == (3, True)
+
+
+def test_invented_judgments_are_never_read_wrong_in_silence_and_mostly_read():
+    every = judgments()
+    assert len(every) >= 200 and len({judgment.family for judgment in every}) >= 10
+    for guess in (False, True):
+        found = [(outcome(judgment, guess), judgment) for judgment in every]
+        wrong = [judgment for how, judgment in found if how == "WRONG"]
+        assert not wrong, f"read wrong with guess={guess}:\n" + "\n".join(map(str, wrong))
+        apart = [how for how, judgment in found if judgment.answer and judgment.explicit]
+        assert apart.count("right") >= 0.9 * len(apart)
+        assert sum(how == "wrong, warned of" for how, _ in found) <= 1
+
+
+PROSE = st.sampled_from(
+    ["It has 2 flaws.", "1. **Clarity**: good.", "I'd give it a 3.", "- Style: 2/5", "Score: 1",
+     "## Rating", "| Tone | 2 |", "3", "```python\nx = [[1]]\n```", "评分：2",
+     "On a scale of 1 to 5", "(e.g. 5)", "***", "A rating of 2?", '"Score: 5"', "\t", "No.",
+     "Grade - 2 stars", "$x = 3$"]
+)  # fmt: skip
+
+
+@given(st.lists(PROSE | st.text(st.characters(exclude_characters="<[]\"'\\")), max_size=5))
+def test_what_stands_before_the_last_brackets_changes_nothing(before):
+    assert find(STARS, "\n".join([*before, "[[4]]"])) == ("4", "marked")
+    plain = [text for text in before if "[[" not in text]
+    assert find(STARS, "\n".join([*plain, "Final score: 4"])) == ("4", "named")
+
+
+LABELS = st.sampled_from(["Score: {}", "**Rating:** {}/5", "Final answer - {}", "評価：{}", "{}"])
+AFTER = st.lists(st.sampled_from([" ", "\n", "**", "_", "`", "\t", "</s>"]), max_size=4)
+
+
+@given(LABELS, st.sampled_from(["", "*", "**", "_", "`"]), st.sampled_from("12345"), AFTER)
+def test_emphasis_and_what_is_blank_at_the_end_change_nothing(label, mark, option, after):
+    text = label.format(f"{mark}{option}{mark}") + "".join(after)
+    assert find(STARS, text)[0] == option

@@ -1,0 +1,136 @@
+"""Readings of a model on this machine: a tiny one with random weights, against a plain loop."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+
+from cordial_ppl.errors import InputError  # noqa: E402
+from cordial_ppl.logs.ask.local import LocalModel, tokenise  # noqa: E402
+from cordial_ppl.tables.files import read_columns  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+OPTIONS = ("very bad", "bad", "so so", "good", "very very good")
+TEXTS = ("film", "a long and slow film that was not good", "the book", "so good a book")
+CHAT = (
+    "{% for m in messages %}<|{{ m.role }}|> {{ m.content }} <|end|> {% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|> {% endif %}"
+)
+
+
+def tokenizer(chat):
+    """Bytes and merges of them as tokens, as Qwen2 has them."""
+    model = tokenizers.Tokenizer(tokenizers.models.BPE())
+    model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    model.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|user|>", "<|assistant|>", "<|end|>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    model.train_from_iterator([*TEXTS, *OPTIONS, "Answer: 1"] * 20, trainer)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=model,
+        eos_token="<|end|>",
+        bos_token="<|user|>",
+        chat_template=CHAT if chat else None,
+    )
+
+
+def network(size):
+    torch.manual_seed(0)
+    config = transformers.Qwen2Config(
+        vocab_size=size,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        # Weights large enough that options differ by nats.
+        initializer_range=0.2,
+    )
+    return transformers.Qwen2ForCausalLM(config)
+
+
+def network_of_places(size):
+    """A network that learns a vector for each place, as GPT-2: padding must not shift the text."""
+    torch.manual_seed(0)
+    sizes = {"n_positions": 256, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    config = transformers.GPT2Config(vocab_size=size, initializer_range=0.2, **sizes)
+    return transformers.GPT2LMHeadModel(config)
+
+
+@pytest.fixture(params=["chat", "plain", "places"])
+def local(request):
+    words = tokenizer(request.param == "chat")
+    make = network_of_places if request.param == "places" else network
+    return LocalModel(make(len(words)), words)
+
+
+def messages(text):
+    return [{"role": "user", "content": f"Rate the text. {text}"}]
+
+
+def plain_loop(local, tokens):
+    """One prompt and option at a time, through the whole model, without a cache."""
+    found = []
+    for option in tokens.options:
+        ids = torch.tensor([[*tokens.prompt, *option]])
+        with torch.no_grad():
+            logits = local.model(input_ids=ids, use_cache=False).logits[0].float()
+        logs = torch.log_softmax(logits, dim=-1)
+        start = len(tokens.prompt)
+        found.append(sum(float(logs[start + i - 1, own]) for i, own in enumerate(option)))
+    return found
+
+
+@pytest.mark.parametrize("options", [OPTIONS, tuple(map(str, range(1, 11))), ("film", "book")])
+def test_log_likelihoods_are_those_of_a_plain_loop(local, options):
+    asked = [tokenise(local.tokenizer, messages(text), options) for text in TEXTS]
+    assert len({len(own.prompt) for own in asked}) == len(TEXTS)
+    scores = local.score(asked)
+    loop = np.array([plain_loop(local, own) for own in asked])
+    np.testing.assert_allclose(scores, loop, rtol=0, atol=1e-5)
+    assert np.ptp(loop, axis=1).min() > 0.1
+    for own, score in zip(asked, scores, strict=True):
+        np.testing.assert_allclose(local.score([own])[0], score, rtol=0, atol=1e-5)
+
+
+def test_a_batch_is_halved_where_memory_is_short(local, monkeypatch):
+    asked = [tokenise(local.tokenizer, messages(text), OPTIONS) for text in TEXTS]
+    usual, forward, most = local.score(asked), local.model.forward, 2
+
+    def limited(input_ids, **others):
+        if len(input_ids) > most * (len(OPTIONS) if "logits_to_keep" not in others else 1):
+            raise torch.cuda.OutOfMemoryError
+        return forward(input_ids=input_ids, **others)
+
+    monkeypatch.setattr(local.model, "forward", limited)
+    np.testing.assert_allclose(local.score(asked), usual, rtol=0, atol=1e-5)
+    most = 0
+    with pytest.raises(InputError, match="not enough memory for a prompt of"):
+        local.score(asked)
+
+
+def test_from_texts_to_readings(cordial, tmp_path):
+    words = tokenizer(chat=True)
+    words.save_pretrained(tmp_path / "tiny")
+    network(len(words)).save_pretrained(tmp_path / "tiny")
+    rows = [f"t{i},{text}\n" for i, text in enumerate((*TEXTS * 3, "good " * 300))]
+    (tmp_path / "texts.csv").write_text("item_id,text\n" + "".join(rows))
+    command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--local")
+    shown = cordial(*command, "--options", ",".join(OPTIONS)).output
+    assert "1 text without an answer" in shown and "'tiny' reads at most 256" in shown
+    columns = read_columns("out.csv")
+    assert list(columns.cells["item_id"]) == [f"t{i}" for i in range(12)]
+    found = np.array([[float(c) for c in columns.cells[f"logprob_{o}"]] for o in OPTIONS]).T
+    # The same texts again are the same readings.
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found[:4], found[4:8])
+    with pytest.raises(InputError, match="cannot load the model"):
+        LocalModel.load(str(tmp_path))

@@ -1,0 +1,274 @@
+"""Plots: what is drawn is what was computed, on an axis that is given or on one of its own."""
+
+import itertools
+
+import matplotlib
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
+from scipy.special import softmax
+from scipy.stats import beta
+
+import cordial_ppl as cp
+from cordial_ppl import plots
+from cordial_ppl.decisions.reported import channel_shares, list_parameters
+from cordial_ppl.errors import InputError
+from cordial_ppl.plots.axis import check_stack
+from cordial_ppl.plots.reliability import MARKS
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+CURVE = "calibrated, 90 % intervals"
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """No figure outlives its test."""
+    yield
+    pyplot.close("all")
+
+
+def lines(axis) -> dict:
+    """Lines of an axis by their label."""
+    return {line.get_label(): line.get_xydata() for line in axis.get_lines()}
+
+
+def marked(axis) -> list:
+    """The points of each threshold."""
+    return [line.get_xydata() for line in axis.get_lines() if line.get_marker() in tuple(MARKS)]
+
+
+def words(labels) -> list:
+    return [text.get_text() for text in labels]
+
+
+def test_transfer_curve_is_what_texts_get_by_their_stated_mean(judge):
+    axis = plots.transfer_curve(judge, TEST, judge.scale_.decode(TRUTH))
+    found, values = lines(axis), judge.scale_.values
+    said = softmax(TEST, axis=1) @ values
+    mean, (low, high) = judge.predict_mean(TEST), judge.predict_interval(TEST)
+    curve = found[CURVE]
+    assert 3 < len(curve) <= 10 and (np.diff(curve[:, 0]) > 0.01).all()
+    # Groups are runs of the stated mean, so their sizes follow from the means one by one.
+    ranked, parts = np.argsort(said), []
+    for x in curve[:, 0]:
+        start = sum(map(len, parts))
+        means = np.cumsum(said[ranked[start:]]) / np.arange(1, len(said) - start + 1)
+        parts.append(ranked[start : start + 1 + np.flatnonzero(np.isclose(means, x))[-1]])
+    assert sum(map(len, parts)) == len(said) and min(map(len, parts)) >= 3
+    np.testing.assert_allclose(curve[:, 1], [mean[part].mean() for part in parts])
+    band = axis.collections[0].get_paths()[0].vertices
+    for ends, keep in ((low, min), (high, max)):
+        shown = [keep(band[np.isclose(band[:, 0], x), 1]) for x in curve[:, 0]]
+        np.testing.assert_allclose(shown, [ends[part].mean() for part in parts], rtol=1e-6)
+    x, y = found["labelled texts"].T
+    order, expected = np.lexsort([y.round(), x]), np.lexsort([values[TRUTH], said])
+    np.testing.assert_allclose(x[order], said[expected])
+    np.testing.assert_allclose(y[order].round(), values[TRUTH][expected])
+    assert words(axis.get_xticklabels()) == list(STARS)
+
+
+def test_transfer_curve_of_few_readings(judge):
+    one = plots.transfer_curve(judge, TEST[:1], judge.scale_.decode(TRUTH[:1]))
+    assert len(lines(one)[CURVE]) == 1
+    # Texts with the same rating are one point.
+    ratings = np.repeat([0, 1, 4], [10, 1, 20])
+    hard = np.log(np.eye(5)[ratings] * 0.96 + 0.008)
+    curve = lines(plots.transfer_curve(judge, hard, judge.scale_.decode(ratings)))[CURVE]
+    assert len(curve) <= 3
+    np.testing.assert_allclose(curve[-1, 1], judge.predict_mean(hard[-1:]), atol=1e-6)
+
+
+def test_a_calibrator_that_keeps_no_texts_needs_some(judge, tmp_path):
+    judge.save(tmp_path / "judge.cordial")
+    loaded = cp.load(tmp_path / "judge.cordial")
+    for fitted in (loaded, cp.RawReading().fit(LOGITS)):
+        with pytest.raises(InputError, match="keeps no texts of its fit"):
+            plots.transfer_curve(fitted)
+    given = lines(plots.transfer_curve(loaded, LOGITS, judge.scale_.decode(LABELS)))
+    for name, line in lines(plots.transfer_curve(judge)).items():
+        np.testing.assert_allclose(given[name], line, atol=1e-6)
+
+
+def test_label_shares_are_means(judge):
+    axis = plots.label_shares(judge, TEST, judge.scale_.decode(TRUTH))
+    found = lines(axis)
+    np.testing.assert_allclose(found["calibrated"][:, 1], judge.predict_proba(TEST).mean(axis=0))
+    np.testing.assert_allclose(found["as stated"][:, 1], softmax(TEST, axis=1).mean(axis=0))
+    heights = [bar.get_height() for bar in axis.patches]
+    np.testing.assert_allclose(heights, np.bincount(TRUTH, minlength=5) / len(TRUTH))
+
+
+def test_heatmap_of_labels_is_their_histogram_by_stated_class():
+    axis = plots.stated_classes(np.eye(5)[TRUTH], TEST, options=STARS, title="labels")
+    shown, said = np.asarray(axis.images[0].get_array()), TEST.argmax(axis=1)
+    for y in set(said):
+        counts = np.bincount(TRUTH[said == y], minlength=5)
+        np.testing.assert_allclose(shown[y], counts / counts.sum())
+    assert axis.get_title() == "labels" and axis.get_ylabel() == "stated class"
+    with pytest.raises(InputError, match="same texts and options"):
+        plots.stated_classes(np.eye(5)[TRUTH], TEST[:-1])
+
+
+def test_thresholds_compare_bins_of_the_predictions():
+    rng = np.random.default_rng(3)
+    said = rng.permutation(np.linspace(0.05, 0.95, 60))
+    labels = (rng.random(60) > said).astype(int)
+    (shown,) = marked(plots.thresholds(np.column_stack([said, 1 - said]), labels))
+    ranked = np.argsort(said).reshape(3, 20)
+    np.testing.assert_allclose(shown[:, 0], said[ranked].mean(axis=1))
+    np.testing.assert_allclose(shown[:, 1], (labels[ranked] == 0).mean(axis=1))
+    # The same predictions stay together, with the intervals of the beta distribution.
+    axis = plots.thresholds(np.tile([0.3, 0.7], (100, 1)), np.repeat([0, 1], [20, 80]))
+    np.testing.assert_allclose(marked(axis), [[[0.3, 0.2]]])
+    low, high = axis.collections[0].get_segments()[0][:, 1]
+    np.testing.assert_allclose([low, high], beta.ppf([0.05, 0.95], 20.5, 80.5))
+    certain = marked(plots.thresholds(np.eye(5)[TRUTH], TRUTH))
+    assert len(certain) == 4
+    for points in certain:
+        np.testing.assert_allclose(points[:, 0], points[:, 1])
+    with pytest.raises(InputError, match="came with 3 labels"):
+        plots.thresholds(np.eye(5)[TRUTH], TRUTH[:3])
+
+
+def test_long_scales_are_named_in_part():
+    names = [f"{k} %" for k in range(101)]
+    logits, truth = np.random.default_rng(0).normal(size=(300, 101)), np.arange(300) % 101
+    judge = cp.TemperatureScaling(names).fit(logits, truth)
+    assert 5 <= len(plots.label_shares(judge, logits).get_xticks()) <= 11
+    probs = softmax(logits, axis=1)
+    assert 5 <= len(plots.stated_classes(probs, logits, options=names).get_xticks()) <= 11
+    curves = plots.thresholds(probs, truth, options=names)
+    named = words(curves.get_legend().get_texts())
+    assert len(named) == 8 and named[:2] == ["≤ 0 %", "≤ 13 %"]
+
+
+def test_options_in_another_order_than_their_numbers():
+    names = ("1", "3", "2", "5", "4")
+    judge = cp.LogitStack(names).fit(LOGITS, [names[z] for z in LABELS])
+    axis = plots.transfer_curve(judge, TEST, judge.scale_.decode(TRUTH))
+    assert axis.get_xlim() == pytest.approx((0.8, 5.2))
+    assert words(axis.get_xticklabels()) == list(STARS)
+
+
+def test_odd_names_are_drawn_as_they_stand():
+    names = [r"$0-$10", r"a $\frac$ b", "$", "10 $", "\ud800"]
+    stack = cp.LogitStack(names).fit(LOGITS, LABELS)
+    labels = stack.scale_.decode(TRUTH)
+    drawn = [
+        plots.transfer_curve(stack, TEST, labels),
+        plots.label_shares(stack, TEST, labels),
+        plots.thresholds(stack.predict_proba(TEST), labels, options=names, title=names[1]),
+        plots.stated_classes(np.eye(5)[TRUTH], TEST, options=names, title=names[1]),
+    ]
+    for axis in drawn:
+        axis.figure.draw_without_rendering()
+    said = [text.replace("\\", "") for text in words(drawn[0].get_xticklabels())]
+    assert said == [name.replace("\\", "")[:12] for name in (*names[:4], "?")]
+
+
+def test_long_names_are_turned(judge):
+    names = ["far below expectations", "below expectations", "as expected", "above", "far above"]
+    axis = plots.label_shares(cp.LogitStack(names).fit(LOGITS, LABELS), TEST)
+    axis.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axis.get_xticklabels()]
+    assert {text.get_rotation() for text in axis.get_xticklabels()} == {35.0}
+    assert all(one.x1 < other.x1 for one, other in itertools.pairwise(boxes))
+    assert plots.label_shares(judge, TEST).get_xticklabels()[0].get_rotation() == 0
+
+
+def test_weights_are_bars_from_the_largest_on_an_axis_that_is_given(judge):
+    figure, given = pyplot.subplots()
+    before = dict(matplotlib.rcParams)
+    axis = plots.weights(judge, ax=given)
+    assert axis is given and dict(matplotlib.rcParams) == before
+    assert pyplot.get_fignums() == [figure.number]
+    names = words(axis.get_yticklabels())[::-1]
+    assert names == sorted(judge.weights_, key=lambda name: -judge.weights_[name])
+    assert sum(bar.get_width() for bar in axis.patches) == pytest.approx(1.0)
+
+
+def test_parameters_have_prior_posterior_and_interval(judge):
+    figure = plots.parameters(judge)
+    shown = [axis.get_xlabel().split()[0] for axis in figure.axes if axis.get_xlabel()]
+    assert shown == ["temperature", "offset", "gain", "concentration", "strength"]
+    faults = {fault.name: fault for fault in judge.describe().faults}
+    axis = plots.parameter(judge, "temperature")
+    found = lines(axis)
+    low, high = axis.get_lines()[2].get_xdata()
+    assert (low, high) == pytest.approx((faults["temperature"].low, faults["temperature"].high))
+    # Densities with respect to the logarithm, cut at the ends of the picture.
+    pooled = list_parameters(judge.posteriors_, judge.weights_)["temperature"]
+    after = np.average(np.log(pooled.draws), weights=pooled.weights)
+    means = {}
+    for name in ("prior", "posterior"):
+        x, density = found[name].T
+        assert np.trapezoid(density, np.log(x)) == pytest.approx(1.0, abs=0.03)
+        means[name] = np.trapezoid(density * np.log(x), np.log(x))
+    assert means["posterior"] == pytest.approx(after, abs=0.05)
+    before = sum(
+        share * np.mean(np.log(judge.posteriors_[name].sample_prior(20000, 7)["temperature"]))
+        for name, share in channel_shares(judge.posteriors_, judge.weights_).items()
+    )
+    assert means["prior"] == pytest.approx(before, abs=0.08) and abs(before - after) > 0.15
+    (reference,) = (line for line in axis.get_lines() if line.get_linestyle() == ":")
+    assert set(reference.get_xdata()) == {1.0}
+    assert axis.get_xlim()[0] <= 1.0 <= axis.get_xlim()[1]
+    with pytest.raises(InputError, match="no parameter 'tempo'; they have: "):
+        plots.parameter(judge, "tempo")
+    with pytest.raises(InputError, match="no channels"):
+        plots.parameters(cp.LogitStack().fit(LOGITS, LABELS))
+
+
+def test_user_values_with_their_intervals():
+    rng = np.random.default_rng(0)
+    users = [f"reviewer of many products {k}" for k in rng.integers(0, 50, 400)]
+    probs = rng.dirichlet(np.ones(5), 400)
+    shifts = cp.UserShift().fit(probs, [rng.choice(5, p=row) for row in probs], users)
+    ends, values, counts = shifts.intervals(0.9), shifts.values_, shifts.counts_
+    axis = plots.user_values(shifts)
+    ranked = sorted(values, key=lambda name: values[name])
+    shown = (*ranked[:20], *ranked[-20:])
+    expected = [f"{n[:11]}…{n[-12:]} ({counts[n]})" for n in shown]
+    assert words(axis.get_yticklabels()) == expected and len(set(expected)) == 40
+    drawn = [line.get_xydata() for line in axis.get_lines() if len(line.get_xydata())]
+    dots = {line[0, 1]: line[0, 0] for line in drawn if len(line) == 1}
+    bars = {line[0, 1]: tuple(line[:, 0]) for line in drawn if line[0, 1] == line[-1, 1]}
+    assert dots == {row: pytest.approx(values[name]) for row, name in enumerate(shown)}
+    for row, name in enumerate(shown):
+        assert bars[row] in ((values[name],), pytest.approx(ends[name]))
+    with pytest.raises(InputError, match="between 0 and 1"):
+        shifts.intervals(1.5)
+
+
+def test_what_cannot_be_drawn():
+    with pytest.raises(cp.NotFittedError):
+        plots.transfer_curve(cp.Cordial())
+    with pytest.raises(cp.NotFittedError):
+        plots.weights(cp.Fusion())
+    for wrong in ("judge.cordial", cp.Fusion()):
+        name = type(wrong).__name__
+        with pytest.raises(InputError, match=f"on one reader, such as Cordial; got a {name}"):
+            check_stack(wrong)
+
+
+def test_of_many_groups_the_ends_are_drawn_and_a_legend_can_name_the_estimate(judge):
+    logits = np.concatenate([LOGITS, TEST, TEST[::-1]])
+    names = [f"g{k % 70:02d}" for k in range(len(logits))]
+    made = judge.estimate(logits, np.arange(len(LABELS)), names)
+    axis = plots.groups(made)
+    shown = [text.split()[0] for text in words(axis.get_yticklabels())]
+    assert shown == [*made.ranking[::-1][:30], *made.ranking[::-1][-30:]]
+    assert axis.get_legend_handles_labels()[1] == ["estimate, 90 % interval"]
+
+
+def test_points_of_thresholds_that_are_sure_stand_side_by_side():
+    probs = np.tile([1.0, 0, 0, 0, 0], (40, 1))
+    axis = plots.thresholds(probs, np.arange(40) % 5)
+    places = [bars.lines[0].get_xdata()[0] for bars in axis.containers]
+    assert np.diff(places) == pytest.approx([0.014] * 3) and np.mean(places) == pytest.approx(1)
+    assert axis.get_xlim()[0] < min(places) and max(places) < axis.get_xlim()[1]
+    between = plots.thresholds(np.full((40, 5), 0.2), np.arange(40) % 5)
+    drawn = [bars.lines[0].get_xdata()[0] for bars in between.containers]
+    assert drawn == pytest.approx([0.2, 0.4, 0.6, 0.8])

@@ -1,0 +1,407 @@
+"""The report: its figures are those of the calibrator, and it is one page that stands by itself."""
+
+import base64
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
+
+import cordial_ppl as cp
+from cordial_ppl import plots
+from cordial_ppl.plots.report import Texts, gather
+from cordial_ppl.plots.report import page as paging
+from cordial_ppl.plots.report.page import make_page
+from cordial_ppl.plots.report.pictures import draw_pictures
+from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.scores import Interval, paired_bootstrap
+from cordial_ppl.stack.fingerprints import find_unseen, fingerprints
+
+EVERYTHING = np.vstack([LOGITS, TEST])
+ALL_LABELS = np.concatenate([LABELS, TRUTH])
+
+
+def centred(logits):
+    return logits - logits.mean(axis=1, keepdims=True)
+
+
+ROWS = range(len(EVERYTHING))
+
+
+def texts(rows: Any = ROWS):
+    names = [f"text {k}" for k in ROWS]
+    return Texts(names, centred(EVERYTHING), np.asarray(rows), ALL_LABELS[rows], {})
+
+
+class Elements(HTMLParser):
+    """Elements that were opened and closed, with their attributes, and the cells of tables."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.found, self.words, self.rows = [], [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("th", "td"):
+            self.rows[-1].append("")
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+        if {"th", "td"} & set(self.open):
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture(scope="module")
+def facts(judge):
+    return gather(judge, texts())
+
+
+@pytest.fixture(scope="module")
+def pictures(facts):
+    return draw_pictures(facts)
+
+
+@pytest.fixture
+def write(pictures, monkeypatch):
+    """Make a page with pictures that were drawn before."""
+    monkeypatch.setattr(paging, "draw_pictures", lambda facts: pictures)
+    return lambda facts: make_page(facts, of="it")
+
+
+def test_every_score_is_what_its_name_says(judge, facts):
+    raw = np.exp(TEST) / np.exp(TEST).sum(axis=1, keepdims=True)
+    probs, values = judge.predict_proba(TEST), judge.scale_.values
+    flat = np.tile((np.bincount(LABELS, minlength=5) + 1) / (len(LABELS) + 5), (len(TEST), 1))
+    steps = np.arange(4)
+    measures = (
+        lambda p: -np.log(np.maximum(p[np.arange(len(p)), TRUTH], FLOOR)),
+        lambda p: np.sum((p.cumsum(1)[:, :4] - (TRUTH[:, None] <= steps)) ** 2, axis=1),
+        lambda p: abs(p @ values - values[TRUTH]),
+        lambda p: (p.argmax(1) != TRUTH).astype(float),
+    )
+    assert facts.unseen.tolist() == [False] * 20 + [True] * len(TEST)
+    for score, measure in zip(facts.scores.values(), measures, strict=True):
+        losses = {"raw": measure(raw), "calibrated": measure(probs), "histogram": measure(flat)}
+        expected = {name: each.mean() for name, each in losses.items()}
+        assert score.means == pytest.approx(expected, rel=1e-5)
+        gains = {"raw": score.gain, "histogram": score.over_histogram}
+        assert (gains["histogram"] is None) == (score is not facts.scores["log loss"])
+        for name, gain in ((k, v) for k, v in gains.items() if v is not None):
+            difference = paired_bootstrap((losses[name] - losses["calibrated"])[None], level=0.9)
+            np.testing.assert_allclose(gain, difference, rtol=1e-4, atol=1e-6)
+
+
+def test_several_labels_of_a_text_are_one_observation(judge, facts, write):
+    """Each label twice says no more; weights say which counts how much."""
+    twice: Any = gather(judge, texts(np.repeat(ROWS, 2)))
+    assert twice.held_out == 40 and twice.labelled == 60
+    assert twice.check.text == facts.check.text
+    for name, score in facts.scores.items():
+        np.testing.assert_allclose(twice.scores[name].gain, score.gain, rtol=1e-9, atol=1e-12)
+        assert twice.scores[name].means == pytest.approx(score.means)
+    words = " ".join(" ".join(Elements(write(twice)).words).split())
+    assert "on 40 labelled texts that the fit has not seen" in words
+    assert "60 of them labelled (20 in the fit)" in words
+    # The other label of a text of the fit is not new either.
+    assert gather(judge, replace(texts([0, 0]), labels=np.array([LABELS[0], 4]))).held_out == 0
+    weights = np.random.default_rng(0).uniform(0.5, 2, 60)
+    weighed: Any = gather(judge, replace(texts(), weights=weights))
+    probs = judge.predict_proba(TEST)
+    losses = -np.log(np.maximum(probs[np.arange(40), TRUTH], FLOOR))
+    mean = np.average(losses, weights=weights[20:])
+    assert weighed.scores["log loss"].means["calibrated"] == pytest.approx(mean, rel=1e-5)
+    assert weighed.check.loss == pytest.approx(mean, rel=1e-5)
+    few = gather(judge, texts(np.repeat(ROWS[:24], 2)))
+    assert few.check is None and not few.scores
+
+
+def test_the_page_says_the_facts_in_figures(facts, write):
+    page = Elements(write(facts))
+    words, rows = " ".join(page.words), page.rows
+    loss = facts.scores["log loss"]
+    means = f"{loss.means['calibrated']:.2f} nats a text instead of {loss.means['raw']:.2f}"
+    assert f"its log loss is {means}" in words
+    ends = f"{loss.gain.mean:.2f} nats, with a 90 % interval of {loss.gain.lower:+.2f} to "
+    assert f"a gain of {ends}{loss.gain.upper:+.2f}." in words
+    for name, score in facts.scores.items():
+        gain = "{:+.3f} ({:+.3f} to {:+.3f})".format(*score.gain)
+        means = [f"{score.means[column]:.3f}" for column in ("raw", "histogram", "calibrated")]
+        assert [*means, gain] in [row[1:] for row in rows if row[0].startswith(name)]
+    for fault in facts.summary.faults:
+        (row,) = (row for row in rows if row[:2] == [fault.name, fault.words])
+        if fault.low is None:
+            assert row[3] == ""
+            continue
+        low, high = map(float, row[3].split(" to "))
+        assert (float(row[2]), low, high) == pytest.approx(
+            (fault.median, fault.low, fault.high), rel=0.01, abs=0.001
+        )
+    for text in facts.moved:
+        cells = [f"{text.before:.3f}", f"{text.after:.3f}", f"{text.low:.3f} to {text.high:.3f}"]
+        assert [text.item, *cells, text.label] in rows
+
+
+def test_whether_the_calibration_still_holds(judge, facts, write):
+    """For the readings of all texts and the labels outside the fit, if they are five."""
+    assert facts.drift.to_dict() == judge.check_readings(EVERYTHING).to_dict()
+    assert facts.check == judge.check_labels(TEST, [STARS[z] for z in TRUTH])
+    assert facts.check.labels == 40
+    words = " ".join(" ".join(Elements(write(facts)).words).split())
+    assert f"Over all texts, {facts.drift.describe(judge.scale_)}." in words
+    assert f"Does the calibration hold? {facts.check.text}." in words
+    found = facts.to_dict()
+    assert found["drift"]["texts"] == (20, 60) and found["check"]["p"] == facts.check.p
+    five = gather(judge, texts(range(25))).check
+    assert five is not None and five.labels == 5
+    few = gather(judge, texts(range(24)))
+    assert few.check is None and few.to_dict()["check"] is None
+    words = " ".join(Elements(write(replace(few, drift=None))).words)
+    assert "the readings differ" not in words and "calibration hold?" not in words
+
+
+@pytest.mark.parametrize(
+    ("gain", "words", "bad"),
+    [
+        (Interval(0.2, 0.1, 0.3), "better than the label histogram alone (by +0.10", False),
+        (Interval(-0.2, -0.3, -0.1), "alone predicts better (by 0.10 to 0.30 nats)", True),
+        (Interval(0.0, -0.1, 0.1), "alone is open (-0.10 to +0.10 nats)", False),
+    ],
+)
+def test_whether_it_is_worth_more_than_the_histogram(facts, write, gain, words, bad):
+    loss = facts.scores["log loss"]._replace(over_histogram=gain)
+    lead = write(replace(facts, scores=facts.scores | {"log loss": loss})).partition("<h2>")[0]
+    assert words in lead and ('class="bad"' in lead) is bad
+
+
+def test_a_posterior_that_is_not_trusted_is_named(facts, write):
+    assert "not trusted" not in write(facts)
+    known = facts.summary.diagnostics
+    name = next(iter(known))
+    doubtful = known | {name: known[name] | {"trusted": False, "khat": 0.91}}
+    page = write(replace(facts, summary=replace(facts.summary, diagnostics=doubtful)))
+    assert "Some posteriors are unreliable" in page
+    verdicts = {row[0]: row[-1] for row in Elements(page).rows if row[-1].endswith("trusted")}
+    assert verdicts == dict.fromkeys(known, "trusted") | {name: "not trusted"}
+
+
+def test_pictures_show_what_stands_above_them(facts, monkeypatch):
+    drawn = []
+
+    def keep(probs, other, **settings):
+        drawn.append((settings["title"], np.array(probs), np.array(other)))
+
+    for name in ("transfer_curve", "label_shares", "weights", "parameter"):
+        monkeypatch.setattr(plots, name, lambda *_, **__: None)
+    monkeypatch.setattr(plots, "stated_classes", keep)
+    monkeypatch.setattr(plots, "thresholds", keep)
+    draw_pictures(facts)
+    rows, labels = facts.scored
+    assert labels.tolist() == TRUTH.tolist()
+    raw, probs, logits = facts.raw[rows], facts.probs[rows], facts.texts.logits[rows]
+    names = np.array(facts.calibrator.scale_.decode(labels))
+    expected = (
+        ("labels", np.eye(5)[labels], logits),
+        ("as stated", raw, logits),
+        ("calibrated", probs, logits),
+        ("as stated", raw, names),
+        ("calibrated", probs, names),
+    )
+    for found, wanted in zip(drawn, expected, strict=True):
+        assert found[0] == wanted[0]
+        np.testing.assert_array_equal(found[1], wanted[1])
+        np.testing.assert_array_equal(found[2], wanted[2])
+
+
+def test_the_verdict_comes_first_and_the_forecast_has_its_figure(facts, write):
+    page = write(facts)
+    lead, _, rest = page.partition("<h2>")
+    verdict, faults = facts.summary.verdict.text, facts.summary.brief
+    assert lead.index(verdict) < lead.index(faults) and verdict not in rest
+    assert facts.summary.forecast.sentence.capitalize() in lead
+    heads = re.findall("<h2>(.*?)</h2>", page)
+    assert heads.index("Before and after") < heads.index("Would more labels pay?")
+
+
+def test_a_group_that_is_rated_too_high_is_named(judge, write):
+    """The texts of the fit may come in any order; among others they are not told apart."""
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(LABELS))
+    residuals = LABELS - judge.out_of_fold_ @ np.arange(5)
+    system = np.where(residuals > np.median(residuals), "A", "B")
+    columns = {"system": system[rows].tolist(), "item": [f"t{k}" for k in rows]}
+    found = gather(judge, replace(texts(rows), columns=columns))
+    assert list(found.biases) == judge.find_bias({"system": system}) and found.biases
+    assert found.to_dict()["biases"][0]["column"] == "system"
+    words = " ".join(Elements(write(found)).words)
+    assert f"S{str(found.biases[0])[1:]}" in words and "rated" in words
+    more = gather(judge, replace(texts(), columns={"system": ["A", "B"] * 30}))
+    assert not more.biases and "even after calibration" not in write(more)
+    missing = gather(judge, replace(texts(rows[1:]), columns={"system": list(system[rows[1:]])}))
+    assert not missing.biases
+
+
+def test_without_unseen_labels_there_are_no_scores(judge, write):
+    seen = gather(judge, texts(range(20)))
+    page = write(seen)
+    assert seen.scores == {} and "is expected to be" in page and "look better than it is" in page
+
+
+def test_a_file_knows_the_histogram_of_its_fit_or_says_so(judge, facts, write, tmp_path):
+    judge.save(tmp_path / "judge.cordial")
+    loaded = cp.load(tmp_path / "judge.cordial")
+    found = gather(loaded, texts(range(len(LOGITS), len(EVERYTHING))))
+    assert found.unseen.all()
+    loss = found.scores["log loss"].over_histogram
+    assert loss == pytest.approx(facts.scores["log loss"].over_histogram, abs=1e-6)
+    assert "label histogram alone" in write(found)
+    loaded.label_counts_ = np.zeros(0, np.int64)
+    found = gather(loaded, texts())
+    assert {score.over_histogram for score in found.scores.values()} == {None}
+    page = write(found)
+    assert "does not hold its label histogram" in page and "histogram alone" not in page
+
+
+def test_texts_that_are_moved_most(judge, facts, write):
+    probs = judge.predict_proba(EVERYTHING)
+    raw = np.exp(EVERYTHING) / np.exp(EVERYTHING).sum(axis=1, keepdims=True)
+    change = np.abs((probs - raw) @ judge.scale_.values)
+    assert [text.item for text in facts.moved] == [f"text {k}" for k in np.argsort(-change)[:10]]
+    assert {text.others for text in facts.moved} == {0}
+    assert all(text.low <= text.after <= text.high for text in facts.moved)
+    ratings = np.repeat([0, 2, 4], [5, 1, 14])
+    hard = centred(np.log(np.eye(5)[ratings] + 0.5))
+    names = [f"text {k}" for k in range(20)]
+    rated = gather(judge, Texts(names, hard, np.arange(20), ratings, {}, "rating"))
+    assert {(text.item, text.others) for text in rated.moved} == {
+        ("text 0", 4), ("text 5", 0), ("text 6", 13)
+    }  # fmt: skip
+    page = write(rated)
+    assert "text 6 and 13 like it" in page and "counts of ratings" in page
+
+
+def test_options_in_words_are_numbered_as_means_are(facts, write):
+    words = ["very poor", "poor", "fair", "good", "very good"]
+    stack = cp.LogitStack(words).fit(LOGITS, LABELS)
+    page = make_page(gather(stack, texts()), of="it")
+    assert "options are counted from 0, 'very poor'" in page
+    assert "0 very poor; 1 poor; 2 fair; 3 good; 4 very good" in page
+    assert "What is wrong with the reader" not in page, "it has no channels"
+    page = write(facts)
+    assert "counted from 0" not in page and "<td>1, 2, 3, 4, 5</td>" in page
+
+
+def test_fingerprints_know_texts_again_and_tell_copies_by_their_number():
+    seen = fingerprints(centred(LOGITS), LABELS)
+    again = centred(LOGITS.astype(np.float32).astype(float))
+    assert not find_unseen(again, LABELS, seen).any()
+    assert find_unseen(centred(LOGITS), (LABELS + 1) % 5, seen).sum() >= 19
+    twice = np.vstack([LOGITS, LOGITS[:3]]), np.concatenate([LABELS, LABELS[:3]])
+    assert find_unseen(centred(twice[0]), twice[1], seen).tolist() == [False] * 20 + [True] * 3
+    # Near copies of one text, which lie in different cells, stand for one text too.
+    for size in (2, 5):
+        rng = np.random.default_rng(size)
+        one = centred(rng.normal(size=(1, size)))
+        copies = centred(one + 2e-3 * rng.normal(size=(50, size)))
+        seen = fingerprints(one, np.zeros(1, int))
+        assert (~find_unseen(copies, np.zeros(50, int), seen)).sum() == 1
+
+
+@pytest.mark.parametrize("size", [2, 11, 101])
+@pytest.mark.parametrize("decimals", [3, None])
+def test_rounded_texts_are_no_strangers(size, decimals):
+    rng, count = np.random.default_rng(size), 500 if size < 100 else 100
+    logits, labels = rng.normal(0, 6, (count, size)), rng.integers(0, size, count)
+    # Most options of some texts are floored at one value.
+    logits[::7, 1:] = logits[::7, :1] - 9.21
+    seen = fingerprints(centred(logits), labels)
+    rounded = logits.astype(np.float32) if decimals is None else logits.round(decimals)
+    assert not find_unseen(centred(rounded.astype(float)), labels, seen).any()
+    if size > 2:
+        others = rng.normal(0, 6, (count, size))
+        assert find_unseen(centred(others), labels, seen).all()
+        assert find_unseen(centred(logits + 0.5 * others), labels, seen).all()
+
+
+def test_the_page_stands_by_itself(facts):
+    page = make_page(facts, of="<judge> & co")
+    assert page == make_page(facts, of="<judge> & co")
+    elements = Elements(page)
+    assert not elements.open, "every element is closed"
+    assert "<judge>" not in page and "&lt;judge&gt; &amp; co" in page
+    tags = [tag for tag, _ in elements.found]
+    assert tags.count("h1") == 1 and tags.count("h2") >= 6 and "script" not in tags
+    dark = "@media screen and (prefers-color-scheme: dark)"
+    assert dark in page.partition("</style>")[0]
+    for tag, attributes in elements.found:
+        if tag == "img":
+            head, _, data = attributes["src"].partition("base64,")
+            image = base64.b64decode(data).decode()
+            assert head == "data:image/svg+xml;" and len(attributes["alt"]) > 20
+            assert dark in image.partition("</style>")[0] and "fill: #333333" in image
+        assert tag != "link" and not any(
+            str(value).startswith(("http:", "https:", "//")) for value in attributes.values()
+        )
+    words = " ".join(elements.words)
+    assert all(fault.words in words for fault in facts.summary.faults)
+    assert all(name in page for name in facts.calibrator.members[:7])
+    assert "nan" not in re.findall(r"[a-z]+", words.lower())
+
+
+@pytest.fixture
+def files(tmp_path, judge):
+    judge.save(tmp_path / "judge.cordial")
+    header = "item_id," + ",".join(f"logit_{star}" for star in STARS)
+    rows = [f"t{k}," + ",".join(map(str, row)) for k, row in enumerate(EVERYTHING.tolist())]
+    (tmp_path / "readings.csv").write_text("\n".join([header, *rows]))
+    labels = [f"t{k},{STARS[z]}" for k, z in enumerate(ALL_LABELS)]
+    (tmp_path / "labels.csv").write_text("\n".join(["item_id,label", *labels]))
+    return "report", "judge.cordial", "readings.csv", "labels.csv", "-o"
+
+
+def test_the_command_writes_the_page(files, cordial, tmp_path):
+    content = json.loads(cordial(*files, "page.html", "--json").stdout)
+    assert content["labelled"] == len(ALL_LABELS) and content["held_out"] == len(TEST)
+    assert content["scores"]["log loss"]["calibrated"] > 0
+    assert len(content["scores"]["log loss"]["gain"]) == 3
+    assert "What is wrong with the reader" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_the_command_looks_for_groups_in_the_other_columns(files, cordial, judge, tmp_path):
+    residuals = LABELS - judge.out_of_fold_ @ np.arange(5)
+    high = (residuals > np.median(residuals)).astype(int)
+    rows = [f"t{k},{STARS[z]},{'AB'[high[k]]},{k}" for k, z in enumerate(LABELS)]
+    (tmp_path / "labels.csv").write_text("\n".join(["item_id,label,system,note", *rows]))
+    content = json.loads(cordial(*files, "page.html", "--json").stdout)
+    columns = {"system": ["AB"[k] for k in high]}
+    assert content["biases"] and content["biases"] == [
+        found._asdict() for found in judge.find_bias(columns)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"output": "page.pdf"}, ".html"),
+        ({"labels": "item_id,label\nnobody,1"}, "nobody"),
+        ({"labels": "item_id,label"}, "no rows"),
+        ({"readings": "item_id,logit_1,logit_2\nt0,1,2"}, "options"),
+    ],
+)
+def test_a_mistake_leaves_no_page(files, cordial, tmp_path, change, message):
+    for name in ("labels", "readings"):
+        if name in change:
+            (tmp_path / f"{name}.csv").write_text(change[name])
+    found = cordial(*files, change.get("output", "page.html"), status=2)
+    assert message in found.output and not list(tmp_path.glob("page*"))

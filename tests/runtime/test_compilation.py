@@ -1,0 +1,163 @@
+"""A few small programs are compiled once, whatever the number of texts, labels and priors."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Barrier
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+
+from cordial_ppl.channels.channel import Channel, observe
+from cordial_ppl.estimators.named import Cordial
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.runtime import compilation
+from cordial_ppl.runtime.compilation import compiled
+
+TEXTS = reviews(400, seed=1)
+LOWERING = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+BACKEND = "/jax/core/compile/backend_compile_duration"
+
+
+def tempered(readings, labels=None):
+    slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
+    observe(jax.nn.log_softmax(slope * readings.logits), labels)
+
+
+CHANNEL = Channel("tempered", tempered)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_kept(monkeypatch):
+    """What an earlier run has left on disk would not be compiled again."""
+    monkeypatch.setenv("CORDIAL_CACHE_DIR", "")
+
+
+@contextmanager
+def compilations(watched=LOWERING):
+    """Names of the programs that JAX lowers meanwhile; a cache of compiled ones hides nothing."""
+    names = []
+
+    def listen(event: str, duration_secs: float, **kwargs: Any):
+        if event == watched:
+            names.append(kwargs.get("fun_name"))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield names
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+
+
+def toy(seed):
+    return Stack(channels=(CHANNEL,), calibrators=("temperature",), seed=seed)
+
+
+def whole(seed):
+    return Cordial(seed=seed)
+
+
+def literal(seed):
+    return Stack(channels=("mixture",), inference="laplace", seed=seed)
+
+
+def fit(count, seed, start=0, make=toy):
+    rows = slice(start, start + count)
+    return make(seed).fit(TEXTS.logits[rows], TEXTS.labels[rows])
+
+
+def test_the_listener_hears():
+    with compilations() as names:
+        jax.jit(lambda x: x + 1.25)(jnp.ones(7))
+    assert names
+
+
+@pytest.mark.parametrize(("make", "programs"), [(literal, 4), (whole, 9)], ids=["laplace", "whole"])
+def test_few_programs_serve_every_number_of_labels_and_texts(make, programs):
+    for program in compilation.Program.everyone:
+        program.ready.clear()
+    stack = fit(20, seed=0, make=make)
+    stack.predict_proba(TEXTS.logits[:5])
+    stack.predict_interval(TEXTS.logits[:5])
+    # Densities and a prediction for each channel, a search where a mode is sought; quantiles.
+    assert sum(len(program.ready) for program in compilation.Program.everyone) == programs
+    with compilations() as names:
+        for count in (1, 7, 33, 90):
+            stack = fit(count, seed=count, start=count, make=make)
+        for count in (1, 40, 400):
+            stack.predict_proba(TEXTS.logits[:count])
+            stack.predict_interval(TEXTS.logits[:count])
+    assert names == []
+
+
+def test_threads_that_ask_at_once_compile_once():
+    traces, together = [], Barrier(4)
+
+    @compiled
+    def program(x: Any) -> Any:
+        traces.append(x.shape)
+        for _ in range(30):
+            x = jnp.cos(x) + 0.5 * x.T
+        return x
+
+    def ask(value):
+        together.wait()
+        return program(np.full((3, 3), value))
+
+    with compilations(BACKEND) as names, ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(ask, [0.1, 0.2, 0.3, 0.4]))
+    assert traces == [(3, 3)] and len(names) == 1
+    assert len({float(each[0, 0]) for each in found}) == 4
+
+
+def test_an_option_that_xla_does_not_know_is_left_out(monkeypatch):
+    monkeypatch.setattr(compilation, "UNKNOWN", set())
+    unknown = {"xla_cpu_no_such_option": True, "xla_nor_this": 1}
+    program = compiled(lambda x: x + 1, xla_backend_optimization_level=1, **unknown)
+    assert program(np.ones(3)).sum() == 6
+    assert compilation.UNKNOWN == set(unknown)
+    with compilations(BACKEND) as names:
+        program(np.ones(4))
+    assert len(names) == 1
+
+
+def test_what_a_program_depends_on_is_told_apart():
+    """Type and shape, JAX's precision, numbers of Python and of NumPy; all as ``jax.jit`` does."""
+
+    def both(x):
+        return 2 * jnp.sin(x)
+
+    program, plain = compiled(both), jax.jit(both)
+    for wide in (True, False):
+        with jax.enable_x64(wide):
+            single = np.ones(3, np.float32)
+            weak = jnp.asarray(1.0), 1, 2, 1.0
+            for x in (single, jnp.asarray(single), *weak, np.float16(1), jnp.ones(2)):
+                found, expected = program(x), plain(x)
+                assert (found.dtype, found.weak_type) == (expected.dtype, expected.weak_type)
+                np.testing.assert_array_equal(found, expected)
+    with jax.disable_jit():
+        np.testing.assert_array_equal(program(single), plain(single))
+
+
+def test_programs_are_forgotten_before_memory_has_too_many_pieces(monkeypatch, tmp_path):
+    pieces, allowed = tmp_path / "maps", tmp_path / "max_map_count"
+    monkeypatch.setattr(compilation, "MAPPINGS", (pieces, allowed))
+    cleared = []
+    monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(True))
+    allowed.write_text("10\n")
+    pieces.write_text("piece\n" * 5)
+    double = compiled(lambda x: 2 * x)
+    assert double(jnp.ones(3)).sum() == 6 and not cleared
+    pieces.write_text("piece\n" * 9)
+    assert double(jnp.ones(3)).sum() == 6 and not cleared
+    assert double(jnp.ones(4)).sum() == 8 and cleared == [True]
+    # What was compiled before is known no more.
+    assert double(jnp.ones(3)).sum() == 6 and len(cleared) == 2
+    pieces.unlink()
+    assert double(jnp.ones(5)).sum() == 10 and len(cleared) == 2

@@ -1,0 +1,208 @@
+"""The world around a fit: the user's own JAX settings, threads, processes, files and sockets."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import numpy as np
+import pytest
+from cordial_ppl.executables import VARIABLE
+from few_labels import LABELS, LOGITS, TEST, small
+from review_tables import fast, write_tables
+
+import cordial_ppl as cp
+from cordial_ppl.estimators.files import StackRecord
+from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.runtime import storage
+
+FLAGS = (
+    "jax_enable_x64",
+    "jax_numpy_dtype_promotion",
+    "jax_numpy_rank_promotion",
+    "jax_default_matmul_precision",
+    "jax_debug_nans",
+    "jax_check_tracer_leaks",
+    "jax_platforms",
+    "jax_compilation_cache_dir",
+    "jax_traceback_filtering",
+)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return small().fit(LOGITS, LABELS)
+
+
+def flags():
+    return {name: getattr(jax.config, name) for name in FLAGS}
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize(("x64", "promotion"), [(False, "strict"), (True, "standard")])
+def test_the_users_settings_change_nothing_and_stay(fitted, x64, promotion):
+    with jax.enable_x64(x64), jax.numpy_dtype_promotion(promotion):
+        with jax.default_matmul_precision("bfloat16"):
+            before = flags()
+            found = small().fit(LOGITS, LABELS)
+            np.testing.assert_array_equal(found.predict_proba(TEST), fitted.predict_proba(TEST))
+            ends = fitted.predict_interval(TEST)
+            np.testing.assert_array_equal(found.predict_interval(TEST), ends)
+            assert flags() == before
+
+
+@pytest.mark.nightly
+def test_nothing_is_kept_of_a_trace(fitted):
+    with jax.checking_leaks():
+        found = small().fit(LOGITS, LABELS)
+        np.testing.assert_array_equal(found.predict_proba(TEST), fitted.predict_proba(TEST))
+
+
+def test_fits_at_once_are_those_one_after_another():
+    texts = [reviews(60, seed=seed) for seed in range(4)]
+
+    def fit(place):
+        own = texts[place]
+        judge = small(seed=place).fit(own.logits[:20], own.labels[:20])
+        return judge.predict_proba(own.logits[20:]), np.stack(judge.predict_interval(TEST))
+
+    alone = [fit(place) for place in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(fit, range(4)))
+    for found, expected in zip(together, alone, strict=True):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+WATCHED = """
+import builtins, io, json, os, socket, sys
+
+written, called = set(), []
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+open_stream, open_file, make_folder = builtins.open, os.open, os.mkdir
+
+
+def note(path):
+    if isinstance(path, str | bytes | os.PathLike):
+        written.add(os.path.abspath(os.fsdecode(path)))
+
+
+def watch_stream(file, mode="r", *rest, **named):
+    if set(mode) & set("wax+"):
+        note(file)
+    return open_stream(file, mode, *rest, **named)
+
+
+def watch_file(path, flags, *rest, **named):
+    if flags & WRITING:
+        note(path)
+    return open_file(path, flags, *rest, **named)
+
+
+def watch_folder(path, *rest, **named):
+    note(path)
+    return make_folder(path, *rest, **named)
+
+
+class Watched(socket.socket):
+    def __init__(self, *rest, **named):
+        called.append(str(rest))
+        super().__init__(*rest, **named)
+
+
+# An audit hook would see all of it, and take minutes over the rest.
+builtins.open = io.open = watch_stream
+os.open, os.mkdir, socket.socket = watch_file, watch_folder, Watched
+import cordial_ppl as cp
+from cordial_ppl.cli import main
+from cordial_ppl import storage
+from cordial_ppl.cordial.files import StackRecord
+
+os.chdir(sys.argv[1])
+try:
+    sys.argv[1:] = json.loads(sys.argv[2])
+    main()
+except SystemExit as done:
+    assert not done.code
+texts = __import__("few_labels")
+stack = texts.small().fit(texts.LOGITS, texts.LABELS)
+logits = cp.LogitStack().fit(texts.LOGITS, texts.LABELS)
+logits.save("stack.cordial")
+storage.write("channels.cordial", "calibrator", *storage.pack(StackRecord.of(stack)))
+draws = stack.posteriors_["mixture"].draws
+probs = stack.predict_proba(texts.TEST)
+print(json.dumps([sorted(written), called, draws.tobytes().hex(), probs.tobytes().hex()]))
+"""
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory):
+    """What a process of its own wrote and called while it calibrated tables and fitted stacks."""
+    folder = tmp_path_factory.mktemp("watched")
+    for name in ("work", "home", "temporary"):
+        (folder / name).mkdir()
+    write_tables(folder / "work")
+    cache = os.environ[VARIABLE]
+    known = [os.environ.get("PYTHONPATH")]
+    environment = {name: value for name, value in os.environ.items() if "XDG" not in name} | {
+        "HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "temporary"),
+        VARIABLE: cache,
+        "JAX_ENABLE_X64": str(jax.config.jax_enable_x64),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "12345",
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, known)]),
+    }
+    arguments = json.dumps(["calibrate", *fast("r.csv", "l.csv"), "-o", "out.csv"])
+    command = [sys.executable, "-c", WATCHED, str(folder / "work"), arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder, cache, json.loads(done.stdout)
+
+
+def test_nothing_is_written_beside_the_output_and_the_cache(watched):
+    folder, cache, (written, *_) = watched
+    allowed = (str(cache), str(folder / "work") + os.sep, os.devnull)
+    assert any(path.startswith(str(folder / "work")) for path in written)
+    assert [path for path in written if not path.startswith(allowed)] == []
+    left = {path.name for path in folder.rglob("*") if path.is_file()}
+    assert left == {"r.csv", "l.csv", "out.csv", "stack.cordial", "channels.cordial"}
+
+
+def test_no_socket_is_opened(watched):
+    assert watched[2][1] == []
+
+
+def test_another_process_gets_the_same_to_the_last_bit(watched, fitted, tmp_path):
+    folder, _, (_, _, draws, probs) = watched
+    assert fitted.posteriors_["mixture"].draws.tobytes().hex() == draws
+    assert fitted.predict_proba(TEST).tobytes().hex() == probs
+    cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "stack.cordial")
+    storage.write(
+        tmp_path / "channels.cordial", "calibrator", *storage.pack(StackRecord.of(fitted))
+    )
+    for name in ("stack.cordial", "channels.cordial"):
+        assert digest(tmp_path / name) == digest(folder / "work" / name)
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_predicting_many_texts_takes_little_more_than_what_comes_out():
+    judge = cp.LogitStack().fit(LOGITS, LABELS)
+    many = np.tile(TEST, (2500, 1))
+    judge.predict_proba(many[:5000])  # compiled
+    tracemalloc.start()
+    try:
+        probs = judge.predict_proba(many)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Three members, their readings, and the sum.
+    assert peak < 8 * probs.nbytes
+    np.testing.assert_allclose(probs[-40:], judge.predict_proba(TEST), atol=1e-6)

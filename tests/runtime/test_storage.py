@@ -1,0 +1,171 @@
+"""Storage: what is read is what was written, or one clear error."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from jaxtyping import Float
+from safetensors import safe_open
+from safetensors.numpy import save
+
+from cordial_ppl.errors import CordialError, FileError
+from cordial_ppl.runtime import storage
+
+META = {"options": ["sehr schlecht", "坏", "3"], "weights": {"b": 0.1, "a": 1 / 3}, "seed": None}
+ARRAYS = {
+    "draws": np.random.default_rng(0).normal(size=(7, 5)),
+    "count": np.array(3, np.int64),
+    "flags": np.array([True, False]),
+    "empty": np.zeros((0, 4), np.float32),
+}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "saved.cordial"
+    storage.write(path, "calibrator", META, ARRAYS)
+    return path
+
+
+def assert_same(found):
+    meta, stored = found
+    assert json.dumps(meta) == json.dumps(META) and stored.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(stored[name], array, strict=True)
+
+
+@given(
+    array=arrays(
+        st.sampled_from([np.float64, np.float32, np.int32, np.uint8, np.bool_, ">f8", ">i4"]),
+        array_shapes(min_dims=0, min_side=0, max_dims=3),
+        elements={"allow_nan": False, "allow_infinity": False},
+    ),
+    meta=st.dictionaries(st.text(), st.none() | st.booleans() | st.floats(-1e300, 1e300)),
+)
+def test_any_plain_data_round_trips(tmp_path_factory, array, meta):
+    path = tmp_path_factory.mktemp("files") / "x"
+    storage.write(path, "thing", meta, {"array": array, "turned": array.T})
+    found, values = storage.read(path, "thing")
+    assert found == meta and values["array"].flags.writeable
+    np.testing.assert_array_equal(values["array"], array)
+    np.testing.assert_array_equal(values["turned"], array.T)
+
+
+def test_equal_contents_give_equal_bytes_that_other_tools_read(saved, tmp_path):
+    assert_same(storage.read(saved, "calibrator"))
+    storage.write(tmp_path / "again", "calibrator", META, ARRAYS)
+    assert (tmp_path / "again").read_bytes() == saved.read_bytes()
+    with safe_open(saved, "np") as file:
+        np.testing.assert_array_equal(file.get_tensor("draws"), ARRAYS["draws"])
+        assert json.loads(file.metadata()["cordial"])["meta"] == META
+
+
+def test_damage_is_seen_wherever_it_is(saved):
+    whole = saved.read_bytes()
+    for length in range(0, len(whole), 29):
+        saved.write_bytes(whole[:length])
+        with pytest.raises(FileError, match=r"saved.cordial (is damaged|was not saved by cordial)"):
+            storage.read(saved, "calibrator")
+    for position in range(0, len(whole), 5):
+        changed = bytearray(whole)
+        changed[position] ^= 0x41
+        saved.write_bytes(changed)
+        with pytest.raises(FileError, match="saved.cordial"):
+            storage.read(saved, "calibrator")
+
+
+def forge(path, header=None, arrays=None):
+    """Write a file with a digest that fits, unless the header gives another."""
+    arrays = ARRAYS if arrays is None else arrays
+    full = {"version": storage.VERSION, "kind": "calibrator", "meta": META}
+    content = json.dumps((storage.VERSION, "calibrator", META)).encode() + save(arrays)
+    full["digest"] = storage.hashlib.sha256(content).hexdigest()
+    full = {key: value for key, value in (full | (header or {})).items() if value != "nothing"}
+    path.write_bytes(save(arrays, {"cordial": json.dumps(full)}))
+
+
+@pytest.mark.parametrize(
+    ("header", "arrays", "message"),
+    [
+        ({"version": 3}, None, "another version .* 3, this one reads 2.: upgrade with pip"),
+        ({"version": 0}, None, "another version .* 0, this one reads 2.: fit again and save"),
+        ({"kind": "prior"}, None, "holds a 'prior'; a 'calibrator' is needed, as `cordial fit`"),
+        ({"meta": META | {"seed": 1}}, None, "do not match its digest"),
+        ({}, {"count": np.array(np.nan)}, "'count' does not hold finite numbers"),
+        ({}, {"count": np.zeros(2, np.complex64)}, "finite numbers, but complex64"),
+    ],
+)
+def test_a_changed_file(tmp_path, header, arrays, message):
+    forge(tmp_path / "saved.cordial")
+    assert_same(storage.read(tmp_path / "saved.cordial", "calibrator"))
+    forge(tmp_path / "saved.cordial", header, arrays)
+    with pytest.raises(FileError, match=message):
+        storage.read(tmp_path / "saved.cordial", "calibrator")
+
+
+def test_other_files(tmp_path):
+    (tmp_path / "r.csv").write_text("item_id,label\n")
+    (tmp_path / "plain").write_bytes(save(ARRAYS))
+    with zipfile.ZipFile(tmp_path / "old.cordial", "w") as archive:
+        archive.writestr("meta.json", "{}")
+    for name, message in {
+        "r.csv": "r.csv was not saved by cordial. Make one with `cordial fit`",
+        "plain": "plain was not saved by cordial",
+        "old.cordial": "file format 1, this one reads 2.: fit again and save",
+        "none": "cannot read .*No such file",
+        ".": "cannot read .*directory",
+        "\0": "cannot read",
+    }.items():
+        for read in (lambda path: storage.read(path, "calibrator"), storage.find_kind):
+            with pytest.raises(FileError, match=message):
+                read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("meta", "stored"),
+    [
+        ({"x": np.float32(1)}, {}),
+        ({}, {"x": np.array([1, np.inf])}),
+        ({}, {"x": np.array(["a"])}),
+        ({}, {"x": np.array([{}], object)}),
+    ],
+)
+def test_what_cannot_be_saved_leaves_the_old_file(saved, tmp_path, meta, stored):
+    old = saved.read_bytes()
+    with pytest.raises(CordialError, match="cannot save .*saved.cordial: "):
+        storage.write(saved, "calibrator", meta, stored)
+    assert saved.read_bytes() == old and list(tmp_path.iterdir()) == [saved]
+    with pytest.raises(FileError, match="cannot write"):
+        storage.write(tmp_path / "none" / "x", "calibrator", {}, {})
+
+
+class Part(storage.Record):
+    loc: Float[np.ndarray, " _P"]
+    scale: Float[np.ndarray, "2 _P"] | None = None
+
+
+class Whole(storage.Record):
+    parts: dict[str, Part]
+    share: float
+
+
+def test_records_are_checked_by_their_types():
+    parts = {"a": Part(loc=np.ones(3), scale=np.ones((2, 3))), "b": Part(loc=np.ones(4))}
+    meta, stored = storage.pack(Whole(parts=parts, share=0.5))
+    assert meta["parts"]["a"] == {"loc": "parts.a.loc", "scale": "parts.a.scale"}
+    found = storage.unpack(Whole, meta, stored)
+    np.testing.assert_array_equal(found.parts["b"].loc, np.ones(4))
+    for more, arrays_, message in [
+        ({"share": None}, {}, "Expected `float`, got `null`"),
+        ({"odd": 1}, {}, "unknown field `odd`"),
+        ({}, {"parts.a.loc": np.ones(3, int)}, r"got `numpy.ndarray` - at `\$.parts\[...\].loc`"),
+        ({}, {"parts.a.loc": np.ones((3, 1))}, r"at `\$.parts\[...\].loc`"),
+        ({}, {"parts.a.loc": np.ones(2)}, "scale has 3 for 2 _P"),
+        ({}, {"odd": np.ones(2)}, "array 'odd' does not belong there"),
+    ]:
+        with pytest.raises(FileError, match=message), storage.blaming("x"):
+            storage.unpack(Whole, meta | more, stored | arrays_)

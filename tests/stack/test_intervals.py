@@ -1,0 +1,99 @@
+"""Credible intervals of the expected position on the scale."""
+
+import numpy as np
+import pytest
+from few_labels import LABELS, LOGITS, TEST, small
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cordial_ppl.errors import InputError
+from cordial_ppl.stack.interval import HALVINGS, label_range, quantiles
+
+
+def test_intervals(judge):
+    low, high = judge.predict_interval(TEST)
+    mean = judge.predict_mean(TEST)
+    assert (low <= high).all() and (low >= 1).all() and (high <= 5).all()
+    assert ((low <= mean) & (mean <= high)).mean() > 0.95
+    inner, outer = judge.predict_interval(TEST, level=0.5), judge.predict_interval(TEST, level=0.99)
+    assert (inner[0] >= low).all() and (inner[1] <= high).all()
+    assert (outer[0] <= low).all() and (outer[1] >= high).all()
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, -0.1, np.nan])
+def test_levels_that_are_no_probability(stack, level):
+    with pytest.raises(InputError, match="level must lie between 0 and 1"):
+        stack.predict_interval(TEST, level=level)
+
+
+def test_intervals_contain_the_mean(stack):
+    mode = small(inference="mode").fit(LOGITS, LABELS)
+    for level in (0.05, 0.5, 0.9):
+        for found in (mode, stack):
+            low, high = found.predict_interval(TEST, level=level)
+            mean = found.predict_mean(TEST)
+            assert ((low <= mean) & (mean <= high)).all()
+
+
+DENSE = np.linspace(-3, 3, 60_001)
+
+
+@settings(max_examples=100)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    places=st.sampled_from([(-1.0, 0.0, 1.0), (2.5,), (1.0, 2.0, 1000.0), DENSE]),
+    shares=st.sampled_from([(1.0, 0.0, 0.0), (0.25, 0.5, 0.25), None]),
+    equal=st.booleans(),
+    texts=st.sampled_from([1, 24, 129, 600]),
+    level=st.sampled_from([0.1, 0.5, 0.9, 0.99]),
+)
+def test_quantiles_are_as_they_are_defined(seed, places, shares, equal, texts, level):
+    """Of draws that are alike or of either sign, with shares of their own or the same for all."""
+    rng, counts = np.random.default_rng(seed), (12, 1, 30)
+    means = [rng.choice(places, (count, texts)).astype(np.float32) for count in counts]
+    weights = [np.full(c, 1 / c) if equal else rng.dirichlet(np.ones(c)) for c in counts]
+    own = rng.dirichlet(np.ones(3), texts) if shares is None else np.array([shares])
+    found = quantiles(means, weights, own, level)
+    draws = np.concatenate(means)
+    mass = np.concatenate([w[:, None] * one for w, one in zip(weights, own.T, strict=True)])
+    mass = np.broadcast_to(mass, draws.shape)
+    slack = np.ptp(draws, axis=0) * 2.0**-HALVINGS + 1e-6
+    for tail, end in zip(((1 - level) / 2, (1 + level) / 2), found, strict=True):
+        assert ((draws == end) & (mass > 0)).any(axis=0).all()
+        assert (np.where(draws <= end, mass, 0).sum(axis=0) >= tail - 1e-6).all()
+        assert (np.where(draws < end - slack, mass, 0).sum(axis=0) <= tail + 1e-6).all()
+
+
+@settings(max_examples=200)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(2, 12),
+    spread=st.sampled_from([0.05, 0.5, 5.0]),
+    level=st.sampled_from([0.1, 0.5, 0.9, 0.99]),
+)
+def test_label_ranges_are_as_they_are_defined(seed, size, spread, level):
+    """Little lies outside on either side, and one option fewer would leave out too much."""
+    probs = np.random.default_rng(seed).dirichlet(np.full(size, spread), 50)
+    tail = (1 - level) / 2
+    for p, low, high in zip(probs, *label_range(probs, level), strict=True):
+        assert low <= high
+        assert p[:low].sum() <= tail + 1e-9 and p[high + 1 :].sum() <= tail + 1e-9
+        assert p[: low + 1].sum() > tail - 1e-9 and p[high:].sum() > tail - 1e-9
+        assert p[low : high + 1].sum() >= level - 1e-9
+
+
+def test_a_tail_of_just_the_allowed_probability_is_left_out():
+    probs = np.array([[0.05, 0.9, 0.05], [0.06, 0.94, 0.0], [0.0, 0.0, 1.0], [0.4, 0.2, 0.4]])
+    assert label_range(probs, 0.9).T.tolist() == [[1, 1], [0, 1], [2, 2], [0, 2]]
+
+
+def test_label_intervals_hold_labels(judge):
+    """As options, in the terms of the labels; wider where more is asked for."""
+    rng, probs = np.random.default_rng(0), judge.predict_proba(TEST)
+    low, high = judge.predict_label_interval(TEST)
+    assert {*low, *high} <= {*judge.classes_}
+    drawn = np.array([rng.choice(len(p), 400, p=p) for p in probs])
+    first, last = (np.searchsorted(judge.classes_, end)[:, None] for end in (low, high))
+    assert ((first <= drawn) & (drawn <= last)).mean() >= 0.9
+    wide = judge.predict_label_interval(TEST, level=0.99)
+    assert (wide[0] <= low).all() and (wide[1] >= high).all()

@@ -1,0 +1,279 @@
+"""Stacks: the default's seven members, and how stacking weighs members."""
+
+import json
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from few_labels import (
+    LABELS,
+    LOGITS,
+    STARS,
+    TEST,
+    assert_probabilities,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+import cordial_ppl as cp
+from cordial_ppl.channels import PAPER_CHANNELS
+from cordial_ppl.channels.channel import Channel, observe
+from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.stack.calibrators import CALIBRATORS
+from cordial_ppl.stack.stacking import LEAST_ERROR, MIN_LABELS, earned_counts, stack_weights
+
+MEMBERS = [
+    "mixture",
+    "mixture-vector",
+    "location",
+    "bridge",
+    "temperature",
+    "vector",
+    "odds",
+]
+
+
+def test_the_stack_of_seven(judge):
+    probs = judge.predict_proba(TEST)
+    assert_probabilities(probs, 40, 5)
+    assert list(judge.weights_) == MEMBERS
+    assert sum(judge.weights_.values()) == pytest.approx(1.0, abs=1e-9)
+    assert min(judge.weights_.values()) > 0
+    assert list(judge.posteriors_) == MEMBERS[:4]
+    assert all(p.diagnostics.trusted for p in judge.posteriors_.values())
+    assert judge.scale_.options == STARS
+    expected = judge.expected_
+    assert expected.labels == 20 and 0 < expected.cordial < expected.raw
+    assert "mixture" in judge.summary()
+
+
+def test_predictions_are_the_weighted_members(judge):
+    parts = [
+        judge.weights_[name] * judge.fits_[name].predict(TEST - TEST.mean(1)[:, None], {})[0]
+        for name in MEMBERS
+    ]
+    np.testing.assert_allclose(judge.predict_proba(TEST), sum(parts), rtol=0, atol=1e-6)
+
+
+def test_options_and_means_in_the_users_terms(judge, stack):
+    probs = judge.predict_proba(TEST)
+    assert list(judge.predict(TEST)) == [STARS[k] for k in probs.argmax(axis=1)]
+    np.testing.assert_allclose(judge.predict_mean(TEST), probs @ np.arange(1.0, 6.0), rtol=1e-12)
+    probs = stack.predict_proba(TEST)
+    np.testing.assert_array_equal(stack.predict(TEST), probs.argmax(axis=1))
+    np.testing.assert_allclose(stack.predict_mean(TEST), probs @ np.arange(5.0), rtol=1e-12)
+
+
+def test_losses_of_the_members_by_themselves(judge):
+    assert list(judge.losses_) == MEMBERS
+    assert judge.expected_.cordial < max(judge.losses_.values())
+    alone = Stack(calibrators=("temperature",)).fit(LOGITS, LABELS)
+    assert alone.losses_["temperature"] == pytest.approx(alone.expected_.cordial)
+    assert not Stack(calibrators=("temperature",)).fit(LOGITS[:5], LABELS[:5]).losses_
+
+
+def test_the_paper_presets():
+    flat, counted = cp.Cordial.paper(), cp.Cordial.paper(weights="one-count")
+    assert (flat.inference, counted.inference) == ("laplace", "laplace")
+    assert set(flat.settings.weight_counts.values()) == {0.0}
+    assert counted.settings.weight_counts == dict.fromkeys(flat.members, 1.0)
+    assert flat.members == (*PAPER_CHANNELS, *MEMBERS[4:])
+    with pytest.raises(InputError, match="weights may name one of flat, one-count"):
+        cp.Cordial.paper(weights="two")
+
+
+def calibrators(stack, labels):
+    return [part.name for part in stack.parts(labels) if part.name in CALIBRATORS]
+
+
+def test_a_calibrator_that_waits_for_labels(tmp_path):
+    late = {"vector": 20}
+    stack = Stack(calibrators=("temperature", "vector"))
+    stack.min_labels = late
+    assert calibrators(stack, 19) == ["temperature"] and calibrators(stack, 20)[1] == "vector"
+    few, many = stack.fit(LOGITS[:19], LABELS[:19]).weights_, stack.fit(LOGITS, LABELS).weights_
+    assert list(few) == ["temperature"] and list(many) == ["temperature", "vector"]
+    assert calibrators(cp.Cordial(), 199) == calibrators(cp.Cordial.paper(), 10**6)
+    assert calibrators(cp.Cordial(), 200)[-1] == "dirichlet"
+
+
+def rugged(readings, labels=None):
+    """A density that no number of particles can sample."""
+    place = numpyro.sample("place", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
+    depth = 5.0 * jnp.sum(1 + jnp.sin(1e5 * place))
+    observe(jnp.zeros_like(readings.logits) - depth, labels)
+
+
+def test_a_posterior_that_is_not_reliable_is_warned_of():
+    doubtful = Stack(channels=(Channel("rugged", rugged),), calibrators=("temperature",))
+    with pytest.warns(CordialWarning, match="channel 'rugged' is not reliable.*nuts"):
+        doubtful.fit(LOGITS, LABELS)
+    assert not doubtful.posteriors_["rugged"].diagnostics.trusted
+
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "stacking.json").read_text())
+
+
+def log_posterior(weights, probs, counts):
+    prior = np.sum(np.where(counts > 0.0, counts * np.log(weights), 0.0))
+    return np.sum(np.log(probs @ weights)) + prior
+
+
+@st.composite
+def ensembles(draw):
+    """Probabilities of 40 labels under 5 members, alike or different, and prior counts."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    spread = draw(st.sampled_from([0.01, 0.5, 3.0]))
+    log_probs = np.maximum(-rng.exponential(1.0, (40, 1)) - spread * rng.random((40, 5)), -9.0)
+    return log_probs, np.full(5, draw(st.sampled_from([0.0, 0.1, 1.0])))
+
+
+@given(ensembles())
+def test_no_other_weights_are_likelier(drawn):
+    log_probs, counts = drawn
+    weights = stack_weights(log_probs, counts)
+    assert np.all(weights >= 0.0) and weights.sum() == pytest.approx(1.0, abs=1e-12)
+    probs = np.exp(log_probs)
+    own = log_posterior(weights, probs, counts)
+    total = 40 + counts.sum()
+    slopes = (1.0 / (probs @ weights)) @ probs
+    slopes = slopes + np.divide(counts, weights, where=counts > 0.0, out=np.zeros(5))
+    # The posterior is concave: its excess slope bounds what any other weights could gain.
+    assert slopes.max() - total <= 1e-9 * total
+    for other in np.eye(5):
+        for share in (1e-3, 0.1):
+            moved = (1 - share) * weights + share * other
+            assert log_posterior(moved, probs, counts) <= own + 1e-9
+
+
+@pytest.mark.float32
+@pytest.mark.parametrize("count", [0.0, 1.0])
+def test_texts_of_which_nothing_is_said_and_impossible_labels(count):
+    rng = np.random.default_rng(13)
+    log_probs = np.log(rng.uniform(0.1, 0.9, (24, 4)))
+    mask = rng.random(24) < 0.6
+    counts = np.full(4, count)
+    alone = stack_weights(log_probs[mask], counts)
+    silent = np.where(mask[:, None], log_probs, -np.inf)
+    present = np.repeat(mask[:, None], 4, axis=1)
+    np.testing.assert_allclose(stack_weights(silent, counts, present=present), alone, atol=1e-12)
+    # A member that finds every label impossible keeps what its prior gives it.
+    hopeless = np.hstack([log_probs, np.full((24, 1), -np.inf)])
+    weights = stack_weights(hopeless, np.full(5, count))
+    assert weights[-1] == pytest.approx(count / (24 + 5 * count), abs=2e-3)
+    assert np.all(np.isfinite(weights))
+
+
+def test_a_member_has_to_earn_its_count():
+    rng = np.random.default_rng(0)
+    base = np.log(rng.uniform(0.2, 0.8, (20, 2)))
+    counts, others = np.array([3.0, 1.0, 2.0]), base @ [0.0, 1.0]
+    mixed = np.log(np.exp(base) @ [0.75, 0.25])
+    own = np.array([False, False, True])
+
+    def count(logs, **settings):
+        found = earned_counts(np.column_stack([base, logs]), counts, own, **settings)
+        assert found[:2].tolist() == counts[:2].tolist()
+        return float(found[2])
+
+    assert count(mixed) == count(mixed + 0.1) == 2.0
+    # Worse by the same for every label: the error is the least that there is.
+    assert count(mixed - 3 * LEAST_ERROR) == pytest.approx(2 * np.exp(-4.5))
+    noise = rng.standard_normal(20)
+    noise -= noise.mean()
+    error = np.sqrt(np.mean(noise**2) / 20) + LEAST_ERROR
+    assert count(mixed - 2 * error + noise) == pytest.approx(2 * np.exp(-2))
+    # A label that counts nothing says nothing; of others the scale does not matter.
+    weights = np.where(np.arange(20) < 15, 1.0, 0.0)
+    silent = np.where(weights > 0, others, -9.0)
+    kept = earned_counts(np.column_stack([base, others])[:15], counts, own)
+    assert count(silent, weights=3 * weights) == pytest.approx(kept[2])
+    # Five who say the same of a text are one.
+    many = np.repeat(np.arange(20), 5)
+    five = np.column_stack([base, mixed - 2 * error + noise])[many]
+    shared = earned_counts(five, counts, own, np.full(100, 0.2), many)
+    assert shared[2] == pytest.approx(2 * np.exp(-2))
+    assert earned_counts(five[:35], counts, own, None, many[:35]).tolist() == counts.tolist()
+    assert earned_counts(base[:7], counts[:2], own[1:]).tolist() == counts[:2].tolist()
+    assert earned_counts(base - 5, counts[:2], np.array([True, True])).tolist() == [3.0, 1.0]
+
+
+def test_a_bad_channel_of_a_file_gets_little_weight(tmp_path):
+    path = tmp_path / "flipped.py"
+    lines = (
+        "import jax",
+        "import numpyro",
+        "import numpyro.distributions as dist",
+        "from cordial_ppl import observe",
+        "def model(readings, labels=None):",
+        "    t = numpyro.sample('temperature', dist.LogNormal(0.0, 0.5))",
+        "    observe(jax.nn.log_softmax(readings.logits[:, ::-1] / t, axis=1), labels)",
+    )
+    path.write_text("\n".join(lines))
+    stack = Stack(channels=["mixture", path], calibrators=["temperature"])
+    assert stack.settings.weight_counts == {"mixture": 2.0, "flipped": 1.0, "temperature": 0.25}
+    stack.fit(LOGITS, LABELS)
+    assert stack.weights_["flipped"] < 0.1
+    assert stack.losses_["flipped"] > stack.losses_["mixture"] + 1
+
+
+def test_few_labels_are_not_believed():
+    rng = np.random.default_rng(17)
+    log_probs = np.log(rng.uniform(0.1, 0.9, (24, 4)))
+    counts = np.zeros(4)
+    for n in (0, 1, MIN_LABELS - 1):
+        np.testing.assert_array_equal(stack_weights(log_probs[:n], counts), 0.25)
+    assert np.ptp(stack_weights(log_probs[:MIN_LABELS], counts)) > 0.01
+    favoured = np.array([3.0, 1.0, 0.5, 0.5])
+    few = stack_weights(log_probs[: MIN_LABELS - 1], favoured)
+    np.testing.assert_allclose(few, favoured / 5.0, rtol=1e-12)
+
+
+def test_an_independent_implementation_gives_the_same_weights():
+    log_probs = np.log(REFERENCE["P"])
+    for count, key in ((0.0, "w_alpha1"), (1.0, "w_alpha2")):
+        weights = stack_weights(log_probs, np.full(7, count))
+        np.testing.assert_allclose(weights, REFERENCE[key], atol=1e-8)
+
+
+@pytest.mark.x64
+def test_members_that_are_missing_are_left_out_of_their_texts():
+    rng = np.random.default_rng(1)
+    logs, count = np.log(rng.uniform(0.01, 1.0, (30, 4))), np.full(4, 0.5)
+    present = rng.random((30, 4)) < 0.6
+
+    def loss(free):
+        weights = np.exp(free - free.max())
+        weights /= weights.sum()
+        some = present.any(axis=1)
+        mixed = (present * np.exp(logs))[some] @ weights / (present[some] @ weights)
+        return -np.log(mixed).sum() - count @ np.log(weights)
+
+    weights = stack_weights(logs, count, present=present)
+    best = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-8})
+    assert loss(np.log(weights)) <= best.fun + 1e-8
+    everyone = stack_weights(logs, count, present=np.ones_like(present))
+    np.testing.assert_allclose(everyone, stack_weights(logs, count), rtol=0, atol=1e-9)
+    present[:, 2] = False
+    absent = stack_weights(logs, np.zeros(4), present=present)
+    assert absent[2] < 1e-12 and np.isclose(absent.sum(), 1)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0, 2))
+def test_a_weight_is_so_many_labels_for_a_stack(seed, count):
+    rng = np.random.default_rng(seed)
+    logs, times = np.log(rng.dirichlet(np.ones(3), (30, 4))[..., 0]), rng.integers(1, 4, 30)
+    rows, counts = np.repeat(np.arange(30), times), np.full(4, count)
+    found = stack_weights(logs, counts, weights=times.astype(float))
+    np.testing.assert_allclose(found, stack_weights(logs[rows], counts), rtol=0, atol=1e-7)
+    np.testing.assert_array_equal(
+        stack_weights(logs, counts, weights=np.ones(30)), stack_weights(logs, counts)
+    )
+    # Many labels of few texts are too few.
+    few = stack_weights(logs, counts, texts=np.arange(30) % (MIN_LABELS - 1))
+    np.testing.assert_array_equal(few, 0.25)

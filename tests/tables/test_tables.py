@@ -1,0 +1,401 @@
+"""Tables of readings and labels: every kind, and every choice that a file leaves open."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from review_tables import TEXTS, write_tables
+from scipy.special import softmax
+
+from cordial_ppl.data.readings import as_logits, readings_from_counts
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.logs.naming import as_name
+from cordial_ppl.tables import (
+    list_groups,
+    match_labels,
+    read_labelled,
+    read_labels,
+    read_readings,
+    read_several,
+    write_table,
+)
+from cordial_ppl.tables.choices import join_parts
+from cordial_ppl.tables.files import read_columns
+
+ENDINGS = ["csv", "parquet", "jsonl", "ndjson"]
+SCALE = Scale(("1", "2", "3"))
+
+
+@pytest.fixture
+def text(tmp_path):
+    """Write lines to a file of a given name."""
+
+    def write(name, *lines):
+        path = tmp_path / name
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_every_kind_of_reading(text):
+    p = text("p.csv", "item_id,p_1,p_2", "a,0.75,0.25", "b,0.5,0.5")
+    log = text("l.csv", "item_id,logprob_1,logprob_2", f"a,{np.log(3)},0", "b,-1e0,-1")
+    np.testing.assert_allclose(read_readings(p).logits, read_readings(log).logits, atol=1e-12)
+    assert (read_readings(p).kind, read_readings(log).kind) == ("p", "logprob")
+    counts = text("n.csv", "item_id,n_1,n_2,n_3", "a,0,1,0", "b,,,1")
+    expected = as_logits(readings_from_counts([[0, 1, 0], [0, 0, 1]]))
+    np.testing.assert_allclose(read_readings(counts).logits, expected)
+    ratings = text("r.jsonl", '{"item_id": "a", "rating": 2}', '{"item_id": "b", "rating": "3"}')
+    hard = read_readings(ratings, options=("1", "2", "3"))
+    assert hard.kind == "rating"
+    np.testing.assert_allclose(hard.logits, expected)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_empty_cells_are_missing_options(tmp_path, ending):
+    path = tmp_path / f"r.{ending}"
+    cells = {"item_id": ["a", "b"], "logit_1": [1.0, 1.0], "logit_2": [2.0, 2.0]}
+    write_table(path, cells | {"logit_3": [None, 3.0]})
+    first = {"csv": "line 2", "parquet": "row 0"}.get(ending, "line 1")
+    with pytest.warns(CordialWarning, match=f"1 option in 1 of 2 rows.*{first}, .*'logit_3'"):
+        table = read_readings(path)
+    np.testing.assert_allclose(table.logits[0] - table.logits[0, 0], [0, 1, 0])
+
+
+def test_ids_are_text_as_it_stands(text):
+    path = text("r.csv", " item_id ,logit_1, logit_2", "007,1,2", " 7 ,1,2", "1.0,1,2", "1,1,2")
+    assert read_readings(path).item_ids == ["007", "7", "1.0", "1"]
+    ids = "7.0", '"07"', "123456789012345678901"
+    path = text("r.jsonl", *(f'{{"item_id": {i}, "logit_1": 1, "logit_2": 2}}' for i in ids))
+    assert read_readings(path).item_ids == ["7.0", "07", "123456789012345678901"]
+
+
+def test_a_byte_order_mark_and_cells_over_several_lines(tmp_path):
+    path = tmp_path / "r.csv"
+    rows = b'\r\na,"x\r\ny",1,2\r\n\r\nb,,x,2\r\n'
+    path.write_bytes(b"\xef\xbb\xbfitem_id,note,logit_1,logit_2\r\n" + rows)
+    with pytest.raises(InputError, match="'x' in line 6"):
+        read_readings(path)
+    path.write_bytes(path.read_bytes().replace(b",x,", b",0,"))
+    table = read_readings(path)
+    assert (table.item_ids, table.extras) == (["a", "b"], {"note": ["x\r\ny", ""]})
+    np.testing.assert_array_equal(table.covariates(["logit_2"])["logit_2"], [2, 2])
+    for name, message in (
+        ("note", "column 'note' must be numbers; found .* in line 3"),
+        ("height", "r.csv has no column 'height'; found 'item_id', 'note'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            table.covariates([name])
+    # The limit of the standard library is 2**17 characters.
+    path.write_text(f"item_id,note,logit_1,logit_2\na,{'x' * 2**18},1,2\n")
+    assert len(read_readings(path).extras["note"][0]) == 2**18
+
+
+SEVERAL = {
+    "item_id": ["x", "x", "x", "y"],
+    "task": ["fluency", "fluency", "style", "style"],
+    "reader": ["r1", "r2", "r1", "r1"],
+    "p_1": [0.5, 0.25, 0.25, 0.5],
+    "p_2": [0.5, 0.75, 0.25, 0.25],
+    "p_3": [None, None, 0.5, 0.25],
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_one_of_several(tmp_path, ending):
+    path = tmp_path / f"r.{ending}"
+    write_table(path, SEVERAL)
+    style = read_readings(path, task="style")
+    assert (style.item_ids, style.scale.size) == (["x", "y"], 3)
+    assert style.extras == {"task": ["style"] * 2, "reader": ["r1"] * 2}
+    # Where other tasks have more options, only the columns with something in them count.
+    fluency = read_readings(path, task="fluency", reader="r2")
+    np.testing.assert_allclose(fluency.logits, as_logits(np.log([[0.25, 0.75]])))
+    with pytest.warns(CordialWarning):
+        named = read_readings(path, task="fluency", reader="r2", options=("1", "2", "3"))
+    assert named.scale.size == 3
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({}, "2 tasks: 'fluency', 'style'. It .*'r1', 'r2'. .*: task='fluency', reader='r1'.$"),
+        ({"reader": "r1"}, "2 tasks: 'fluency', 'style'. Choose one.* task='fluency'.$"),
+        ({"task": "fluency"}, "2 readers: 'r1', 'r2'. Choose one.* reader='r1'.$"),
+        ({"task": "taste"}, "no task 'taste'; found 'fluency', 'style'"),
+        ({"task": "style", "reader": "r2"}, "no reader 'r2'; found 'r1'"),
+        ({"task": "fluency", "reader": "r3"}, "no reader 'r3'; found 'r1', 'r2'"),
+    ],
+)
+def test_a_choice_is_asked_for(tmp_path, chosen, message):
+    write_table(tmp_path / "r.csv", SEVERAL)
+    with pytest.raises(InputError, match=message):
+        read_readings(tmp_path / "r.csv", **chosen)
+
+
+def test_columns_in_another_order_than_their_numbers(text):
+    path = text("r.csv", "item_id,p_1,p_3,p_2", "a,0.2,0.5,0.3")
+    table = read_readings(path, options=("1", "2", "3"))
+    np.testing.assert_allclose(softmax(table.logits[0]), [0.2, 0.3, 0.5])
+    falling = text("f.csv", "item_id,p_3,p_2,p_1", "a,0.2,0.5,0.3")
+    assert read_readings(falling).scale.options == ("3", "2", "1")
+    with pytest.raises(InputError, match="the options are '1', '3'.*the columns 'p_1'"):
+        read_readings(path, options=("1", "3"))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_labels_meet_their_readings(tmp_path, ending):
+    readings, labels = tmp_path / "r.parquet", tmp_path / f"l.{ending}"
+    cells = {f"logit_{option}": np.zeros(4) for option in SCALE.options}
+    write_table(readings, {"item_id": [f"text {i}" for i in range(4)], **cells})
+    cells = {"item_id": ["text 3", "text 0"], "label": [1, 3], "user": ["u", "v"]}
+    write_table(labels, cells)
+    table = read_labels(labels, SCALE)
+    np.testing.assert_array_equal(table.labels, [0, 2])
+    assert table.extras == {"user": ["u", "v"]}
+    np.testing.assert_array_equal(match_labels(read_readings(readings), table)[1], [3, 0])
+
+
+def test_labels_of_one_task(text):
+    path = text("l.csv", "item_id,task,label", "a,x,1", "a,y,2", " b , y , 3 ")
+    np.testing.assert_array_equal(read_labels(path, SCALE, task="y").labels, [1, 2])
+    assert read_labels(path, SCALE, task="y").item_ids == ["a", "b"]
+    with pytest.raises(InputError, match="2 tasks: 'x', 'y'. Choose one"):
+        read_labels(path, SCALE)
+    plain = text("p.csv", "item_id,label", "a,1")
+    assert read_labels(plain, SCALE, task="y").item_ids == ["a"]
+
+
+CELLS = st.tuples(st.integers(1, 3), st.floats(0.1, 9), st.sampled_from("xyz"))
+
+
+@given(
+    st.lists(CELLS, min_size=2, max_size=8),
+    st.randoms(use_true_random=False),
+    st.sampled_from([",", ";", "\t"]),
+)
+def test_the_order_of_rows_and_other_columns_change_nothing(tmp_path_factory, cells, random, mark):
+    """Also which character separates cells."""
+    table = {
+        "item_id": [f"t{i // 2}" for i in range(len(cells))],
+        "annotator": [str(i % 2) for i in range(len(cells))],
+        "label": [str(k) for k, *_ in cells],
+        "weight": [repr(w) for _, w, _ in cells],
+    }
+    path = tmp_path_factory.mktemp("order") / "l.csv"
+
+    def labels(columns, rows, mark=","):
+        lines = [columns, *([columns[name][row] for name in columns] for row in rows)]
+        path.write_text("".join(mark.join(line) + "\n" for line in lines))
+        found = read_labels(path, SCALE)
+        parts = found.item_ids, found.annotators or (), found.labels.tolist(), found.weights
+        return sorted(zip(*parts, strict=True))
+
+    expected = labels(table, range(len(cells)))
+    other = list((table | {"note": [note for *_, note in cells]}).items())
+    rows = list(range(len(cells)))
+    random.shuffle(other)
+    random.shuffle(rows)
+    assert labels(dict(other), rows, mark) == expected
+
+
+@given(st.permutations(range(5)), st.permutations(["item_id", "p_1", "p_2", "p_3", "note"]))
+def test_the_order_of_a_table_of_readings(tmp_path_factory, rows, names):
+    """But for that of the options, which is the scale's unless they are named."""
+    cells = {
+        "item_id": list("abcde"),
+        "p_1": [0.2, 0.5, 0.1, 0.3, 0.6],
+        "p_2": [0.3, 0.3, 0.1, 0.3, 0.1],
+        "p_3": [0.5, 0.2, 0.8, 0.4, 0.3],
+        "note": list("vwxyz"),
+    }
+    path = tmp_path_factory.mktemp("order") / "r.csv"
+    write_table(path, {name: [cells[name][row] for row in rows] for name in names})
+    table = read_readings(path, options=SCALE.options)
+    found = dict(zip(table.item_ids, softmax(table.logits, axis=1), strict=True))
+    plain = np.array([cells[f"p_{k}"] for k in (1, 2, 3)]).T
+    assert sorted(found) == cells["item_id"]
+    for row, item in enumerate("abcde"):
+        np.testing.assert_allclose(found[item], plain[row])
+
+
+def test_which_separator_and_encoding(tmp_path):
+    path = tmp_path / "r.txt"
+    text = 'item_id;"a, b; c";p_1;p_2\nx;"1;2";0,25;0,75\n'
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        path.write_bytes(text.encode(encoding))
+        table = read_readings(path)
+        np.testing.assert_allclose(softmax(table.logits[0]), [0.25, 0.75])
+        assert table.extras == {"a, b; c": ["1;2"]}
+    path.write_text("sep=;\r\nitem_id;label\r\nx;2\r\ny;9\r\n")
+    with pytest.raises(InputError, match="found '9' in line 4"):
+        read_labels(path, SCALE)
+    path.write_text("item_id,label\n")
+    with pytest.raises(InputError, match="holds no rows"):
+        read_labels(path, SCALE)
+
+
+def test_names_of_columns(text):
+    readings = text("r.csv", "Item ID,judge,p_1,p_2", "x,a,0.5,0.5", "y,b,0.5,0.5")
+    with pytest.raises(InputError, match="no column 'item_id'; .*: id='Item ID'.$"):
+        read_readings(readings)
+    table = read_readings(readings, id=["Item ID"], reader="judge=b")
+    assert table.item_ids == ["y"] and table.extras == {"reader": ["b"]}
+    labels = text("l.csv", "item_id,verdict,label", "y,1,9")
+    found = read_labels(labels, table.scale, id=["Item ID"], label=["verdict"])
+    assert found.labels.tolist() == [0] and found.extras == {"input_label": ["9"]}
+    parts = text("q.csv", "question,model,label", "7,gpt,1", "7,other,2")
+    assert read_labels(parts, SCALE, id=["question,model"]).item_ids == ["7|gpt", "7|other"]
+    bars = text("b.csv", "question,model,label", "x|y,z,1", "x,y|z,2")
+    assert read_labels(bars, SCALE, id=["question,model"]).item_ids == [r"x\|y|z", r"x|y\|z"]
+    with pytest.raises(InputError, match="no column 'label'; .* label='vote'"):
+        read_labels(text("v.csv", "item_id,vote", "y,2"), table.scale)
+
+
+def test_words_are_told_by_more_than_capitals_and_blanks():
+    words = Scale(("very bad", "so so", "Good", "good"))
+    np.testing.assert_array_equal(
+        words.encode(["VERY  bad", "So so", "Good", "good"]), [0, 1, 2, 3]
+    )
+    with pytest.raises(InputError, match="found 'GOOD' in row 0"):
+        words.encode(["GOOD"])
+
+
+def test_one_label_of_several(text):
+    path = text(
+        "l.csv", "item_id,annotator,label,weight",
+        "a,x,1,1", "a,y,3,3", "b,x,2,1", "c,x,1,1", "c,y,2,1", "c,z,3,1",
+    )  # fmt: skip
+    found = read_labels(path, SCALE, annotators="median", round="half-up")
+    assert (found.item_ids, found.labels.tolist()) == (["a", "b", "c"], [2, 1, 1])
+    assert found.weights.tolist() == [2, 1, 1] and found.annotators is None
+    found = read_labels(path, SCALE, annotators="mean", round="split")
+    assert found.labels.tolist() == [1, 2, 1, 1] and found.weights.tolist() == [1, 1, 1, 1]
+    with pytest.raises(InputError, match="mean labels .* 1 of 3 .* such as 2.5 in line 2"):
+        read_labels(path, SCALE, annotators="mean")
+
+
+def test_a_mean_of_equal_labels_is_that_label(text):
+    """Also where the weights' sums round."""
+    rows = [f"a,{who},5,{weight}" for who, weight in zip("xyz", (0.1, 0.7, 0.3), strict=True)]
+    path = text("l.csv", "item_id,annotator,label,weight", *rows)
+    found = read_labels(path, Scale(tuple("12345")), annotators="mean")
+    assert found.labels.tolist() == [4]
+
+
+def test_options_never_take_the_place_of_a_gap(text):
+    """Nor of columns that fall, or that other names are mixed with."""
+    for names in ("p_1,p_2,p_4", "p_3,p_2,p_1", "p_1,p_2,p_good"):
+        path = text("r.csv", f"item_id,{names}", "x,.2,.3,.5")
+        for options in (("0", "1", "2"), ("poor", "fair", "better")):
+            with pytest.raises(InputError, match="has columns of other options"):
+                read_readings(path, options=options)
+    words = text("w.csv", "item_id,p_poor,p_fair,p_good", "x,.2,.3,.5")
+    with pytest.raises(InputError, match="has columns of other options"):
+        read_readings(words, options=("bad", "fair", "good"))
+    assert read_readings(words, options=("1", "2", "3")).scale.aliases == ("poor", "fair", "good")
+
+
+def test_options_that_columns_number_otherwise(text):
+    """Labels are then the options' own numbers, never those of columns."""
+    readings = text("r.csv", "item_id,reader,p_1,p_2,p_3", "x,a,.2,.3,.5", "x,b,.2,.3,.5")
+    table = read_several([readings], options=("0", "1", "2"))
+    assert table.scale.options == ("0", "1", "2") and table.readers == ("a", "b")
+    np.testing.assert_allclose(softmax(table.logits[0], axis=1), [[0.2, 0.3, 0.5]] * 2)
+    labels = text("l.csv", "item_id,label", "x,2")
+    assert read_labels(labels, table.scale).labels.tolist() == [2]
+    with pytest.raises(InputError, match="0..2; found '3' in line 2"):
+        read_labels(text("m.csv", "item_id,label", "x,3"), table.scale)
+    words = read_readings(readings, reader="a", options=("poor", "fair", "good")).scale
+    assert read_labels(labels, words).labels.tolist() == [1]
+    assert read_labels(text("w.csv", "item_id,label", "x,Good"), words).labels.tolist() == [2]
+    # A calibrator's scale gives words for numbers, and no other numbers.
+    for own, fits in ((Scale(("poor", "fair", "good")), True), (Scale(("0", "1", "2")), False)):
+        if fits:
+            assert read_readings(readings, reader="a", options=own).scale.aliases == ("1", "2", "3")
+        else:
+            with pytest.raises(InputError, match="has columns of other options"):
+                read_readings(readings, reader="a", options=own)
+
+
+def test_columns_of_annotators(text):
+    path = text("l.csv", "item_id,label,label_x,label_y,y", "a,3,1,2,note", "b,3,,2,note")
+    found = read_labels(path, SCALE, label=["label_x", "label_y"])
+    assert list(zip(found.item_ids, found.annotators or (), found.labels, strict=True)) == [
+        ("a", "x", 0), ("a", "y", 1), ("b", "y", 1)
+    ]  # fmt: skip
+    assert found.extras["y"] == ["note"] * 3 and found.extras["input_label"] == ["3"] * 3
+    assert read_labels(path, SCALE).labels.tolist() == [2, 2]
+
+
+def test_an_index_of_names_without_a_name_is_of_the_texts(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names, cells = ["a", "b", "c"], {"p_1": [0.5, 0.25, 0.9], "p_2": [0.5, 0.75, 0.1]}
+    for ending, to in (("parquet", "to_parquet"), ("csv", "to_csv")):
+        path = tmp_path / f"r.{ending}"
+        getattr(pandas.DataFrame(cells, index=names), to)(path)
+        found = read_readings(path)
+        assert (found.item_ids, found.extras) == (names, {})
+        # Beside ids, another index has the name that `reset_index` gives; numbers are no column.
+        own = {"item_id": names, **cells}
+        for index, extras in ((["x", "y", "z"], {"index": ["x", "y", "z"]}), ([7, 3, 9], {})):
+            getattr(pandas.DataFrame(own, index=index), to)(path)
+            assert read_readings(path).extras == extras
+        getattr(pandas.DataFrame(cells, index=[7, 3, 9]), to)(path)
+        with pytest.raises(InputError, match="Name the column.*id='index'"):
+            read_readings(path)
+        assert read_readings(path, id=["index"]).item_ids == ["7", "3", "9"]
+    pandas.DataFrame(cells).to_csv(path)
+    assert [*read_columns(path).schema] == ["p_1", "p_2"]
+    path.write_text("item_id,p_1,,p_2\na,.9,note,.1\n")
+    assert read_readings(path).extras == {"column_3": ["note"]}
+
+
+def test_an_index_of_pandas_is_no_column(tmp_path, cordial):
+    """An index without a name, as a filter or a sample leaves it, is nobody's column."""
+    pandas = pytest.importorskip("pandas")
+    readings, labels = write_tables(tmp_path, "jsonl", user=["ann", "bob"] * (TEXTS // 2))
+    for path in (readings, labels):
+        frame = pandas.read_json(path, lines=True).sample(frac=1.0, random_state=0)
+        frame.to_parquet(path.with_suffix(".parquet"))
+        assert "__index_level_0__" in pl.read_parquet_schema(path.with_suffix(".parquet"))
+    both = tmp_path / "r.parquet", tmp_path / "l.parquet"
+    assert [*read_columns(both[0]).schema] == [*read_columns(readings).schema]
+    table, found, rows = read_labelled(*both)
+    assert [*list_groups(table, rows, found)] == ["user"]
+    fit = "--inference", "mode", "--quiet"
+    cordial("fuse", *both, "-o", "fused.csv", *fit)
+    cordial("shift", *both, "-o", "shifted.csv", *fit)
+    cordial("plan", both[0], "-n", 5, "-o", "plan.csv")
+    for name in ("fused.csv", "shifted.csv", "plan.csv"):
+        assert "user" in (header := Path(name).read_text().splitlines()[0])
+        assert "index_level" not in header
+    said = cordial("compare", *both, "--by", "system", status=2).stderr
+    assert "no column 'system'" in said and "index_level" not in said
+
+
+PARTS = st.text("a|\\", max_size=4)
+
+
+@given(st.lists(st.tuples(PARTS, PARTS), min_size=2, max_size=2, unique=True))
+def test_different_texts_have_different_joined_names(pairs):
+    assert len(set(map(join_parts, pairs))) == 2
+
+
+@given(st.lists(st.lists(PARTS.map(lambda part: part or None), min_size=1, max_size=3), max_size=4))
+def test_different_lists_have_different_names(lists):
+    known = {tuple(part or "" for part in parts) for parts in lists if any(parts)}
+    assert len({as_name(parts, "ids") for parts in lists} - {None}) == len(known)
+
+
+def test_a_part_of_an_id_may_be_missing_in_one_place(text):
+    path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",x,.5,.5")
+    assert read_readings(path, id=["q,model"]).item_ids == ["x|", "|x"]
+    path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",,.5,.5")
+    with pytest.raises(InputError, match="needs an item_id; there is none in line 3"):
+        read_readings(path, id=["q,model"])
