@@ -3,16 +3,18 @@
 import os
 from pathlib import Path
 
-import jax
-import jaxtyping
-import pytest
-from hypothesis import settings
-
 # Programs that were compiled are found again by the next run and by other workers.
 PROGRAMS = Path(__file__).parent.parent / ".cache" / "programs"
-os.environ.setdefault("CORDIAL_CACHE_DIR", str(PROGRAMS))
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(PROGRAMS))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # What a slow machine would say meanwhile is in nobody's way but that of tests.
 os.environ.setdefault("CORDIAL_PROGRESS", "0")
+
+import jax  # noqa: E402
+import jaxtyping  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 X64 = os.environ.get("CORDIAL_TEST_X64", "1") != "0"
 NIGHTLY = os.environ.get("CORDIAL_TEST_NIGHTLY", "0") != "0"
