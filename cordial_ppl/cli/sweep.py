@@ -13,7 +13,8 @@ CONFIG = (
     "are run: use only files that you trust."
 )
 FOLDER = "Folder of the results; an interrupted run resumes."
-ANALYSE = "Write a table and figure of the results: all, or one of them; may be repeated."
+ANALYSE = "Write a product of the results: table, curves or all; may be repeated."
+MOVED = " Only the paper needs it: benchmarks/paper/make.py of the repository makes it."
 
 
 def sweep(
@@ -34,9 +35,13 @@ def sweep(
     from cordial_ppl.evaluation.products.product import number, spread, tabulate
     from cordial_ppl.evaluation.products.table import loss_records
 
-    unknown = [name for name in analyse or () if name not in (*PRODUCTS, "all")]
-    if unknown:
-        raise InputError(f"--analyse may be all, {', '.join(PRODUCTS)}; got {unknown[0]!r}.")
+    for name in analyse or ():
+        if name not in (*PRODUCTS, "all"):
+            advice = (
+                " benchmarks/paper/make.py of the repository makes it." if name in MOVED else ""
+            )
+            allowed = ", ".join(("all", *PRODUCTS))
+            raise InputError(f"--analyse may be one of {allowed}; got {name!r}.{advice}")
     asked = tuple(dict.fromkeys(analyse or ()))
     wanted = tuple(PRODUCTS) if "all" in asked else asked
     with doing("loading"), leaving_at_once():
