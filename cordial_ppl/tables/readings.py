@@ -24,7 +24,7 @@ from cordial_ppl.data.readings import (
 )
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming
-from cordial_ppl.tables.choices import identify, select, select_both, split_choice
+from cordial_ppl.tables.choices import identify, select, split_choice
 from cordial_ppl.tables.columns import (
     filled,
     finite,
@@ -219,7 +219,7 @@ def open_readings(
         SettingNeeded: The file holds several readers or tasks, or a column `rating` has no options.
     """
     columns = identify(read_columns(path), id)
-    columns = select_both(columns, task, reader)
+    columns = select(select(columns, "task", task), "reader", reader)
     return ReadingTable(columns, *find_layout(columns, options))
 
 
