@@ -84,7 +84,7 @@ class LabelTable:
             raise InputError(f"{problem} remove the column 'weight'.")
 
     def where(self, position: int) -> str:
-        """Name the place of a label in the file: "line 7"."""
+        """Name the row of a label in the file: "line 7"."""
         return self.columns.where(position)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "LabelTable":
