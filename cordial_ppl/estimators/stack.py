@@ -20,14 +20,6 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.drift import sketch
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.exports import Exports
-from cordial_ppl.estimators.settings import (
-    check_counts,
-    check_effort,
-    check_list,
-    check_method,
-    check_names,
-    check_seed,
-)
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
@@ -40,6 +32,14 @@ from cordial_ppl.stack.members import (
     Member,
     fit_members,
     warn_if_doubtful,
+)
+from cordial_ppl.stack.settings import (
+    check_counts,
+    check_effort,
+    check_list,
+    check_method,
+    check_names,
+    check_seed,
 )
 from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.stack.weighing import weigh
