@@ -26,6 +26,7 @@ from cordial_ppl.cli.read import read
 from cordial_ppl.cli.report import report
 from cordial_ppl.cli.shift import shift
 from cordial_ppl.cli.sweep import sweep
+from cordial_ppl.runtime.cache import cache_programs
 from cordial_ppl.runtime.progress import doing, showing
 
 
@@ -123,4 +124,5 @@ def main() -> None:
     # JAX's own log is silent, unless the environment asks for it.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.getLogger("jax").setLevel(logging.CRITICAL)
+    cache_programs()
     app(prog_name="cordial")

@@ -37,11 +37,8 @@ def sweep(
 
     for name in analyse or ():
         if name not in (*PRODUCTS, "all"):
-            advice = (
-                " benchmarks/paper/make.py of the repository makes it." if name in MOVED else ""
-            )
-            allowed = ", ".join(("all", *PRODUCTS))
-            raise InputError(f"--analyse may be one of {allowed}; got {name!r}.{advice}")
+            refusal = f"--analyse may be all, {', '.join(PRODUCTS)}; got {name!r}."
+            raise InputError(refusal + MOVED * (name in ("reliability", "equivalents")))
     asked = tuple(dict.fromkeys(analyse or ()))
     wanted = tuple(PRODUCTS) if "all" in asked else asked
     with doing("loading"), leaving_at_once():

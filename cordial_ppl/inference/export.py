@@ -83,7 +83,7 @@ def to_datatree(
     target, data = posterior.target, posterior.data if data is None else data
     prior = target.prior if posterior.prior is None else posterior.prior
     with jax.enable_x64(True):
-        silent = posterior.silence()
+        silent = posterior.uninformative_reading()
         before = np.asarray(target.sample_prior(jax.random.key(seed), prior, silent, PRIOR_DRAWS))
         terms, powers = map(np.asarray, _priors(target)(jnp.asarray(draws), prior, silent))
     named = target.name(draws)

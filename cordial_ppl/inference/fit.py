@@ -30,7 +30,7 @@ from cordial_ppl.inference.importance import (
 from cordial_ppl.inference.laplace import Weighted, find_modes, sample_laplace
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import sample_nuts
-from cordial_ppl.inference.posterior import LITERAL, Posterior, precision
+from cordial_ppl.inference.posterior import PAPER_METHODS, Posterior, precision
 from cordial_ppl.inference.programs import DRAWS, predict_folds
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
@@ -39,8 +39,8 @@ from cordial_ppl.inference.sampler import (
     Problem,
     State,
     carry,
+    from_draws,
     sample,
-    settle,
 )
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.runtime.arrays import pad_rows
@@ -146,7 +146,7 @@ def _known(target: Target, case: Case, effort: Effort) -> State | None:
     before = Case(found.data, prior=prior, histogram=found.histogram)
     points = _whiten(found.draws, prior)
     logs = found.densities or _problem(target, before).evaluate(points, len(points))
-    state = settle(Particles(_whiten(found.draws, cast(Prior, case.prior)), *logs))
+    state = from_draws(Particles(_whiten(found.draws, cast(Prior, case.prior)), *logs))
     with np.errstate(divide="ignore"):
         weights = np.log(found.weights).astype(PRECISION)
     return state._replace(log_weights=weights, acceptance=PRECISION(judged.acceptance))
@@ -164,7 +164,7 @@ def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Found]:
         some = np.linspace(0, len(points) - 1, effort.particles).astype(int)
         chosen = points[some]
         found = _problem(target, case).evaluate(chosen, effort.particles)
-        states.append(settle(Particles(chosen, *found)))
+        states.append(from_draws(Particles(chosen, *found)))
     return _carried(target, cases, wholes, states, effort)
 
 
@@ -286,7 +286,7 @@ def _predict_held_out(
         probs = np.stack([cast(np.ndarray, found.probs)[: len(own)] for found in folds])
         held_out = probs[own, np.arange(len(own))]
         return held_out / held_out.sum(axis=1, keepdims=True)
-    if method in LITERAL:
+    if method in PAPER_METHODS:
         draws = [found.draws for found in folds]
     else:
         with np.errstate(divide="ignore"):

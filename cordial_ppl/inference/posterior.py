@@ -22,13 +22,13 @@ from cordial_ppl.inference.thinning import make_probes, thin
 if TYPE_CHECKING:
     from xarray import DataTree
 
-LITERAL = ("laplace", "mode")
+PAPER_METHODS = ("laplace", "mode")
 """The paper's own methods, of which every draw and digit is kept."""
 
 
 def precision(method: str) -> Any:
     """Precision of predictions: the paper's figures are compared digit by digit."""
-    return np.float64 if method in LITERAL else np.float32
+    return np.float64 if method in PAPER_METHODS else np.float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +95,8 @@ class Posterior:
             for name, value in self.parameters().items()
         }
 
-    def silence(self) -> Readings:
-        """Readings of one text that say nothing, for priors that do not look at any."""
+    def uninformative_reading(self) -> Readings:
+        """Return readings of one text that say nothing, for priors that do not look at any."""
         size = len(self.histogram)
         shape = (1, size) if self.readers is None else (1, self.readers, size)
         extra = dict.fromkeys(self.covariates, np.zeros(1))
@@ -112,7 +112,7 @@ class Posterior:
         prior = self.target.prior if self.prior is None else self.prior
         with jax.enable_x64(True):
             key = jax.random.key(seed)
-            flat = self.target.sample_prior(key, prior, self.silence(), draws)
+            flat = self.target.sample_prior(key, prior, self.uninformative_reading(), draws)
             return self.target.name(np.asarray(flat))
 
     def to_datatree(self, **settings: Any) -> "DataTree":
@@ -129,7 +129,8 @@ class Posterior:
         """
         if self.predicting is not None:
             return self.predicting
-        if self.diagnostics.method in LITERAL or self.data is None or len(self.weights) <= DRAWS:
+        literal = self.diagnostics.method in PAPER_METHODS
+        if literal or self.data is None or len(self.weights) <= DRAWS:
             return self.weights
         probes = make_probes(self.data.logits)
         extra = {name: column[probes.rows] for name, column in self.data.covariates.items()}

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from cordial_ppl.data.labelled import TILE, Data, on_cpu, texts_last
 from cordial_ppl.data.readings import Readings
-from cordial_ppl.inference.moves import Gaussian, Particles, Walk, decide, propose
+from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, decide, propose
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
 from cordial_ppl.runtime.compilation import compiled
@@ -69,7 +69,7 @@ def density(
     labels ``[F, rows]`` and histograms, ``[F, S]``; ``rows`` points are computed side by side, by
     the program that moves as many particles.
     """
-    run, (count, size) = _walk(target), points.shape
+    run, (count, size) = _pcn_program(target), points.shape
     labels, shares = np.atleast_2d(data.labels), np.atleast_2d(data.histogram)
     nowhere, blocks = _nowhere(rows, size, points.dtype), -(-count // rows)
     given = pad_rows(points, blocks * rows, 0.0).reshape(blocks, rows, size)
@@ -84,21 +84,21 @@ def density(
     return before, likelihood
 
 
-def walk(
+def run_pcn(
     target: Target,
     prior: Prior,
     data: Data,
-    begin: Walk,
+    begin: PCNState,
     around: Gaussian,
     temper: Float[Any, ""],
     normal: Float[np.ndarray, "moves S P_and_1"],
     uniform: Float[np.ndarray, "moves S"],
-) -> Walk:
+) -> PCNState:
     """Move particles, in any number of moves, on NumPy arrays.
 
     Arguments are those of `log_densities` and `cordial_ppl.inference.moves.move`.
     """
-    run, kind = _walk(target), begin.standard.dtype
+    run, kind = _pcn_program(target), begin.standard.dtype
     now, temper = jax.tree.map(lambda leaf: np.asarray(leaf, kind), (begin, temper))
     labels, shares = (np.stack([part] * STEPS) for part in (data.labels, data.histogram))
     data = data._replace(labels=labels, histogram=shares)
@@ -117,19 +117,19 @@ def walk(
 def _nowhere(rows: int, size: int, kind: np.dtype) -> tuple[Any, ...]:
     """What a walk would begin with, where points are only evaluated."""
     zero, line, points = np.zeros((), kind), np.zeros(rows, kind), np.zeros((rows, size), kind)
-    now = Walk(Particles(points, line, line), points, zero, zero)
+    now = PCNState(Particles(points, line, line), points, zero, zero)
     uniform = np.ones((STEPS, rows), kind)
     return now, points[0], zero, uniform, np.zeros((STEPS, rows, size + 1), kind)
 
 
 @lru_cache(maxsize=512)
-def _walk(target: Target) -> Callable[..., Any]:
+def _pcn_program(target: Target) -> Callable[..., Any]:
     """Moves of particles, or densities of points: the density is compiled once for both."""
 
     def run(
         prior: Prior,
         data: Data,
-        begin: Walk,
+        begin: PCNState,
         mean: Array,
         temper: Array,
         uniform: Array,
@@ -137,8 +137,8 @@ def _walk(target: Target) -> Callable[..., Any]:
         shaken: Array,
         steps: Array,
         walking: Array,
-    ) -> tuple[Walk, tuple[Array, Array]]:
-        def once(place: Array, state: tuple[Walk, tuple]) -> tuple[Walk, tuple]:
+    ) -> tuple[PCNState, tuple[Array, Array]]:
+        def once(place: Array, state: tuple[PCNState, tuple]) -> tuple[PCNState, tuple]:
             now, logs = state
             standard, moved = propose(now, mean, normal[place], shaken[place])
             points = jnp.where(walking, moved, shaken[place])

@@ -1,14 +1,14 @@
 r"""The default posterior: particles tempered from the prior, weighed by importance and moved.
 
-1. :func:`begin` draws points from the prior and weighs them by ``likelihood ** beta`` as far as
-   their effective size allows.
-2. :func:`climb` moves the particles resampled from them, and raises ``beta`` again, until it is 1
-   (sequential Monte Carlo: Del Moral, Doucet and Jasra 2006, JRSS B 68(3)).
-3. :func:`weigh` proposes fresh points from two Student-t distributions, one with the particles'
-   mean and covariance, one with those of their core where the likelihood is high.  Importance
-   weights remove what bias the particles carry, and k-hat and the effective sample size say
-   whether they did.  Particles resampled from them are moved once more.  If the weights were not
-   good enough, the particles at hand are moved instead, and this stage is repeated.
+1. :func:`init_from_prior` draws points from the prior and weighs them by ``likelihood ** beta``
+   as far as their effective size allows.
+2. :func:`temper_step` moves the particles resampled from them, and raises ``beta`` again, until it
+   is 1 (sequential Monte Carlo: Del Moral, Doucet and Jasra 2006, JRSS B 68(3)).
+3. :func:`importance_step` proposes fresh points from two Student-t distributions, one with the
+   particles' mean and covariance, one with those of their core where the likelihood is high.
+   Importance weights remove what bias the particles carry, and k-hat and the effective sample size
+   say whether they did.  Particles resampled from them are moved once more.  If the weights were
+   not good enough, the particles at hand are moved instead, and this stage is repeated.
    Where the draws of fewer labels are known, their weights for all labels may be good enough:
    then they replace these stages.
 4. :func:`carry` takes the particles to the posterior of other labels, as where a fold is held out:
@@ -35,8 +35,8 @@ from cordial_ppl.inference.importance import (
     pareto_smooth,
     resample,
 )
-from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian, set_out
-from cordial_ppl.inference.programs import density, walk
+from cordial_ppl.inference.moves import BLOCK, Gaussian, Particles, gaussian, init_pcn
+from cordial_ppl.inference.programs import density, run_pcn
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.compilation import compiled
 
@@ -130,20 +130,20 @@ def sample(problem: Problem, seed: Sequence[int], effort: Effort, known: Any = N
     """
     rng, due = source(seed), True
     if known is None:
-        state = begin(problem, effort, rng)
+        state = init_from_prior(problem, effort, rng)
     else:
         state = reweigh(known, *problem.evaluate(known.particles.points, effort.particles))
         poor = not state.khat <= khat_limit(effort.particles)
         due = poor or not state.ess >= LEAST_SHARE * effort.particles
         if not state.ess >= effort.least_ess:
-            state = begin(problem, effort, rng)
+            state = init_from_prior(problem, effort, rng)
     for _ in range(MAX_TEMPERATURES):
         if state.temper >= 1:
             break
-        state = climb(problem, effort, rng, state)
+        state = temper_step(problem, effort, rng, state)
     # One that is not at power 1 by now is weighed from where it is.
     for _ in range(1 + effort.repairs if due else 0):
-        state = weigh(problem, effort, rng, state)
+        state = importance_step(problem, effort, rng, state)
         if _good(state.khat, state.ess, effort):
             break
     return state
@@ -170,7 +170,7 @@ def carry(
                 labels=problem.data.labels[place], histogram=problem.data.histogram[place]
             )
             one = problem._replace(data=data)
-            found[place] = renew(one, effort, source(seeds[place]), own)
+            found[place] = refresh(one, effort, source(seeds[place]), own)
     return found
 
 
@@ -198,7 +198,7 @@ def first_step(size: int) -> float:
     return math.log(0.6 if size < 8 else 0.4)
 
 
-def begin(problem: Problem, effort: Effort, rng: np.random.Generator) -> State:
+def init_from_prior(problem: Problem, effort: Effort, rng: np.random.Generator) -> State:
     """Propose points from the prior and resample them at the highest power that they serve."""
     # Half of what is weighed at the end is enough to begin with.
     multiple, size = max(effort.proposals // 2, 1), problem.target.size
@@ -224,7 +224,7 @@ def begin(problem: Problem, effort: Effort, rng: np.random.Generator) -> State:
     return _raise_temper(state, offset, effort.particles / 2 * multiple**0.5, effort)
 
 
-def climb(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
+def temper_step(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
     """Move the particles at their power of the likelihood, then raise it and resample them."""
     state, offset = _move(problem, state, rng, effort.moves), _offset(rng)
     return _raise_temper(state, offset, effort.particles / 2, effort)
@@ -243,7 +243,9 @@ def _raise_temper(state: State, offset: Any, least_ess: float, effort: Effort) -
     )
 
 
-def weigh(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
+def importance_step(
+    problem: Problem, effort: Effort, rng: np.random.Generator, state: State
+) -> State:
     """Propose, weigh and resample points under the whole posterior, and move them.
 
     Where the weights are poor the particles at hand are moved instead: that is better than copies
@@ -266,7 +268,7 @@ def weigh(problem: Problem, effort: Effort, rng: np.random.Generator, state: Sta
     return _move(problem, state, rng, effort.last_moves)
 
 
-def settle(found: Particles) -> State:
+def from_draws(found: Particles) -> State:
     """The state of whitened draws from the posterior itself, equally weighted."""
     points = found.points
     none, zero = np.zeros((), np.int32), np.zeros((), points.dtype)
@@ -286,7 +288,7 @@ def reweigh(whole: State, log_prior: Any, log_likelihood: Any) -> State:
     return whole._replace(particles=new, log_weights=smoothed, khat=khat, ess=ess)
 
 
-def renew(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
+def refresh(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
     """Resample weighted particles and move them."""
     offset, found = _offset(rng), state.particles
     chosen = state._replace(
@@ -372,10 +374,10 @@ def _prior_program(target: Target, total: int) -> Callable[..., Any]:
 
 
 def _move(problem: Problem, state: State, rng: np.random.Generator, blocks: int) -> State:
-    begin = set_out(state.particles, state.around, state.log_step)
+    begin = init_pcn(state.particles, state.around, state.log_step)
     (count, size), moves = begin.standard.shape, blocks * BLOCK
     numbers = _numbers(rng, (moves, count, size + 1), (moves, count))
-    end = walk(*problem, begin, state.around, state.temper, *numbers)
+    end = run_pcn(*problem, begin, state.around, state.temper, *numbers)
     return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 
 

@@ -20,7 +20,7 @@ from cordial_ppl.tables import write_table
 MINE = """
 import jax, numpyro
 import numpyro.distributions as dist
-from cordial_ppl.channel import observe
+from cordial_ppl import observe
 
 
 def model(readings, labels=None):
