@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+import numpy as np
+from jaxtyping import Int
+
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.summary import Summary, describe
 from cordial_ppl.errors import InputError
+from cordial_ppl.estimators.decisions import Decisions
 from cordial_ppl.estimators.files import KIND, StackRecord
-from cordial_ppl.estimators.updating import Updating
 from cordial_ppl.inference.export import join, to_datatree
 from cordial_ppl.runtime import storage
 from cordial_ppl.stack.weighing import ExpectedLoss
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from cordial_ppl.estimators.stack import Stack
 
 
-class Exports(Updating):
+class Exports(Decisions):
     """A fitted stack as words, as a tree of ArviZ and as a file; base of stacks."""
 
     NAMED: ClassVar[dict[str, type["Exports"]]] = {}
@@ -27,6 +30,9 @@ class Exports(Updating):
 
     expected_: ExpectedLoss
     losses_: dict[str, float]
+    provenance_: dict[str, list[str]]
+    folds_: Int[np.ndarray, " n"] | None = None
+    _texts: Labelled | None = None
 
     def __init_subclass__(cls, named: bool = False, **rest: Any):
         """Register a stack that can be saved."""
@@ -67,7 +73,7 @@ class Exports(Updating):
         Raises:
             NotFittedError: ``fit`` was not called yet.
             InputError: logits came without labels or are invalid, or nothing came for a stack that
-                keeps no texts, as one that was loaded and was not given them by ``attach_texts``.
+                was loaded: files keep no texts.
         """
         self._check_fitted()
         if (logits is None) != (labels is None):

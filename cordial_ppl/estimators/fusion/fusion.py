@@ -24,7 +24,6 @@ from cordial_ppl.estimators.files import PosteriorRecord, StackRecord
 from cordial_ppl.estimators.fusion import files
 from cordial_ppl.estimators.fusion.joint import AVERAGE, COUNTS, JOINT, READER_COUNT, joint_prior
 from cordial_ppl.estimators.fusion.readings import as_reader_logits, check_frames, pool, read_by
-from cordial_ppl.estimators.settings import check_counts, check_flag, check_list, check_seed
 from cordial_ppl.estimators.stack import Stack, deal_folds
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.posterior import Posterior
@@ -34,6 +33,7 @@ from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.compilation import workers
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.members import ChannelMember, Fitted, warn_if_doubtful
+from cordial_ppl.stack.settings import check_counts, check_flag, check_list, check_seed
 from cordial_ppl.stack.stacking import MIN_LABELS
 from cordial_ppl.stack.weighing import ExpectedLoss, shares_of, weigh
 
