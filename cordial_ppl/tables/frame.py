@@ -17,10 +17,6 @@ from cordial_ppl.errors import FileError, InputError, Where, list_names, name_ro
 ROW = "\0row"
 """A hidden column: the number of each row in its file, or in the files of a folder together."""
 
-INDEX = "__index_level_0__"
-NAMELESS = r"^__index_level_\d+__$"
-"""Names under which pandas writes an index without a name into Parquet."""
-
 
 @dataclass(frozen=True)
 class Columns:
@@ -87,15 +83,6 @@ class Columns:
                 f"{self.path} has no column {name!r}; found {list_names(self.schema)}."
             )
 
-    def column(self, name: str) -> list:
-        """List the cells of a column.
-
-        Raises:
-            InputError: There is no such column.
-        """
-        self.require(name)
-        return self.cells[name]
-
     def collect(self, *what: str | pl.Expr) -> pl.DataFrame:
         """Compute expressions from the selected rows; raise a `FileError` for a damaged file."""
         with reading(self.path):
@@ -119,23 +106,6 @@ class Columns:
             for frame in rows.collect_batches(chunk_size=size, maintain_order=True):
                 if len(frame):
                     yield replace(self, frame=frame.lazy(), masks=())
-
-
-def name_index[F: (pl.DataFrame, pl.LazyFrame)](frame: F) -> F:
-    """Name the index without a name that pandas writes, as its `reset_index` does: "index".
-
-    Names of texts are the column `item_id`, unless there is one; beside one, numbers are rows of
-    some other table, and are left out.
-
-    Args:
-        frame: A table.
-    """
-    schema, index = frame.collect_schema(), INDEX
-    texts = schema.get(index) in (pl.String, pl.Categorical, pl.Enum)
-    name = "item_id" if texts and "item_id" not in schema else "index"
-    if index in schema and name not in schema and (texts or "item_id" not in schema):
-        frame = frame.rename({index: name})
-    return frame.select(pl.exclude(NAMELESS))
 
 
 def as_series(name: str, cells: Sequence | np.ndarray) -> pl.Series:

@@ -89,7 +89,7 @@ def test_damaged_results_are_found(folder):
 LENGTHY = """
 import jax, numpyro
 import numpyro.distributions as dist
-from cordial_ppl.channel import observe
+from cordial_ppl import observe
 def model(readings, labels=None):
     slope = numpyro.sample('slope', dist.Normal(0.0, 1.0))
     lean = slope * readings.covariates['length'][:, None]

@@ -15,7 +15,7 @@ from polars.io.plugins import register_io_source
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.tables.columns import is_reading, name_items
-from cordial_ppl.tables.frame import ROW, Columns, name_index
+from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.layout import find_layout
 from cordial_ppl.tables.readings import ReadingTable
 from cordial_ppl.tables.writing import write_table
@@ -75,7 +75,7 @@ class BatchPredictor:
         Raises:
             InputError: A column is missing, or a reading is invalid; with its row in the batch.
         """
-        rows = name_index(pl.DataFrame(batch)).with_row_index(ROW)
+        rows = pl.DataFrame(batch).with_row_index(ROW)
         columns = Columns(Path("the batch"), rows.lazy())
         layout = find_layout(columns, self.calibrator.scale_)
         found = predict_batch(self.calibrator, ReadingTable(columns, *layout))

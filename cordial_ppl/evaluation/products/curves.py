@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from cordial_ppl.errors import InputError
-from cordial_ppl.evaluation.products.comparison import count_failures, mean_scores
 from cordial_ppl.evaluation.products.figure import (
     COLUMN,
     INK,
@@ -21,6 +20,7 @@ from cordial_ppl.evaluation.products.figure import (
     wrap,
 )
 from cordial_ppl.evaluation.products.product import Product, number, spread, tabulate
+from cordial_ppl.evaluation.products.table import count_failures, mean_scores
 from cordial_ppl.evaluation.sweep import Results
 from cordial_ppl.evaluation.sweep.methods import label
 

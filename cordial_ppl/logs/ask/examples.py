@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, name_rows, naming
+from cordial_ppl.errors import InputError, list_names, name_rows, naming
 from cordial_ppl.logs.ask.prompt import Example
 from cordial_ppl.tables.columns import as_name, filled
-from cordial_ppl.tables.files import Columns, is_filled, list_names, read_columns
+from cordial_ppl.tables.files import Columns, is_filled, read_columns
 
 
 def read_examples(
