@@ -49,8 +49,6 @@ class Posterior:
         transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
         predicting: weights of the draws in predictions, where these are known; see
             ``thinned_weights``.
-        densities: log prior and log likelihood of each draw given ``data``, nats, where they are
-            known: to be cleared where any of these is replaced.
     """
 
     channel: Channel
@@ -64,7 +62,6 @@ class Posterior:
     data: Labelled | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
     predicting: Float[np.ndarray, " S"] | None = None
-    densities: tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy finds its density again: programs are known by it."""
