@@ -154,8 +154,8 @@ def join(trees: Mapping[str, "DataTree"]) -> "DataTree":
         merged: Any = merge(parts, combine_attrs="drop_conflicts")
         return DataTree(merged)
 
-    whole = {group: together(group) for group in ("posterior", "prior")} if trees else {}
-    return DataTree(children={**whole, **trees})
+    groups = {group: together(group) for group in ("posterior", "prior")} if trees else {}
+    return DataTree(children={**groups, **trees})
 
 
 def _labels(

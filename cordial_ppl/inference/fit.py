@@ -46,7 +46,7 @@ from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.runtime.arrays import pad_rows
 from cordial_ppl.runtime.progress import doing
 
-Posteriors = tuple[Draws, list[Draws]]
+FoldDraws = tuple[Draws, list[Draws]]
 """A posterior, and those without each fold."""
 
 METHODS = ("default", "laplace", "mode", "nuts")
@@ -122,14 +122,14 @@ def fit_cases(
         return [_fit(target, case, method, *posteriors) for case, posteriors in pairs]
 
 
-def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[Posteriors]:
+def _default(target: Target, cases: Sequence[Case], effort: Effort) -> list[FoldDraws]:
     """The default posteriors, and those of the folds."""
     states = [sample(_problem(target, case), case.seed, effort) for case in cases]
     wholes = [_as_draws(case, state, effort) for case, state in zip(cases, states, strict=True)]
     return _carried(target, cases, wholes, states, effort)
 
 
-def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[Posteriors]:
+def _nuts(target: Target, cases: Sequence[Case], effort: Effort) -> list[FoldDraws]:
     """Posteriors by NUTS, and their draws carried over to the folds."""
     wholes, states = [], []
     for case in cases:
@@ -151,24 +151,22 @@ def _carried(
     wholes: Sequence[Draws],
     states: Sequence[State],
     effort: Effort,
-) -> list[Posteriors]:
+) -> list[FoldDraws]:
     """Posteriors with those of the folds, to which their particles are carried over."""
     posteriors = []
-    for case, whole, state in zip(cases, wholes, states, strict=True):
+    for case, draws, state in zip(cases, wholes, states, strict=True):
         folds: list[Draws] = []
         if case.masks:
             seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
             without = carry(_problem(target, case, case.masks), seeds, state, effort)
             folds = [_as_draws(case, fold, effort) for fold in without]
             worst = max(fold.diagnostics.khat for fold in folds)
-            whole = whole._replace(diagnostics=whole.diagnostics._replace(fold_khat=worst))
-        posteriors.append((whole, folds))
+            draws = draws._replace(diagnostics=draws.diagnostics._replace(fold_khat=worst))
+        posteriors.append((draws, folds))
     return posteriors
 
 
-def _literal(
-    target: Target, cases: Sequence[Case], effort: Effort, method: str
-) -> list[Posteriors]:
+def _literal(target: Target, cases: Sequence[Case], effort: Effort, method: str) -> list[FoldDraws]:
     """The paper's methods: each fold is fitted afresh."""
     del effort
     jobs = [(case, labels) for case in cases for labels in (case.texts.labels, *case.masks)]
@@ -188,10 +186,10 @@ def _literal(
         drawn = sample_laplace(target, prior, data, modes, [rngs[id(case)] for case, _ in jobs])
     turn = zip(modes, drawn, strict=True)
 
-    def judge(whole: bool) -> Draws:
+    def judge(with_all: bool) -> Draws:
         """Self-normalised, unsmoothed weights, and what those of all labels are worth."""
         mode, (draws, logs, probs) = next(turn)
-        khat = float(pareto_smooth(logs)[1]) if whole and method == "laplace" else NOTHING
+        khat = float(pareto_smooth(logs)[1]) if with_all and method == "laplace" else NOTHING
         figures = {"ess": float(effective_sample_size(logs)), "gradient_norm": mode.gradient_norm}
         judged = diagnose(method, draws, weighed=len(draws), khat=khat, **figures)
         return Draws(draws, np.exp(normalise(logs)), judged, probs)
@@ -235,20 +233,20 @@ def _as_draws(case: Case, state: State, effort: Effort) -> Draws:
     return Draws(draws, weights / weights.sum(), judged)
 
 
-def _fit(target: Target, case: Case, method: str, whole: Draws, folds: Sequence[Draws]) -> Fit:
+def _fit(target: Target, case: Case, method: str, draws: Draws, folds: Sequence[Draws]) -> Fit:
     """A fit as its users see it, with its diagnostics judged and its held-out predictions."""
     texts, prior = case.texts, case.prior
     posterior = Posterior(
         channel=target.channel,
         histogram=case.shares(texts.labels),
-        draws=whole.draws,
-        weights=whole.weights,
-        diagnostics=whole.diagnostics,
+        draws=draws.draws,
+        weights=draws.weights,
+        diagnostics=draws.diagnostics,
         covariates=tuple(texts.covariates),
         readers=texts.logits.shape[1] if texts.logits.ndim == 3 else None,
         prior=None if prior is target.prior else prior,
         data=texts,
-        transitions=whole.transitions,
+        transitions=draws.transitions,
     )
     if case.folds is None:
         return Fit(posterior, None)

@@ -239,8 +239,8 @@ def importance_step(
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
     log_weights = proposals.log_prior - log_proposal + proposals.log_likelihood
     smoothed, khat = pareto_smooth(log_weights)
-    ess, whole = effective_sample_size(log_weights), np.ones_like(state.temper)
-    state = state._replace(khat=khat, ess=ess, temper=whole, rounds=state.rounds + 1)
+    ess, one = effective_sample_size(log_weights), np.ones_like(state.temper)
+    state = state._replace(khat=khat, ess=ess, temper=one, rounds=state.rounds + 1)
     if _good(khat, ess, effort):
         state = state._replace(
             particles=_take(proposals, resample(offset, smoothed, effort.particles)),
@@ -262,15 +262,15 @@ def from_draws(particles: Particles) -> State:
     return State(particles, weights, around, zero + 1, step, zero, zero, zero, none)
 
 
-def reweigh(whole: State, log_prior: Any, log_likelihood: Any) -> State:
+def reweigh(state: State, log_prior: Any, log_likelihood: Any) -> State:
     """Weigh the particles of another posterior for this one, by their densities under it."""
-    old = whole.particles
+    old = state.particles
     change = log_prior + log_likelihood - old.log_prior - old.log_likelihood
-    change = change + (whole.log_weights - np.max(whole.log_weights))
+    change = change + (state.log_weights - np.max(state.log_weights))
     smoothed, khat = pareto_smooth(change)
     new = Particles(old.points, log_prior, log_likelihood)
     ess = effective_sample_size(smoothed)
-    return whole._replace(particles=new, log_weights=smoothed, khat=khat, ess=ess)
+    return state._replace(particles=new, log_weights=smoothed, khat=khat, ess=ess)
 
 
 def refresh(problem: Problem, effort: Effort, rng: np.random.Generator, state: State) -> State:
@@ -321,15 +321,15 @@ def _propose(state: State, rng: np.random.Generator, total: int) -> tuple[Any, A
     """Student-t points around the particles and their core, their log density, and an offset."""
     points = state.particles.points
     size = points.shape[1]
-    whole = gaussian(points, state.log_weights)
+    cloud = gaussian(points, state.log_weights)
     core = gaussian(points, normalise(SHARPEN * state.particles.log_likelihood))
     normal, uniform = _numbers(rng, (total, size), (FREEDOM // 2 * total + 1,))
     # Two degrees of freedom for each uniform number.
     chi_square = -2 * np.sum(np.log(uniform[1:]).reshape(-1, total), axis=0)
     student = normal * np.sqrt(FREEDOM / chi_square)[:, None]
     half = total // 2
-    proposed = np.concatenate([whole.unwhiten(student[:half]), core.unwhiten(student[half:])])
-    log_proposal = np.logaddexp(_log_student(whole, proposed), _log_student(core, proposed))
+    proposed = np.concatenate([cloud.unwhiten(student[:half]), core.unwhiten(student[half:])])
+    log_proposal = np.logaddexp(_log_student(cloud, proposed), _log_student(core, proposed))
     return proposed, log_proposal, uniform[0]
 
 
