@@ -155,15 +155,10 @@ class LabelFree(LogitCalibrator):
         """None: nothing is fitted to labels."""
         return ()
 
-    @property
-    def partial_fit(self) -> Any:
-        """None: there are no labels to add."""
-        raise AttributeError(f"{type(self).__name__} learns from no labels: call fit again.")
-
-    def _fit(self, texts: Labelled, earlier: Stack | None = None) -> None:
+    def _fit(self, texts: Labelled) -> None:
         (fit,) = CalibratorMember(self.name).fit([Case(texts)])
         self.fits_, self.weights_, self.losses_ = {self.name: fit.fitted}, {self.name: 1.0}, {}
-        self.sketch_ = sketch(texts.logits[texts.first])
+        self.sketch_, self.texts_ = sketch(texts.logits[texts.first]), texts.texts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
