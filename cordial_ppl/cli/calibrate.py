@@ -18,7 +18,6 @@ from cordial_ppl.cli.options import (
     ReadingsPath,
     Shown,
     TableOut,
-    Update,
 )
 from cordial_ppl.errors import naming
 from cordial_ppl.runtime.progress import doing
@@ -38,13 +37,12 @@ def calibrate(
     labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
-    update: Update = None,
 ) -> None:
     """Fit on the labelled texts; write calibrated probabilities for every text of READINGS."""
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs])
-    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
+    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
     texts = predict_table(fitted.calibrator, fitted.table, output)
@@ -61,13 +59,12 @@ def fit(
     labelling: Labelling,
     fitting: Fitting,
     shown: Shown,
-    update: Update = None,
 ) -> None:
     """Fit on the labelled texts of READINGS and save the calibrator."""
     from cordial_ppl.cli.output import check_output
 
     check_output(output, [readings, labels, *fitting.inputs], endings=[ENDING])
-    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet, update)
+    fitted = fit_tables(readings, labels, chosen, labelling, fitting, shown.quiet)
     fitted.calibrator.save(output)
     labelled = len(fitted.rows)
     done = f"wrote {output}: a calibrator fitted on {say_labels(fitted.labels)}"
@@ -91,7 +88,7 @@ class FittedTables(NamedTuple):
 
     Attributes:
         table: The readings of all texts.
-        labels: The labels, in the order of their table, which is that of the fit but for --update.
+        labels: The labels, in the order of their table, which is that of the fit.
         rows: The labelled texts, in the order of the fit.
         groups: What may name groups of these texts, by column.
         calibrator: The calibrator.
@@ -111,10 +108,9 @@ def fit_tables(
     labelling: Labelling,
     fitting: Fitting,
     quiet: bool,
-    update: Path | None = None,
     check: Callable[["ReadingTable", "LabelTable"], None] = lambda *_: None,
 ) -> FittedTables:
-    """Read both tables and fit a calibrator on the texts that have labels, or update one.
+    """Read both tables and fit a calibrator on the texts that have labels.
 
     Args:
         readings: The table of readings.
@@ -123,7 +119,6 @@ def fit_tables(
         labelling: How labels are taken.
         fitting: Settings of the fit.
         quiet: Whether nothing is said.
-        update: The calibrator that is updated, if any.
         check: Refuses tables that are not as they must be, before the fit.
 
     Raises:
@@ -133,12 +128,6 @@ def fit_tables(
     from cordial_ppl.decisions.drift import sketch
     from cordial_ppl.tables import list_groups, read_labelled, read_provenance
 
-    if update is not None:
-        from cordial_ppl.cli.updating import update_calibrator
-
-        return FittedTables(
-            *update_calibrator(update, readings, labels, chosen, labelling, fitting, quiet)
-        )
     settings = fitting.settings
     given = chosen.settings | labelling.settings
     with doing("reading"):

@@ -106,7 +106,7 @@ def _estimate(
 ) -> tuple["FittedTables", "Estimate"]:
     from cordial_ppl.cli.calibrate import fit_tables
     from cordial_ppl.cli.output import check_output
-    from cordial_ppl.estimators.settings import check_level
+    from cordial_ppl.stack.settings import check_level
     from cordial_ppl.tables import read_groups
 
     inputs = [readings, labels, *fitting.inputs]

@@ -65,6 +65,10 @@ def leaving_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+REMOVED = {"--update": "--update was removed: fit again with all labels."}
+"""Options that are no more, and what to do instead."""
+
+
 @contextmanager
 def reporting() -> Iterator[None]:
     """Turn errors and warnings of the package into lines on stderr, and errors into a status.
@@ -96,6 +100,7 @@ def reporting() -> Iterator[None]:
             # The name of the program is that of its first context.
             names = error.ctx.command_path.split()[1:] if error.ctx else []
             command = " ".join(["cordial", *names])
+            words = REMOVED.get(getattr(error, "option_name", None) or "", words)
             stop = "" if words.endswith((".", "?")) else "."
             say(f"error: {words[:1].lower()}{words[1:]}{stop} Try '{command} -h' for help.")
             raise typer.Exit(2) from error

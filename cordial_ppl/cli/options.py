@@ -92,11 +92,6 @@ Also = Annotated[
 LABELS = "Table of labels: item_id and label, one row for each labelled text."
 LabelsPath = Annotated[Path, argument("LABELS", LABELS)]
 CalibratorPath = Annotated[Path, argument("CALIBRATOR", "A fitted calibrator, from `cordial fit`.")]
-UPDATE = (
-    "A calibrator that was fitted to some of LABELS, which the others are to update; its settings "
-    "stay. Channel files that it has are named again, as --channel."
-)
-Update = Annotated[Path | None, option("CALIBRATOR", UPDATE)]
 CalibratorOut = Annotated[Path, output("CALIBRATOR", f"The calibrator to write ({ENDING}).")]
 TABLE = "Table to write (.csv, .parquet, .jsonl): p_..., mean, its 90 % interval, label."
 TableOut = Annotated[Path, output("OUT", TABLE)]

@@ -1,5 +1,6 @@
 """`cordial report`: one page on a reader and what calibration changes."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -35,13 +36,13 @@ def report(
     """
     from cordial_ppl.cli.output import check_output, show_json
     from cordial_ppl.cli.predict import load_calibrator
-    from cordial_ppl.evaluation.products.figure import NEEDED, can_draw
+    from cordial_ppl.evaluation.products.figure import can_draw
     from cordial_ppl.tables import list_groups, read_labelled
 
     settings = chosen.settings
     check_output(page, [calibrator, readings, labels], endings=[".html"])
-    if not can_draw():
-        raise InputError(f"a report needs {NEEDED}")
+    if not can_draw() or find_spec("jinja2") is None:
+        raise InputError('a report needs matplotlib and jinja2: pip install -e ".[plots]".')
     with doing("loading"):
         from cordial_ppl.estimators.stack import Stack
         from cordial_ppl.plots.report import Texts, gather, write_report
