@@ -72,9 +72,9 @@ def _read(
     from cordial_ppl.cli.calibrate import take_covariates
     from cordial_ppl.tables import read_labelled
 
-    table, found, rows = read_labelled(readings, labels, **settings)
-    found.check_single("cordial check")
+    table, labelled, rows = read_labelled(readings, labels, **settings)
+    labelled.check_single("cordial check")
     order = np.concatenate([rows, np.setdiff1d(np.arange(len(table)), rows)])
     covariates = take_covariates(table, [channel])
     extra = {name: column[order] for name, column in covariates.items()}
-    return table.logits[order], found.labels, extra
+    return table.logits[order], labelled.labels, extra

@@ -89,8 +89,7 @@ def predict(
             levels = fitted.levels()
             table.check(fitted.covariates_, levels, lambda logits: counted.append(sketch(logits)))
             warn_of_others(calibrator, fitted, readings, table)
-            if fitted.sketch_ is not None:
-                drift = compare(fitted.sketch_, merge(counted), fitted.scale_)
+            drift = compare(fitted.sketch_, merge(counted), fitted.scale_)
             if drift is not None and drift.alarm:
                 warn_of_drift(calibrator, fitted, readings, drift)
     with leaving_at_once():

@@ -3,16 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-import numpy as np
-from jaxtyping import Int
-
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.summary import Summary, describe
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.decisions import Decisions
 from cordial_ppl.estimators.files import KIND, StackRecord
-from cordial_ppl.inference.export import join, to_datatree
+from cordial_ppl.inference.export import join
 from cordial_ppl.runtime import storage
 from cordial_ppl.stack.weighing import ExpectedLoss
 
@@ -28,11 +25,9 @@ class Exports(Decisions):
     NAMED: ClassVar[dict[str, type["Exports"]]] = {}
     """Classes that can be saved, by name."""
 
+    provenance_: dict[str, list[str]]
     expected_: ExpectedLoss
     losses_: dict[str, float]
-    provenance_: dict[str, list[str]]
-    folds_: Int[np.ndarray, " n"] | None = None
-    _texts: Labelled | None = None
 
     def __init_subclass__(cls, named: bool = False, **rest: Any):
         """Register a stack that can be saved."""
@@ -113,7 +108,7 @@ class Exports(Decisions):
         options, seed = self.scale_.options, self.seed
         return join(
             {
-                name: to_datatree(posterior, data=data, options=options, seed=seed)
+                name: posterior.to_datatree(data=data, options=options, seed=seed)
                 for name, posterior in self.posteriors_.items()
             }
         )

@@ -158,7 +158,7 @@ class LabelFree(LogitCalibrator):
     def _fit(self, texts: Labelled) -> None:
         (fit,) = CalibratorMember(self.name).fit([Case(texts)])
         self.fits_, self.weights_, self.losses_ = {self.name: fit.fitted}, {self.name: 1.0}, {}
-        self.sketch_ = sketch(texts.logits[texts.first])
+        self.sketch_, self.texts_ = sketch(texts.logits[texts.first]), texts.texts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

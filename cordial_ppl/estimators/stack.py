@@ -25,7 +25,6 @@ from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, readin
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.stack.calibrators import CALIBRATORS
-from cordial_ppl.stack.fingerprints import fingerprints
 from cordial_ppl.stack.members import (
     CalibratorMember,
     ChannelMember,
@@ -90,8 +89,6 @@ class Stack(Exports):
         posteriors_: posterior of each channel by name.
         provenance_: how the readings were made: lists of values under "model", "prompt" and
             "decoding".  The command line sets it; a file keeps it.
-        folds_: fold of each label, 0..3, the same for those of a text, in the order of
-            ``labels_``; None as for ``out_of_fold_``.
     """
 
     COUNTS: ClassVar[Mapping[str, float]] = {
@@ -308,7 +305,6 @@ class Stack(Exports):
         self.losses_ = dict(zip(names, mixture.losses, strict=False))
         self.expected_, self.out_of_fold_ = mixture.expected, mixture.out_of_fold
         self.provenance_ = {}
-        self.seen_ = fingerprints(logits, labels).ravel()
         self._texts, self.folds_ = texts, folds
         self.sketch_ = sketch(logits[texts.first])
         self.labels_ = np.asarray(labels, np.int64)

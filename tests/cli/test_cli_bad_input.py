@@ -163,11 +163,7 @@ BAD_LABELS = {
     "another id": (["ItemID,label", "text 0,1"], "l.csv has no column 'item_id'.*: --id ItemID.$"),
     "another name": (
         ["item_id,verdict", "text 0,1"],
-        "l.csv has no column 'label'.*: --label verdict.$",
-    ),
-    "no such column": (
-        ["item_id,comment", "text 0,fine"],
-        "'comment'. Name the column.*--label COLUMN",
+        "l.csv has no column 'label'; found 'item_id', 'verdict'. .*: --label COLUMN.$",
     ),
     "none": ([LABELS], "l.csv holds no rows"),
     "no column": (lines("item_id,rating", [1]), "l.csv has no column 'label'.* --label rating.$"),

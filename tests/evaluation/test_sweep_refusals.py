@@ -39,14 +39,6 @@ def test_results_of_another_sweep_are_not_mixed_in(folder, changes):
     assert sorted(folder.rglob("*")) == before
 
 
-def test_results_of_an_earlier_version_are_refused(folder):
-    old = folder / "out" / "cells" / "stars" / "a" / "4.cell"
-    old.parent.mkdir(parents=True)
-    old.write_text("one file for all methods")
-    with pytest.raises(InputError, match="4.cell was made with .* data or version"):
-        run_sweep(plan(folder, **QUICK), folder / "out")
-
-
 @pytest.mark.parametrize("column", ["length", "item_id"])
 def test_any_change_of_the_data_is_noticed(folder, column):
     config = plan(folder, task={"readings": "one.csv", "covariates": ["length"]}, **QUICK)

@@ -172,15 +172,14 @@ class Fusion(Estimator):
         """Whether to use the fusion, and why, from its out-of-fold predictions.
 
         Returns:
-            The verdict; None for a fusion that an earlier version saved, or with labelled texts
-            that only readers with fewer than eight labels have read.
+            The verdict; None with labelled texts that only readers with fewer than eight labels
+            have read.
         """
         self._check_fitted()
-        known = self.labels_
-        if known is None or (self.out_of_fold_ is None and self.expected_.labels >= MIN_LABELS):
+        if self.out_of_fold_ is None and self.expected_.labels >= MIN_LABELS:
             return None
         own = self.sample_weight_, self.texts_
-        return judge(known, self.out_of_fold_, self.scale_, *own)
+        return judge(self.labels_, self.out_of_fold_, self.scale_, *own)
 
     def to_datatree(self) -> "DataTree":
         """Posteriors for ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".

@@ -49,13 +49,13 @@ def our_method(results: Results, ours: str | None = None) -> str:
     if ours is not None:
         need_methods(results, ours)
         return ours
-    found = [name for name in OURS if name in results.methods]
-    if not found:
+    candidates = [name for name in OURS if name in results.methods]
+    if not candidates:
         raise InputError(
             f"the sweep has none of the methods {', '.join(OURS)}: add one to methods in its file, "
             f"or name another as ours; it has {', '.join(results.methods)}."
         )
-    return found[0]
+    return candidates[0]
 
 
 def need_methods(results: Results, *methods: str) -> None:
@@ -111,7 +111,7 @@ def count_failures(cells: Iterable[Cell], methods: Sequence[str]) -> str:
     for cell in cells:
         for method in methods:
             fine[method].extend(succeeded(cell, method))
-    failed = {method: len(found) - sum(found) for method, found in fine.items()}
+    failed = {method: len(draws) - sum(draws) for method, draws in fine.items()}
     fits = sum(map(len, fine.values()))
     if not any(failed.values()):
         return f"None of the {fits} fits failed."
@@ -162,12 +162,12 @@ def loss_table(results: Results, *, ours: str | None = None) -> Product:
 def loss_records(results: Results, key: Key) -> list[Record]:
     """Return each method's mean log loss in a cell, its error, and whether it is the lowest."""
     (task, reader, n), means = key, mean_scores(results.cells[key], results.methods)
-    best = min((found.mean for found in means.values() if found.draws), default=None)
+    best = min((score.mean for score in means.values() if score.draws), default=None)
     return [
         {"task": task, "reader": reader, "n": n, "method": method}
-        | {"log_loss": found.mean, "standard_error": found.error, "best": found.mean == best}
-        | {"draws": found.draws}
-        for method, found in means.items()
+        | {"log_loss": score.mean, "standard_error": score.error, "best": score.mean == best}
+        | {"draws": score.draws}
+        for method, score in means.items()
     ]
 
 
@@ -207,16 +207,16 @@ def difference_record(results: Results, key: Key, method: str, ours: str) -> Rec
     The difference is resolved where its interval excludes zero and comes from enough draws.
     """
     cell, (task, reader, n) = results.cells[key], key
-    found = paired_intervals(results, key, ours).get(method)
+    interval = paired_intervals(results, key, ours).get(method)
     return {
         "task": task,
         "reader": reader,
         "n": n,
         "method": method,
-        "difference": found and found.mean,
-        "lower": found and found.lower,
-        "upper": found and found.upper,
-        "resolved": found and found.resolved and enough_draws(cell, method, ours),
+        "difference": interval and interval.mean,
+        "lower": interval and interval.lower,
+        "upper": interval and interval.upper,
+        "resolved": interval and interval.resolved and enough_draws(cell, method, ours),
         "draws": int(succeeded(cell, method, ours).sum()),
     }
 
