@@ -67,6 +67,10 @@ def assert_one_message(result, folder, files, message):
     assert sorted(path.name for path in folder.iterdir()) == sorted(files)
 
 
+def test_an_option_that_was_removed(complain):
+    complain("--update was removed: fit again with all labels", "--update", "few.cordial")
+
+
 # What is wrong with a file, its lines, and what is said of it.
 BAD_READINGS = {
     "NaN": (lines(TWO, ["0,0", "0,nan"]), "r.csv.*nan in line 3, column 'logit_2'"),
@@ -159,11 +163,7 @@ BAD_LABELS = {
     "another id": (["ItemID,label", "text 0,1"], "l.csv has no column 'item_id'.*: --id ItemID.$"),
     "another name": (
         ["item_id,verdict", "text 0,1"],
-        "l.csv has no column 'label'.*: --label verdict.$",
-    ),
-    "no such column": (
-        ["item_id,comment", "text 0,fine"],
-        "'comment'. Name the column.*--label COLUMN",
+        "l.csv has no column 'label'; found 'item_id', 'verdict'. .*: --label COLUMN.$",
     ),
     "none": ([LABELS], "l.csv holds no rows"),
     "no column": (lines("item_id,rating", [1]), "l.csv has no column 'label'.* --label rating.$"),
