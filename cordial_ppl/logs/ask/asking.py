@@ -162,7 +162,7 @@ class Asking:
                 self._in_a_row += 1
             else:
                 self.done, self._in_a_row = self.done + 1, 0
-            stage.reach(self.done, f"asking, {self.taken}", free=self.cached)
+            stage.reach(self.done, f"asking, {self.taken}")
             if alone:
                 return
 
