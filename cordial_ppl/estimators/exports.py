@@ -67,8 +67,8 @@ class Exports(Decisions):
 
         Raises:
             NotFittedError: ``fit`` was not called yet.
-            InputError: logits came without labels or are invalid, or nothing came for a stack
-                that was loaded: a file keeps no texts.
+            InputError: logits came without labels or are invalid, or nothing came for a stack that
+                was loaded: files keep no texts.
         """
         self._check_fitted()
         if (logits is None) != (labels is None):
