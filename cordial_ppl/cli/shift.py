@@ -77,12 +77,12 @@ def shift(
         known = f", such as {found.annotators[0]!r} of {labels}" if found.annotators else ""
         raise InputError(f"{readings} needs a column user: whose label is predicted{known}.")
     with naming(readings):
-        users = as_users(extras["user"], len(table), table.where)
+        users = as_users(extras["user"], len(table), table.columns.where)
     with naming(labels):
         order = found.extras.get("order")
-        as_order(order, len(rows), found.where)
+        as_order(order, len(rows), found.columns.where)
         raters = found.annotators or [users[row] for row in rows]
-        raters = as_users(raters, len(rows), found.where)
+        raters = as_users(raters, len(rows), found.columns.where)
     if calibrator is None:
         if len(rows) < MIN_LABELS:
             raise InputError(
