@@ -38,7 +38,7 @@ def check(
         from cordial_ppl.evaluation.checks import check_channel
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
 
-    settings = chosen.settings | labelling.settings
+    settings = chosen.settings | labelling.label_settings
     if (readings is None) != (labels is None):
         raise InputError("--readings and --labels go together: give both, or neither.")
     if plot is not None:

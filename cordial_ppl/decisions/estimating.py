@@ -36,8 +36,8 @@ from cordial_ppl.decisions.estimates.effects import (
 from cordial_ppl.decisions.estimates.estimate import Estimate, Population, name_groups, summarise
 from cordial_ppl.decisions.estimates.rectified import rectified_mean
 from cordial_ppl.errors import InputError, quote
-from cordial_ppl.estimators.settings import check_level
 from cordial_ppl.scores import Interval
+from cordial_ppl.stack.settings import check_level
 from cordial_ppl.stack.weighing import stated
 
 if TYPE_CHECKING:

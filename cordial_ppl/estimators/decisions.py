@@ -21,10 +21,10 @@ from cordial_ppl.decisions.predictive import LabelCheck, check_labels
 from cordial_ppl.decisions.verdict import Verdict, judge
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.estimators.estimator import Estimator
-from cordial_ppl.estimators.settings import check_names, check_number
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.members import Fitted
+from cordial_ppl.stack.settings import check_names, check_number
 
 LEAST_BIAS = 0.025
 """Share of the scale's length that a group must be off to be reported: a tenth of five stars."""

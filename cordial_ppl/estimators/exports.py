@@ -9,7 +9,7 @@ from cordial_ppl.decisions.summary import Summary, describe
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.decisions import Decisions
 from cordial_ppl.estimators.files import KIND, StackRecord
-from cordial_ppl.inference.export import join, to_datatree
+from cordial_ppl.inference.export import join
 from cordial_ppl.runtime import storage
 from cordial_ppl.stack.weighing import ExpectedLoss
 
@@ -67,8 +67,8 @@ class Exports(Decisions):
 
         Raises:
             NotFittedError: ``fit`` was not called yet.
-            InputError: logits came without labels or are invalid, or nothing came for a stack
-                that was loaded: a file keeps no texts.
+            InputError: logits came without labels or are invalid, or nothing came for a stack that
+                was loaded: files keep no texts.
         """
         self._check_fitted()
         if (logits is None) != (labels is None):
@@ -108,7 +108,7 @@ class Exports(Decisions):
         options, seed = self.scale_.options, self.seed
         return join(
             {
-                name: to_datatree(posterior, data=data, options=options, seed=seed)
+                name: posterior.to_datatree(data=data, options=options, seed=seed)
                 for name, posterior in self.posteriors_.items()
             }
         )

@@ -57,7 +57,7 @@ class PosteriorRecord(Record):
             digest=posterior.channel.digest,
             prior=None if prior is None else np.asarray(prior, np.float64),
             weights=posterior.weights,
-            predicting=posterior.shares,
+            predicting=posterior.thinned_weights,
             **{name: getattr(posterior, name) for name in names},
         )
 

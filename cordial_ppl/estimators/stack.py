@@ -20,14 +20,6 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.drift import sketch
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.exports import Exports
-from cordial_ppl.estimators.settings import (
-    check_counts,
-    check_effort,
-    check_list,
-    check_method,
-    check_names,
-    check_seed,
-)
 from cordial_ppl.inference.fit import Case
 from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
@@ -40,6 +32,14 @@ from cordial_ppl.stack.members import (
     fit_members,
     warn_if_doubtful,
 )
+from cordial_ppl.stack.settings import (
+    check_counts,
+    check_effort,
+    check_list,
+    check_method,
+    check_names,
+    check_seed,
+)
 from cordial_ppl.stack.stacking import MIN_LABELS, assign_folds
 from cordial_ppl.stack.weighing import weigh
 
@@ -50,14 +50,11 @@ FOLDS = 4
 
 
 def deal_folds(texts: Labelled, seed: int) -> Int[np.ndarray, " n"]:
-    """Assign labelled texts to folds, each with all of its labels.
+    """Return the fold of each label, the same for the labels of a text.
 
     Args:
         texts: the labelled texts.
         seed: seed of the folds.
-
-    Returns:
-        The fold of each label.
     """
     return assign_folds(texts.count, FOLDS, np.random.default_rng(seed))[texts.ranks]
 
@@ -288,6 +285,7 @@ class Stack(Exports):
         return self
 
     def _fit(self, texts: Labelled) -> None:
+        """Fit to validated, centred readings."""
         logits, labels = texts.logits, texts.labels
         settings = self.settings
         # Rounding must not make 200 thirds of three labels fewer than 200.

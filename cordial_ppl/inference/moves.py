@@ -101,9 +101,9 @@ def propose(
         shaken: the others, stretched by the Gaussian's factor.
     """
     step = jnp.minimum(jnp.exp(state.log_step + STEP_SPREAD * normal[:, -1:]), 1.0)
-    kept = jnp.sqrt(1 - step**2)
-    points = mean[None] + kept * (state.particles.points - mean[None]) + step * shaken
-    return kept * state.standard + step * normal[:, :-1], points
+    shrink = jnp.sqrt(1 - step**2)
+    points = mean[None] + shrink * (state.particles.points - mean[None]) + step * shaken
+    return shrink * state.standard + step * normal[:, :-1], points
 
 
 def decide(

@@ -72,15 +72,15 @@ def density(
     run, (count, size) = _pcn_program(target), points.shape
     labels, shares = np.atleast_2d(data.labels), np.atleast_2d(data.histogram)
     nowhere, blocks = _nowhere(rows, size, points.dtype), -(-count // rows)
-    given = pad_rows(points, blocks * rows, 0.0).reshape(blocks, rows, size)
-    found = np.empty((2, len(labels) * blocks, rows), points.dtype)
-    for start in range(0, found.shape[1], STEPS):
-        steps = min(STEPS, found.shape[1] - start)
-        own, block = np.divmod(start + np.arange(STEPS) % steps, blocks)
-        each = data._replace(labels=labels[own], histogram=shares[own])
-        parts = run(prior, each, *nowhere, given[block], np.int32(steps), np.False_)[1]
-        found[:, start : start + steps] = np.stack(parts)[:, :steps]
-    before, likelihood = found.reshape(2, *data.labels.shape[:-1], -1)[..., :count]
+    padded = pad_rows(points, blocks * rows, 0.0).reshape(blocks, rows, size)
+    logs = np.empty((2, len(labels) * blocks, rows), points.dtype)
+    for start in range(0, logs.shape[1], STEPS):
+        steps = min(STEPS, logs.shape[1] - start)
+        fold, block = np.divmod(start + np.arange(STEPS) % steps, blocks)
+        each = data._replace(labels=labels[fold], histogram=shares[fold])
+        parts = run(prior, each, *nowhere, padded[block], np.int32(steps), np.False_)[1]
+        logs[:, start : start + steps] = np.stack(parts)[:, :steps]
+    before, likelihood = logs.reshape(2, *data.labels.shape[:-1], -1)[..., :count]
     return before, likelihood
 
 
@@ -106,10 +106,10 @@ def run_pcn(
         some = slice(first, first + STEPS)
         # Products of matrices are left to NumPy: XLA takes as long to compile two as a density.
         parts = uniform[some], normal[some], around.stretch(normal[some, :, :-1])
-        given = (pad_rows(part, STEPS, 1.0) for part in parts)
+        padded = (pad_rows(part, STEPS, 1.0) for part in parts)
         steps = np.int32(len(parts[0]))
-        found, _ = run(prior, data, now, around.mean, temper, *given, steps, np.True_)
-        now = jax.tree.map(np.asarray, found)
+        moved, _ = run(prior, data, now, around.mean, temper, *padded, steps, np.True_)
+        now = jax.tree.map(np.asarray, moved)
     return now
 
 
@@ -138,14 +138,16 @@ def _pcn_program(target: Target) -> Callable[..., Any]:
         steps: Array,
         walking: Array,
     ) -> tuple[PCNState, tuple[Array, Array]]:
-        def once(place: Array, state: tuple[PCNState, tuple]) -> tuple[PCNState, tuple]:
+        def once(step: Array, state: tuple[PCNState, tuple]) -> tuple[PCNState, tuple]:
             now, logs = state
-            standard, moved = propose(now, mean, normal[place], shaken[place])
-            points = jnp.where(walking, moved, shaken[place])
-            seen = data._replace(labels=data.labels[place], histogram=data.histogram[place])
-            found = log_densities(target, prior, seen, points)
-            now = decide(now, standard, Particles(points, *found), temper, uniform[place])
-            return now, tuple(log.at[place].set(new) for log, new in zip(logs, found, strict=True))
+            standard, moved = propose(now, mean, normal[step], shaken[step])
+            points = jnp.where(walking, moved, shaken[step])
+            seen = data._replace(labels=data.labels[step], histogram=data.histogram[step])
+            densities = log_densities(target, prior, seen, points)
+            now = decide(now, standard, Particles(points, *densities), temper, uniform[step])
+            return now, tuple(
+                log.at[step].set(new) for log, new in zip(logs, densities, strict=True)
+            )
 
         logs = (jnp.zeros_like(uniform),) * 2
         return jax.lax.fori_loop(0, steps, once, (begin, logs))

@@ -67,6 +67,10 @@ def assert_one_message(result, folder, files, message):
     assert sorted(path.name for path in folder.iterdir()) == sorted(files)
 
 
+def test_an_option_that_was_removed(complain):
+    complain("--update was removed: fit again with all labels", "--update", "few.cordial")
+
+
 # What is wrong with a file, its lines, and what is said of it.
 BAD_READINGS = {
     "NaN": (lines(TWO, ["0,0", "0,nan"]), "r.csv.*nan in line 3, column 'logit_2'"),
