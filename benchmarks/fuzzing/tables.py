@@ -210,7 +210,7 @@ def _enter_readings(case: dict[str, Any], folder: Path) -> None:
     rows, size = table.logits.shape
     assert np.isfinite(table.logits).all() and abs(table.logits.mean(axis=1)).max() < 1e-6
     assert len(set(table.item_ids)) == len(table.item_ids) == rows and size == table.scale.size
-    assert [table.where(i) for i in range(rows)]
+    assert [table.columns.where(i) for i in range(rows)]
     read_provenance(table.columns)
     for name in table.extras:
         attempt(table.covariates, [name])
