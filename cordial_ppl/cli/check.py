@@ -38,7 +38,7 @@ def check(
         from cordial_ppl.evaluation.checks import check_channel
     from cordial_ppl.cli.output import STDOUT, check_output, show_json
 
-    settings = chosen.settings | labelling.settings
+    settings = chosen.settings | labelling.label_settings
     if (readings is None) != (labels is None):
         raise InputError("--readings and --labels go together: give both, or neither.")
     if plot is not None:
@@ -49,7 +49,7 @@ def check(
         texts = _read(channel, readings, labels, settings)
         report = check_channel(channel, *texts, simulations=simulations, seed=seed)
     if plot is not None and report.ranks:
-        from cordial_ppl.evaluation.checks.picture import write_ranks
+        from cordial_ppl.plots.ranks import write_ranks
 
         title = f"Simulation-based calibration of {report.channel}, {simulations} data sets"
         write_ranks(plot, report.ranks, title)
