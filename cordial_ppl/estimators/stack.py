@@ -188,7 +188,7 @@ class Stack(Exports):
     def has_default_prior(self) -> bool:
         """Whether the prior is the default one."""
         prior = self.fitted_settings.prior
-        return not prior.given and prior.shared is None and prior.learned is self._learned
+        return not prior.by_channel and prior.shared is None and prior.learned is self._learned
 
     @property
     def _learned(self) -> LearnedPrior | None:

@@ -42,7 +42,7 @@ def predict_mixture(
         Probabilities, and the lower and upper quantiles over draws and members.
     """
     some = shares.any(axis=0)
-    used = [member for member, own in zip(members, some, strict=True) if own]
+    used = [member for member, positive in zip(members, some, strict=True) if positive]
     shares, count = shares[:, some], len(used[0][1])
     # Before the threads: a fit chooses the draws that predict when it is first asked.
     weights = [fit.prediction_weights for fit, _ in used]
@@ -52,16 +52,16 @@ def predict_mixture(
     def predict(start: int) -> None:
         rows = slice(start, start + TEXTS)
         extra = {name: column[rows] for name, column in covariates.items()}
-        own = shares[rows] if len(shares) > 1 else shares
-        found = [fit.predict(seen[rows], extra, places) for fit, seen in used]
+        block = shares[rows] if len(shares) > 1 else shares
+        predictions = [fit.predict(seen[rows], extra, places) for fit, seen in used]
         # What a member without a share predicts may not be finite.
         mixed = sum(
             np.where(share[:, None] > 0, share[:, None] * p, 0.0)
-            for share, (p, _) in zip(own.T, found, strict=True)
+            for share, (p, _) in zip(block.T, predictions, strict=True)
         )
         probs[rows] = mixed / np.sum(mixed, axis=1, keepdims=True)
         if level is not None:
-            ends[:, rows] = quantiles([means for _, means in found], weights, own, level)
+            ends[:, rows] = quantiles([means for _, means in predictions], weights, block, level)
 
     starts = range(0, count, TEXTS)
     with ThreadPoolExecutor(max_workers=workers(max(1, len(starts)))) as pool:
@@ -99,12 +99,12 @@ def quantiles(
     np.concatenate(means, out=draws[:size, :count], casting="same_kind")
     mass = np.zeros((places[0], 1 if len(shares) == 1 else places[1]), np.float32)
     start = 0
-    for own, share in zip(weights, np.ascontiguousarray(shares.T, np.float32), strict=True):
-        mass[start : start + len(own), : len(share)] = own.astype(np.float32)[:, None] * share
-        start += len(own)
+    for drawn, share in zip(weights, np.ascontiguousarray(shares.T, np.float32), strict=True):
+        mass[start : start + len(drawn), : len(share)] = drawn.astype(np.float32)[:, None] * share
+        start += len(drawn)
     tails = np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
-    found = _bisect(draws, mass, tails, np.int32(-(-size // UNROLLED)))
-    return np.asarray(found)[:, :count]
+    ends = _bisect(draws, mass, tails, np.int32(-(-size // UNROLLED)))
+    return np.asarray(ends)[:, :count]
 
 
 def label_range(probs: Float[np.ndarray, "m K"], level: float) -> Int[np.ndarray, "2 m"]:
@@ -152,8 +152,8 @@ def _bisect(
             return jnp.where(draws <= cut[None], mass, 0).sum(axis=0)
 
         def add(group: Array, total: Array) -> Array:
-            for place in range(UNROLLED):
-                draw = group * UNROLLED + place
+            for offset in range(UNROLLED):
+                draw = group * UNROLLED + offset
                 total += jnp.where(draws[draw] <= cut, mass[draw], 0)
             return total
 

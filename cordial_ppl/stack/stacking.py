@@ -119,8 +119,8 @@ def stack_weights(
     there = np.ones_like(logs) if present is None else np.asarray(present, np.float64)
     spoken = there.any(axis=1)
     logs, there = np.where(there, logs, -np.inf)[spoken], there[spoken]
-    known = len(logs) if texts is None else len(np.unique(texts[spoken]))
-    if known < MIN_LABELS:
+    texts_weighed = len(logs) if texts is None else len(np.unique(texts[spoken]))
+    if texts_weighed < MIN_LABELS:
         return prior_weights(prior)
     counted = np.ones(len(logs)) if weights is None else np.asarray(weights)[spoken]
     # Scaling a row moves no weight; by its best member, every mixture stays away from zero.
@@ -154,11 +154,11 @@ def stack_weights(
         moved = np.maximum(moved, np.maximum(0.01 * weights, LEAST))
         return moved / moved.sum()
 
-    found = np.full(len(prior), 1 / len(prior))
+    estimate = np.full(len(prior), 1 / len(prior))
     for _ in range(MAX_ROUNDS):
-        plain = update(found)
+        plain = update(estimate)
         bold = leap(plain)
-        found = bold if objective(bold) >= objective(plain) else plain
-        if np.max(slopes(found) / pull(found)) - 1 <= EPS**0.75:
+        estimate = bold if objective(bold) >= objective(plain) else plain
+        if np.max(slopes(estimate) / pull(estimate)) - 1 <= EPS**0.75:
             break
-    return found / found.sum()
+    return estimate / estimate.sum()

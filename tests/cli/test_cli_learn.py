@@ -74,7 +74,7 @@ def test_a_prior_is_learned_and_used(cordial, tables, tmp_path):
     plain, learned = ((tmp_path / f"{name}.csv").read_text() for name in "xy")
     assert plain != learned
     cordial("fit", *fast(*tables, *one, "-o", "j.cordial", "--prior", "p.cordial"))
-    kept = cp.load(tmp_path / "j.cordial").prior.given
+    kept = cp.load(tmp_path / "j.cordial").prior.by_channel
     readings = read_readings(tables[0], task="wit", reader="a")
     with jax.enable_x64(True):
         target = build_target(CHANNELS["mixture"], 5)

@@ -92,19 +92,19 @@ class Priors:
     """The priors of an estimator's channels.
 
     Attributes:
-        given: by name of the channel.
-        shared: by the name of a parameter of any channel that is not in ``given``.
+        by_channel: by name of the channel.
+        shared: by the name of a parameter of any channel that is not in ``by_channel``.
         learned: of the other channels, where it was learned with them.
     """
 
-    given: Mapping[str, Prior | NamedPrior] = field(default_factory=dict)
+    by_channel: Mapping[str, Prior | NamedPrior] = field(default_factory=dict)
     shared: NamedPrior | None = None
     learned: LearnedPrior | None = None
 
     def of(self, channel: str) -> Source:
         """The prior of a channel; None if it keeps that of its file."""
-        if channel in self.given or self.shared is not None:
-            return self.given.get(channel, self.shared)
+        if channel in self.by_channel or self.shared is not None:
+            return self.by_channel.get(channel, self.shared)
         learned = self.learned
         return learned if learned is not None and channel in learned.channels else None
 
@@ -114,7 +114,7 @@ class Priors:
         Raises:
             InputError: there is one; the message lists the parameters.
         """
-        named = [(self.given.get(target.channel.name), [target]) for target in targets]
+        named = [(self.by_channel.get(target.channel.name), [target]) for target in targets]
         for prior, channels in [*named, (self.shared, targets)]:
             sites = [site for target in channels for site in target.sites]
             names = {name for site in sites for name in (site.parameter, site.name)}
@@ -159,19 +159,19 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
             "prior must be priors by the name of a channel or a parameter, a learned prior, the "
             f"path of its file, or {OWN!r}; got a {type(prior).__name__}."
         )
-    given: dict[str, Prior | NamedPrior] = {}
+    by_channel: dict[str, Prior | NamedPrior] = {}
     shared: dict[str, Any] = {}
     for name, value in (prior or {}).items():
         if not isinstance(value, Prior | NamedPrior | Mapping):
             shared[name] = value
         elif name in channels:
-            given[name] = NamedPrior(value, default) if isinstance(value, Mapping) else value
+            by_channel[name] = NamedPrior(value, default) if isinstance(value, Mapping) else value
         else:
             names = f"the channels {', '.join(channels)}" if channels else "no channel here"
             raise InputError(f"prior may name {names}; got {name!r}.")
     if shared and not channels:
         raise InputError(f"prior names {next(iter(shared))!r}, but there is no channel here.")
-    return Priors(given, NamedPrior(shared, default) if shared else None, default)
+    return Priors(by_channel, NamedPrior(shared, default) if shared else None, default)
 
 
 def resolve(source: Source, target: Target, spread: float) -> Prior | None:

@@ -29,12 +29,12 @@ def spread_folds(
     Returns:
         The fold of each text, 0..folds-1, and -1 for a text to ignore.
     """
-    seen, found = np.flatnonzero(np.asarray(labels) >= 0), np.full(len(labels), -1)
-    place = seen if texts is None else rank_texts(np.asarray(texts)[seen])
-    count = len(seen) if texts is None else place.max(initial=-1) + 1
+    seen, assigned = np.flatnonzero(np.asarray(labels) >= 0), np.full(len(labels), -1)
+    ranks = seen if texts is None else rank_texts(np.asarray(texts)[seen])
+    count = len(seen) if texts is None else ranks.max(initial=-1) + 1
     dealt = np.random.default_rng(0).permutation(count) % folds
-    found[seen] = dealt if texts is None else dealt[place]
-    return found
+    assigned[seen] = dealt if texts is None else dealt[ranks]
+    return assigned
 
 
 def cross_validate[Params: tuple[AnyArray, ...]](

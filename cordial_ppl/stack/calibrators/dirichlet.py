@@ -131,8 +131,8 @@ def _fit(
     free = np.broadcast_to(2.0 / size * pairs[:, 1], (len(pairs), size, 1))
     centre = np.hstack([identity * (size / width), np.zeros((size, 1))])
     penalties = np.concatenate([off, free], axis=2)
-    found = fit_softmax(features[:, None], data.chosen, penalties, centre)
-    return Dirichlet(data.unfold(found[:, :, :width]), data.unfold(found[:, :, width]))
+    coefs = fit_softmax(features[:, None], data.chosen, penalties, centre)
+    return Dirichlet(data.unfold(coefs[:, :, :width]), data.unfold(coefs[:, :, width]))
 
 
 def _log_probs(params: Dirichlet, logs: np.ndarray) -> np.ndarray:

@@ -127,22 +127,22 @@ def fit_scalar(
     target = build_target(CHANNELS[name], size)
     data = [
         pad(
-            Labelled(logits, own, {}, weights),
-            own,
-            label_histogram(own, size, weights=weights),
+            Labelled(logits, codes, {}, weights),
+            codes,
+            label_histogram(codes, size, weights=weights),
             np.float64,
         )
-        for own in labels.reshape(-1, texts)
+        for codes in labels.reshape(-1, texts)
     ]
     loc, scale = target.prior
-    modes = loc + scale * np.stack([own.mean for own in find_modes(target, target.prior, data)])
+    modes = loc + scale * np.stack([mode.mean for mode in find_modes(target, target.prior, data)])
     named = {
         site.name: modes[:, site.slice].reshape((*shape, *site.shape)) for site in target.sites
     }
     zeros = np.zeros((*shape, size))
     scales = np.exp(named.get("log_scale", zeros) - named["temperature"][..., None])
     log_odds = named["strength_log_odds"][..., None, None]
-    histogram = np.reshape([own.histogram for own in data], (*shape, 1, size))
+    histogram = np.reshape([row.histogram for row in data], (*shape, 1, size))
     channel = expit(log_odds) * np.eye(size) + expit(-log_odds) * histogram
     return Full(scales, named.get("bias", zeros), channel)
 

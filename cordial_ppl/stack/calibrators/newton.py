@@ -55,22 +55,24 @@ def newton(
     for _ in range(MAX_ROUNDS):
         if not len(going):
             break
-        before, own = value[going], slope[going]
-        direction = -np.linalg.solve(hessian(x[going], going), own[:, :, None])[:, :, 0]
+        before, gradient = value[going], slope[going]
+        direction = -np.linalg.solve(hessian(x[going], going), gradient[:, :, None])[:, :, 0]
         length = np.linalg.norm(direction, axis=1) + EPS**2
         step = share[going] * np.minimum(1.0, MAX_LENGTH / length)
         trial = x[going] + step[:, None] * direction
-        found, its_slope = fun(trial, going)
-        found = np.where(np.isfinite(its_slope).all(axis=1) & np.isfinite(found), found, np.inf)
+        trial_value, trial_slope = fun(trial, going)
+        trial_value = np.where(
+            np.isfinite(trial_slope).all(axis=1) & np.isfinite(trial_value), trial_value, np.inf
+        )
         # Differences of values may be rounding noise.
-        promise, noise = np.vecdot(direction, own), EPS**0.8 * (1.0 + np.abs(before))
-        taken = found <= before + DOWN * step * promise + noise
-        same = found >= before - 4.0 * EPS * (1.0 + np.abs(before))
+        promise, noise = np.vecdot(direction, gradient), EPS**0.8 * (1.0 + np.abs(before))
+        taken = trial_value <= before + DOWN * step * promise + noise
+        same = trial_value >= before - 4.0 * EPS * (1.0 + np.abs(before))
         stale[going] = np.where(taken, np.where(same, stale[going] + 1, 0), stale[going])
-        shorter = np.clip(-0.5 * step * promise / (found - before - step * promise), 0.1, 0.5)
+        shorter = np.clip(-0.5 * step * promise / (trial_value - before - step * promise), 0.1, 0.5)
         share[going] = np.where(taken, 1.0, shorter * share[going])
         some = going[taken]
-        x[some], value[some], slope[some] = trial[taken], found[taken], its_slope[taken]
+        x[some], value[some], slope[some] = trial[taken], trial_value[taken], trial_slope[taken]
         done = np.abs(slope[going]).max(axis=1) <= tolerance
         going = going[~(done | (stale[going] >= STALE) | ~(share[going] >= EPS))]
     return x, value

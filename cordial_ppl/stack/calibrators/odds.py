@@ -73,8 +73,8 @@ def fit_odds(
 
     def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Gaps between thresholds, edges, and the edges' derivatives."""
-        own, gaps = some(data.logits, at), np.exp(x[:, 1 : size - 1])
-        apart = _thresholds(x[:, :1], gaps)[:, :, None] - x[:, None, size - 1 :] @ own
+        logits, gaps = some(data.logits, at), np.exp(x[:, 1 : size - 1])
+        apart = _thresholds(x[:, :1], gaps)[:, :, None] - x[:, None, size - 1 :] @ logits
         steps = np.concatenate([np.ones((len(x), 1)), gaps], axis=1)
         slopes = np.empty((len(x), 2 * size - 1, size - 1, rows))
         slopes[:, : size - 1] = steps[:, :, None, None] * reached
@@ -94,16 +94,16 @@ def fit_odds(
     def hessian(x: np.ndarray, at: np.ndarray) -> np.ndarray:
         gaps, apart, slopes = parts(x, at)
         bend = ((above + below)[at] * expit(apart) * expit(-apart)).reshape(len(x), 1, -1)
-        found = (bend * slopes) @ slopes.swapaxes(1, 2)
+        curvature = (bend * slopes) @ slopes.swapaxes(1, 2)
         excess = below[at] * expit(apart) - above[at] * expit(-apart)
-        own = gaps / np.expm1(gaps)
+        ratio = gaps / np.expm1(gaps)
         further = pulls[at]
         # Thresholds are convex in the log gaps; only positive curvature is kept.
-        curved = (slopes[:, 1 : size - 1] @ excess.reshape(len(x), -1, 1))[:, :, 0]
-        further[:, 1 : size - 1] += inner[at] * own * (gaps + own - 1.0) + np.maximum(curved, 0.0)
+        curved = np.maximum((slopes[:, 1 : size - 1] @ excess.reshape(len(x), -1, 1))[:, :, 0], 0.0)
+        further[:, 1 : size - 1] += inner[at] * ratio * (gaps + ratio - 1.0) + curved
         diagonal = np.arange(2 * size - 1)
-        found[:, diagonal, diagonal] += further
-        return found
+        curvature[:, diagonal, diagonal] += further
+        return curvature
 
     histogram = (data.chosen.sum(axis=2) + 1.0) / (data.counts + size)[:, None]
     below_each = np.cumsum(histogram, axis=1)[:, :-1]
@@ -112,8 +112,8 @@ def fit_odds(
     start[:, 0], start[:, 1 : size - 1] = thresholds[:, 0], np.log(np.diff(thresholds))
     x, _ = newton(loss, hessian, start)
     x = np.where(data.counts[:, None] > 0.0, x, start)
-    found = _thresholds(x[:, :1], np.exp(x[:, 1 : size - 1]))
-    return Odds(data.unfold(found), data.unfold(x[:, size - 1 :]))
+    thresholds = _thresholds(x[:, :1], np.exp(x[:, 1 : size - 1]))
+    return Odds(data.unfold(thresholds), data.unfold(x[:, size - 1 :]))
 
 
 def fit_odds_validated(
@@ -147,11 +147,11 @@ def odds_log_probs(params: Odds, logits: BatchLogits) -> BatchLogProbs:
     thresholds, weights = (np.asarray(part) for part in params)
     edges = thresholds[..., None, :] - np.asarray(logits) @ weights[..., None]
     gaps = np.diff(thresholds)[..., None, :]
-    found = np.zeros((*edges.shape[:-1], weights.shape[-1]))
-    found[..., :-1] += log_expit(edges)
-    found[..., 1:] += log_expit(-edges)
-    found[..., 1:-1] += np.log(-np.expm1(-gaps))
-    return found
+    log_probs = np.zeros((*edges.shape[:-1], weights.shape[-1]))
+    log_probs[..., :-1] += log_expit(edges)
+    log_probs[..., 1:] += log_expit(-edges)
+    log_probs[..., 1:-1] += np.log(-np.expm1(-gaps))
+    return log_probs
 
 
 def _thresholds(first: np.ndarray, gaps: np.ndarray) -> np.ndarray:

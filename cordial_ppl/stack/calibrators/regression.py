@@ -50,29 +50,29 @@ def fit_softmax(
 
     def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Features, penalties and scores."""
-        own = some(features, at)
-        scores = x.reshape(-1, size, 1, width) @ own
-        return own, some(penalty, at).reshape(-1, size * width), scores[:, :, 0]
+        inputs = some(features, at)
+        scores = x.reshape(-1, size, 1, width) @ inputs
+        return inputs, some(penalty, at).reshape(-1, size * width), scores[:, :, 0]
 
     def loss(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        own, pull, scores = parts(x, at)
+        inputs, pull, scores = parts(x, at)
         logs = log_softmax(scores, axis=1)
         excess = seen[at] * np.exp(logs) - shares[at]
-        slopes = (excess[:, :, None] @ own.swapaxes(2, 3)).reshape(x.shape)
+        slopes = (excess[:, :, None] @ inputs.swapaxes(2, 3)).reshape(x.shape)
         far = x - middle
         value = 0.5 * (pull * far**2).sum(axis=1) - (shares[at] * logs).sum(axis=(1, 2))
         return value, slopes + pull * far
 
     def hessian(x: np.ndarray, at: np.ndarray) -> np.ndarray:
-        own, pull, scores = parts(x, at)
+        inputs, pull, scores = parts(x, at)
         probs = softmax(scores, axis=1)[:, :, None]
-        pushed = probs * own
+        pushed = probs * inputs
         weighed = seen[at][:, :, None] * pushed
         flat = (len(x), size * width, rows)
         bend = -weighed.reshape(flat) @ pushed.reshape(flat).swapaxes(1, 2)
         k, diagonal = np.arange(size), np.arange(size * width)
         blocks = bend.reshape(-1, size, width, size, width)
-        blocks[:, k, :, k, :] += (weighed @ own.swapaxes(2, 3)).swapaxes(0, 1)
+        blocks[:, k, :, k, :] += (weighed @ inputs.swapaxes(2, 3)).swapaxes(0, 1)
         # Rounding of a large curvature must not cancel a slight penalty.
         bend[:, diagonal, diagonal] += pull + 8.0 * EPS * np.abs(bend).max(axis=2)
         return bend

@@ -71,15 +71,15 @@ def as_samples(
     logits, labels = np.asarray(logits, np.float64), np.asarray(labels)
     *sets, rows, size = logits.shape
     shape = np.broadcast_shapes(tuple(sets), labels.shape[:-1])
-    own, count = (1 if math.prod(sets) == 1 else math.prod(shape)), math.prod(shape)
+    copies, count = (1 if math.prod(sets) == 1 else math.prod(shape)), math.prod(shape)
     turned = np.ascontiguousarray(logits.swapaxes(-1, -2))
-    if own > 1:
+    if copies > 1:
         turned = np.broadcast_to(turned, (*shape, size, rows))
     marks = np.broadcast_to(labels, (*shape, rows)).reshape(count, 1, rows)
     chosen = (marks == np.arange(size if options is None else options)[:, None]).astype(np.float64)
     if weights is not None:
         chosen *= np.broadcast_to(weights, (*shape, rows)).reshape(count, 1, rows)
-    return Samples(shape, turned.reshape(own, size, rows), chosen, chosen.sum(axis=(1, 2)))
+    return Samples(shape, turned.reshape(copies, size, rows), chosen, chosen.sum(axis=(1, 2)))
 
 
 def one_at_a_time[Params: tuple[AnyArray, ...]](
@@ -98,12 +98,12 @@ def one_at_a_time[Params: tuple[AnyArray, ...]](
             None if part is None else np.broadcast_to(part, (*shape, labels.shape[-1]))
             for part in (labels, *more)
         ]
-        found = [
-            fit(texts[place], *(None if part is None else part[place] for part in each))
-            for place in np.ndindex(shape)
+        fits = [
+            fit(texts[index], *(None if part is None else part[index] for part in each))
+            for index in np.ndindex(shape)
         ]
-        parts = (np.reshape(part, shape + np.shape(part[0])) for part in zip(*found, strict=True))
-        return type(found[0])(*parts)
+        parts = (np.reshape(part, shape + np.shape(part[0])) for part in zip(*fits, strict=True))
+        return type(fits[0])(*parts)
 
     return run
 

@@ -52,12 +52,12 @@ def fit_temperature(
     """
     data = as_samples(logits, labels, weights)
     logits, seen = data.logits, data.chosen.sum(axis=1)
-    own = (data.chosen * logits).sum(axis=1)
+    observed = (data.chosen * logits).sum(axis=1)
 
     def slope(log_tau: np.ndarray) -> np.ndarray:
         """Slope of the loss in `1 / tau`."""
         probs = softmax(np.exp(-log_tau)[:, None, None] * logits, axis=1)
-        return (seen * (probs * logits).sum(axis=1) - own).sum(axis=1)
+        return (seen * (probs * logits).sum(axis=1) - observed).sum(axis=1)
 
     low, high = (np.full(len(seen), np.log(bound)) for bound in (LOWEST, HIGHEST))
     steepest = np.maximum(np.abs(slope(low)), np.abs(slope(high)))

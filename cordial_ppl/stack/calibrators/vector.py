@@ -59,8 +59,8 @@ def fit_vector(
     data = as_samples(logits, labels, weights)
     features = np.stack([data.logits, np.ones_like(data.logits)], axis=2)
     centre = np.tile([1.0, 0.0], (data.chosen.shape[1], 1))
-    found = fit_softmax(features, data.chosen, np.full_like(centre, ridge)[None], centre)
-    return Vector(data.unfold(found[:, :, 0]), data.unfold(found[:, :, 1]))
+    coefs = fit_softmax(features, data.chosen, np.full_like(centre, ridge)[None], centre)
+    return Vector(data.unfold(coefs[:, :, 0]), data.unfold(coefs[:, :, 1]))
 
 
 def vector_log_probs(params: Vector, logits: BatchLogits) -> BatchLogProbs:
@@ -112,8 +112,8 @@ def fit_histogram(logits: BatchLogits, labels: BatchLabels, weights: BatchWeight
     Returns:
         Weights of zero, and the logs of the shares as biases; equal ones without labels.
     """
-    own = np.asarray(labels)[..., None] == np.arange(logits.shape[-1])
-    counts = (own * _seen(logits, labels, weights)).sum(axis=-2) + 1.0
+    chosen = np.asarray(labels)[..., None] == np.arange(logits.shape[-1])
+    counts = (chosen * _seen(logits, labels, weights)).sum(axis=-2) + 1.0
     shares = counts / counts.sum(axis=-1, keepdims=True)
     return Vector(np.zeros_like(shares), np.log(shares))
 
