@@ -294,9 +294,9 @@ def forecast(
         return Forecast(n, whole)
     wanted = counts or [n * times for times in TIMES]
     chosen = tuple(sorted({min(count, whole) for count in wanted if min(count, whole) > n}))
-    said = out_of_fold[first]
-    losses = -np.sum(shares * np.log(np.maximum(said, FLOOR)), axis=1)
-    surprise = float(np.average(losses - entropy(said), weights=weights))
+    predicted = out_of_fold[first]
+    losses = -np.sum(shares * np.log(np.maximum(predicted, FLOOR)), axis=1)
+    surprise = float(np.average(losses - entropy(predicted), weights=weights))
     share = effective / (effective + LOSS_PRIOR_LABELS)
     loss = outlook.loss + share * surprise - (1 - share) * UNDERCONFIDENCE * outlook.spread
     around = NORMAL * math.sqrt(outlook.spread / effective + LOSS_DEVIATION**2)
@@ -306,7 +306,7 @@ def forecast(
         counts=chosen,
         loss=Range(loss, loss - around, loss + around),
         gap=outlook.gap,
-        residual=float(np.std((shares - said) @ values, ddof=1)),
+        residual=float(np.std((shares - predicted) @ values, ddof=1)),
     )
 
 

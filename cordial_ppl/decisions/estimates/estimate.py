@@ -118,13 +118,13 @@ class Estimate:
         if self.alike:
             return []
         names = np.array(list(self.groups), object)
-        known = np.array([group.labels >= RESOLVING for group in self.groups.values()], bool)
-        names, draws, result = names[known], self.draws[:, known], []
-        for place, name in enumerate(names):
-            one, others = draws[:, place, None], draws[:, place + 1 :]
+        labelled = np.array([group.labels >= RESOLVING for group in self.groups.values()], bool)
+        names, draws, result = names[labelled], self.draws[:, labelled], []
+        for position, name in enumerate(names):
+            one, others = draws[:, position, None], draws[:, position + 1 :]
             doubt = 1 - np.maximum(np.mean(one > others, axis=0), np.mean(one < others, axis=0))
             clear = np.flatnonzero(doubt <= (1 - self.level) / 2)
-            result += [(name, names[place + 1 + other], float(doubt[other])) for other in clear]
+            result += [(name, names[position + 1 + other], float(doubt[other])) for other in clear]
         return result
 
     @property
@@ -323,8 +323,8 @@ def _columns_of(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
     return [
         "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if position else cell.ljust(width)
+            for position, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in (head, *cells)
     ]
