@@ -24,7 +24,7 @@ LARGEST = 10**8
 
 
 class Drift(NamedTuple):
-    """How new readings differ from those of a fit.
+    """The difference of new readings from those of a fit.
 
     Attributes:
         p: probability of so large a difference, of options or scores, between texts of one kind.
@@ -47,12 +47,12 @@ class Drift(NamedTuple):
 
     @property
     def alarm(self) -> bool:
-        """Whether the readings differ by more than chance, and by enough to matter."""
+        """Test whether the readings differ by more than chance, and by enough to matter."""
         length = self.options.shape[1] - 1
         return self.p <= RATE and max(self.share, self.distance / length) >= LEAST
 
     def describe(self, scale: Scale) -> str:
-        """Whether the readings differ, and in what, in words."""
+        """Describe the difference in words."""
         if self.p > RATE:
             return f"the readings differ from those of the fit no more than by chance ({self._p})"
         if not self.alarm:
@@ -73,7 +73,7 @@ class Drift(NamedTuple):
         return f"p = {self.p:.2g}, {self.texts[1]:,} texts against {self.texts[0]:,}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as values that JSON can express."""
+        """Return the figures as values that JSON can express."""
         return self._asdict() | {"options": self.options.tolist(), "alarm": self.alarm}
 
 
@@ -184,17 +184,17 @@ def _permute(
     draws = rng.multivariate_hypergeometric(pooled, n, PERMUTATIONS, method=method)
     excess = np.vstack([first, draws]) - n / total * pooled
     both = np.empty((len(excess), 2))
-    for place, (groups, ordered) in enumerate([(option, False), (step, True)]):
+    for column, (groups, ordered) in enumerate([(option, False), (step, True)]):
         order = np.argsort(groups, kind="stable")
         starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-        own = np.add.reduceat(excess[:, order], starts, axis=1)
+        deviation = np.add.reduceat(excess[:, order], starts, axis=1)
         each = np.add.reduceat(pooled[order], starts).astype(float)
         if ordered:
-            own, below = own.cumsum(axis=1)[:, :-1], each.cumsum()[:-1]
+            deviation, below = deviation.cumsum(axis=1)[:, :-1], each.cumsum()[:-1]
             weights = each[:-1] / (below * (total - below))
         else:
             weights = 1 / each
-        both[:, place] = own**2 @ weights
+        both[:, column] = deviation**2 @ weights
     return float(adjusted_p(both).min())
 
 

@@ -68,12 +68,12 @@ class Range(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        """The range as text: "0.92 (0.80 to 1.04)"."""
+        """Return the range as text: "0.92 (0.80 to 1.04)"."""
         return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 class Outlook(NamedTuple):
-    """What a calibrator says about texts without labels, averaged over them.
+    """Predictions of a calibrator for texts without labels, averaged over them.
 
     Attributes:
         texts: how many there are.
@@ -89,7 +89,7 @@ class Outlook(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What so many labels would give.
+    """The forecast for one number of labels.
 
     Attributes:
         labels: how many there would be.
@@ -106,7 +106,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Forecast:
-    """What more labels would give.
+    """The gain from more labels.
 
     Attributes:
         labels: number of labels of the fit.
@@ -154,7 +154,7 @@ class Forecast:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The forecast for each of ``counts``; empty with fewer than 20 labels."""
+        """Return the forecast for each of ``counts``; empty with fewer than 20 labels."""
         return tuple(map(self.at, self.counts))
 
     def needed(self, width: float) -> Range | None:
@@ -192,7 +192,7 @@ class Forecast:
         return float(stdtrit(labels - 1, 0.95)) * self.residual * math.sqrt(rest / labels)
 
     def _ratios(self) -> tuple[float, float, float]:
-        """The residual's standard deviation and its range, as shares of the estimate."""
+        """Return the residual's standard deviation and its range, as shares of the estimate."""
         from scipy.special import chdtri
 
         free = FREE * (self.labels - 1)
@@ -210,10 +210,10 @@ class Forecast:
 
     @property
     def sentence(self) -> str:
-        """The nearest step in one sentence."""
+        """Return the nearest step in one sentence."""
         if self.loss is None:
-            known = f"labels: {self.labels} known"
-            return f"{known}; from {FEWEST} on it can be said what more would give"
+            labelled = f"labels: {self.labels} known"
+            return f"{labelled}; from {FEWEST} on it can be said what more would give"
         if not self.counts:
             return f"labels: {self.labels} known; there are no texts to label more of"
         step = self.at(self.counts[0])
@@ -241,18 +241,18 @@ class Forecast:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        """The forecast as plain text."""
+        """Return the forecast as plain text."""
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
-        found = asdict(self) | {"loss": self.loss and self.loss._asdict()}
+        record = asdict(self) | {"loss": self.loss and self.loss._asdict()}
         steps = [
             {"labels": s.labels}
             | {name: getattr(s, name)._asdict() for name in ("loss", "gain", "width")}
             for s in self.steps
         ]
-        return found | {"steps": steps, "sentence": self.sentence}
+        return record | {"steps": steps, "sentence": self.sentence}
 
 
 def forecast(
@@ -280,33 +280,33 @@ def forecast(
     Raises:
         InputError: there are fewer texts than labels.
     """
-    found = by_text(labels, len(values), weights, texts)
-    first, shares, weights = found
-    known, whole = len(first), outlook.texts
-    if whole < known:
+    per_text = by_text(labels, len(values), weights, texts)
+    first, shares, weights = per_text
+    n, whole = len(first), outlook.texts
+    if whole < n:
         raise InputError(
-            f"a forecast is of all texts that labels are drawn from; got {whole} texts for {known} "
+            f"a forecast is of all texts that labels are drawn from; got {whole} texts for {n} "
             "labels."
         )
     # Rounding of equal weights is no difference.
-    effective = round(found.effective, 6)
+    effective = round(per_text.effective, 6)
     if effective < FEWEST or out_of_fold is None:
-        return Forecast(known, whole)
-    wanted = counts or [known * times for times in TIMES]
-    chosen = tuple(sorted({min(count, whole) for count in wanted if min(count, whole) > known}))
-    said = out_of_fold[first]
-    losses = -np.sum(shares * np.log(np.maximum(said, FLOOR)), axis=1)
-    surprise = float(np.average(losses - entropy(said), weights=weights))
+        return Forecast(n, whole)
+    wanted = counts or [n * times for times in TIMES]
+    chosen = tuple(sorted({min(count, whole) for count in wanted if min(count, whole) > n}))
+    predicted = out_of_fold[first]
+    losses = -np.sum(shares * np.log(np.maximum(predicted, FLOOR)), axis=1)
+    surprise = float(np.average(losses - entropy(predicted), weights=weights))
     share = effective / (effective + LOSS_PRIOR_LABELS)
     loss = outlook.loss + share * surprise - (1 - share) * UNDERCONFIDENCE * outlook.spread
     around = NORMAL * math.sqrt(outlook.spread / effective + LOSS_DEVIATION**2)
     return Forecast(
-        labels=known,
+        labels=n,
         texts=whole,
         counts=chosen,
         loss=Range(loss, loss - around, loss + around),
         gap=outlook.gap,
-        residual=float(np.std((shares - said) @ values, ddof=1)),
+        residual=float(np.std((shares - predicted) @ values, ddof=1)),
     )
 
 
@@ -316,5 +316,5 @@ def entropy(probs: Float[np.ndarray, "*texts K"]) -> Float[np.ndarray, "*texts"]
 
 
 def _round(number: float) -> int:
-    """A number with two significant digits."""
+    """Return a number with two significant digits."""
     return int(float(f"{number:.1e}")) if number >= 100 else round(number)

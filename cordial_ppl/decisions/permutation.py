@@ -26,8 +26,8 @@ def adjusted_p(statistics: Float[np.ndarray, "S_and_1 T"]) -> Float[np.ndarray, 
     ordered = np.sort(values + 1e-9, axis=0)
     higher = np.stack(
         [
-            len(values) - np.searchsorted(known, own)
-            for known, own in zip(ordered.T, values.T, strict=True)
+            len(values) - np.searchsorted(column, row_values)
+            for column, row_values in zip(ordered.T, values.T, strict=True)
         ],
         axis=1,
     )

@@ -87,12 +87,12 @@ def plan(
     logits = as_logits(logits)
     scale = Scale.of(options, logits.shape[1])
     codes = _as_groups(groups, len(logits))
-    known = _as_rows(labelled, len(logits))
-    free = len(logits) - len(known)
+    labelled_rows = _as_rows(labelled, len(logits))
+    free = len(logits) - len(labelled_rows)
     if not free:
         raise InputError(f"all {len(logits)} texts are labelled: there is nothing to plan.")
     if not isinstance(n, int | np.integer) or not 1 <= n <= free:
-        which = "texts without a label" if len(known) else "texts"
+        which = "texts without a label" if len(labelled_rows) else "texts"
         raise InputError(
             f"n, the texts to label, must be a whole number from 1 to the {free} {which}; found "
             f"{quote(n)}."
@@ -103,22 +103,23 @@ def plan(
     start = rng.random()
     order = np.lexsort((rng.random(len(scores)), scores))
     members = [order[codes[order] == code] for code in rng.permutation(codes.max() + 1)]
-    walks = [walk(own, (start + place * BETWEEN) % 1) for place, own in enumerate(members)]
+    walks = [walk(group, (start + index * BETWEEN) % 1) for index, group in enumerate(members)]
     has_label = np.zeros(len(scores), bool)
-    has_label[known] = True
-    left = np.array([(~has_label[own]).sum() for own in members])
-    had, taken = np.array([len(own) for own in members]) - left, np.zeros(len(members), int)
+    has_label[labelled_rows] = True
+    left = np.array([(~has_label[group]).sum() for group in members])
+    had = np.array([len(group) for group in members]) - left
+    taken = np.zeros(len(members), int)
     rows, homes = np.empty(n, np.int64), np.empty(n, np.int64)
-    for place in range(n):
+    for index in range(n):
         home = int(np.where(taken < left, had + taken, np.inf).argmin())
-        rows[place] = next(row for row in walks[home] if not has_label[row])
-        homes[place] = home
+        rows[index] = next(row for row in walks[home] if not has_label[row])
+        homes[index] = home
         taken[home] += 1
     return Plan(rows, score_strata(scores, n)[rows], (taken / np.maximum(left, 1))[homes])
 
 
 def expected_scores(logits: Float64[np.ndarray, "N K"], scale: Scale) -> Float64[np.ndarray, " N"]:
-    """The reader's own mean, `softmax(logits) @ values`, on the scale."""
+    """Return the reader's own mean, `softmax(logits) @ values`, on the scale."""
     probs = np.exp(logits - logits.max(axis=1, keepdims=True))
     return probs @ scale.values / probs.sum(axis=1)
 
@@ -149,13 +150,13 @@ def walk(order: Int64[np.ndarray, " m"], start: float) -> Iterator[int]:
     """
     size, onward = len(order), {}
     for step in range(size):
-        place = min(int((start + step * GOLDEN) % 1 * size), size - 1)
+        index = min(int((start + step * GOLDEN) % 1 * size), size - 1)
         passed = []
-        while place in onward:
-            passed.append(place)
-            place = onward[place]
-        onward |= dict.fromkeys([*passed, place], (place + 1) % size)
-        yield int(order[place])
+        while index in onward:
+            passed.append(index)
+            index = onward[index]
+        onward |= dict.fromkeys([*passed, index], (index + 1) % size)
+        yield int(order[index])
 
 
 def _as_groups(groups: Any, size: int) -> Int64[np.ndarray, " N"]:

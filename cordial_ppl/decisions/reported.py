@@ -55,7 +55,7 @@ class Parameter:
 
     @property
     def modes(self) -> bool:
-        """Whether there is nothing but a mode of each channel."""
+        """Test whether there is nothing but a mode of each channel."""
         return len(self.draws) == len(self.shares)
 
     @property
@@ -105,7 +105,7 @@ def list_parameters(
     Returns:
         Parameters by name; one of a channel's own among other channels as "skewed.skew".
     """
-    shares, found = channel_shares(posteriors, weights), {}
+    shares, parameters_by_name = channel_shares(posteriors, weights), {}
     own = {name: _own(posterior) for name, posterior in posteriors.items()}
     drawn = {
         name: {key: np.asarray(x, np.float64) for key, x in posteriors[name].parameters().items()}
@@ -121,17 +121,17 @@ def list_parameters(
             parts = {name: x / total if total else 1 / len(parts) for name, x in parts.items()}
             weights_of = [x * np.asarray(posteriors[name].weights) for name, x in parts.items()]
             draws = np.concatenate([drawn[name][key] for name in parts])
-            found[key] = Parameter(key, parts, draws, np.concatenate(weights_of))
-    for name, said in own.items():
+            parameters_by_name[key] = Parameter(key, parts, draws, np.concatenate(weights_of))
+    for name, descriptions in own.items():
         of = np.asarray(posteriors[name].weights)
-        for key, words in said.items():
+        for key, words in descriptions.items():
             one = Parameter(key, {name: 1.0}, drawn[name][key], of, name, words)
-            found[f"{name}.{key}" if len(posteriors) > 1 else key] = one
-    return found
+            parameters_by_name[f"{name}.{key}" if len(posteriors) > 1 else key] = one
+    return parameters_by_name
 
 
 def _own(posterior: Posterior) -> dict[str, str]:
-    """A channel's own parameters, and what its author says of each."""
+    """Return a channel's own parameters, and what its author says of each."""
     channel = posterior.channel
     if is_built_in(channel):
         return {}

@@ -68,7 +68,7 @@ class Fault:
     words: str
 
     def __str__(self) -> str:
-        """The fault in one sentence: "temperature 6.1 (3.2 to 11): over-confident"."""
+        """Return the fault in one sentence: "temperature 6.1 (3.2 to 11): over-confident"."""
         signed = self.name == "offset" or self.name.startswith("bias")
         median = ("+" if signed and self.median > 0 else "") + _number(self.median)
         interval = ""
@@ -109,13 +109,13 @@ class Summary:
     def sentences(self) -> tuple[str, ...]:
         """Faults, the expected loss, warnings, the forecast and the verdict, one sentence each."""
         noun, _, losses = self._losses()
-        own = [f"channel {name}: {fault}" for name, said in self.own.items() for fault in said]
+        own = [f"channel {name}: {fault}" for name, faults in self.own.items() for fault in faults]
         known = [f"{noun}: {losses}"] if losses else []
         return (*map(str, self.faults), *own, *known, *self.warnings, *self.closing)
 
     @property
     def closing(self) -> tuple[str, ...]:
-        """What more labels would give, and whether to use the calibrator."""
+        """Say what more labels would give, and whether to use the calibrator."""
         more = (self.forecast.sentence,) if self.forecast and self.forecast.counts else ()
         return (*more, *((self.verdict.text,) if self.verdict else ()))
 
@@ -126,9 +126,9 @@ class Summary:
             return "unknown, for all labels are alike"
         words = []
         for fault in self.faults:
-            kind, _, place = fault.name.partition(" ")
+            kind, _, position = fault.name.partition(" ")
             if kind in ("temperature", "bias") and not fault.words.startswith("no "):
-                words.append(f"{fault.words} {place}".strip())
+                words.append(f"{fault.words} {position}".strip())
         return "; ".join(words) or "no clear fault"
 
     @property
@@ -140,7 +140,7 @@ class Summary:
         weights = {name: f"weight {self.weights.get(name, 1.0):.2f}" for name in self.own}
         for title, note, faults in (
             ("The reader", f"from {' and '.join(self.channels)}", self.faults),
-            *((f"The channel {name}", weights[name], said) for name, said in self.own.items()),
+            *((f"The channel {name}", weights[name], faults) for name, faults in self.own.items()),
         ):
             if faults:
                 known = any(fault.low is not None for fault in faults)
@@ -155,7 +155,7 @@ class Summary:
             )
             blocks.append([f"Weights of the members{more}", *lines])
         if self.diagnostics:
-            lines = [f"  {name}: {_quality(found)}" for name, found in self.diagnostics.items()]
+            lines = [f"  {name}: {_quality(figures)}" for name, figures in self.diagnostics.items()]
             blocks.append(["Posteriors", *lines])
         noun, note, losses = self._losses()
         if losses:
@@ -164,23 +164,23 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as values that JSON can express."""
-        found = asdict(self) | {"sentences": list(self.sentences)}
+        figures = asdict(self) | {"sentences": list(self.sentences)}
         for name in ("forecast", "verdict"):
             part = getattr(self, name)
-            found[name] = part and part.to_dict()
-        return found
+            figures[name] = part and part.to_dict()
+        return figures
 
     def _losses(self) -> tuple[str, str, str]:
         """The name of the losses, a note, and the losses; without folds only the raw reading's."""
         names = {"cordial": "calibrated", "histogram": "label histogram", "raw": "raw reading"}
         known = {words: self.expected.get(name) for name, words in names.items()}
-        found = [f"{words} {loss:.2f}" for words, loss in known.items() if loss is not None]
+        figures = [f"{words} {loss:.2f}" for words, loss in known.items() if loss is not None]
         if self.expected and known["calibrated"] is None and known["raw reading"] is not None:
             labels = self.expected["labels"]
             on = "the one label" if labels == 1 else f"the {labels:.0f} labels"
             loss = f"raw reading, on {on}, {known['raw reading']:.2f}"
             return "log loss", "nats; too few labels for folds", loss
-        return "expected log loss", "out-of-fold, nats", ", ".join(found)
+        return "expected log loss", "out-of-fold, nats", ", ".join(figures)
 
 
 def describe(
@@ -270,7 +270,7 @@ def as_fault(parameter: Parameter) -> Fault:
 
 
 def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What a user should beware of: no gain, an unknown loss, posteriors not to be trusted.
+    """List warnings: no gain, an unknown loss, posteriors not to be trusted.
 
     Args:
         expected: as for ``describe``.
@@ -291,7 +291,7 @@ def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) 
                 "reader."
             )
     doubtful = [
-        f"{k}: {_quality(found)}" for k, found in diagnostics.items() if not found["trusted"]
+        f"{k}: {_quality(figures)}" for k, figures in diagnostics.items() if not figures["trusted"]
     ]
     if doubtful:
         warnings.append(
@@ -302,7 +302,7 @@ def warn(expected: Losses | None, diagnostics: Mapping[str, Mapping[str, Any]]) 
 
 
 def weight_lines(weights: Mapping[str, float]) -> list[str]:
-    """A line for each member's weight, the largest first."""
+    """Return a line for each member's weight, the largest first."""
     ranked = sorted(weights.items(), key=lambda item: -item[1])
     return [f"  {weight:5.2f}  {name}".rstrip() for name, weight in ranked]
 
@@ -317,7 +317,7 @@ def join_blocks(
 
 
 def _lines(faults: Iterable[Fault]) -> Iterator[str]:
-    """A line for each, and the entries of a vector side by side below what they are."""
+    """Return a line for each, and the entries of a vector side by side below what they are."""
     for site, group in groupby(faults, key=lambda fault: fault.name.partition("[")[0]):
         first, *others = group
         if first.name == site:
@@ -333,38 +333,38 @@ def _lines(faults: Iterable[Fault]) -> Iterator[str]:
 
 
 def _biases(known: Mapping[str, Parameter], scale: Scale) -> Iterator[Parameter]:
-    """The reader's bias at both ends of the scale and in the middle."""
+    """Return the reader's bias at both ends of the scale and in the middle."""
     if not {"offset", "gain"} <= known.keys() or known["offset"].shares != known["gain"].shares:
         return
     offset, gain, top = known["offset"], known["gain"].draws, scale.size - 1
     middle = {"in the middle": top / 2} if top > 1 else {}
     low, high = (f"at {option!r}" for option in (scale.options[0], scale.options[-1]))
-    for place, y in {low: 0.0, **middle, high: float(top)}.items():
+    for position, y in {low: 0.0, **middle, high: float(top)}.items():
         bias = np.clip(gain * y + offset.draws, 0, top) - y
-        yield replace(offset, site=f"bias {place}", draws=bias)
+        yield replace(offset, site=f"bias {position}", draws=bias)
 
 
 def _diagnose(posterior: Posterior) -> dict[str, Any]:
-    found = posterior.diagnostics
+    figures = posterior.diagnostics
     return {
-        "method": found.method,
-        "khat": _known(found.khat),
-        "ess": _known(found.ess),
+        "method": figures.method,
+        "khat": _known(figures.khat),
+        "ess": _known(figures.ess),
         "draws": len(posterior.weights),
-        "trusted": bool(found.trusted),
+        "trusted": bool(figures.trusted),
     }
 
 
-def _quality(found: Mapping[str, Any]) -> str:
-    khat = "" if found["khat"] is None else f", k-hat {found['khat']:.2f}"
-    ess = "" if found["ess"] is None or found["draws"] == 1 else f", ESS {found['ess']:.0f}"
-    trust = "" if found["trusted"] else " (not trusted)"
-    draws = "the mode" if found["draws"] == 1 else f"{found['draws']} draws"
+def _quality(figures: Mapping[str, Any]) -> str:
+    khat = "" if figures["khat"] is None else f", k-hat {figures['khat']:.2f}"
+    ess = "" if figures["ess"] is None or figures["draws"] == 1 else f", ESS {figures['ess']:.0f}"
+    trust = "" if figures["trusted"] else " (not trusted)"
+    draws = "the mode" if figures["draws"] == 1 else f"{figures['draws']} draws"
     return f"{draws}{khat}{ess}{trust}"
 
 
 def _known(number: float) -> Any:
-    """The number itself if it is finite, else None."""
+    """Return the number itself if it is finite, else None."""
     return number if math.isfinite(number) else None
 
 

@@ -40,7 +40,7 @@ LEAST_GAIN, LABELS_TO_REJECT = 0.04, 50
 
 
 class Advice(StrEnum):
-    """What to do with a calibrator."""
+    """Advice on a calibrator."""
 
     USE = "use it"
     LABEL = "label more"
@@ -49,7 +49,7 @@ class Advice(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether to use a calibrator, and why.
+    """Advice on a calibrator, with its reasons.
 
     Attributes:
         advice: what to do.
@@ -79,21 +79,21 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """The verdict in one line."""
-        known = f"{self.labels} label{'' if self.labels == 1 else 's'}"
+        """Return the verdict in one line."""
+        labels = f"{self.labels} label{'' if self.labels == 1 else 's'}"
         if self.target is not None:
             verdict = f"Label about {self.target - self.labels} more, to {self.target}"
         else:
             verdict = {Advice.USE: "Use it", Advice.REJECT: "Do not use it"}[self.advice]
         if self.alike and self.labels > 1:
-            return f"{verdict}: all {known} are alike, from which nothing can be learned."
+            return f"{verdict}: all {labels} are alike, from which nothing can be learned."
         if self.labels < FEWEST:
             few = "is" if self.labels == 1 else "are"
-            return f"{verdict}: {known} {few} too few to say how good it is."
+            return f"{verdict}: {labels} {few} too few to say how good it is."
         value, low, high = self.gain
         why = {
             Advice.USE: "it knows more than the label histogram",
-            Advice.LABEL: f"{known} leave open whether it knows more than the label histogram",
+            Advice.LABEL: f"{labels} leave open whether it knows more than the label histogram",
             Advice.REJECT: "it knows hardly more than the label histogram",
         }[self.advice]
         loss = f"its log loss is {value:.2f} ({low:.2f} to {high:.2f}) lower"
@@ -112,7 +112,7 @@ class Verdict:
         )
 
     def __str__(self) -> str:
-        """The verdict in one line."""
+        """Return the verdict in one line."""
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
@@ -141,49 +141,49 @@ def judge(
         texts: which text each is of; by default each of another.  Several labels of a text are one
             observation: their distribution is compared with what is predicted.
     """
-    known = by_text(labels, scale.size, weights, texts)
-    first, shares, weights = known
+    per_text = by_text(labels, scale.size, weights, texts)
+    first, shares, weights = per_text
     # Rounding of equal weights is no difference.
-    effective = round(known.effective, 6)
+    effective = round(per_text.effective, 6)
     count = int(effective)
-    own = weights[:, None] * shares
-    counts, total = own.sum(axis=0), weights.sum()
+    weighted = weights[:, None] * shares
+    counts, total = weighted.sum(axis=0), weights.sum()
     common = float(counts.max() / total)
     if effective < FEWEST or out_of_fold is None:
-        return Verdict(Advice.LABEL, count, FEWEST, common=common, alike=known.alike)
-    said, values = out_of_fold[first], scale.values
-    logs = np.log(np.maximum(said, FLOOR))
+        return Verdict(Advice.LABEL, count, FEWEST, common=common, alike=per_text.alike)
+    probs, values = out_of_fold[first], scale.values
+    logs = np.log(np.maximum(probs, FLOOR))
     chosen = np.sum(shares * logs, axis=1)
-    others = (counts - own + 1) / (total - weights + scale.size)[:, None]
+    others = (counts - weighted + 1) / (total - weights + scale.size)[:, None]
     ahead = chosen - np.sum(shares * np.log(others), axis=1)
     histogram = (counts + 1) / (total + scale.size)
 
     def mean(each: Float[np.ndarray, " T"]) -> float:
         return float(np.average(each, weights=weights))
 
-    hoped = mean(np.sum(said * (logs - np.log(histogram)), axis=1))
+    hoped = mean(np.sum(probs * (logs - np.log(histogram)), axis=1))
     share = effective / (effective + GAIN_PRIOR_LABELS)
     gain = share * mean(ahead) + (1 - share) * hoped
     error = math.sqrt(mean((ahead - mean(ahead)) ** 2) / (effective - 1))
     around = NORMAL * math.hypot(share * error, GAIN_DEVIATION * (1 - share) * hoped)
     low, high = gain - around, gain + around
-    if low > 0 and mean(ahead) > 0 and not known.alike:
+    if low > 0 and mean(ahead) > 0 and not per_text.alike:
         advice, target = Advice.USE, None
-    elif effective >= LABELS_TO_REJECT and high < LEAST_GAIN and not known.alike:
+    elif effective >= LABELS_TO_REJECT and high < LEAST_GAIN and not per_text.alike:
         advice, target = Advice.REJECT, None
     else:
         advice, target = Advice.LABEL, max(LABELS_TO_REJECT, 2 * count)
     middle = counts @ values / total
-    away = np.abs((said @ values)[:, None] - values)
+    away = np.abs((probs @ values)[:, None] - values)
     return Verdict(
         advice=advice,
         labels=count,
         target=target,
-        accuracy=mean(shares[np.arange(len(first)), said.argmax(axis=1)]),
+        accuracy=mean(shares[np.arange(len(first)), probs.argmax(axis=1)]),
         common=common,
         error=mean(np.sum(shares * away, axis=1)),
         spread=float(counts @ np.abs(values - middle) / total) * count / (count - 1),
         loss=-mean(chosen),
         gain=(gain, low, high),
-        alike=known.alike,
+        alike=per_text.alike,
     )

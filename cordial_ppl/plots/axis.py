@@ -100,5 +100,5 @@ def group(
     """
     rounded = np.round(values, decimals)
     edges = np.unique(np.quantile(rounded, np.linspace(0, 1, count + 1)[1:-1]))
-    place = np.searchsorted(edges, rounded, side="right")
-    return [np.flatnonzero(place == edge) for edge in np.unique(place)]
+    bins = np.searchsorted(edges, rounded, side="right")
+    return [np.flatnonzero(bins == edge) for edge in np.unique(bins)]

@@ -26,9 +26,9 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
             matplotlib is not installed.
     """
     if forecast.loss is None or not forecast.counts:
-        known = f"{forecast.labels} of {forecast.texts} texts are labelled"
+        coverage = f"{forecast.labels} of {forecast.texts} texts are labelled"
         raise InputError(
-            f"nothing is forecast: {known}. A forecast needs {FEWEST} labels, and texts without."
+            f"nothing is forecast: {coverage}. A forecast needs {FEWEST} labels, and texts without."
         )
     now, last = forecast.labels, forecast.counts[-1]
     between = np.geomspace(now, last, 80).round().astype(int)

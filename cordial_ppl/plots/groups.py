@@ -37,11 +37,11 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
         axis.axvspan(whole.lower, whole.upper, color=PEOPLE, alpha=0.35, lw=0)
         axis.axvline(whole.mean, color=INK, lw=0.6, ls=":")
         for row, name in enumerate(names):
-            found = made.groups[name]
-            ends = found.mean.lower, found.mean.upper
+            population = made.groups[name]
+            ends = population.mean.lower, population.mean.upper
             axis.plot(ends, (row, row), color=OURS, lw=1.2, marker="", zorder=1)
-            face = OURS if found.labels else "white"
-            axis.plot(found.mean.mean, row, color=OURS, marker="o", mfc=face, ls="", zorder=2)
+            face = OURS if population.labels else "white"
+            axis.plot(population.mean.mean, row, color=OURS, marker="o", mfc=face, ls="", zorder=2)
         interval = f"{100 * made.level:.0f} % interval"
         # One entry of a legend, for who draws one.
         axis.plot([], [], color=OURS, lw=1.2, marker="o", label=f"estimate, {interval}")

@@ -38,10 +38,10 @@ def learning_curve(
     """
     pairs = [(t, r) for t, r in results.pairs if task in (None, t) and reader in (None, r)]
     if len(pairs) != 1:
-        known = "; ".join(f"{t}, {r}" for t, r in results.pairs)
+        available = "; ".join(f"{t}, {r}" for t, r in results.pairs)
         raise InputError(
             f"name one task and reader of the sweep; {len(pairs)} fit what was given. "
-            f"It has: {known}."
+            f"It has: {available}."
         )
     chosen = tuple(methods or results.methods)
     need_methods(results, *chosen)

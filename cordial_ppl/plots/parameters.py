@@ -87,18 +87,18 @@ def parameters(calibrator: Stack) -> Figure:
         NotFittedError: there was no fit yet.
         InputError: the stack has no channels or only their modes, or matplotlib is not installed.
     """
-    known = _list(calibrator)
-    if not known:
+    listed = _list(calibrator)
+    if not listed:
         raise InputError("the stack has no channels whose parameters could be drawn.")
     # Vectors, which need higher rows, have rows of their own.
-    numbers = [name for name in known if known[name].draws.ndim == 1]
+    numbers = [name for name in listed if listed[name].draws.ndim == 1]
     rows = [
         each[k : k + 3]
-        for each in (numbers, [name for name in known if name not in numbers])
+        for each in (numbers, [name for name in listed if name not in numbers])
         for k in range(0, len(each), 3)
     ]
     with looking():
-        heights = [max(height(known[name]) for name in row) for row in rows]
+        heights = [max(height(listed[name]) for name in row) for row in rows]
         page = new_figure(PAGE, sum(heights))
         shape = len(rows), max(map(len, rows))
         panels = page.subplots(*shape, squeeze=False, gridspec_kw={"height_ratios": heights})
@@ -111,45 +111,45 @@ def parameters(calibrator: Stack) -> Figure:
         for axis in empty:
             axis.axis("off")
         # The legend has an empty panel if there is one.
-        place = "upper left" if empty else "best"
+        position = "upper left" if empty else "best"
         free = empty[0] if empty else panels[0, 0]
-        free.legend(*panels[0, 0].get_legend_handles_labels(), loc=place)
+        free.legend(*panels[0, 0].get_legend_handles_labels(), loc=position)
     return page
 
 
 def height(shown: Parameter) -> float:
-    """How high a panel of a parameter is, inches."""
+    """Return the height of a panel of a parameter, inches."""
     return 1.6 if shown.draws.ndim == 1 else max(1.6, 0.8 + ROW * len(shown.entries))
 
 
 def _list(calibrator: Stack) -> dict[str, Parameter]:
-    """The parameters of a summary by name."""
+    """Return the parameters of a summary by name."""
     check_stack(calibrator).describe()  # Says so if there is no fit.
     return list_parameters(calibrator.posteriors_, calibrator.weights_)
 
 
-def _find(known: dict[str, Parameter], name: str) -> Parameter:
-    """The parameter of that name, or the entry of one."""
-    site, _, place = name.partition("[")
-    if name in known:
-        return known[name]
+def _find(listed: dict[str, Parameter], name: str) -> Parameter:
+    """Return the parameter of that name, or the entry of one."""
+    site, _, position = name.partition("[")
+    if name in listed:
+        return listed[name]
     with suppress(KeyError, ValueError, IndexError):
-        index = tuple(map(int, place.removesuffix("]").split(",")))
-        entry = known[site].entry(index)
-        if entry.name.endswith(f"[{place}") and entry.draws.ndim == 1 and min(index) >= 0:
+        index = tuple(map(int, position.removesuffix("]").split(",")))
+        entry = listed[site].entry(index)
+        if entry.name.endswith(f"[{position}") and entry.draws.ndim == 1 and min(index) >= 0:
             return entry
-    shapes = {key: list(each.draws.shape[1:]) for key, each in known.items()}
-    said = ", ".join(f"{key} {shape}" if shape else key for key, shape in shapes.items())
-    raise InputError(f"the channels have no parameter {name!r}; they have: {said or 'none'}.")
+    shapes = {key: list(each.draws.shape[1:]) for key, each in listed.items()}
+    available = ", ".join(f"{key} {shape}" if shape else key for key, shape in shapes.items())
+    raise InputError(f"the channels have no parameter {name!r}; they have: {available or 'none'}.")
 
 
 def _prior(calibrator: Stack, shown: Parameter) -> np.ndarray:
     """Draws from the prior of a parameter, pooled over channels as those of its posterior are."""
-    found = []
+    samples = []
     for channel, share in shown.shares.items():
         draws = calibrator.posteriors_[channel].sample_prior(DRAWS, calibrator.seed)[shown.site]
-        found.append(draws[: round(share * DRAWS), *shown.index])
-    return np.concatenate(found).astype(float)
+        samples.append(draws[: round(share * DRAWS), *shown.index])
+    return np.concatenate(samples).astype(float)
 
 
 def _draw_densities(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
@@ -185,8 +185,8 @@ def _draw_densities(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
 def _draw_entries(axis: Axes, shown: Parameter, before: np.ndarray) -> None:
     entries, ends = shown.entries, []
     for row, entry in enumerate(entries):
-        given = {"weights": shown.weights, "method": "inverted_cdf"}
-        low, median, high = np.quantile(entry.draws, LEVELS, **given)
+        options = {"weights": shown.weights, "method": "inverted_cdf"}
+        low, median, high = np.quantile(entry.draws, LEVELS, **options)
         prior = np.quantile(before[:, *entry.index], LEVELS[::2])
         once = {"label": "prior"} if not row else {}
         axis.plot(prior, (row, row), color=PEOPLE, lw=3, marker="", alpha=0.6, zorder=1, **once)

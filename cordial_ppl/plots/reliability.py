@@ -109,16 +109,16 @@ def thresholds(
         axis.plot([0, 1], [0, 1], color=INK, lw=0.6, ls=":", marker="")
         shown = range(0, scale.size - 1, -(-(scale.size - 1) // MOST))
         shades = colormaps["viridis"](np.linspace(0.3, 0.85, len(shown)))
-        for place, (t, shade, mark) in enumerate(zip(shown, shades, MARKS, strict=False)):
-            below, said = codes <= t, shares[:, : t + 1].sum(axis=1)
-            bins = group(said, int(np.clip(len(said) // TEXTS, 1, MOST)), DECIMALS)
+        for index, (t, shade, mark) in enumerate(zip(shown, shades, MARKS, strict=False)):
+            below, predicted = codes <= t, shares[:, : t + 1].sum(axis=1)
+            bins = group(predicted, int(np.clip(len(predicted) // TEXTS, 1, MOST)), DECIMALS)
             seen = np.array([below[rows].mean() for rows in bins])
             hits, sizes = np.array([(below[rows].sum(), len(rows)) for rows in bins]).T
             low, high = beta.ppf(
                 [[(1 - LEVEL) / 2], [(1 + LEVEL) / 2]], hits + 0.5, sizes - hits + 0.5
             )
-            x = np.array([said[rows].mean() for rows in bins])
-            x[(x < END) | (x > 1 - END)] += BESIDE * (place - (len(shown) - 1) / 2)
+            x = np.array([predicted[rows].mean() for rows in bins])
+            x[(x < END) | (x > 1 - END)] += BESIDE * (index - (len(shown) - 1) / 2)
             axis.errorbar(
                 x,
                 seen,

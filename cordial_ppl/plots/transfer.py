@@ -63,18 +63,18 @@ def transfer_curve(
             from a file), or matplotlib is not installed.
     """
     data = check_stack(calibrator).labelled(logits, labels, covariates)
-    values, said = calibrator.scale_.values, stated(data.logits) @ calibrator.scale_.values
+    values, raw = calibrator.scale_.values, stated(data.logits) @ calibrator.scale_.values
     mean = calibrator.predict_mean(data.logits, data.covariates)
     ends = calibrator.predict_interval(data.logits, level, data.covariates)
     step, lowest, highest = np.min(np.diff(np.sort(values))), min(values), max(values)
-    parts = group(said / step, int(np.clip(len(said) // LEAST, 1, GROUPS)), DECIMALS)
-    x, y, low, high = ([found[rows].mean() for rows in parts] for found in (said, mean, *ends))
+    parts = group(raw / step, int(np.clip(len(raw) // LEAST, 1, GROUPS)), DECIMALS)
+    x, y, low, high = ([curve[rows].mean() for rows in parts] for curve in (raw, mean, *ends))
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(data.labels))[:MOST]
     moved = values[data.labels[rows]] + step * rng.uniform(-JITTER, JITTER, len(rows))
     with drawing(ax) as axis:
         circles = {"ls": "", "marker": "o", "mfc": "none", "mec": PEOPLE, "ms": 3.5}
-        axis.plot(said[rows], moved, label="labelled texts", zorder=1, **circles)
+        axis.plot(raw[rows], moved, label="labelled texts", zorder=1, **circles)
         diagonal = lowest, highest
         axis.plot(diagonal, diagonal, color=RAW, ls=":", marker="", label="as stated", zorder=2)
         axis.fill_between(x, low, high, color=OURS, alpha=0.2, lw=0, zorder=2)

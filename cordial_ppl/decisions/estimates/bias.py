@@ -36,7 +36,7 @@ class Bias(NamedTuple):
     p: float
 
     def __str__(self) -> str:
-        """The bias in one sentence."""
+        """Return the bias in one sentence."""
         side = "low" if self.residual > 0 else "high"
         return (
             f"{self.column} {self.group!r} is rated {abs(self.residual):.1f} too {side} even after "
@@ -60,10 +60,10 @@ def drop_copies(columns: Mapping[str, Any], but: Sequence[Any] = ()) -> dict[str
     def is_numbers(column: tuple[str, Any]) -> bool:
         return all(parse_number(str(cell)) is not None for cell in column[1])
 
-    known, kept = {group(but)}, {}
+    partitions, kept = {group(but)}, {}
     for name, cells in sorted(columns.items(), key=is_numbers):
-        if (groups := group(cells)) not in known:
-            known.add(groups)
+        if (groups := group(cells)) not in partitions:
+            partitions.add(groups)
             kept[name] = cells
     return kept
 

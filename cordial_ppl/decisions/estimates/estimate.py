@@ -32,7 +32,7 @@ ALIKE = "all labels are alike, from which nothing can be learned of how groups d
 
 
 class Population(NamedTuple):
-    """What is known of the texts of a corpus, or of a group.
+    """The estimate for the texts of a corpus, or of a group.
 
     Attributes:
         texts: number of texts.
@@ -54,7 +54,7 @@ class Population(NamedTuple):
     @property
     def shares(self) -> dict[str, float]:
         """Estimated share of each option."""
-        reached = [1.0, *(found.mean for found in self.at_least.values()), 0.0]
+        reached = [1.0, *(result.mean for result in self.at_least.values()), 0.0]
         falls = -np.diff(np.minimum.accumulate(reached))
         return dict(zip(self.options, falls.tolist(), strict=True))
 
@@ -84,7 +84,7 @@ class Estimate:
     sample: Drift | None = None
 
     def __str__(self) -> str:
-        """The estimates as text."""
+        """Return the estimates as text."""
         return self.text()
 
     @property
@@ -118,14 +118,14 @@ class Estimate:
         if self.alike:
             return []
         names = np.array(list(self.groups), object)
-        known = np.array([group.labels >= RESOLVING for group in self.groups.values()], bool)
-        names, draws, found = names[known], self.draws[:, known], []
-        for place, name in enumerate(names):
-            one, others = draws[:, place, None], draws[:, place + 1 :]
+        labelled = np.array([group.labels >= RESOLVING for group in self.groups.values()], bool)
+        names, draws, result = names[labelled], self.draws[:, labelled], []
+        for position, name in enumerate(names):
+            one, others = draws[:, position, None], draws[:, position + 1 :]
             doubt = 1 - np.maximum(np.mean(one > others, axis=0), np.mean(one < others, axis=0))
             clear = np.flatnonzero(doubt <= (1 - self.level) / 2)
-            found += [(name, names[place + 1 + other], float(doubt[other])) for other in clear]
-        return found
+            result += [(name, names[position + 1 + other], float(doubt[other])) for other in clear]
+        return result
 
     @property
     def pairs(self) -> tuple[int, int, float]:
@@ -135,32 +135,32 @@ class Estimate:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a user should beware of."""
-        found = [ALIKE] if self.alike and self.groups else []
-        own, other = self.overall.mean, self.rectified
-        least = ROUNDING * max(abs(own.mean), 1.0)
-        if other.lower > own.upper + least or other.upper < own.lower - least:
-            found.append(
-                f"the mean from the channel's posterior, {_in_words(own)}, and the one that the "
+        """List warnings."""
+        result = [ALIKE] if self.alike and self.groups else []
+        model, other = self.overall.mean, self.rectified
+        least = ROUNDING * max(abs(model.mean), 1.0)
+        if other.lower > model.upper + least or other.upper < model.lower - least:
+            result.append(
+                f"the mean from the channel's posterior, {_in_words(model)}, and the one that the "
                 f"sampling alone justifies, {_in_words(other)}, disagree: were the labelled texts "
                 "drawn at random from this corpus? Believe the second one if they were."
             )
         if self.sample and self.sample.alarm:
             rest, chosen = self.sample.scores
-            found.append(
+            result.append(
                 f"the labelled texts are hardly a random sample (p = {self.sample.p:.2g}): their "
                 f"mean reading is {chosen:.2f}, that of the others {rest:.2f}. No interval holds "
                 "for such a choice: label texts that a plan chooses, or say how probable each was."
             )
         unlabelled = [name for name, group in self.groups.items() if not group.labels]
         if unlabelled:
-            found.append(
+            result.append(
                 f"extrapolated, because no text is labelled: {list_names(unlabelled)}. Label some."
             )
-        return tuple(found)
+        return tuple(result)
 
     def text(self, by: str = "group") -> str:
-        """The estimates as a table, after what is known of all texts.
+        """Return the estimates as a table, after what is known of all texts.
 
         Args:
             by: what the groups are, such as "system".
@@ -182,7 +182,7 @@ class Estimate:
         return "\n".join(lines)
 
     def ranked_text(self, by: str = "group") -> str:
-        """The groups from the best to the worst, with their differences to the best.
+        """Return the groups from the best to the worst, with their differences to the best.
 
         Args:
             by: what the groups are, such as "system".
@@ -226,23 +226,23 @@ class Estimate:
         none: dict[str, Any] = dict.fromkeys(COMPARED) if self.groups else {}
         compared: dict[str, dict[str, Any]] = {}
         for name in self.groups if not self.alike else ():
-            found = self.difference(name, self.ranking[0])
-            compared[name] = _columns("to_best", found) | {"p_best": self.best[name]}
+            result = self.difference(name, self.ranking[0])
+            compared[name] = _columns("to_best", result) | {"p_best": self.best[name]}
         return [
             {
                 "group": name,
-                "texts": found.texts,
-                "labels": found.labels,
-                **_columns("mean", found.mean),
+                "texts": result.texts,
+                "labels": result.labels,
+                **_columns("mean", result.mean),
                 **{
                     key: value
-                    for option, share in found.at_least.items()
+                    for option, share in result.at_least.items()
                     for key, value in _columns(f"at_least_{option}", share).items()
                 },
-                **{f"share_{option}": share for option, share in found.shares.items()},
-                **(none if found is self.overall else compared.get(name, none)),
+                **{f"share_{option}": share for option, share in result.shares.items()},
+                **(none if result is self.overall else compared.get(name, none)),
             }
-            for name, found in named
+            for name, result in named
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -267,7 +267,7 @@ class Estimate:
 
     @property
     def _orders(self) -> list[dict[str, Any]]:
-        """The resolved pairs, the higher group first, with their difference."""
+        """Return the resolved pairs, the higher group first, with their difference."""
         pairs = [sorted(pair, key=self.ranking.index) for *pair, _ in self.resolved]
         return [
             {"higher": high, "lower": low, **_columns("difference", self.difference(high, low))}
@@ -286,8 +286,8 @@ class Estimate:
 def summarise(draws: Float[np.ndarray, "D *G"], level: float) -> Interval:
     """Mean and central interval of draws, for each column by itself."""
     ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    found = [draws.mean(axis=0), *ends]
-    return Interval(*(found if draws.ndim > 1 else map(float, found)))
+    result = [draws.mean(axis=0), *ends]
+    return Interval(*(result if draws.ndim > 1 else map(float, result)))
 
 
 def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
@@ -296,26 +296,26 @@ def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
     Raises:
         InputError: there is not one for each text, one is missing, or these are names of texts.
     """
-    given: Sequence[Any] = list(groups)
-    if len(given) != texts:
-        raise InputError(f"groups must name one for each of {texts} texts; got {len(given)}.")
+    column: Sequence[Any] = list(groups)
+    if len(column) != texts:
+        raise InputError(f"groups must name one for each of {texts} texts; got {len(column)}.")
     names: dict[str, int] = {}
-    found = np.empty(texts, np.int64)
-    for row, value in enumerate(given):
+    result = np.empty(texts, np.int64)
+    for row, value in enumerate(column):
         if value is None or value != value or str(value).strip() == "":
             raise InputError(f"every text needs a group; there is none in row {row}.")
-        found[row] = names.setdefault(str(value), len(names))
+        result[row] = names.setdefault(str(value), len(names))
     if len(names) > MOST:
         raise InputError(
             f"there are {len(names):,} groups, more than the {MOST:,} that can be estimated: name "
             "groups of many texts, such as systems."
         )
-    return list(names), found
+    return list(names), result
 
 
-def _cells(found: Interval, sign: str = "") -> tuple[str, str]:
-    """A mean, and its interval, for a column each."""
-    return f"{found.mean:{sign}.2f}", f"({found.lower:{sign}.2f} to {found.upper:{sign}.2f})"
+def _cells(result: Interval, sign: str = "") -> tuple[str, str]:
+    """Return a mean, and its interval, for a column each."""
+    return f"{result.mean:{sign}.2f}", f"({result.lower:{sign}.2f} to {result.upper:{sign}.2f})"
 
 
 def _columns_of(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
@@ -323,18 +323,18 @@ def _columns_of(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
     return [
         "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if position else cell.ljust(width)
+            for position, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in (head, *cells)
     ]
 
 
-def _columns(name: str, found: Interval) -> dict[str, float]:
-    return {name: found.mean, f"{name}_low": found.lower, f"{name}_high": found.upper}
+def _columns(name: str, result: Interval) -> dict[str, float]:
+    return {name: result.mean, f"{name}_low": result.lower, f"{name}_high": result.upper}
 
 
-def _in_words(found: Any) -> str:
-    if not np.isfinite(found.lower):
-        return f"{found.mean:.2f} (too few labels for an interval)"
-    return f"{found.mean:.2f} ({found.lower:.2f} to {found.upper:.2f})"
+def _in_words(result: Any) -> str:
+    if not np.isfinite(result.lower):
+        return f"{result.mean:.2f} (too few labels for an interval)"
+    return f"{result.mean:.2f} ({result.lower:.2f} to {result.upper:.2f})"

@@ -83,26 +83,26 @@ def rectified_mean(
     rows = _as_rows(rows, len(f), len(y))
     if not 0 < level < 1:
         raise InputError(f"level must lie between 0 and 1; found {quote(level)}.")
-    size, n, said = len(f), len(y), f[rows]
+    size, n, predicted = len(f), len(y), f[rows]
     codes = _join_sparse(strata, rows, size)
-    own, texts = codes[rows], np.bincount(codes)
+    stratum, texts = codes[rows], np.bincount(codes)
     w = 1 / _as_shares(probabilities, n)
-    w *= (texts / np.bincount(own, w))[own]
-    count = np.bincount(own)
+    w *= (texts / np.bincount(stratum, w))[stratum]
+    count = np.bincount(stratum)
     weight = 0.0
     if n >= len(count) + TUNED and np.ptp(y) > 0:
-        apart = said - w @ said / size
+        apart = predicted - w @ predicted / size
         spread = w @ apart**2
         weight = float(np.clip(w @ (apart * y) / spread, 0, 1)) if spread > 0 else 0.0
-    mean = weight * f.mean() + w @ (y - weight * said) / size
+    mean = weight * f.mean() + w @ (y - weight * predicted) / size
     free = n - len(count) - (weight > 0)
     error, least = np.inf, 1e-9 * max(np.abs(f).max(), np.abs(y).max())
-    for varying in (y - weight * said, said) if free > 0 else ():
-        rest = w * (varying - (np.bincount(own, w * varying) / texts)[own])
-        left = np.maximum(1 - 1 / w, 0) * (count / (count - 1))[own]
-        found = np.sqrt(left @ rest**2 * (n - len(count)) / free) / size
-        if found > least:
-            error = found
+    for varying in (y - weight * predicted, predicted) if free > 0 else ():
+        rest = w * (varying - (np.bincount(stratum, w * varying) / texts)[stratum])
+        left = np.maximum(1 - 1 / w, 0) * (count / (count - 1))[stratum]
+        result = np.sqrt(left @ rest**2 * (n - len(count)) / free) / size
+        if result > least:
+            error = result
             break
     half = 0.0 if n == size else stdtrit(max(free, 1), (1 + level) / 2) * error
     return RectifiedMean(float(mean), float(mean - half), float(mean + half), weight)
@@ -131,23 +131,23 @@ def _as_shares(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
     shares = _finite(probabilities, "probabilities")
     wrong = np.flatnonzero((shares <= 0) | (shares > 1))
     if len(shares) != n or wrong.size:
-        found = f"{quote(shares[wrong[0]])} in {name_rows(wrong)}" if wrong.size else len(shares)
+        result = f"{quote(shares[wrong[0]])} in {name_rows(wrong)}" if wrong.size else len(shares)
         raise InputError(
             f"probabilities must be one for each of {n} labels, above 0 and at most 1; found "
-            f"{found}."
+            f"{result}."
         )
     return shares
 
 
 def _as_rows(rows: Any, size: int, n: int) -> Int64[np.ndarray, " n"]:
-    found = np.asarray(rows)
-    inside = found.dtype.kind in "iu" and found.size and 0 <= found.min() and found.max() < size
-    if found.shape != (n,) or not inside or len(np.unique(found)) < n:
+    result = np.asarray(rows)
+    inside = result.dtype.kind in "iu" and result.size and 0 <= result.min() and result.max() < size
+    if result.shape != (n,) or not inside or len(np.unique(result)) < n:
         raise InputError(
             f"rows must be {n} different positions in 0..{size - 1}, one a label; found "
             f"{quote(rows)}."
         )
-    return found.astype(np.int64)
+    return result.astype(np.int64)
 
 
 def _finite(values: Any, name: str) -> Float64[np.ndarray, " n"]:

@@ -120,7 +120,7 @@ class Fusion(Estimator):
 
     @property
     def stacks_(self) -> dict[str, Stack]:
-        """The fitted stack of each reader by name."""
+        """Return the fitted stack of each reader by name."""
         return {name: fit for name in self.readers_ if isinstance(fit := self.fits_[name], Stack)}
 
     @property
@@ -169,7 +169,7 @@ class Fusion(Estimator):
         return join_blocks(blocks, warn(expected, posteriors), [verdict.text] if verdict else [])
 
     def verdict(self) -> Verdict | None:
-        """Whether to use the fusion, and why, from its out-of-fold predictions.
+        """Judge the fusion by its out-of-fold predictions.
 
         Returns:
             The verdict; None with labelled texts that only readers with fewer than eight labels
@@ -294,7 +294,7 @@ class Fusion(Estimator):
         members: Sequence[str],
         spreads: Float[np.ndarray, " R"],
     ) -> tuple[list[np.ndarray], Bool[np.ndarray, "n M"]]:
-        """What each member sees of the readings, and of which texts it sees anything."""
+        """Return what each member sees of the readings, and of which texts it sees anything."""
         shared = {AVERAGE: pool(logits, spreads), JOINT.name: logits}
         more = [shared[name] for name in members[logits.shape[1] :]]
         present = np.hstack([read_by(logits), np.ones((len(logits), len(more)), bool)])
@@ -317,7 +317,7 @@ class Fusion(Estimator):
         whole, scale = self._stack(0).settings, Scale.of(self.options, size)
 
         def fit(place: int) -> tuple[Stack | Posterior, np.ndarray | None]:
-            """A fitted member, and its out-of-fold predictions of the texts that it sees."""
+            """Return a fitted member, and its out-of-fold predictions of the texts that it sees."""
             if members[place] == JOINT.name:
                 each = [reading_spread(view, texts.weights) for view in views[: len(readers)]]
                 prior = joint_prior(whole.prior, size, each, tuple(covariates))

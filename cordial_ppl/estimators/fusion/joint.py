@@ -50,9 +50,9 @@ def joint_prior(
         places = {site.name: site.slice for site in single.sites}
         for site in (site for site in target.sites if site.name in places):
             # A vector has one number for each reader; a scalar is the same for all.
-            of, place = each if site.shape else each[:1], places[site.name]
-            loc[site.slice] = np.concatenate([prior.loc[place] for prior in of])
-            scale[site.slice] = np.concatenate([prior.scale[place] for prior in of])
+            of, position = each if site.shape else each[:1], places[site.name]
+            loc[site.slice] = np.concatenate([prior.loc[position] for prior in of])
+            scale[site.slice] = np.concatenate([prior.scale[position] for prior in of])
         start = Prior(loc, scale)
     if isinstance(source, NamedPrior):
         return source.over(target, start)

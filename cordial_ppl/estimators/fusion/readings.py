@@ -43,12 +43,12 @@ def as_reader_logits(
         except ValueError as error:
             raise InputError(f"logits of each reader must be numbers [n, K]: {error}.") from error
         if not tables or not tables.keys() <= set(readers):
-            known, found = ", ".join(readers) or "there are", ", ".join(tables) or "none"
-            raise InputError(f"logits must be those of the readers {known}; found {found}.")
+            expected, received = ", ".join(readers) or "there are", ", ".join(tables) or "none"
+            raise InputError(f"logits must be those of the readers {expected}; found {received}.")
         shapes = {name: table.shape for name, table in tables.items()}
         if {len(shape) for shape in shapes.values()} != {2} or len(set(shapes.values())) > 1:
-            found = ", ".join(f"{list(shape)} of {name!r}" for name, shape in shapes.items())
-            raise InputError(f"the readers' logits must have one shape [n, K]; found {found}.")
+            received = ", ".join(f"{list(shape)} of {name!r}" for name, shape in shapes.items())
+            raise InputError(f"the readers' logits must have one shape [n, K]; found {received}.")
         unread = np.full(shapes.popitem()[1], np.nan)
         values = np.stack([tables.get(name, unread) for name in readers], axis=1)
     logits = as_logits_of_readers(values, readers=readers, size=size)

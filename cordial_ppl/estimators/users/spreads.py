@@ -74,10 +74,10 @@ class Spreads(NamedTuple):
         """
         # A fitted user's labels are in `log_shares` already and must not count twice.
         fitted = np.where(users < len(self.evidence), users, -1)
-        who, place = np.unique(fitted, return_inverse=True)
-        shares = np.tile(self.log_shares, (len(who), 1))
-        shares[who >= 0] -= self.evidence[who[who >= 0]]
-        return softmax(totals + log_product(shares, self.logs)[place], axis=1)
+        fitted_users, index = np.unique(fitted, return_inverse=True)
+        shares = np.tile(self.log_shares, (len(fitted_users), 1))
+        shares[fitted_users >= 0] -= self.evidence[fitted_users[fitted_users >= 0]]
+        return softmax(totals + log_product(shares, self.logs)[index], axis=1)
 
 
 def log_normals(

@@ -212,7 +212,7 @@ class UserShift(Parameters):
 
     @property
     def classes_(self) -> np.ndarray:
-        """The K options in order, as they were given; 0..K-1 if none were."""
+        """Return the K options in order, as they were given; 0..K-1 if none were."""
         return np.arange(self.scale_.size) if self.options is None else self.scale_.classes
 
     @property

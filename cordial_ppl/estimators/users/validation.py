@@ -78,11 +78,11 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
         valid, times = ~np.isnat(cells), cells.view(np.int64)
     else:
         cells = cells.tolist()
-        found = [_as_time(cell) for cell in cells]
-        kinds = [kind for kind, _ in found]
-        known = next(filter(None, kinds), None)
-        valid = np.array([kind == known for kind in kinds])
-        times = np.array([time for _, time in found])
+        parsed = [_as_time(cell) for cell in cells]
+        kinds = [kind for kind, _ in parsed]
+        kind_of_all = next(filter(None, kinds), None)
+        valid = np.array([kind == kind_of_all for kind in kinds])
+        times = np.array([time for _, time in parsed])
     if not valid.all():
         row = int(valid.argmin())
         raise InputError(
@@ -94,7 +94,7 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
 
 
 def _as_time(cell: object) -> tuple[str, float]:
-    """The kind of a time, empty if it is none, and the time: a number or microseconds."""
+    """Return the kind of a time, empty if it is none, and the time: a number or microseconds."""
     number = parse_number(cell)
     if number is not None:
         return "number", number

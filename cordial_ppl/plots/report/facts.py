@@ -142,7 +142,7 @@ class Facts:
         return self.texts.rows[chosen], self.texts.labels[chosen]
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary and the scores as values that JSON can express."""
+        """Return the summary and the scores as values that JSON can express."""
         return {
             "texts": len(self.probs),
             "labelled": self.labelled,
