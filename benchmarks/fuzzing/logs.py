@@ -3,7 +3,6 @@
 import io
 import json
 import random
-import zipfile
 from functools import cache, partial
 from pathlib import Path
 from runpy import run_path
@@ -21,7 +20,7 @@ from cordial_ppl.logs.responses import read_answers
 from cordial_ppl.logs.rows import STUMBLES
 from cordial_ppl.tables import read_readings
 from fuzzing.door import Door, attempt
-from fuzzing.mutations import WORDS, damage_bytes, damage_lines, damage_tree, mostly, odd_array
+from fuzzing.mutations import damage_bytes, damage_lines, damage_tree, mostly, odd_array
 from fuzzing.tables import write_everywhere
 
 LOGS = Path(__file__).parents[2] / "tests" / "logs"
@@ -104,7 +103,7 @@ def _damaged(rng: random.Random, name: str, data: bytes) -> bytes:
     if ending == ".npz":
         return _arrays(rng, data)
     if ending == ".eval":
-        return _archive(rng, data)
+        return damage_bytes(rng, data)
     text = data.decode()
     if how == 1 or ending == ".csv":
         return damage_lines(rng, text).encode("utf-8", "surrogatepass")
@@ -148,29 +147,6 @@ def _arrays(rng: random.Random, data: bytes) -> bytes:
     except Exception:  # Objects that refuse to be pickled.
         return damage_bytes(rng, data)
     return file.getvalue()
-
-
-def _archive(rng: random.Random, data: bytes) -> bytes:
-    from cordial_ppl.logs.inspect_ai import zipfile as packed
-
-    with packed.ZipFile(LOGS / "inspect.eval") as archive:
-        members = {name: archive.read(name) for name in archive.namelist()[: ROWS + 3]}
-    name = rng.choice(list(members))
-    kind = rng.randrange(5)
-    if kind == 0:
-        del members[name]
-    elif kind == 1:
-        members[rng.choice((*WORDS[:20], "samples/x_epoch_1.json", "header.json"))] = members[name]
-    elif kind == 2:
-        members[name] = damage_bytes(rng, members[name])
-    elif kind == 3:
-        members[name] = _dump(rng, damage_tree(rng, json.loads(members[name])))
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", rng.choice((0, 8, 12, 14))) as archive:
-        for own, content in members.items():
-            archive.writestr(own.encode("utf-8", "replace").decode() or "x", content)
-    found = file.getvalue()
-    return damage_bytes(rng, found) if kind == 4 else found
 
 
 def _enter(case: dict[str, Any], folder: Path) -> None:

@@ -6,13 +6,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cordial_ppl.cli.messages import as_option, count, say
+from cordial_ppl.cli.messages import count, say
 from cordial_ppl.cli.output import show_table
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs import Collected, Explained
 from cordial_ppl.logs.answers import LOST, SOURCES
 from cordial_ppl.logs.reading import Reading
-from cordial_ppl.logs.suggestions import name_more
 
 WIDTH = 32
 """Characters of a cell that is shown."""
@@ -68,27 +67,17 @@ def report(
         )
 
 
-def warn(found: Collected, guess: bool, source: Path | None = None) -> None:
-    """Say what deserves a look.
-
-    Args:
-        found: What the log gave.
-        guess: Whether answers were taken from prose.
-        source: The log, if it is a file.
-    """
+def warn(found: Collected) -> None:
+    """Say what deserves a look."""
     # Those of a file have been told when it was read.
     for words in found.doubts if found.form is None else ():
         say(f"warning: {words}")
-    if found.pooled and source is not None and found.form and found.form.namings:
-        role, more = name_more(source, found.form.namings)
+    if found.pooled and found.form and found.form.namings:
         texts = "1 text has" if found.pooled == 1 else f"{found.pooled} texts have"
-        each = "a row is of one person's label, name the person"
-        if role == "item":
-            each = "they are of different texts, name what tells these apart"
-        setting = as_option(role, more or "FIELD,FIELD")
         say(
-            f"warning: {texts} several rows, which count as answers to one question. If {each}: "
-            f"{setting}"
+            f"warning: {texts} several rows, which count as answers to one question. If they "
+            "are of different texts, name what tells these apart: --item FIELD,FIELD. If a row is "
+            "of one person's label, name the person: --annotator FIELD"
         )
     graders = [name for name, graded in found.scored.items() if graded]
     if scores := graders or (list(found.scored) if found.unread else []):
@@ -102,8 +91,7 @@ def warn(found: Collected, guess: bool, source: Path | None = None) -> None:
     if lost := _tell(found, LOST):
         say(
             f"warning: of the answers without an option {' and '.join(lost)}. --after says what "
-            "answers follow, --spell how options are written"
-            + ("." if guess else "; --guess takes answers from prose that announces none.")
+            "answers follow, --spell how options are written."
         )
     remedy = found.form.remedy if found.form else ""
     if found.hard and remedy and len(found):

@@ -34,7 +34,6 @@ def collect(
     scale: Scale | None = None,
     spellings: Mapping[str, str] | None = None,
     before: re.Pattern[str] | None = None,
-    guess: bool = False,
     reverse: bool = False,
     task: str | None = None,
     reader: str | None = None,
@@ -49,7 +48,6 @@ def collect(
         scale: The options; by default those that the log itself names.
         spellings: Further ways to write an option: {"A": "1"}.
         before: What answers follow.
-        guess: Whether prose may give the answer.
         reverse: Whether these options go from the last to the first.
         task: The task to take; by default all.
         reader: The reader to take; by default all.
@@ -91,7 +89,7 @@ def collect(
     given = () if scale is None else scale.options
     if scale is not None and reverse:
         scale = Scale(scale.options[::-1])
-    finder = None if scale is None else Finder(Spellings(scale, spellings), before, guess)
+    finder = None if scale is None else Finder(Spellings(scale, spellings), before)
     found = Collected(() if scale is None else scale.options)
     people = Labels(finder and finder.spellings, given)
     places: dict[tuple[str, str | None, str | None], str] = {}
@@ -149,7 +147,7 @@ def collect(
                 f"none of its {len(places)} answers names an option ({', '.join(found.options)}); "
                 f"the first says {found.said}.{_scores(found.scored)} "
                 "Name the options as the model writes them, or say how it does: --spell 1=A. "
-                "--after says what answers follow; --guess takes them from prose."
+                "--after says what answers follow."
             )
     # A label without a reading would be refused beside these.
     found.labels = people.columns(found.readings["item_id"] if places else None)

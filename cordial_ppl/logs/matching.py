@@ -56,21 +56,21 @@ def _read_tokens(answer: Answer, finder: Finder) -> Reading | None:
         reading = read_masses(spellings, positions, answer=said, ended=answer.ended)
         finder.counts["alone" if reading else "prose"] += 1
         return reading
-    place = finder.find(text, None if answer.value is None else spellings.match(answer.value))
-    if place is None:
+    span = finder.find(text, None if answer.value is None else spellings.match(answer.value))
+    if span is None:
         return None
     # The token in which the answer starts, and what stands before the answer in it.
     ends = np.cumsum([len(piece) for piece in pieces])
-    number = int(np.searchsorted(ends, place.start, side="right"))
-    prefix = pieces[number][: place.start - int(ends[number]) + len(pieces[number])]
+    number = int(np.searchsorted(ends, span.start, side="right"))
+    prefix = pieces[number][: span.start - int(ends[number]) + len(pieces[number])]
     # A model that writes " " and "4" might have written " 4".
     if number and not prefix and not pieces[number - 1].strip():
         others = map(fold, positions[number - 1].top)
         number -= any(spellings.meaning(other).whole is not None for other in others)
-    said = text[place.start : place.end]
+    said = text[span.start : span.end]
     reading = read_masses(spellings, positions[number:], prefix, said, ended=answer.ended)
     if reading is not None:
-        reading.several = int(place.several)
+        reading.several = int(span.several)
     return reading
 
 

@@ -20,8 +20,8 @@ EACH = "*"
 CLOSED = {"{": "}", "[": "]"}
 """How JSON begins and ends that is an object or a list."""
 
-DEEPEST, MANY, LEAVES = 6, 12, 200
-"""How deep, into how many keys of one object, and to how many fields names are listed."""
+DEEPEST, MANY, LEAVES, SHOWN = 6, 12, 200, 3
+"""How deep, into how many keys of one object, and to how many fields, with how many values."""
 
 
 class Found(NamedTuple):
@@ -180,7 +180,7 @@ def opened(value: Any) -> Any:
         return value
 
 
-def list_fields(values: Iterable[Any]) -> dict[str, Any]:
+def list_fields(values: Iterable[Any]) -> dict[str, list[Any]]:
     """List the fields of some rows.
 
     Args:
@@ -188,14 +188,16 @@ def list_fields(values: Iterable[Any]) -> dict[str, Any]:
 
     Returns:
         Paths of what is no object, with `*` for the elements of lists of objects and for objects
-        by id, and the first value found at each.
+        by id, and the first three different values at each.
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, list[Any]] = {}
     for value in values:
         for path, cell in _leaves(value, "", 0):
-            if len(found) < LEAVES and (path in found or is_filled(cell)):
-                found.setdefault(path, cell)
-    return found
+            if len(fields) < LEAVES and is_filled(cell):
+                cells = fields.setdefault(path, [])
+                if len(cells) < SHOWN and cell not in cells:
+                    cells.append(cell)
+    return fields
 
 
 def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:

@@ -1,17 +1,16 @@
 """The formats by name, and which one a file has."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cordial_ppl.errors import FileError, InputError
-from cordial_ppl.logs import arrays, inspect_ai, lm_eval, responses
+from cordial_ppl.logs import arrays, inspect_logs, lm_eval, responses
 from cordial_ppl.logs.format import Format
 from cordial_ppl.logs.naming import DATA, Naming
 from cordial_ppl.logs.presets import PRESETS, SCORES, WORDS, Preset
 from cordial_ppl.logs.resolving import list_named
-from cordial_ppl.logs.rows import first_row, say_fields
-from cordial_ppl.logs.suggestions import suggest
+from cordial_ppl.logs.rows import first_row, say_values
 from cordial_ppl.tables.choices import nearest
 from cordial_ppl.tables.columns import PREFIXES
 
@@ -20,7 +19,7 @@ _OWN = (
     responses.VLLM,
     responses.LLAMA_CPP,
     lm_eval.FORMAT,
-    inspect_ai.FORMAT,
+    inspect_logs.FORMAT,
     arrays.FORMAT,
 )
 _PRESETS = {preset.name: preset for preset in PRESETS}
@@ -34,7 +33,6 @@ def find_format(
     path: Path,
     name: str = "auto",
     given: Mapping[str, Any] | None = None,
-    options: Sequence[str] = (),
 ) -> Format:
     """Find out what format a file has.
 
@@ -43,7 +41,6 @@ def find_format(
         name: The format's name; "auto" to tell by the file.
         given: Attributes of a naming: the fields of its rows, which take the place of those of a
             format; where they name the answer and no format is named, they are all that counts.
-        options: The options, for what a message says to type.
 
     Returns:
         The format.
@@ -55,7 +52,7 @@ def find_format(
     given = dict(given or {})
     if name == "auto" and "answer" in given:
         return _by_hand(given)
-    form = _named(name) if name != "auto" else _detect(path, given, options)
+    form = _named(name) if name != "auto" else _detect(path, given)
     if form.name in _PRESETS:
         return _PRESETS[form.name].form(**given)
     if given and form.name != NAMED:
@@ -79,7 +76,7 @@ def _named(name: str) -> Format:
     return FORMATS[name]
 
 
-def _detect(path: Path, given: Mapping[str, Any], options: Sequence[str]) -> Format:
+def _detect(path: Path, given: Mapping[str, Any]) -> Format:
     """Tell a format by a file's ending or its first row."""
     for form in FORMATS.values():
         if path.suffix.lower() == form.ending:
@@ -104,24 +101,14 @@ def _detect(path: Path, given: Mapping[str, Any], options: Sequence[str]) -> For
             f"Say what it is: --from {', '.join(form.name for form in _OWN)}."
         )
     raise FileError(
-        f"{path} is not a log of a known format; its rows have "
-        f"{say_fields(list(list_named(path)))}: {_advise(path, given, options)}"
+        f"{path} is not a log of a known format; its rows have {say_values(list_named(path))}. "
+        "Name the field of the judge's answer and those that name the text: "
+        f"cordial read {path} --item FIELD,FIELD --answer FIELD -o readings.csv"
     )
 
 
 def _holds_texts(first: Mapping[str, Any]) -> bool:
-    """Whether the first row of a file is flat and has words: a text to rate, or an answer."""
+    """Say whether a row is flat and has words: a text to rate, or an answer."""
     flat = not any(isinstance(cell, Mapping | list) for cell in first.values())
     names = [*first.keys() & {name + s for s in ("s", "") for name in (*SCORES, *WORDS)}]
     return flat and bool(names) and {name.removesuffix("s") for name in names} <= set(WORDS)
-
-
-def _advise(path: Path, given: Mapping[str, Any], options: Sequence[str]) -> str:
-    """What to type next."""
-    command = suggest(path, given, options)
-    if command is None:
-        return (
-            "name the one that holds the judge's answer and those that name the text: "
-            f"cordial read {path} --item FIELD,FIELD --answer FIELD -o readings.csv"
-        )
-    return f"name the fields: {command}"

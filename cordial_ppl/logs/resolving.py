@@ -1,6 +1,5 @@
 """What fields a file has: a naming resolved by them, and what is said of one that is not there."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from cordial_ppl.errors import InputError
 from cordial_ppl.logs.naming import DATA, MAYBE, OTHERWISE, SINGLE, Naming
 from cordial_ppl.logs.paths import EACH, follow, list_fields
-from cordial_ppl.logs.rows import Row, at, read_rows, say_fields
+from cordial_ppl.logs.rows import Row, at, read_rows, say_values
 from cordial_ppl.tables.choices import nearest
 from cordial_ppl.tables.files import is_filled
 
@@ -105,30 +104,24 @@ def has_field(path: Path, name: str, naming: Naming) -> bool:
     return any(has(row.value, wanted) for row in islice(chain([first], rows), LOOKED))
 
 
-def list_named(path: Path) -> dict[str, Any]:
-    """The fields of a file's first rows, each with the first value that is found."""
-    rows = [row.value for row in islice(read_rows(path), LOOKED)]
-    found = list_fields(rows)
+def list_named(path: Path) -> dict[str, list[Any]]:
+    """List the fields of a file's first rows, each with its first three different values."""
+    fields = list_fields(row.value for row in islice(read_rows(path), LOOKED))
     # Of an object by id, the fields of its elements are named.
-    if found and all(name.startswith(f"{EACH}.") for name in found):
-        return {name.removeprefix(f"{EACH}."): value for name, value in found.items()}
-    sizes = Counter(len(value) for value in found.values() if isinstance(value, list))
-    if len(rows) == 1 and any(size > 1 and number > 1 for size, number in sizes.items()):
-        # Columns side by side, of which each element is a row.
-        ends = {name: f".{EACH}" if isinstance(found[name], list) else "" for name in found}
-        return {f"{name}{ends[name]}": value for name, value in found.items()}
-    return found
+    if fields and all(name.startswith(f"{EACH}.") for name in fields):
+        return {name.removeprefix(f"{EACH}."): values for name, values in fields.items()}
+    return fields
 
 
 def _no_field(path: Path, text: str, keyed: bool) -> NoField:
-    known = list(list_named(path))
+    fields = list_named(path)
     wanted = text.removesuffix(MAYBE).split(OTHERWISE)
     wanted = [one.removeprefix(f"{EACH}." if keyed else "") for one in wanted]
-    near = next((found for one in wanted if (found := nearest(one, known))), None)
+    near = next((found for one in wanted if (found := nearest(one, list(fields)))), None)
     hint = f" Did you mean `{near}`?" if near else ""
     names = ", ".join(f"`{one}`" for one in wanted[:3])
     names += f" and none of {len(wanted) - 3} others" if len(wanted) > 3 else ""
-    return NoField(f"its rows have no {names}; they have {say_fields(known)}.{hint}")
+    return NoField(f"its rows have no {names}; they have {say_values(fields)}.{hint}")
 
 
 def _is_keyed(first: Row, naming: Naming) -> bool:

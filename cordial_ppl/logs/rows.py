@@ -3,7 +3,7 @@
 import codecs
 import json
 import mmap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -47,6 +47,15 @@ def say_fields(names: Sequence[str]) -> str:
     shown = [f"{name[:LONGEST]}..." if len(name) > LONGEST else name for name in names[:SHOWN]]
     rest = len(names) - len(shown)
     return (", ".join(shown) or "nothing") + (f" and {rest} more" if rest > 0 else "")
+
+
+def say_values(fields: Mapping[str, Sequence[Any]]) -> str:
+    """List fields with some of their values for a message: "judge ('gpt-4'), score (4, 5)"."""
+    named = [
+        f"{say_fields([name])} ({', '.join(map(quote, cells))})" for name, cells in fields.items()
+    ]
+    rest = len(named) - SHOWN
+    return (", ".join(named[:SHOWN]) or "nothing") + (f" and {rest} more" if rest > 0 else "")
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -150,8 +159,6 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             for mark, packing in PACKED.items():
                 if head.startswith(mark):
                     raise FileError(f"{path} is packed with {packing}: unpack it first.")
-            if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                raise FileError(f"{path} must be text in UTF-8; it is in UTF-16. Save it as UTF-8.")
             file.seek(3 if head.startswith(codecs.BOM_UTF8) else 0)
             yield file
     except OSError as error:
