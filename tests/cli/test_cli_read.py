@@ -25,7 +25,7 @@ def cells(path):
 @pytest.mark.parametrize(
     ("name", "ending"),
     [
-        ("openai_chat.jsonl", "csv"), ("vllm.jsonl", "parquet"), ("samples.jsonl", "jsonl"),
+        ("openai_chat.jsonl", "csv"), ("openai_completions.jsonl", "parquet"), ("samples.jsonl", "jsonl"),
         ("arrays.npz", "csv"), (str(DUMMY.relative_to(LOGS)), "jsonl"),
     ],
 )  # fmt: skip
