@@ -76,7 +76,7 @@ def _read(path: Path, score: str | None = None) -> Iterator[Record]:
             yield from [record] if score is None else _grade(record, epochs, score)
 
 
-def _record(run: Any, place: str, epochs: list[Sample]) -> Record:
+def _record(run: Any, location: str, epochs: list[Sample]) -> Record:
     """Make a record of the model's answers in all epochs of a sample."""
     target = epochs[0].target
     # Several targets are several right answers, and no label.
@@ -84,7 +84,7 @@ def _record(run: Any, place: str, epochs: list[Sample]) -> Record:
     made = {"model": as_text(run.model), "date": str(run.created or "")[:10]}
     made |= _decoding(run.model_generate_config)
     return Record(
-        place,
+        location,
         as_text(epochs[0].id),
         [read_choice(choice.model_dump()) for s in epochs for choice in s.output.choices],
         reader=made["model"],

@@ -41,19 +41,19 @@ def _read(path: Path) -> Iterator[Record]:
     seen: dict[str, Any] = {}
     for row in read_rows(path):
         value = row.value
-        with at(row.place):
+        with at(row.location):
             if not _knows(value):
                 raise InputError(f"expected a sample of lm-eval; found {say_fields(list(value))}.")
             scores = _scores(value)
         if value.get("filter") != first.get("filter"):
             continue
-        item, place = value.get("doc_hash"), value.get("doc_id")
+        item, number = value.get("doc_hash"), value.get("doc_id")
         # A data set may hold a document twice.
-        if item is not None and seen.setdefault(item, place) != place:
-            item = f"{item}-{place}"
+        if item is not None and seen.setdefault(item, number) != number:
+            item = f"{item}-{number}"
         yield Record(
-            row.place,
-            as_text(place if item is None else item),
+            row.location,
+            as_text(number if item is None else item),
             _evidence(value, scores),
             reader=made.get("model"),
             task=task,

@@ -79,7 +79,7 @@ def read(
         SettingNeeded: The file does not name the options, or does not say whose a label is.
     """
     path = Path(path)
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "item": _names(item),
         "answer": _names(answer),
         "label": _names(label),
@@ -87,27 +87,27 @@ def read(
         "where": tuple(map(Condition.of, (where,) if isinstance(where, str) else where or ())),
         "swapped": _names(swapped),
     }
-    given = {role: value for role, value in given.items() if value}
+    fields = {role: value for role, value in fields.items() if value}
     names = split_names(options) if isinstance(options, str) else options
     names = None if names is None else tuple(map(str, names))
-    found = find_format(path, form, given)
+    source = find_format(path, form, fields)
     chosen = {"reader": reader, "task": task}
-    if found.namings:
+    if source.namings:
         for role, text in chosen.items():
-            field, chosen[role] = _choose(path, text, found.namings[0])
-            given |= {role: field} if field else {}
-        found = find_format(path, form, given)
+            field, chosen[role] = _choose(path, text, source.namings[0])
+            fields |= {role: field} if field else {}
+        source = find_format(path, form, fields)
     if score is not None:
-        found = of_scorer(found, score)
+        source = of_scorer(source, score)
     scale = None if names is None else Scale(names)
     try:
         collected = collect(
-            found.read(path),
+            source.read(path),
             scale=scale,
             spellings=spell,
             before=as_pattern(after),
             reverse=reverse,
-            round=round or found.round,
+            round=round or source.round,
             explain=explain,
             labels=labels,
             **chosen,
@@ -117,7 +117,7 @@ def read(
     except InputError:
         with placing(path):
             raise
-    collected.form = found
+    collected.form = source
     for words in collected.doubts:
         warnings.warn(words, CordialWarning, stacklevel=2)
     return collected
@@ -136,9 +136,9 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def _names(given: Names) -> tuple[str, ...]:
+def _names(names: Names) -> tuple[str, ...]:
     """One field or several as a tuple."""
-    return split_names(given) if isinstance(given, str) else tuple(given or ())
+    return split_names(names) if isinstance(names, str) else tuple(names or ())
 
 
 def _choose(path: Path, text: str | None, naming: Naming) -> tuple[str | None, str | None]:

@@ -32,14 +32,14 @@ NAMED = "fields"
 def find_format(
     path: Path,
     name: str = "auto",
-    given: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None,
 ) -> Format:
     """Find out what format a file has.
 
     Args:
         path: The file.
         name: The format's name; "auto" to tell by the file.
-        given: Attributes of a naming: the fields of its rows, which take the place of those of a
+        fields: Attributes of a naming: the fields of its rows, which take the place of those of a
             format; where they name the answer and no format is named, they are all that counts.
 
     Returns:
@@ -49,13 +49,13 @@ def find_format(
         FileError: The file cannot be read, or no format knows it.
         InputError: There is no such format, or the fields of its files have names of their own.
     """
-    given = dict(given or {})
-    if name == "auto" and "answer" in given:
-        return _by_hand(given)
-    form = _named(name) if name != "auto" else _detect(path, given)
+    fields = dict(fields or {})
+    if name == "auto" and "answer" in fields:
+        return _by_hand(fields)
+    form = _named(name) if name != "auto" else _detect(path, fields)
     if form.name in _PRESETS:
-        return _PRESETS[form.name].form(**given)
-    if given and form.name != NAMED:
+        return _PRESETS[form.name].form(**fields)
+    if fields and form.name != NAMED:
         raise InputError(
             f"{path} is read as {form.words}, whose fields are fixed. To read it by its "
             "fields, name the answer: --answer FIELD."
@@ -63,8 +63,8 @@ def find_format(
     return form
 
 
-def _by_hand(given: Mapping[str, Any]) -> Format:
-    naming = Naming(**{"item": ("item_id ?",), "annotator": "annotator ?", **given})
+def _by_hand(fields: Mapping[str, Any]) -> Format:
+    naming = Naming(**{"item": ("item_id ?",), "annotator": "annotator ?", **fields})
     return Preset(NAMED, "rows whose fields are named", (naming,)).form()
 
 
@@ -76,21 +76,21 @@ def _named(name: str) -> Format:
     return FORMATS[name]
 
 
-def _detect(path: Path, given: Mapping[str, Any]) -> Format:
+def _detect(path: Path, fields: Mapping[str, Any]) -> Format:
     """Tell a format by a file's ending or its first row."""
     for form in FORMATS.values():
         if path.suffix.lower() == form.ending:
             return form
     first = first_row(path)
-    fields = first.value if first else {}
-    if sum(field.startswith(PREFIXES) for field in fields) > 1:
+    cells = first.value if first else {}
+    if sum(field.startswith(PREFIXES) for field in cells) > 1:
         raise FileError(f"{path} is a table of readings already: give it to `cordial calibrate`.")
     for form in FORMATS.values():
-        if form.knows(fields):
+        if form.knows(cells):
             return form
-    if any(role in given for role in DATA):
-        return _by_hand(given)
-    if _holds_texts(fields):
+    if any(role in fields for role in DATA):
+        return _by_hand(fields)
+    if _holds_texts(cells):
         raise FileError(
             f"{path} is a table of texts without readings: ask a model, `cordial ask {path} "
             "--model NAME`. If these texts are a judge's answers, add --from samples."

@@ -114,7 +114,7 @@ class Asking:
             parts = [model.evidence([answer.body for answer in found]) for found, _ in orders]
             answers = [answer for found, _ in orders for answer in found]
             yield Record(
-                place=f"the answer about {item!r}",
+                location=f"the answer about {item!r}",
                 item_id=item,
                 evidence=parts[0] if len(parts) == 1 else Orders(parts),
                 reader=reader,
